@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import prism
@@ -36,18 +37,24 @@ ROOMS = (
 _NO_ROOM = ("__init__", "__main__", "pytest_plugin")
 
 
-def modules() -> list[str]:
+@cache
+def modules() -> tuple[str, ...]:
     """Return the dotted names of all modules of the package, a package by its own name."""
-    return sorted(_name_of(path) for path in PACKAGE.rglob("*.py"))
+    return tuple(sorted(_name_of(path) for path in PACKAGE.rglob("*.py")))
+
+
+@cache
+def names_in(module: str) -> tuple[str, ...]:
+    """Return every name that a module imports, with its module in front."""
+    return tuple(names_imported(ast.parse(path_of(module).read_text(encoding="utf-8"))))
 
 
 def imports_of(module: str) -> set[str]:
     """Return the modules of the package that one imports, wherever in the file it does so."""
-    path = path_of(module)
-    known = set(modules())
+    known = _known()
     imported = set()
 
-    for name in names_imported(ast.parse(path.read_text(encoding="utf-8"))):
+    for name in names_in(module):
         # `from prism.runs import RunFolder` names a module and something in it
         found = name if name in known else name.rpartition(".")[0]
         if found in known:
@@ -109,8 +116,18 @@ def names_imported(tree: ast.AST) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+        elif isinstance(node, ast.Call) and _is_import_module(node.func):
             yield from (arg.value for arg in node.args if isinstance(arg, ast.Constant))
+
+
+def _is_import_module(called: ast.expr) -> bool:
+    name = getattr(called, "id", None) or getattr(called, "attr", "")
+    return str(name).endswith("import_module")
+
+
+@cache
+def _known() -> frozenset[str]:
+    return frozenset(modules())
 
 
 def _name_of(path: Path) -> str:

@@ -2,6 +2,8 @@
 
 import ast
 import importlib.util
+from collections.abc import Mapping
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 from types import ModuleType
@@ -78,6 +80,7 @@ SUB_ROOMS = {
         "_space",
         "_guest",
         "_assignments",
+        "_parameters",
         "_world",
         "_people",
         "_kinds",
@@ -137,20 +140,22 @@ def _load_house() -> ModuleType:
 
 
 house = _load_house()
-MODULES: list[str] = house.modules()
-IMPORTS: dict[str, set[str]] = {module: house.imports_of(module) for module in MODULES}
+MODULES: tuple[str, ...] = house.modules()
+
+
+@cache
+def imports() -> Mapping[str, set[str]]:
+    """Return what each module imports; read when a test asks, not when tests are collected."""
+    return {module: house.imports_of(module) for module in MODULES}
 
 
 def importers_of(package: str) -> set[str]:
     """Return the modules that import a package of somebody else's."""
-    found = set()
-
-    for module in MODULES:
-        tree = ast.parse(house.path_of(module).read_text(encoding="utf-8"))
-        if any(name.split(".")[0] == package for name in house.names_imported(tree)):
-            found.add(module)
-
-    return found
+    return {
+        module
+        for module in MODULES
+        if any(name.split(".")[0] == package for name in house.names_in(module))
+    }
 
 
 def test_a_room_imports_only_from_rooms_before_it() -> None:
@@ -162,7 +167,7 @@ def test_a_room_imports_only_from_rooms_before_it() -> None:
 
         assert room in house.ROOMS, f"{module} is in no room of the house"
         allowed = {*house.ROOMS[: house.ROOMS.index(room) + 1], ""}
-        later = {house.room_of(used) for used in IMPORTS[module]} - allowed
+        later = {house.room_of(used) for used in imports()[module]} - allowed
         assert later == set(), module
 
 
@@ -176,13 +181,13 @@ def test_a_part_of_a_room_imports_only_from_parts_before_it(package: str) -> Non
 
     for module in inside:
         place = parts.index(module.split(".")[depth])
-        used = {name.split(".")[depth] for name in IMPORTS[module] if name in inside}
+        used = {name.split(".")[depth] for name in imports()[module] if name in inside}
         assert used <= set(parts[: place + 1]), module
 
 
 def test_no_imports_run_in_a_circle() -> None:
     """No file imports itself by way of others, wherever in a file the imports stand."""
-    TopologicalSorter(IMPORTS).prepare()
+    TopologicalSorter(imports()).prepare()
 
 
 def test_every_room_with_rooms_in_it_has_an_order() -> None:
@@ -210,9 +215,9 @@ def test_no_way_of_importing_is_missed(source: str) -> None:
 
 def test_imports_are_read_at_all() -> None:
     """The reader of imports sees those that are there, inside functions, too."""
-    assert "prism.agents._mixin" in IMPORTS["prism.agents.social_agent"]
-    assert "prism.analysis" in IMPORTS["prism.cli._log"]
-    assert "prism.errors" in IMPORTS["prism.agents._mixin"]
+    assert "prism.agents._mixin" in imports()["prism.agents.social_agent"]
+    assert "prism.analysis" in imports()["prism.cli._log"]
+    assert "prism.errors" in imports()["prism.agents._mixin"]
 
 
 def test_one_module_knows_the_transitions_package() -> None:

@@ -4,7 +4,8 @@ The rules are read from the source, so that they hold for tests that are left ou
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -20,12 +21,16 @@ MOST_LINES = 500
 POLLS = "kit/"
 """Where tests may sleep: the kit waits for other processes and threads."""
 
-TREES = {
-    path.relative_to(TESTS).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
-    for path in sorted(TESTS.rglob("*.py"))
-}
-
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@cache
+def trees() -> Mapping[str, ast.Module]:
+    """Return the files of tests, read when a test asks, not when tests are collected."""
+    return {
+        path.relative_to(TESTS).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+        for path in sorted(TESTS.rglob("*.py"))
+    }
 
 
 def is_slow(node: ast.Module | Function) -> bool:
@@ -92,20 +97,22 @@ def test_every_test_says_what_holds() -> None:
     assert_kept(
         {
             path: [test.name for test in collected_from(tree) if not ast.get_docstring(test)]
-            for path, tree in TREES.items()
+            for path, tree in trees().items()
         }
     )
 
 
 def test_no_file_of_tests_is_long() -> None:
     """A file of tests has at most 500 lines."""
-    lengths = {path: len((TESTS / path).read_text(encoding="utf-8").splitlines()) for path in TREES}
+    lengths = {
+        path: len((TESTS / path).read_text(encoding="utf-8").splitlines()) for path in trees()
+    }
     assert_kept({path: length for path, length in lengths.items() if length > MOST_LINES})
 
 
 def test_no_test_touches_a_private_attribute() -> None:
     """Attributes with a leading underscore are used by their own objects alone."""
-    assert_kept({path: list(private_attributes(tree)) for path, tree in TREES.items()})
+    assert_kept({path: list(private_attributes(tree)) for path, tree in trees().items()})
 
 
 def test_only_slow_tests_sleep() -> None:
@@ -113,7 +120,7 @@ def test_only_slow_tests_sleep() -> None:
     assert_kept(
         {
             path: list(sleeps(tree))
-            for path, tree in TREES.items()
+            for path, tree in trees().items()
             if not path.startswith(POLLS) and not is_slow(tree)
         }
     )

@@ -13,25 +13,32 @@ from tests.kit.pages import ROOT, Block, Reader, blocks_of
 
 README = ROOT / "README.md"
 GUIDES = ROOT / "docs" / "how-to"
+EXPERIMENTS = ROOT / "docs" / "science"
 LONG = (
     "analysis",
     "charts",
     "cognition",
+    "feed",
     "memory",
+    "models",
+    "prompts",
     "report",
     "running",
+    "science",
     "testing",
     "tutorial",
     "workflows",
+    "worlds",
 )
-"""Pages that start many processes: only test_pages_as_written.py follows them, which is slow."""
+"""Pages that start many processes, as those below `EXPERIMENTS` do: only test_pages_as_written.py
+follows them, which is slow."""
 
 PAGES = [
     README,
     *(
         page
         for page in sorted((ROOT / "docs").rglob("*.md"))
-        if page.parent != GUIDES and page.stem not in LONG
+        if page.parent not in (GUIDES, EXPERIMENTS) and page.stem not in LONG
     ),
 ]
 

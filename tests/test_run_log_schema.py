@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain, cycle
 from pathlib import Path
 from types import SimpleNamespace
@@ -29,7 +29,7 @@ from prism.runlog._events import EVENTS
 from prism.runlog._keys import COMMON, Key
 from prism.runlog._schema import PAGE_NAME, SCHEMA_NAME, json_schema, write
 from prism.runs import begin
-from prism.social import Simulation
+from prism.social import Likes, RemoveAgents, Simulation
 from prism.statechart import (
     AgentState,
     Cost,
@@ -48,6 +48,7 @@ from prism.testing import FakeOllama, Fault, ScriptedWriter
 from prism.workflow import WorkflowRun
 from prism.workflow._agent import WorkflowAgent
 from prism.workflow._workflow import Workflow
+from prism.worlds import Treatment
 from tests.kit.cognition import all_that_happens, interrupted_run
 from tests.kit.worlds import Medley, run_logged
 
@@ -70,6 +71,9 @@ EARLIER: Lines = [
     {"event": "run.ended", "timestamp": "2026-01-30T10:00:00Z"},
 ]
 """A log from before the reason of a discarded answer was written, which stays valid."""
+
+
+TREATMENTS = [Likes(1, share=0.5), RemoveAgents(1, share=0.3)]
 
 
 WORKFLOW = """
@@ -150,7 +154,13 @@ def words_of_all() -> ScriptedWriter:
     return ScriptedWriter(lambda call: Written(call.fallback, next(sources), call.fallback))
 
 
-def simulate(path: Path, reasoner: Any = None, agents: int = 12, writer: Any = None) -> Lines:
+def simulate(
+    path: Path,
+    reasoner: Any = None,
+    agents: int = 12,
+    writer: Any = None,
+    treatments: Sequence[Treatment] = (),
+) -> Lines:
     """Run a small simulation and return its log."""
     population, clock = synthetic_population(agents, seed=5), SimulatedClock()
     plain = SocialAgent("plain", interests=["music"], attributes={"age": 40})
@@ -168,6 +178,7 @@ def simulate(path: Path, reasoner: Any = None, agents: int = 12, writer: Any = N
             seed=5,
             reasoner=reasoner,
             writer=writer,
+            treatments=treatments,
             logger=log.logger,
             clock=clock,
         ).run()
@@ -300,6 +311,9 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
             ReasonerByAgent({"all": Reasoner(Answers(), model="any")}, lambda agent: "all"),
         ),
         simulate(folder / "words.jsonl", agents=40, writer=words_of_all()),
+        simulate(
+            folder / "treated.jsonl", treatments=[Likes(1, share=0.5), RemoveAgents(1, share=0.3)]
+        ),
     ]
     structlog.reset_defaults()
     with configure(folder / "own.jsonl"):

@@ -28,6 +28,7 @@ def check(*paths: Path) -> list[str]:
     return [line for line in done.stdout.splitlines() if ": error:" in line]
 
 
+@pytest.mark.slow
 def test_examples_have_the_types_and_errors_that_they_state(tmp_path: Path) -> None:
     """Every stated type holds; the marked lines, and no others, are errors without the marks."""
     text = (EXAMPLES / "wrong.py").read_text(encoding="utf-8")

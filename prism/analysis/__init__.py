@@ -8,23 +8,31 @@ with their labels.
 `state_counts`        agents in each state at the end of every tick
 `transition_counts`   every kind of transition: count, and probability among those out of its state
 `dwell_times`         ticks that agents stay in each state, with a geometric fit
+`dwell_survival`      how many visits of a state go on after so many ticks (Kaplan-Meier)
 `timeouts`            time-outs by state and round
 `decisions`           asked, answered, fallbacks, requests, tokens, latency, entropy
 `costs`               requests, tokens and seconds of each model, in decisions and texts
 `activity`            posts, replies, reshares and likes that every agent gave and received
 `engagement`          how unequally they are distributed: Gini, share of the top 1 % and 10 %
 `participation`       who is silent, writes, creates, and the shares of what the top 1 % wrote
+`views`               what came of the posts that agents opened: decided, ignored, cut
+`reach`               how far posts and cascades reached, and what agents were exposed to
 `rhythm`              times between acts: mean, burstiness, memory; `agent_rhythms` by agent
 `run_measures`        each run as one row of numbers, for plans and comparisons
 `agents`              what every agent is, and how much it did
 `interactions`        who replied to, reshared and liked whom
 `interaction_graph`   the same as a graph of networkx
+`follows`             who follows whom, where the log tells it
+`follow_networks`     how the follow network of each run is: mean, reciprocity, Gini
 `cascades`            size, depth, breadth, structural virality and lifetime of every cascade
 `agent_story`         all that one agent did, in order
 `let_pass`            why one agent let posts pass
 `faults`              guards and actions that raised, answers that were not used
 `measures`            what the measures of a world came to, round by round
 `treatments`          when a world was treated, and what that changed
+`assignments`         who and what was assigned to the arms of experiments
+`treated_posts`       what became of the posts of experiments
+`arms`                the arms of experiments, compared
 `parameters`          the runs, with the parameters of their worlds
 `world_events`        events that a world has logged itself, with their own keys
 `world_event_counts`  how many of each there are
@@ -59,16 +67,20 @@ from prism.analysis._tables.agents import agents
 from prism.analysis._tables.cascades import cascades
 from prism.analysis._tables.costs import costs
 from prism.analysis._tables.decisions import decisions
+from prism.analysis._tables.dwelling import dwell_survival, dwell_times
 from prism.analysis._tables.engagement import activity, engagement, gini, top_share
 from prism.analysis._tables.event_log import to_event_log
 from prism.analysis._tables.faults import faults
+from prism.analysis._tables.follows import follow_networks, follows
 from prism.analysis._tables.interactions import interaction_graph, interactions
 from prism.analysis._tables.let_pass import let_pass
 from prism.analysis._tables.participation import participation
 from prism.analysis._tables.rhythm import agent_rhythms, rhythm
 from prism.analysis._tables.run_measures import run_measures
 from prism.analysis._tables.states import state_counts
-from prism.analysis._tables.transitions import dwell_times, timeouts, transition_counts
+from prism.analysis._tables.transitions import timeouts, transition_counts
+from prism.analysis._tables.treated import arms, assignments, treated_posts
+from prism.analysis._tables.views import reach, views
 from prism.analysis._tables.worlds import (
     measures,
     parameters,
@@ -86,13 +98,18 @@ __all__ = [
     "agent_rhythms",
     "agent_story",
     "agents",
+    "arms",
+    "assignments",
     "cascades",
     "check_log",
     "costs",
     "decisions",
+    "dwell_survival",
     "dwell_times",
     "engagement",
     "faults",
+    "follow_networks",
+    "follows",
     "gini",
     "interaction_graph",
     "interactions",
@@ -100,6 +117,7 @@ __all__ = [
     "measures",
     "parameters",
     "participation",
+    "reach",
     "read_log",
     "rhythm",
     "run_measures",
@@ -108,7 +126,9 @@ __all__ = [
     "to_event_log",
     "top_share",
     "transition_counts",
+    "treated_posts",
     "treatments",
+    "views",
     "world_event_counts",
     "world_events",
 ]

@@ -179,7 +179,8 @@ def print_divergence(found: pl.DataFrame) -> None:
     same = pl.col("by") == pl.col("level")
     name = pl.when(same).then("level").otherwise(pl.concat_str("by", "level", separator=" "))
     title = "Divergence of model and policy (Jensen-Shannon, bits)"
-    _draw(title, found.with_columns(of=name), _DIVERGENCE)
+    is_above = pl.when("above").then(pl.lit("yes")).when(~pl.col("above")).then(pl.lit("no"))
+    _draw(title, found.with_columns(of=name, above=is_above), _DIVERGENCE)
 
 
 def _placed(table: pl.DataFrame) -> pl.DataFrame:

@@ -83,23 +83,25 @@ def transitions(runs: Runs, as_format: Format = None, out: Out = None) -> None:
 
 
 @logs.command()
-def dwell(runs: Runs, as_format: Format = None, out: Out = None) -> None:
-    """Describe how many ticks agents stay in each state, with a geometric fit."""
+def dwell(
+    runs: Runs,
+    by_round: Annotated[
+        bool, typer.Option("--by-round", help="Add rows for each round, before those of all.")
+    ] = False,
+    as_format: Format = None,
+    out: Out = None,
+) -> None:
+    """Describe how many ticks agents stay in each state, with a geometric fit.
+
+    Visits that the end of a round or of the run cuts short are censored.
+    """
     from prism.analysis import dwell_times
 
     shown = (
-        "chart",
-        "state",
-        "visits",
-        "mean",
-        "median",
-        "p90",
-        "max",
-        "timeout_share",
-        "p",
-        "distance",
+        *("round", "chart", "state"),
+        *("visits", "complete", "cut", "open", "mean", "median", "p90", "p"),
     )
-    show(runs, dwell_times, as_format, out, shown)
+    show(runs, lambda opened: dwell_times(opened, by_round=by_round), as_format, out, shown)
 
 
 @logs.command()

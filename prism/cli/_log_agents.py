@@ -59,9 +59,29 @@ def agents(runs: Runs, as_format: Format = None, out: Out = None) -> None:
     table = make(runs, describe)
     shown = [name for name in table.columns if name != "display_name"]
     if "archetype" in table.columns:  # of a feed, which has more columns than fit
-        shown = list(_SHOWN_OF_FEED)
+        shown = [name for name in ("arm", *_SHOWN_OF_FEED) if name in table.columns]
 
     write(table, chosen, out, shown, reads=runs)
+
+
+def follows(
+    runs: Runs,
+    in_all: Annotated[
+        bool, typer.Option("--in-all", help="Describe the network of each run in one row.")
+    ] = False,
+    as_format: Format = None,
+    out: Out = None,
+) -> None:
+    """List who follows whom, from a log of a feed with the parameter logs_follows.
+
+    [bold]Example[/bold]
+
+    prism log follows runs/first --in-all
+    """
+    from prism.analysis import follow_networks
+    from prism.analysis import follows as pairs
+
+    show(runs, follow_networks if in_all else pairs, as_format, out)
 
 
 def interactions(runs: Runs, as_format: OfNetwork = None, out: Out = None) -> None:

@@ -1,4 +1,4 @@
-"""``prism log measures``, ``treatments``, ``parameters`` and ``world``: what worlds have logged."""
+"""``prism log`` of what worlds have logged: measures, treatments, their arms, and their own."""
 
 from __future__ import annotations
 
@@ -26,6 +26,40 @@ def treatments(runs: Runs, as_format: Format = None, out: Out = None) -> None:
     from prism.analysis import treatments as applied
 
     show(runs, applied, as_format, out)
+
+
+def assignments(
+    runs: Runs,
+    posts: Annotated[
+        bool, typer.Option("--posts", help="Say what became of the posts that were assigned.")
+    ] = False,
+    as_format: Format = None,
+    out: Out = None,
+) -> None:
+    """List who and what was assigned to the arms of experiments."""
+    from prism.analysis import assignments as assigned
+    from prism.analysis import treated_posts
+
+    show(runs, treated_posts if posts else assigned, as_format, out)
+
+
+def arms(
+    runs: Runs,
+    by_round: Annotated[
+        bool, typer.Option("--by-round", help="Compare the posts of each round by themselves.")
+    ] = False,
+    as_format: Format = None,
+    out: Out = None,
+) -> None:
+    """Compare what became of the posts in the arms of experiments.
+
+    [bold]Example[/bold]
+
+    prism log arms runs/herd
+    """
+    from prism.analysis import arms as compared
+
+    show(runs, lambda opened: compared(opened, by_round=by_round), as_format, out)
 
 
 def parameters(runs: Runs, as_format: Format = None, out: Out = None) -> None:

@@ -20,12 +20,22 @@ from prism.cli._chart_fits import fits
 from prism.cli._compare import compare
 from prism.cli._doctor import doctor
 from prism.cli._log import logs
-from prism.cli._log_agents import agents, interactions, why
+from prism.cli._log_agents import agents, follows, interactions, why
 from prism.cli._log_decision import decision
-from prism.cli._log_worlds import measures, parameters, treatments, world
+from prism.cli._log_measures import OF_RUNS
+from prism.cli._log_worlds import (
+    arms,
+    assignments,
+    measures,
+    parameters,
+    treatments,
+    world,
+)
 from prism.cli._memory import memories
+from prism.cli._protocol import protocol
 from prism.cli._report import report
 from prism.cli._screen import note, say
+from prism.cli._sensitivity import sensitivity
 from prism.cli._simulate import simulate
 from prism.cli._status import status
 from prism.cli._think import thinking
@@ -48,19 +58,26 @@ app.command()(simulate)
 app.command()(status)
 app.command()(report)
 app.command()(calibrate)
+app.command()(protocol)
 app.command()(doctor)
 app.command()(batch)
 app.command()(compare)
+app.command()(sensitivity)
 charts.command()(explain)
 charts.command()(fits)
 logs.command()(agents)
 logs.command()(interactions)
+logs.command()(follows)
 logs.command()(why)
 logs.command()(decision)
 logs.command()(measures)
 logs.command()(treatments)
+logs.command()(assignments)
+logs.command()(arms)
 logs.command()(parameters)
 logs.command()(world)
+for table in OF_RUNS:
+    logs.command()(table)
 app.add_typer(charts, name="chart")
 app.add_typer(logs, name="log")
 app.add_typer(memories, name="memory")

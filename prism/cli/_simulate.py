@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -10,6 +11,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from prism import runs
+from prism.cli._feed_parameters import ParameterFile, PresetName, feed_parameters
 from prism.cli._options import (
     AsJson,
     Cache,
@@ -52,7 +54,7 @@ from prism.cli._simulate_world import (
     refuse_to_replay_a_world,
     world_run,
 )
-from prism.cli._treatments import TreatmentFile, treatments_of
+from prism.cli._treatments import TreatmentFile, treatments_in_file
 from prism.cli._who_answers import PolicyFile, WriterChoice, who_answers
 from prism.errors import InputError
 from prism.runs import (
@@ -224,6 +226,8 @@ def simulate(
         ),
     ] = None,
     treatment_file: TreatmentFile = None,
+    preset: PresetName = None,
+    parameter_file: ParameterFile = None,
     record_prompts: RecordPrompts = False,
     resume: Resume = None,
     checkpoint_every: Annotated[
@@ -297,13 +301,22 @@ def simulate(
     folder = None if out is None else own_folder("--out", out)
     with _screen(folder) as screen:
         choice = WriterChoice(writer, writer_model, writer_length, writer_language)
-        treated = treatments_of(world, treatments, treatment_file)
+        given: Mapping[str, Any] = {}
+        if preset or parameter_file or parameters:
+            given = feed_parameters(world, preset, parameter_file, parameters)
+        treated: tuple[Any, ...] = tuple(treatments or ())
+        if treatment_file is not None:
+            treated += treatments_in_file(world, treatment_file)
         decider, texts = who_answers(reasoner, replay, policy, models, asked, choice)
         run: RunOptions[Any] = (
-            SocialRun(agents, posts, rounds, ticks, seed, decider, columns(keep), texts, treated)
+            SocialRun(
+                *(agents, posts, rounds, ticks, seed, decider, columns(keep), texts, treated),
+                parameters=given,
+                preset=preset,
+            )
             if world is None
             else world_run(
-                context, world, parameters, treated, agents, seed, decider, columns(keep), texts
+                context, world, given, treated, agents, seed, decider, columns(keep), texts
             )
         )
         outcome = runs.begin(
@@ -339,7 +352,7 @@ def _resume(folder: Path, hosts: list[str], checkpoint_every: float, *, as_json:
 
 def _refuse_what_is_of_others(context: typer.Context, world: str | None) -> None:
     """Refuse options of the feed beside --world, and those of worlds without it."""
-    others = ("parameters", "treatments") if world is None else ("posts",)
+    others = ("treatments",) if world is None else ("posts",)
     needs = "needs --world" if world is None else "is of the social feed: leave it out with --world"
     for name in others:
         if is_given(context, name):

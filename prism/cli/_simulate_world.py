@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any
@@ -15,7 +15,7 @@ from prism.cli._results import fallback_lines, print_measures, print_place, stat
 from prism.cli._run_screen import is_given
 from prism.cli._screen import Screen, plain, plain_table
 from prism.errors import InputError
-from prism.runs import ReasonerOptions, WriterOptions
+from prism.runs import DeciderOptions, WriterOptions
 from prism.runs._folder import read_summary
 from prism.worlds import Treatment, WorldResults, WorldRun
 
@@ -34,8 +34,8 @@ Parameters = Annotated[
         "--set",
         metavar="NAME=VALUE",
         rich_help_panel="A world",
-        help="Set a parameter of the world. Repeat it for several. 'prism world show' has their "
-        "names.",
+        help="Set a parameter of the world, or of the feed. Repeat it for several. 'prism world "
+        "show' has their names.",
     ),
 ]
 Treatments = Annotated[
@@ -52,11 +52,11 @@ Treatments = Annotated[
 def world_run(
     context: typer.Context,
     world: str,
-    parameters: Iterable[str] | None,
+    parameters: Mapping[str, Any],
     treatments: tuple[str | Treatment, ...],
     agents: str,
     seed: int,
-    reasoner: ReasonerOptions,
+    reasoner: DeciderOptions,
     keep: tuple[str, ...],
     writer: WriterOptions | None,
 ) -> WorldRun:
@@ -70,7 +70,7 @@ def world_run(
         rounds=given.get("rounds"),
         ticks_per_round=given.get("ticks"),
         seed=seed,
-        parameters=settings(parameters),
+        parameters=parameters,
         treatments=treatments,
         reasoner=reasoner,
         keep=keep,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -19,29 +18,23 @@ TreatmentFile = Annotated[
     typer.Option(
         "--treatments",
         metavar="FILE",
-        help="A TOML file of treatments: tables [[treatment]], each with a kind and a round.",
+        help="A TOML file of treatments: a table 'treatment' for each, with its kind and round.",
     ),
 ]
 
 
-def treatments_of(
-    world: str | None, named: Iterable[str] | None, file: Path | None
-) -> tuple[str | Treatment, ...]:
-    """Return the treatments that a command line asks for: those by name, then those of a file.
+def treatments_in_file(world: str | None, file: Path) -> tuple[str | Treatment, ...]:
+    """Return the treatments of a file for a world.
 
     Args:
         world: The world; None for the social feed.
-        named: Treatments such as ``warning@12``.
         file: The file.
 
     Raises:
         InputError: If the file cannot be read, or holds what cannot be; names line and key.
     """
-    given: list[str | Treatment] = list(named or ())
-    if file is None:
-        return tuple(given)
     if world is None:
-        return (*given, *read_treatment_file(file, Feed))
+        return tuple(read_treatment_file(file, Feed))
 
     import_from_here()
-    return (*given, *read_treatment_file(file, load_world(world)))
+    return tuple(read_treatment_file(file, load_world(world)))

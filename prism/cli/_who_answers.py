@@ -11,9 +11,9 @@ from prism.cli._options import model_option, model_options
 from prism.cli._run_screen import option_of
 from prism.errors import InputError
 from prism.runs import (
+    DeciderOptions,
     ModelOptions,
     PolicyOptions,
-    ReasonerOptions,
     ReplayOptions,
     WriterOptions,
 )
@@ -72,7 +72,7 @@ def who_answers(
     models: Path | None,
     asked: Mapping[str, Any],
     writer: WriterChoice,
-) -> tuple[ReasonerOptions, WriterOptions | None]:
+) -> tuple[DeciderOptions, WriterOptions | None]:
     """Return who decides and who writes; refuse options of a model where none is asked.
 
     Args:
@@ -135,7 +135,7 @@ def _refuse_beside_policy(reasoner: str, replay: Path | None, models: Path | Non
 
 def _replayed(
     replay: Path, given: Mapping[str, Any], writer: WriterChoice
-) -> tuple[ReasonerOptions, WriterOptions | None]:
+) -> tuple[DeciderOptions, WriterOptions | None]:
     if given:
         option = option_of(next(iter(given)))
         raise InputError(f"{option} asks no model: leave it out with --replay")

@@ -22,7 +22,7 @@ class TomlFile:
 
     Args:
         path: The file.
-        content: What it holds.
+        text: What it holds.
 
     Attributes:
         path: The file.
@@ -33,12 +33,10 @@ class TomlFile:
         InputError: If it is not valid TOML; names the line.
     """
 
-    def __init__(self, path: Path, content: bytes) -> None:
+    def __init__(self, path: Path, text: str) -> None:
         self.path = path
-        self.sha256: str = sha256(content).hexdigest()
-        with reading(path):
-            self._text = content.decode()
-
+        self.sha256: str = sha256(text.encode()).hexdigest()
+        self._text = text
         try:
             self.data: dict[str, Any] = tomllib.loads(self._text)
         except tomllib.TOMLDecodeError as error:
@@ -54,9 +52,9 @@ class TomlFile:
             InputError: If it cannot be read, or is not valid TOML.
         """
         with reading(path):
-            content = path.read_bytes()
+            text = path.read_bytes().decode()
 
-        return cls(path, content)
+        return cls(path, text)
 
     def line(self, keys: KeyPath) -> int | None:
         """Return the line of a key or table, else of what is in it, else of what it is in."""

@@ -62,6 +62,7 @@ class SimulatedClock:
     def __init__(self, start: datetime = DEFAULT_START) -> None:
         aware = start.replace(tzinfo=UTC) if start.tzinfo is None else start.astimezone(UTC)
         self.moment: Moment = Moment(aware)
+        self._start = self.moment.seconds
         self._is_bound = False
 
     def to_list(self) -> list[Any]:
@@ -83,6 +84,11 @@ class SimulatedClock:
     def tick(self) -> int:
         """Current tick of the round, counted from 1; 0 before the first."""
         return self.moment.tick
+
+    @property
+    def ticks(self) -> int:
+        """Ticks since the start."""
+        return round((self.moment.seconds - self._start) / SECONDS_PER_TICK)
 
     @property
     def timestamp(self) -> str:

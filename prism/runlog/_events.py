@@ -76,8 +76,8 @@ EVENTS = (
     Event(
         events.AGENT_JOINED,
         "info",
-        "An agent joins a run, before the first round. In a social feed all keys but `chart` are "
-        "present, and `attributes` only if there are any.",
+        "An agent joins a run, before the first round. In a social feed all keys but `chart` and "
+        "`follows` are present, and `attributes` only if there are any.",
         (
             AGENT,
             *optional(
@@ -87,6 +87,12 @@ EVENTS = (
                     Key("archetype", or_null(TEXT), "Archetype of its behaviour, if any."),
                     Key("interests", TEXTS, "Topics that interest it."),
                     Key("following", COUNT, "Number of agents that it follows."),
+                    Key(
+                        "follows",
+                        TEXTS,
+                        "Ids of the agents that it follows, where the parameter `logs_follows` "
+                        "asks for them.",
+                    ),
                 )
             ),
             Key("state", TEXT, "Initial state."),
@@ -212,6 +218,13 @@ EVENTS = (
                 "way of its own.",
             ),
             Key("threshold", or_null(SHARE), "Relevance from which the agent engages."),
+            *optional(
+                (
+                    Key("likes", COUNT, "Likes of the post then, where scores are shown."),
+                    Key("dislikes", COUNT, "Its dislikes."),
+                    Key("score", WHOLE, "Its likes less its dislikes."),
+                )
+            ),
         ),
     ),
     Event(

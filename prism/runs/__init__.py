@@ -10,6 +10,7 @@ from prism.runs._frames import RoundFrames
 from prism.runs._live import LiveTable
 from prism.runs._makers import make_reasoner
 from prism.runs._options import (
+    DeciderOptions,
     ModelOptions,
     PolicyOptions,
     ReasonerOptions,
@@ -25,6 +26,7 @@ from prism.runs._status import RunState, RunStatus, find_runs, run_status
 from prism.runs._writing import WriterOptions
 
 __all__ = [
+    "DeciderOptions",
     "LiveTable",
     "ModelAssignment",
     "ModelOptions",

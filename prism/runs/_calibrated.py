@@ -77,22 +77,20 @@ class CalibratedReasoner(PolicyReasoner):
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
         """Draw an option for every question."""
-        decisions = await super().answer(questions)
-        return [
-            self._with_basis(question, decision)
-            for question, decision in zip(questions, decisions, strict=True)
-        ]
+        return [self._answer(question) for question in questions]
 
     def probabilities(self, question: Question) -> list[float]:
         """Return the probability of every option, in the options' order; they sum to one."""
         found = self._look_up(question)
         return super().probabilities(question) if found is None else list(found.probabilities)
 
-    def _with_basis(self, question: Question, decision: Decision) -> Decision:
+    def _answer(self, question: Question) -> Decision:
         found = self._look_up(question)
         if found is None:
+            decision = self._draw(question, super().probabilities(question))
             return replace(decision, source="fallback", reason=_UNIDENTIFIED)
 
+        decision = self._draw(question, found.probabilities)
         return replace(decision, reason=_POOLED) if found.basis == "pooled" else decision
 
     def _look_up(self, question: Question) -> Answer | None:
@@ -115,6 +113,9 @@ def group_of(agent: Any, by: str) -> str:
 def covariate_of(question: Question, name: str) -> float | None:
     """Return what a question's choice may depend on; None if it is not known or no number."""
     agent, context = question.agent, question.context
+    details = getattr(question, "details", {})
+    if name in details:
+        return float(details[name])
     if name == RELEVANCE and hasattr(agent, RELEVANCE) and context is not None:
         return float(agent.relevance(context))
 

@@ -27,7 +27,7 @@ SETTING_KINDS: Mapping[str, Any] = {
 }
 """What each setting of a file may be."""
 
-_LEAST: Mapping[str, float] = {"temperature": 0, "concurrency": 1, "timeout": 0.01, "patience": 0}
+LEAST: Mapping[str, float] = {"temperature": 0, "concurrency": 1, "timeout": 0.01, "patience": 0}
 """The least that numbers may be."""
 
 _SWITCHES = ("hedge", "think")
@@ -92,8 +92,8 @@ class _Reader:
         if not isinstance(value, kind) or (isinstance(value, bool) and name not in _SWITCHES):
             raise self._error(f"cannot be {value!r}", keys)
 
-        if name in _LEAST and not (isfinite(value) and value >= _LEAST[name]):
-            raise self._error(f"must be at least {_LEAST[name]}, got {value}", keys)
+        if name in LEAST and not (isfinite(value) and value >= LEAST[name]):
+            raise self._error(f"must be at least {LEAST[name]}, got {value}", keys)
         if name == "model" and not value.strip():
             raise self._error("must be the name of a model, as the server lists it", keys)
         if name == "host":

@@ -260,16 +260,22 @@ class PolicyOptions:
         policy: The file.
     """
 
-    policy: Path
+    policy: Path | str
+
+    def __post_init__(self) -> None:
+        """Take a text for a path."""
+        object.__setattr__(self, "policy", Path(self.policy))
 
     def to_config(self) -> dict[str, Any]:
         """Return the options as plain data."""
         return {"reasoner": "calibrated", "policy": str(self.policy)}
 
 
-ReasonerOptions = ModelOptions | ReplayOptions | PolicyOptions | None
-"""Who decides in a run: a model, an earlier run, a policy file, or, if None, whoever the kind of
-run says."""
+ReasonerOptions = ModelOptions | ReplayOptions | None
+"""Who decides in a run: a model, an earlier run, or, if None, whoever the kind of run says."""
+
+DeciderOptions = ReasonerOptions | PolicyOptions
+"""The same for runs of agents whose decisions a policy file can make."""
 
 REASONER_KINDS: Mapping[str, Kinds] = {
     **dict.fromkeys(CHOICES["server"], ModelOptions.KINDS),
@@ -289,14 +295,12 @@ def read_reasoner(config: Mapping[str, Any]) -> ReasonerOptions:
     """Read what the ``to_config`` of the options returned, in a configuration that was checked.
 
     Returns:
-        The options; None if ``reasoner`` is no kind that decides.
+        The options; None if ``reasoner`` is neither a kind of server nor ``replay``.
     """
-    if config["reasoner"] not in DECIDER_KINDS:
+    if config["reasoner"] not in REASONER_KINDS:
         return None
     if config["reasoner"] == "replay":
         return ReplayOptions(Path(config["replay"]))
-    if config["reasoner"] == "calibrated":
-        return PolicyOptions(Path(config["policy"]))
 
     given = {name: value for name, value in config.items() if name in ModelOptions.KINDS}
     given.pop("credentials", None)
@@ -309,6 +313,18 @@ def read_reasoner(config: Mapping[str, Any]) -> ReasonerOptions:
     by_agent = _assigned(given.pop("models", {}))
 
     return ModelOptions(**given, **by_agent, server=config["reasoner"])
+
+
+def read_decider(config: Mapping[str, Any]) -> DeciderOptions:
+    """Read what the ``to_config`` of a policy file or other options returned; see `read_reasoner`.
+
+    Returns:
+        The options; None if ``reasoner`` is none of these.
+    """
+    if config["reasoner"] == "calibrated":
+        return PolicyOptions(Path(config["policy"]))
+
+    return read_reasoner(config)
 
 
 def _assigned(models: Mapping[str, Any]) -> dict[str, Any]:
@@ -386,14 +402,14 @@ def require_unchanged(began: Mapping[str, str], now: Mapping[str, str], path: Pa
             raise InputError(problem, path=name)
 
 
-def files_of(reasoner: ReasonerOptions) -> dict[str, Path]:
+def files_of(reasoner: DeciderOptions) -> dict[str, Path]:
     """Return the files that who decides reads when a run begins, by what they are called.
 
     Raises:
         InputError: If there is no such file, or the run could not find it again.
     """
     if isinstance(reasoner, PolicyOptions):
-        return {str(reasoner.policy): reasoner.policy}
+        return {str(reasoner.policy): Path(reasoner.policy)}
     if not isinstance(reasoner, ReplayOptions):
         return {}
 

@@ -1,12 +1,10 @@
 """The schema of policy files, and what of it a JSON Schema cannot say.
 
-``python -m prism.runs._policy_schema docs`` writes the published schema.
+``python -m prism.science._publish docs`` writes the schema into the documentation.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from math import isclose
@@ -219,11 +217,3 @@ def _in_logit(logit: Mapping[str, Any], place: str) -> Iterator[tuple[str, str]]
         if len(weights) != terms:
             problem = f"must have {terms} items: the intercept, further groups, covariates"
             yield f"{place}.coefficients.{option}", problem
-
-
-if __name__ == "__main__":  # pragma: no cover - a process of its own
-    _parser = argparse.ArgumentParser(prog="python -m prism.runs._policy_schema")
-    _parser.add_argument("folder", type=Path)
-    (_parser.parse_args().folder / SCHEMA_NAME).write_text(
-        json.dumps(SCHEMA, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
-    )

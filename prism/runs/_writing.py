@@ -21,8 +21,8 @@ from prism.runs._makers import (
 )
 from prism.runs._options import (
     ONLY_DECIDES,
+    DeciderOptions,
     ModelOptions,
-    ReasonerOptions,
     ReplayOptions,
     check_config,
     naming,
@@ -106,7 +106,7 @@ def read_writer(config: Mapping[str, Any], path: Path) -> WriterOptions | None:
         return WriterOptions(model, given["max_length"], given["language"])
 
 
-def require_model_of(reasoner: ReasonerOptions, writer: WriterOptions | None) -> None:
+def require_model_of(reasoner: DeciderOptions, writer: WriterOptions | None) -> None:
     """Refuse a writer without a model, and a replay that would leave out the texts.
 
     Raises:
@@ -156,7 +156,7 @@ def replayed_writer(writer: WriterOptions | None) -> WriterOptions | None:
 
 
 def asks_a_model(
-    reasoner: ReasonerOptions, writer: WriterOptions | None, later: Later = NO_LATER
+    reasoner: DeciderOptions, writer: WriterOptions | None, later: Later = NO_LATER
 ) -> bool:
     """Return whether a run would not write the same log again."""
     is_switched = bool(later) and not isinstance(reasoner, ReplayOptions)
@@ -167,7 +167,7 @@ def asks_a_model(
     )
 
 
-def deadline_of(reasoner: ReasonerOptions, writer: WriterOptions | None) -> float | None:
+def deadline_of(reasoner: DeciderOptions, writer: WriterOptions | None) -> float | None:
     """Return the seconds that a run may ask models for; None without a limit."""
     if isinstance(reasoner, ModelOptions):
         return reasoner.deadline
@@ -177,7 +177,7 @@ def deadline_of(reasoner: ReasonerOptions, writer: WriterOptions | None) -> floa
 
 
 def make_askers(
-    reasoner: ReasonerOptions,
+    reasoner: DeciderOptions,
     writer: WriterOptions | None,
     seed: int,
     fallback: Any,
@@ -220,7 +220,7 @@ def make_askers(
 
 
 def _decider(
-    reasoner: ReasonerOptions,
+    reasoner: DeciderOptions,
     seed: int,
     fallback: Any,
     chart: str | None,

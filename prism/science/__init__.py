@@ -25,6 +25,16 @@ from prism.science._policy_tables import (
     policy_tests,
     policy_unidentified,
 )
+from prism.science._protocol import Protocol, ProtocolResults, run_protocol
+from prism.science._sensitivity import (
+    Sensitivity,
+    SensitivityMethod,
+    read_sensitivity,
+    resume_sensitivity,
+    sensitivity,
+)
+from prism.science._steady import Steady, geweke, mser, steadiness, steady_state
+from prism.science._tails import Tail, fit_tail, tails
 
 __all__ = [
     "Batch",
@@ -41,17 +51,33 @@ __all__ = [
     "Plan",
     "Policy",
     "PolicySource",
+    "Protocol",
+    "ProtocolResults",
     "RatioTest",
+    "Sensitivity",
+    "SensitivityMethod",
+    "Steady",
+    "Tail",
     "Unidentified",
     "batch",
     "calibrate",
     "compare",
     "divergence",
     "divergence_figure",
+    "fit_tail",
+    "geweke",
+    "mser",
     "policy_coefficients",
     "policy_probabilities",
     "policy_tests",
     "policy_unidentified",
     "read_batch",
+    "read_sensitivity",
     "resume_batch",
+    "resume_sensitivity",
+    "run_protocol",
+    "sensitivity",
+    "steadiness",
+    "steady_state",
+    "tails",
 ]

@@ -126,21 +126,22 @@ class Batch:
             ]
         )
 
+    def measures(self) -> list[str]:
+        """Return the columns of `results` that are measures of the world.
+
+        Raises:
+            InputError: If what a run left is damaged.
+        """
+        return self._outcomes()[0]
+
     def outcomes(self) -> list[str]:
         """Return the columns of `results` that tell what came of the runs: measures, then totals.
 
         Raises:
             InputError: If what a run left is damaged.
         """
-        measures: dict[str, None] = {}
-        totals: dict[str, None] = {}
-        for _, _, parameters, results in self._parts():
-            own = set(run_row({}, parameters, {}))
-            without = {**results, "rounds": ()}
-            totals |= dict.fromkeys(_numbers(run_row({}, parameters, without), own))
-            measures |= dict.fromkeys(_numbers(run_row({}, parameters, results), own))
-
-        return [*(name for name in measures if name not in totals), *totals]
+        measures, totals = self._outcomes()
+        return [*measures, *totals]
 
     def write(self) -> None:
         """Write both tables into the folder, as CSV and as Parquet.
@@ -150,10 +151,22 @@ class Batch:
         """
         write_tables(self.folder, {"results": self.results(), "rounds": self.rounds()})
 
+    def _outcomes(self) -> tuple[list[str], list[str]]:
+        measures: dict[str, None] = {}
+        totals: dict[str, None] = {}
+        for _, _, parameters, results in self._parts():
+            own = set(run_row({}, parameters, {}))
+            without = {**results, "rounds": ()}
+            totals |= dict.fromkeys(_numbers(run_row({}, parameters, without), own))
+            measures |= dict.fromkeys(_numbers(run_row({}, parameters, results), own))
+
+        return [name for name in measures if name not in totals], list(totals)
+
     def _parts(
         self,
     ) -> Iterator[tuple[BatchRun, dict[str, Any], Mapping[str, Any], Mapping[str, Any]]]:
         """Yield each run, what identifies it, its parameters, and what came of it."""
+        of_feed = self._of_feed() if self.plan.is_of_feed else {}
         summaries = BatchFolder(self.folder).summaries([each.name for each in self.runs])
         for run, summary in zip(self.runs, summaries, strict=True):
             head = {
@@ -164,9 +177,24 @@ class Batch:
             }
             config = {} if summary is None else summary["config"]
             sizes = {key: config[key] for key in ("agents", "rounds", "ticks_per_round") if config}
-            parameters = {**run.configuration.parameters, **config.get("parameters", {})}
+            parameters = of_feed.get(run.configuration.name) or {
+                **run.configuration.parameters,
+                **config.get("parameters", {}),
+            }
             results = {} if summary is None else summary.get("results", {})
             yield run, {**head, **sizes}, parameters, results
+
+    def _of_feed(self) -> dict[str, dict[str, Any]]:
+        """Return the feed's parameters by configuration: all that any configuration changes."""
+        configurations = {run.configuration.name: run.configuration for run in self.runs}
+        found = {name: self.plan.feed_parameters(each) for name, each in configurations.items()}
+        names = dict.fromkeys(
+            name
+            for key, each in configurations.items()
+            for name in (*each.parameters, *found[key].changes())
+        )
+
+        return {key: {name: getattr(each, name) for name in names} for key, each in found.items()}
 
 
 def batch(
@@ -221,13 +249,14 @@ def begin_batch(
         observer: What to tell of the batch.
     """
     polars()
+    number = _number_of(workers)
     folder = BatchFolder(path)
     folder.require_free()
     plan.check(configurations or ())
     found = plan.configurations() if configurations is None else configurations
     with folder.locked() as lock:
         folder.begin(plan.to_dict(), plan.inputs(), more)
-        work = _Work(folder, plan, found, lock, workers, checkpoint_every, observer)
+        work = _Work(folder, plan, found, lock, number, checkpoint_every, observer)
         return work.carry_out()
 
 
@@ -264,10 +293,11 @@ def resume_batch(
         raise InputError(problem, path=kept.path)
 
     polars()
+    number = _number_of(workers)
     require_unchanged(told["inputs"], plan.inputs(), kept.path / PLAN_NAME)
     with kept.locked() as lock:
         work = _Work(
-            kept, plan, configurations, lock, workers, checkpoint_every, observer, tuple(hosts)
+            kept, plan, configurations, lock, number, checkpoint_every, observer, tuple(hosts)
         )
         return work.carry_out()
 
@@ -346,7 +376,7 @@ class _Work:
     plan: Plan
     configurations: Sequence[Configuration]
     lock: int
-    workers: int | None
+    workers: int
     checkpoint_every: float
     observer: BatchObserver | None
     hosts: tuple[str, ...] = ()
@@ -394,7 +424,7 @@ class _Work:
             "budget": dict(self.plan.budget),
         }
 
-        return Crew(how, _number_of(self.workers), watcher, ledger, self.lock)
+        return Crew(how, self.workers, watcher, ledger, self.lock)
 
     def _ledger(self) -> Ledger | None:
         if not self.plan.asks_a_model:

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from math import sqrt
 from typing import TYPE_CHECKING, Any, get_args
 
-from prism.errors import FieldValueError, MissingExtraError
+from prism.errors import FieldValueError
 from prism.runs._calibrated import ARCHETYPE, RELEVANCE
 from prism.runs._policy_file import Cell, Logit, ModelKind, Policy, RatioTest, Unidentified
 from prism.science._choices import Choices, Point, read_choices
+from prism.science._libraries import library
 from prism.statechart import Definition, Statechart, social_media_chart
 from prism.statechart.states import state_text
 
@@ -176,7 +177,7 @@ def _cell(
 
 def _homogeneity(point: Point, rows: Sequence[Sequence[int]]) -> RatioTest | None:
     """Test whether all groups choose with the same probabilities."""
-    chi2_contingency = _scipy_stats().chi2_contingency
+    chi2_contingency = library("scipy.stats").chi2_contingency
     chosen = [place for place in range(len(point[2])) if any(row[place] for row in rows)]
     if len(rows) < 2 or len(chosen) < 2:
         return None
@@ -200,7 +201,7 @@ def _together(tests: Sequence[RatioTest]) -> RatioTest:
     """Sum independent tests of one pair of models."""
     statistic, df = sum(test.statistic for test in tests), sum(test.df for test in tests)
     known = [test.least_expected for test in tests if test.least_expected is not None]
-    p = float(_scipy_stats().chi2.sf(statistic, df))
+    p = float(library("scipy.stats").chi2.sf(statistic, df))
 
     return RatioTest(
         None, None, (), tests[0].null, tests[0].alternative, statistic, df, p, min(known)
@@ -248,12 +249,3 @@ def _ambiguous(definition: Definition[Any]) -> dict[tuple[str, str], list[str]]:
             found.setdefault(key, []).append(state_text(each.target))
 
     return {key: targets for key, targets in found.items() if len(set(targets)) > 1}
-
-
-def _scipy_stats() -> Any:
-    try:
-        from scipy import stats
-    except ModuleNotFoundError:
-        raise MissingExtraError("science", "scipy") from None
-
-    return stats

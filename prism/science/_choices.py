@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -48,9 +48,15 @@ class Choices:
     sources: tuple[PolicySource, ...]
     charts: tuple[str, ...]
 
-    def of_agents(self, agents: pl.DataFrame) -> Choices:
-        """Return the choices of some agents: a frame of ``run`` and ``agent_id``."""
-        return replace(self, table=self.table.join(agents, on=["run", "agent_id"], how="semi"))
+    def of_agents(self, agents: Collection[str]) -> Choices:
+        """Return the choices of some agents, by their ids."""
+        import polars as pl
+
+        return replace(self, table=self.table.filter(pl.col("agent_id").is_in(list(agents))))
+
+    def first(self, most: int) -> Choices:
+        """Return so many choices, the earliest."""
+        return replace(self, table=self.table.head(most))
 
 
 def read_choices(

@@ -89,7 +89,8 @@ class Grid:
             if row not in known:
                 point, group, *values = row
                 named = dict(zip(choices.covariates, values, strict=True))
-                found = policy.look_up(*choices.points[point], group, named)
+                state, event, options = choices.points[point]
+                found = policy.look_up(state, event, options, group, named)
                 known[row] = () if found is None else found.probabilities
             weights[number, : len(known[row])] = known[row]
 

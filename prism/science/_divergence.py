@@ -93,14 +93,15 @@ def divergence(
     model = read_choices(logs, by=grouped, covariates=covariates)
     if not isinstance(policy, (Policy, str)):
         other = read_choices(policy, by=grouped, covariates=covariates)
-        return _compare_runs(model, other, bins, splits, smoothing, random)
+        return compare_choices(model, other, bins, splits, smoothing, random)
 
     return _compare_policy(model, policy, least, bins, splits, smoothing, random)
 
 
-def _compare_runs(
+def compare_choices(
     model: Choices, other: Choices, bins: int, splits: int, smoothing: float, random: Any
 ) -> pl.DataFrame:
+    """Say how far the choices of two runs lie apart; see `divergence`."""
     grid = make_grid((model, other), bins)
     own, theirs = grid.count(model), grid.count(other)
     split = _split(len(own.matrix), splits, random)
@@ -172,7 +173,7 @@ def _split(agents: int, splits: int, random: Any) -> Array:
     import numpy as np
 
     row = np.arange(agents) < agents // 2
-    return random.permuted(np.tile(row, (splits, 1)), axis=1).astype(float)
+    return np.asarray(random.permuted(np.tile(row, (splits, 1)), axis=1), float)
 
 
 def _table(

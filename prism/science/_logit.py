@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from prism.errors import MissingExtraError
 from prism.runs._policy_file import Logit, RatioTest, Unidentified
 from prism.science._choices import Choices, Point
+from prism.science._libraries import library
 
 if TYPE_CHECKING:
     import numpy as np
@@ -97,6 +97,11 @@ def _design(
                 Unidentified("covariate", reason, state, event, name=name, n=len(values))
             )
 
+    for name in known:
+        if unknown := rows[name].null_count():
+            reason = "is unknown in some decisions, which the logit leaves out"
+            unclear.append(Unidentified("covariate", reason, state, event, name=name, n=unknown))
+
     rows = rows.drop_nulls(known)
     counts = {
         group: dict(zip(options, row, strict=True))
@@ -162,7 +167,6 @@ def _is_separated(design: _Design) -> bool:
     1984, Biometrika 71); a linear program finds them (Konis 2007).
     """
     import numpy as np
-    from scipy.optimize import linprog
 
     pairs = np.unique(np.column_stack([design.endog, design.exog]), axis=0)
     chosen, exog = pairs[:, 0].astype(int), pairs[:, 1:]
@@ -178,7 +182,9 @@ def _is_separated(design: _Design) -> bool:
         differences.append(block[:, 1:].reshape(own.sum(), -1))
 
     matrix = np.concatenate(differences)
-    found = linprog(-matrix.sum(axis=0), A_ub=-matrix, b_ub=np.zeros(len(matrix)), bounds=(-1, 1))
+    found = library("scipy.optimize").linprog(
+        -matrix.sum(axis=0), A_ub=-matrix, b_ub=np.zeros(len(matrix)), bounds=(-1, 1)
+    )
 
     return bool(-found.fun > _SLACK * len(matrix))
 
@@ -187,16 +193,12 @@ def _fit(design: _Design) -> Logit | str:
     """Return the logit, or why it could not be fitted."""
     import numpy as np
 
-    try:
-        from statsmodels.discrete.discrete_model import MNLogit
-    except ModuleNotFoundError:
-        raise MissingExtraError("science", "statsmodels") from None
-
+    logit = library("statsmodels.discrete.discrete_model").MNLogit
     with warnings.catch_warnings():
         # what they warn of is looked at below
         warnings.simplefilter("ignore")
         try:
-            result = MNLogit(design.endog, design.exog).fit(maxiter=_MOST_STEPS, disp=0)
+            result = logit(design.endog, design.exog).fit(maxiter=_MOST_STEPS, disp=0)
             covariance = np.asarray(result.cov_params())
         except (np.linalg.LinAlgError, ValueError) as error:
             return f"the fit failed ({error})"
@@ -232,7 +234,8 @@ def _rows(design: _Design, matrix: Array) -> dict[str, tuple[float, ...]]:
 def _tests(design: _Design, fitted: Logit) -> list[RatioTest]:
     """Test the logit against smaller ones, whose maxima are shares."""
     import numpy as np
-    from scipy.stats import chi2
+
+    chi2 = library("scipy.stats").chi2
 
     of_groups = design.exog[:, : len(design.groups)] @ np.arange(len(design.groups))
     terms = len(design.chosen) - 1
@@ -254,9 +257,9 @@ def _tests(design: _Design, fitted: Logit) -> list[RatioTest]:
 def _of_shares(chosen: Array, groups: Array) -> float:
     """Return the log-likelihood of choices whose probabilities are the shares in each group."""
     import numpy as np
-    from scipy.special import xlogy
 
     _, counts = np.unique(np.column_stack([groups, chosen]), axis=0, return_counts=True)
     _, sizes = np.unique(groups, return_counts=True)
 
-    return float(xlogy(counts, counts).sum() - xlogy(sizes, sizes).sum())
+    # none is 0, as only what was chosen is counted
+    return float((counts * np.log(counts)).sum() - (sizes * np.log(sizes)).sum())

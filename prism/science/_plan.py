@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -13,18 +13,19 @@ from typing import Any, Self
 from prism.errors import InputError, PrismError
 from prism.files._toml import TomlFile
 from prism.llm._addresses import shown_address
-from prism.runs import ModelOptions, RunOptions, WriterOptions, digest
+from prism.runs import ModelOptions, PolicyOptions, RunOptions, WriterOptions, digest
+from prism.science._plan_checks import contradictions
+from prism.science._plan_places import placed
 from prism.science._plan_schema import Keys, mistakes
-from prism.social import SocialRun
-from prism.worlds import WorldRun
+from prism.social import Feed, Parameters, SocialRun
+from prism.worlds import Treatment, WorldRun
+from prism.worlds._addresses import address_of, load_world
+from prism.worlds._treatment_tables import read_treatments
 
 SOCIAL = "social"
 _MOST_TOLD = 5
 _MOST_NAME = 80
 _UNSAFE = re.compile(r"[^A-Za-z0-9._=,+-]+")
-
-Tell = Callable[[str, Keys], InputError]
-"""Makes an error that says where in a plan something is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ class Plan:
     def __post_init__(self) -> None:
         """Refuse what the schema refuses, and what contradicts itself."""
         self._refuse(list(mistakes(self.data)))
-        self._refuse(list(self._contradictions()))
+        self._refuse(list(contradictions(self.data)))
 
     @classmethod
     def from_file(cls, path: Path | str) -> Self:
@@ -77,7 +78,7 @@ class Plan:
         file = TomlFile.read(Path(path))
         plan = cls(file.data, file)
 
-        return replace(plan, data=_placed(plan.data, Path(path).parent))
+        return replace(plan, data=placed(plan.data, Path(path).parent))
 
     @property
     def name(self) -> str:
@@ -139,8 +140,9 @@ class Plan:
 
     @property
     def asks_a_model(self) -> bool:
-        """Whether a model is asked in any arm."""
-        return any("reasoner" in each for each in (self.data, *self.data.get("arm", ())))
+        """Whether a model is asked in any arm, from the beginning or later on."""
+        arms = {each.arm: each for each in self.configurations()}.values()
+        return not all(self.options(each, self.seeds[0]).is_repeatable for each in arms)
 
     def options(self, configuration: Configuration, seed: int) -> RunOptions[Any]:
         """Return one run of the plan.
@@ -164,19 +166,36 @@ class Plan:
         for name, key in (("rounds", "rounds"), ("ticks_per_round", "ticks")):
             if key in settings:
                 given[name] = settings[key]
-        if treatments := self._treatments(settings):
+        world = settings.get("world", SOCIAL)
+        if treatments := self._treatments(configuration, world):
             given["treatments"] = treatments
         if configuration.parameters:
             given["parameters"] = dict(configuration.parameters)
         if "preset" in settings:
             given["preset"] = settings["preset"]
 
-        world = settings.get("world", SOCIAL)
         if world != SOCIAL:
             return WorldRun(world, **given)
 
         posts = settings.get("posts")
         return SocialRun(posts=None if posts is None else Path(posts), **given)
+
+    def feed_parameters(self, configuration: Configuration) -> Parameters:
+        """Return all parameters of the social feed in one of the plan's configurations.
+
+        Args:
+            configuration: The configuration.
+
+        Raises:
+            InputError: If there is no such parameter or preset.
+        """
+        given, preset = configuration.parameters, configuration.settings.get("preset")
+        return SocialRun(parameters=dict(given), preset=preset).feed_parameters
+
+    @property
+    def is_of_feed(self) -> bool:
+        """Whether the runs are of the social feed."""
+        return bool(self.data.get("world", SOCIAL) == SOCIAL)
 
     def check(self, configurations: Sequence[Configuration] = ()) -> None:
         """Refuse what no run could be, all of it together, before any run begins.
@@ -207,6 +226,8 @@ class Plan:
             options = self.options(configuration, self.seeds[0])
             if is_new:
                 _without_cache(options).prepare()
+        except _MisplacedError as error:
+            yield error.keys, error.problem
         except InputError as error:
             if error.path is not None and Path(error.path) != self._path:
                 raise
@@ -272,11 +293,17 @@ class Plan:
 
         return Configuration(name, arm.get("name"), parameters, settings)
 
-    def _reasoner(self, settings: Mapping[str, Any]) -> ModelOptions | None:
+    def _reasoner(self, settings: Mapping[str, Any]) -> ModelOptions | PolicyOptions | None:
         if "reasoner" not in settings:
             return None
 
         given = dict(settings["reasoner"])
+        if "policy" in given:
+            if len(given) > 1:
+                problem = "decides instead of a model: leave out what is of a model"
+                raise InputError(problem, field="policy")
+            return PolicyOptions(Path(given["policy"]))
+
         for name in ("host", "attributes"):
             if isinstance(given.get(name), str):
                 given[name] = [given[name]]
@@ -298,25 +325,25 @@ class Plan:
     def _writer(self, settings: Mapping[str, Any]) -> WriterOptions | None:
         return WriterOptions(**settings["writer"]) if "writer" in settings else None
 
-    def _treatments(self, settings: Mapping[str, Any]) -> tuple[Any, ...]:
-        return tuple(settings.get("treatments", ()))
+    def _treatments(self, configuration: Configuration, world: str) -> tuple[str | Treatment, ...]:
+        settings = configuration.settings
+        cls = Feed if world == SOCIAL else load_world(address_of(world))
+        common = len(self.data.get("treatment", ()))
 
-    def _contradictions(self) -> Iterator[tuple[Keys, str]]:
-        fixed, vary = self.data.get("parameters", {}), self.data.get("vary", {})
-        seeds = self.data.get("seeds", 1)
-        if isinstance(seeds, list) and len(set(seeds)) < len(seeds):
-            yield ("seeds",), "has a seed twice"
+        def refuse(problem: str, keys: Keys) -> InputError:
+            place, *inside = keys
+            assert isinstance(place, int)
+            # those of the plan come before those of the arm
+            if place < common:
+                return _MisplacedError(self, problem, ("treatment", place, *inside))
+            arm = self._arm_of(configuration)[0]
+            return _MisplacedError(
+                self, problem, ("arm", arm, "treatment", place - common, *inside)
+            )
 
-        for name, values in vary.items():
-            if name in fixed:
-                yield ("vary", name), "is among [parameters], too: leave one out"
-            yield from _twice(values, ("vary", name))
+        tables = read_treatments(settings.get("treatment", ()), cls, refuse)
 
-        yield from _wrong_arms(self.data.get("arm", []), vary)
-        for name, bound in self.data.get("bounds", {}).items():
-            if name in vary or name in fixed:
-                yield ("bounds", name), "is among [parameters] or [vary], too: leave one out"
-            yield from _wrong_bound(name, bound)
+        return (*settings.get("treatments", ()), *tables)
 
     def _keys_of(self, error: InputError, configuration: Configuration) -> Keys:
         """Return where in the plan stands what an error of a run's options is about."""
@@ -351,8 +378,8 @@ class Plan:
             return
 
         (keys, problem), *others = wrong
-        first = self._error(problem, keys)
-        told = [str(self._error(said, where)) for where, said in others[: _MOST_TOLD - 1]]
+        first = self.error(problem, keys)
+        told = [str(self.error(said, where)) for where, said in others[: _MOST_TOLD - 1]]
         if self._path is not None:
             told = [each.removeprefix(f"{self._path}, ") for each in told]
         more = len(others) - len(told)
@@ -364,12 +391,27 @@ class Plan:
             field=first.field,
         )
 
-    def _error(self, problem: str, keys: Keys) -> InputError:
+    def error(self, problem: str, keys: Keys) -> InputError:
+        """Return an error that says where in the plan something is wrong.
+
+        Args:
+            problem: What is wrong.
+            keys: The tables and keys that lead there, and places in lists of tables.
+        """
         if self.file is not None:
             return self.file.error(problem, keys)
 
         names = [key for key in keys if isinstance(key, str)]
         return InputError(problem, field=".".join(names) or None)
+
+
+class _MisplacedError(InputError):
+    """An error that knows where in a plan it is about."""
+
+    def __init__(self, plan: Plan, problem: str, keys: Keys) -> None:
+        found = plan.error(problem, keys)
+        super().__init__(problem, path=found.path, line=found.line, field=found.field)
+        self.keys = keys
 
 
 _KEYS_OF_FIELDS: Mapping[str | None, str] = {"ticks_per_round": "ticks", None: "world"}
@@ -386,40 +428,6 @@ _OF_PLAN = (
     "measures",
 )
 """Keys that say nothing about one configuration."""
-
-
-def _twice(values: Sequence[Any], keys: Keys) -> Iterator[tuple[Keys, str]]:
-    for place, value in enumerate(values):
-        if value in values[:place]:
-            yield (*keys, place), f"has the value {value!r} twice"
-
-
-def _wrong_arms(
-    arms: Sequence[Mapping[str, Any]], vary: Mapping[str, Any]
-) -> Iterator[tuple[Keys, str]]:
-    names = [arm["name"] for arm in arms]
-    for place, arm in enumerate(arms):
-        if arm["name"] in names[:place]:
-            yield ("arm", place, "name"), f"is that of another arm, {arm['name']!r}"
-        for name in arm.get("parameters", {}):
-            if name in vary:
-                yield ("arm", place, "parameters", name), "is varied in [vary], too"
-
-
-def _wrong_bound(name: str, bound: Any) -> Iterator[tuple[Keys, str]]:
-    least, most, scale = limits_of(bound)
-    if not least < most:
-        yield ("bounds", name), f"must have its least value below its most, got {least} and {most}"
-    elif scale == "log" and least <= 0:
-        yield ("bounds", name), f"must be above 0 for a logarithmic scale, got {least}"
-
-
-def limits_of(bound: Any) -> tuple[float, float, str]:
-    """Return the least value, the largest and the scale of a bound in a plan."""
-    if isinstance(bound, Mapping):
-        return bound["least"], bound["most"], bound.get("scale", "linear")
-
-    return bound[0], bound[1], "linear"
 
 
 def _name_of(arm: Mapping[str, Any], varied: Mapping[str, Any]) -> str:
@@ -446,40 +454,6 @@ def _named_apart(found: Sequence[Configuration]) -> Iterator[Configuration]:
             name = f"{each.name}-{number}"
         seen.add(name.casefold())
         yield replace(each, name=name)
-
-
-def _placed(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Return a plan whose files are looked for beside it."""
-
-    def beside(name: str) -> str:
-        return str(folder / name)
-
-    placed = {**data}
-    for key in ("agents", "posts"):
-        if isinstance(placed.get(key), str) and not _is_number(placed[key]):
-            placed[key] = beside(placed[key])
-    place, colon, name = str(placed.get("world", "")).rpartition(":")
-    if (place if colon else name).endswith(".py"):
-        placed["world"] = beside(str(placed["world"]))
-    if "reasoner" in placed:
-        files = {
-            key: beside(placed["reasoner"][key])
-            for key in ("models", "cache")
-            if key in placed["reasoner"]
-        }
-        placed["reasoner"] = {**placed["reasoner"], **files}
-    if "arm" in placed:
-        placed["arm"] = [_placed(arm, folder) for arm in placed["arm"]]
-
-    return placed
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _without_cache(options: Any) -> Any:

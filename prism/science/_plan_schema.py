@@ -60,6 +60,7 @@ def _of_model() -> dict[str, Schema]:
     kinds = {name: kind for name, kind in ModelOptions.KINDS.items() if name not in _NOT_IN_FILES}
     return {
         "server": {"type": "string", "enum": list(CHOICES["server"])},
+        "policy": _text("A policy file that decides instead of a model."),
         "models": _text("A file of models: a default, and tables for kinds of agents."),
         **{
             name: {"type": "string", "enum": list(kind)}
@@ -96,12 +97,8 @@ _BUDGET = _table(
 _TREATMENTS = _texts("Treatments of the world and their rounds, such as warning@12.")
 _TREATMENT: Schema = {
     "type": "array",
-    "items": {
-        "type": "object",
-        "properties": {"kind": _text("What it does."), "round": _count("When it is applied.")},
-        "required": ["kind", "round"],
-    },
-    "description": "Ready-made treatments, with the keys of treatment files.",
+    "items": {"type": "object"},
+    "description": "Treatments with a kind and a round, as in files of treatments.",
 }
 _PARAMETERS: Schema = {
     "type": "object",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from prism.runs._policy_file import Logit, Policy
+from prism.science._libraries import library
 
 if TYPE_CHECKING:
     import polars as pl
@@ -54,8 +55,8 @@ def policy_coefficients(policy: Policy) -> pl.DataFrame:
         ``coefficient``, ``standard_error``, ``z``, and ``p`` (two-sided; Wald 1943).
     """
     import polars as pl
-    from scipy.stats import norm
 
+    norm = library("scipy.stats").norm
     rows = [
         (
             *row,

@@ -2,11 +2,18 @@
 
 from prism.social._composing import Composer, TemplateComposer
 from prism.social._feed import Feed
+from prism.social._parameters import Parameters
 from prism.social._posts import Draft, Network, Post, Reader
 from prism.social._results import Activity, Cascade, Results, RoundSummary
 from prism.social._run import SocialRun
 from prism.social._simulation import Simulation
-from prism.social._treatments import Dislikes, Likes, PublishPost, RemoveAgents
+from prism.social._treatments import (
+    Dislikes,
+    Likes,
+    PublishPost,
+    RemoveAgents,
+    SwitchFeed,
+)
 
 __all__ = [
     "Activity",
@@ -17,6 +24,7 @@ __all__ = [
     "Feed",
     "Likes",
     "Network",
+    "Parameters",
     "Post",
     "PublishPost",
     "Reader",
@@ -25,5 +33,6 @@ __all__ = [
     "RoundSummary",
     "Simulation",
     "SocialRun",
+    "SwitchFeed",
     "TemplateComposer",
 ]

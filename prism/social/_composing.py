@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Protocol
 
 from prism.agents import SocialAgent
+from prism.social._parameters import CLASSIC, Parameters
 from prism.social._posts import Draft, Post, PostKind
 from prism.statechart import RandomStream
-
-KIND_WEIGHTS: dict[PostKind, float] = {"reply": 0.45, "reshare": 0.40, "post": 0.15}
-"""How often a composing agent replies, reshares with commentary, or writes a post of its own."""
 
 _TEXTS: dict[PostKind, tuple[str, ...]] = {
     "reply": (
@@ -46,17 +44,39 @@ class Composer(Protocol):
 
 
 class TemplateComposer:
-    """Writes from a few set sentences, without a model: enough to carry topics on."""
+    """Writes from a few set sentences, without a model: enough to carry topics on.
+
+    Args:
+        parameters: How often a composing agent replies, reshares with commentary, or writes a post
+            of its own.
+    """
+
+    def __init__(self, parameters: Parameters = CLASSIC) -> None:
+        self._parameters = parameters
 
     def compose(self, agent: SocialAgent, post: Post, stream: RandomStream) -> Draft:
-        """Draw a kind by ``KIND_WEIGHTS``, and a sentence on the post's topic or an interest."""
-        kinds = list(KIND_WEIGHTS)
-        kind = kinds[stream.weighted_index(list(KIND_WEIGHTS.values()))]
+        """Draw a kind by its share, and a sentence on the post's topic or an interest."""
+        now = self._parameters
+        kinds: tuple[PostKind, ...] = ("reply", "reshare", "post")
+        kind = kinds[stream.weighted_index((now.reply_share, now.reshare_share, now.post_share))]
         topics = post.topics
         if kind == "post" and agent.interests:
             topics = (agent.interests[stream.index(len(agent.interests))],)
 
-        texts = _TEXTS[kind]
-        text = texts[stream.index(len(texts))]
+        return _drafted(kind, topics, stream)
 
-        return Draft(kind, text.format(topic=topics[0] if topics else "this"), topics)
+    def compose_post(
+        self,
+        agent: SocialAgent,  # noqa: ARG002
+        topics: tuple[str, ...],
+        stream: RandomStream,
+    ) -> Draft:
+        """Draw a sentence on topics of which an agent writes of its own accord."""
+        return _drafted("post", topics, stream)
+
+
+def _drafted(kind: PostKind, topics: tuple[str, ...], stream: RandomStream) -> Draft:
+    texts = _TEXTS[kind]
+    text = texts[stream.index(len(texts))]
+
+    return Draft(kind, text.format(topic=topics[0] if topics else "this"), topics)

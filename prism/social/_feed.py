@@ -9,18 +9,28 @@ from prism.agents import (
     SeedPost,
     SocialAgent,
     load_population,
-    opening_posts,
     synthetic_population,
 )
 from prism.errors import FieldValueError, SimulationError
 from prism.social._composing import Composer, TemplateComposer
+from prism.social._feeds import Rank
+from prism.social._parameters import Parameters
+from prism.social._populating import opened_by
 from prism.social._posts import Draft, Post
+from prism.social._presets import DEFAULT_PRESET
 from prism.social._stage import FeedHost, FeedStage
 from prism.social._treated import PostTreatment
-from prism.social._treatments import Dislikes, Likes, PublishPost, RemoveAgents
+from prism.social._treatments import (
+    Dislikes,
+    Likes,
+    PublishPost,
+    RemoveAgents,
+    SwitchFeed,
+)
 from prism.statechart import Guard, RandomStream
 from prism.worlds import World
 
+DEFAULTS = Parameters.preset(DEFAULT_PRESET)
 DEFAULT_ROUNDS = 10
 DEFAULT_TICKS_PER_ROUND = 12
 
@@ -47,15 +57,20 @@ class Feed(World[Any]):
 
     What the agents do in their states is the feed's own: steps, messages and networks of other
     worlds are not part of it.
+
+    Attributes:
+        parameters: All numbers of the feed's behaviour; each is set and told by its own name, too.
     """
 
-    __slots__ = ("_composer", "_guard", "_seeds")
+    __slots__ = ("_composer", "_guard", "_seeds", "parameters")
 
     rounds = DEFAULT_ROUNDS
     ticks = DEFAULT_TICKS_PER_ROUND
     overlap = True
-    treatment_classes = (Likes, Dislikes, PublishPost, RemoveAgents)
+    treatment_classes = (Likes, Dislikes, PublishPost, RemoveAgents, SwitchFeed)
     _prism_stage: ClassVar[Any] = FeedStage
+
+    parameters: Parameters = DEFAULTS
 
     @property
     def posts(self) -> Sequence[Post]:
@@ -68,11 +83,7 @@ class Feed(World[Any]):
         Raises:
             FieldValueError: If there is none.
         """
-        found = self._played().agent(agent_id)
-        if found is None:
-            raise FieldValueError(f"there is no agent {agent_id!r} in the run")
-
-        return found
+        return self._played().treated.agent(agent_id)
 
     def likes_of(self, post: Post) -> int:
         """Return how often a post has been liked."""
@@ -143,7 +154,6 @@ class Feed(World[Any]):
     def populate(self, agents: int) -> Iterable[SocialAgent]:
         """Make the population of a run that says a number only; by default a synthetic one."""
         population = synthetic_population(agents, seed=self._played().seed)
-        self.give(posts=population.posts)
 
         return population.agents
 
@@ -158,7 +168,10 @@ class Feed(World[Any]):
     def opening(self) -> Iterable[SeedPost]:
         """Return what was posted before the first round, oldest first."""
         given: Iterable[SeedPost] | None = getattr(self, "_seeds", None)
-        return opening_posts(self.agents, seed=self._played().seed) if given is None else given
+        if given is not None:
+            return given
+
+        return opened_by(self.agents, self.parameters.opening, self._played().seed)
 
     def should_engage(self, agent: Any, post: Post) -> bool:
         """Return whether a post is relevant enough for an agent; by default the agent says so."""
@@ -172,8 +185,42 @@ class Feed(World[Any]):
             post: What it looked at when it decided to.
             stream: Random numbers for this text alone.
         """
-        composer: Composer = getattr(self, "_composer", None) or _TEMPLATES
-        return composer.compose(agent, post, stream)
+        return self._composing().compose(agent, post, stream)
+
+    def compose_post(
+        self, agent: SocialAgent, topics: tuple[str, ...], stream: RandomStream
+    ) -> Draft:
+        """Write what an agent publishes of its own accord; by default the composer does.
+
+        Args:
+            agent: Who writes.
+            topics: What about.
+            stream: Random numbers for this text alone.
+        """
+        # a composer of the user's own may write about posts only
+        composer: Any = self._composing()
+        write = getattr(composer, "compose_post", TemplateComposer(self.parameters).compose_post)
+        draft: Draft = write(agent, topics, stream)
+
+        return draft
+
+    def rank(
+        self,
+        agent: SocialAgent,  # noqa: ARG002
+        posts: Sequence[Post],
+        stream: RandomStream,  # noqa: ARG002
+    ) -> Iterable[Post]:
+        """Return posts in the order in which an agent's feed shows them.
+
+        By default the parameter ``feed`` says how feeds are made; define it to say so yourself.
+
+        Args:
+            agent: Whose feed it is.
+            posts: The newest posts that it has not seen, of those that it follows and of anybody,
+                newest first; as many of either as the parameter ``candidates`` says.
+            stream: Random numbers for this feed alone.
+        """
+        return posts
 
     # The run's side
 
@@ -202,6 +249,14 @@ class Feed(World[Any]):
 
         return self.should_engage
 
+    def ranking(self) -> Rank | None:
+        """Return `rank` if a feed of the user's own has defined it."""
+        return None if type(self).rank is Feed.rank else self.rank
+
+    def _composing(self) -> Composer:
+        given: Composer | None = getattr(self, "_composer", None)
+        return TemplateComposer(self.parameters) if given is None else given
+
     def _require_round(self, doing: str) -> None:
         host = self._played().host
         reason = host.refusing
@@ -213,6 +268,3 @@ class Feed(World[Any]):
     def _played(self) -> FeedStage:
         host = cast(FeedHost, self._hosted("posts"))
         return host.stage
-
-
-_TEMPLATES = TemplateComposer()

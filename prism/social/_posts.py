@@ -11,13 +11,17 @@ from typing import Any, Literal
 from prism.agents import SeedPost, SocialAgent
 from prism.agents._relevance import Terms, terms_of
 from prism.errors import FieldValueError
+from prism.randomness import RandomStream
 from prism.social._holding import Later
 from prism.statechart import Written
 
 PostKind = Literal["post", "reply", "reshare"]
 
 FEED_LENGTH = 20
-"""How many posts a feed shows at the most."""
+"""How many posts a feed shows at the most, where nothing else is said."""
+
+CANDIDATES = 100
+"""How many posts by authors whom it follows an agent's feed may choose from, likewise."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,27 +82,73 @@ class Reader:
     Args:
         agent: The agent.
 
+        candidates: How many posts its inbox holds.
+
     Attributes:
         topics: Its interests, as topics are indexed.
-        inbox: New posts by authors it follows, oldest first; when full, the oldest are dropped.
-        unread: Its feed, newest first.
+        follows: Ids of the authors that it follows.
+        inbox: The newest posts by authors that it follows, oldest first.
+        unread: Its feed, the first to be shown first.
         post: The post it looks at.
         draft: What it is about to publish.
         words: The words of the draft, where somebody else than the composer writes them.
         seen_until: Number of the first post that its feed has not taken in yet.
+        seen: Numbers of the posts that it has looked at.
+        liked: The posts that it has liked, in that order.
+        reshared: Numbers of the roots whose cascades it has reshared a post of.
+        replied: How often it has replied in the cascade of a root, by its number.
+        activity: How much it writes, in means of the population.
+        ideas: Random numbers for writing of its own accord in this round; None if it never does.
     """
 
-    __slots__ = ("agent", "draft", "inbox", "post", "seen_until", "topics", "unread", "words")
+    __slots__ = (
+        "activity",
+        "agent",
+        "draft",
+        "follows",
+        "ideas",
+        "inbox",
+        "liked",
+        "post",
+        "replied",
+        "reshared",
+        "seen",
+        "seen_until",
+        "topics",
+        "unread",
+        "words",
+    )
 
-    def __init__(self, agent: SocialAgent) -> None:
+    def __init__(self, agent: SocialAgent, candidates: int = CANDIDATES) -> None:
         self.agent: SocialAgent = agent
         self.topics: list[str] = sorted(terms_of(agent.interests).topics)
-        self.inbox: deque[Post] = deque(maxlen=FEED_LENGTH)
+        self.follows: frozenset[str] = frozenset(agent.following)
+        self.inbox: deque[Post] = deque(maxlen=candidates)
         self.unread: deque[Post] = deque()
         self.post: Post | None = None
         self.draft: Draft | None = None
         self.words: Words | None = None
         self.seen_until: int = 0
+        self.seen: set[int] = set()
+        self.liked: list[Post] = []
+        self.reshared: set[int] = set()
+        self.replied: dict[int, int] = {}
+        self.activity: float = 1.0
+        self.ideas: RandomStream | None = None
+
+    def note_written(self, post: Post) -> None:
+        """Note what the agent has published in whose cascade."""
+        root = post.root.number
+        if post.kind == "reshare":
+            self.reshared.add(root)
+        elif post.kind == "reply":
+            self.replied[root] = self.replied.get(root, 0) + 1
+
+    def look_at_next(self) -> Post:
+        """Take the first post of the feed, and return it."""
+        self.post = post = self.unread.popleft()
+        self.seen.add(post.number)
+        return post
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,11 +230,27 @@ class Network:
 
     Args:
         agents: The population.
+        candidates: How many posts by authors whom it follows an agent's feed may choose from.
+
+    Attributes:
+        readers: The agents at their feeds.
+        posts: All posts, oldest first.
+        published: When each was published, in seconds since the epoch.
+        likes: Likes of each post that has any, by its id.
+        dislikes: Dislikes, likewise.
+        voted: Numbers of the posts whose likes or dislikes have changed since they were ranked.
+        removed: Ids of agents that have been taken out.
+        now: The time, in seconds since the epoch; who runs the network sets it.
     """
 
-    def __init__(self, agents: Iterable[SocialAgent]) -> None:
-        self.readers: list[Reader] = [Reader(agent) for agent in agents]
+    def __init__(self, agents: Iterable[SocialAgent], candidates: int = CANDIDATES) -> None:
+        self.readers: list[Reader] = [Reader(agent, candidates) for agent in agents]
+        self._of: dict[str, Reader] = {each.agent.agent_id: each for each in self.readers}
         self.posts: list[Post] = []
+        self.published: list[float] = []
+        self.now: float = 0.0
+        self.voted: dict[int, None] = {}
+        self._likers: dict[int, list[Reader]] = {}
         self.likes: dict[str, int] = defaultdict(int)
         self.dislikes: dict[str, int] = defaultdict(int)
         self.removed: dict[str, None] = {}
@@ -244,19 +310,45 @@ class Network:
         """Publish a post of an earlier run under the id that it had."""
         return self._add(author_id, draft, parent, post_id)
 
-    def like(self, post: Post) -> None:
-        """Count one like."""
+    def posts_on(self, topic: str) -> Sequence[Post]:
+        """Return what has been published on a topic, oldest first."""
+        return self._by_topic.get(topic, ())
+
+    def like(self, post: Post, reader: Reader | None = None) -> None:
+        """Count one like.
+
+        Args:
+            post: The post.
+            reader: Who likes it, if an agent does.
+        """
         self.likes[post.post_id] += 1
+        self.voted[post.number] = None
+        if reader is not None:
+            reader.liked.append(post)
+            self._likers.setdefault(post.number, []).append(reader)
+
+    def likers(self, post: Post) -> Sequence[Reader]:
+        """Return the agents that have liked a post, in that order."""
+        return self._likers.get(post.number, ())
 
     def vote(self, post: Post, likes: int, dislikes: int) -> None:
         """Give a post likes or dislikes that are no agent's."""
         for counts, number in ((self.likes, likes), (self.dislikes, dislikes)):
             if number:
                 counts[post.post_id] += number
+                self.voted[post.number] = None
 
     def score(self, post: Post) -> int:
         """Return the likes of a post less its dislikes."""
         return self.likes.get(post.post_id, 0) - self.dislikes.get(post.post_id, 0)
+
+    def votes(self, post: Post) -> dict[str, int]:
+        """Return likes, dislikes and score of a post, by these names."""
+        return {
+            "likes": self.likes.get(post.post_id, 0),
+            "dislikes": self.dislikes.get(post.post_id, 0),
+            "score": self.score(post),
+        }
 
     def remove(self, agent_id: str) -> None:
         """Take an agent out: from now on it follows nobody, and is followed by nobody."""
@@ -265,19 +357,22 @@ class Network:
         for readers in self._followers.values():
             readers[:] = [reader for reader in readers if reader.agent.agent_id != agent_id]
 
-    def refresh(self, reader: Reader) -> bool:
+    def refresh(self, reader: Reader, length: int = FEED_LENGTH) -> bool:
         """Bring a reader's feed up to date with what it follows and is interested in, newest first.
 
         No post is shown twice, nor to its author. Posts left over from the last feed follow the new
         ones.
 
+        Args:
+            reader: Whose feed it is.
+            length: How many posts it holds at the most.
+
         Returns:
             Whether there is anything to read.
         """
-        fresh = {post.number: post for post in reader.inbox}
-        reader.inbox.clear()
-        for topic in reader.topics:
-            for post in islice(reversed(self._by_topic.get(topic, [])), FEED_LENGTH):
+        fresh: dict[int, Post] = {}
+        for posts in (reader.inbox, *(self.posts_on(topic) for topic in reader.topics)):
+            for post in islice(reversed(posts), length):
                 if post.number < reader.seen_until:
                     break
                 fresh[post.number] = post
@@ -289,7 +384,7 @@ class Network:
             for number in sorted(fresh, reverse=True)
             if fresh[number].author_id != own
         ]
-        reader.unread = deque(islice((*newest, *reader.unread), FEED_LENGTH))
+        reader.unread = deque(islice((*newest, *reader.unread), length))
 
         return bool(reader.unread)
 
@@ -309,8 +404,11 @@ class Network:
             draft.source,
         )
         self.posts.append(post)
+        self.published.append(self.now)
         self._ids.add(post.post_id)
         self._by_id[post.post_id] = post
+        if parent is not None and author_id in self._of:
+            self._of[author_id].note_written(post)
         self._by_author[author_id].append(post)
         for topic in post.terms.topics:
             self._by_topic[topic].append(post)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,19 +11,18 @@ from prism.agents import (
     Population,
     load_population,
     load_posts,
-    opening_posts,
     synthetic_population,
 )
-from prism.errors import InputError
+from prism.errors import InputError, PrismError
 from prism.runlog import SimulatedClock
-from prism.runs import ReasonerOptions, ReplayOptions, WriterOptions
+from prism.runs import DeciderOptions, ModelAssignment, ReplayOptions, WriterOptions
 from prism.runs._options import (
     DECIDER_KINDS,
     check_config,
     digest,
     files_of,
     naming,
-    read_reasoner,
+    read_decider,
     require_unchanged,
 )
 from prism.runs._writing import (
@@ -34,11 +33,15 @@ from prism.runs._writing import (
     replayed_writer,
     require_model_of,
 )
-from prism.social._feed import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND, Feed
+from prism.social._activity import FREQUENCY
+from prism.social._feed import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND, DEFAULTS, Feed
+from prism.social._networks import code_in
+from prism.social._parameters import Parameters
 from prism.social._simulation import Simulation
 from prism.statechart import AgentState
 from prism.telemetry._loggers import EventLogger
 from prism.worlds import Treatment
+from prism.worlds._parameters import in_groups, parsed_parameters
 from prism.worlds._switch_model import later_models, require_models
 from prism.worlds._treatment_tables import tables_of, treatments_in
 
@@ -77,6 +80,9 @@ class SocialRun:
         keep: Fields of the file of agents to keep as `prism.agents.SocialAgent.attributes`.
         writer: Who writes the words of posts; by default they come from templates.
         treatments: Ready-made treatments of the feed, such as `Likes`.
+        parameters: Parameters of the feed, or some of them by name, whose texts are read as values
+            of their types; the others are those of the preset.
+        preset: Name of a preset; by default that of `Simulation`.
 
     Raises:
         InputError: If JSON has no room for a value.
@@ -87,10 +93,12 @@ class SocialRun:
     rounds: int = DEFAULT_ROUNDS
     ticks_per_round: int = DEFAULT_TICKS_PER_ROUND
     seed: int = 0
-    reasoner: ReasonerOptions = None
+    reasoner: DeciderOptions = None
     keep: tuple[str, ...] = ()
     writer: WriterOptions | None = None
     treatments: tuple[str | Treatment, ...] = ()
+    parameters: Parameters | Mapping[str, Any] = field(default_factory=dict)
+    preset: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse what JSON has no room for."""
@@ -100,15 +108,25 @@ class SocialRun:
             raise InputError(f"must lie between -2^53 and 2^53, got {self.seed}", field="seed")
 
         object.__setattr__(self, "keep", tuple(dict.fromkeys(self.keep)))
+        object.__setattr__(self, "parameters", _parameters(self.parameters, self.preset))
+        # the parameters say it all, so that options read from run.json are equal to these
+        object.__setattr__(self, "preset", None)
         object.__setattr__(self, "treatments", tuple(self.treatments))
-        require_models(self.reasoner, self.treatments)
+        if self.treatments:
+            require_models(self.reasoner, self.treatments)
         if self.writer is not None or self.reasoner is not None:
             require_model_of(self.reasoner, self.writer)
 
     @property
+    def feed_parameters(self) -> Parameters:
+        """All parameters of the feed."""
+        assert isinstance(self.parameters, Parameters)
+        return self.parameters
+
+    @property
     def is_repeatable(self) -> bool:
         """Whether the run would write the same log again."""
-        later = later_models(self.treatments)
+        later = self._later()
         is_policy = self.reasoner is None and self.writer is None and not later
         return is_policy or not asks_a_model(self.reasoner, self.writer, later)
 
@@ -135,10 +153,10 @@ class SocialRun:
         posts = (
             load_posts(self.posts, population.agents)
             if self.posts is not None
-            else population.posts or opening_posts(population.agents, seed=self.seed)
+            else population.posts or None
         )
         reasoner, writer = None, None
-        later = later_models(self.treatments)
+        later = self._later()
         if self.reasoner is not None or self.writer is not None or later:
             reasoner, writer = make_askers(
                 self.reasoner,
@@ -160,6 +178,7 @@ class SocialRun:
                 writer=writer,
                 wording=None if self.writer is None else self.writer.wording(),
                 treatments=self.treatments,
+                parameters=self.feed_parameters,
                 logger=logger,
                 clock=clock,
             )
@@ -183,6 +202,7 @@ class SocialRun:
             **({"keep": list(self.keep)} if self.keep else {}),
             **({} if self.writer is None else {"writer": self.writer.to_config()}),
             **({"treatments": tables_of(self.treatments)} if self.treatments else {}),
+            **({"parameters": told} if (told := self.feed_parameters.changes()) else {}),
             "inputs": self._digests(),
         }
 
@@ -197,7 +217,8 @@ class SocialRun:
         Raises:
             InputError: If it is something else, or a file that the run reads has changed.
         """
-        check_config(config, path, _KINDS, {"keep": list, "writer": dict, "treatments": object})
+        optional = {"keep": list, "writer": dict, "treatments": object, "parameters": dict}
+        check_config(config, path, _KINDS, optional)
         with naming(path):
             run = cls(
                 agents=config["agents"],
@@ -205,15 +226,21 @@ class SocialRun:
                 rounds=config["rounds"],
                 ticks_per_round=config["ticks_per_round"],
                 seed=config["seed"],
-                reasoner=read_reasoner(config),
+                reasoner=read_decider(config),
                 keep=tuple(config.get("keep", ())),
                 writer=read_writer(config, path),
                 treatments=treatments_in(config.get("treatments", []), Feed, path),
+                parameters=config.get("parameters", {}),
+                preset="classic",
             )
 
         require_unchanged(config["inputs"], run._digests(), path)
 
         return run
+
+    def _later(self) -> Mapping[str, ModelAssignment]:
+        """Return the models that are asked in the course of the run."""
+        return later_models(self.treatments) if self.treatments else {}
 
     def _population(self) -> Population:
         given = str(self.agents)
@@ -221,7 +248,9 @@ class SocialRun:
         if size is None:
             if not given.strip():
                 raise InputError("must be a number or a file, got nothing", field="agents")
-            return load_population(Path(given), seed=self.seed, keep=self.keep)
+            hours = (FREQUENCY,) if self.feed_parameters.hours == "file" else ()
+            keep = tuple(dict.fromkeys((*self.keep, *hours)))
+            return load_population(Path(given), seed=self.seed, keep=keep)
 
         if not size.is_integer():
             raise InputError(f"must be a whole number or a file, got {given}", field="agents")
@@ -233,7 +262,8 @@ class SocialRun:
                 "needs a file of agents: made-up ones have nothing to keep", field="keep"
             )
 
-        return synthetic_population(int(size), seed=self.seed)
+        # what they have posted before is for the parameters to say
+        return Population(synthetic_population(int(size), seed=self.seed).agents)
 
     def _digests(self) -> dict[str, str]:
         """Return the SHA-256 of every file that is read, by its name."""
@@ -241,9 +271,38 @@ class SocialRun:
         agents = str(self.agents)
         if _number(agents) is None:
             files[agents] = Path(agents)
-        files |= files_of(self.reasoner)
+        if self.reasoner is not None:
+            files |= files_of(self.reasoner)
+        if self.parameters != DEFAULTS:
+            files |= code_in(self.feed_parameters)
 
         return {name: digest(path) for name, path in files.items()}
+
+
+def _parameters(given: Parameters | Mapping[str, Any], preset: str | None) -> Parameters:
+    """Return all parameters of a feed: those that are given, and for the rest the preset's.
+
+    Raises:
+        InputError: If there is no such preset or parameter, or a value is not valid.
+    """
+    if isinstance(given, Parameters):
+        if preset is not None:
+            raise InputError("leave it out where all parameters are given", field="preset")
+        return given
+    if not given and preset is None:
+        return DEFAULTS
+
+    try:
+        plain = DEFAULTS if preset is None else Parameters.preset(preset)
+    except PrismError as error:
+        raise InputError(str(error), field="preset") from None
+    try:
+        changed = in_groups(Feed, parsed_parameters(Feed, given), {"parameters": plain})
+    except (TypeError, PrismError) as error:
+        raise InputError(str(error), field="parameters") from None
+
+    found: Parameters = changed.get("parameters", plain)
+    return found
 
 
 def _number(text: str) -> float | None:

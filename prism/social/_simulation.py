@@ -9,6 +9,7 @@ from prism.agents import SeedPost, SocialAgent
 from prism.runlog import SimulatedClock
 from prism.social._composing import Composer
 from prism.social._feed import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND, Feed
+from prism.social._parameters import Parameters
 from prism.social._posts import Network
 from prism.social._results import Results, RoundSummary
 from prism.social._stage import FeedStage
@@ -28,7 +29,8 @@ class Simulation(Loop[Feed, RoundSummary, Results]):
 
     Args:
         agents: The population, in the order in which it acts.
-        posts: What was posted before the first round, oldest first.
+        posts: What was posted before the first round, oldest first; None for what the parameter
+            ``opening`` says.
         rounds: Number of rounds, from 1 on.
         ticks_per_round: Steps that an agent takes in a round, from 1 on.
         seed: Seed of every random number.
@@ -43,6 +45,7 @@ class Simulation(Loop[Feed, RoundSummary, Results]):
         should_engage: As for `social_media_chart`, for agents whose own method takes something else
             than a post.
         world: A feed of your own, with parameters, measures and treatments.
+        parameters: All numbers of the feed's behaviour; by default those that ``world`` has.
         treatments: Treatments of that feed and the rounds at whose beginning they are applied, and
             ready-made ones: ``["warning@3", Likes(1, share=0.5)]``.
 
@@ -66,7 +69,7 @@ class Simulation(Loop[Feed, RoundSummary, Results]):
     def __init__(
         self,
         agents: Iterable[SocialAgent],
-        posts: Iterable[SeedPost] = (),
+        posts: Iterable[SeedPost] | None = (),
         *,
         rounds: int = DEFAULT_ROUNDS,
         ticks_per_round: int = DEFAULT_TICKS_PER_ROUND,
@@ -79,10 +82,15 @@ class Simulation(Loop[Feed, RoundSummary, Results]):
         clock: SimulatedClock | None = None,
         should_engage: Guard | None = None,
         world: Feed | None = None,
+        parameters: Parameters | None = None,
         treatments: Sequence[str | Treatment] = (),
     ) -> None:
         feed = Feed() if world is None else world
-        feed.give(posts=list(posts), composer=composer, guard=should_engage)
+        if parameters is not None:
+            feed.parameters = parameters
+        feed.give(
+            posts=None if posts is None else list(posts), composer=composer, guard=should_engage
+        )
         super().__init__(
             feed,
             list(agents),

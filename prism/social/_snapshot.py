@@ -14,6 +14,7 @@ from prism.social._posts import Draft, Network, Post, Reader
 from prism.social._results import Activity, RoundSummary, count_names
 from prism.statechart import AgentState, StateTransition
 from prism.statechart._engine.writing import make_record
+from prism.statechart.social import SEES_POST
 from prism.statechart.transitions import Edge, shared_edge
 from prism.telemetry.events import (
     AGENT_REMOVED,
@@ -74,7 +75,6 @@ def _describe(reader: Reader) -> list[Any]:
         agent.pending_action,
         reader.seen_until,
         [post.number for post in reader.unread],
-        [post.number for post in reader.inbox],
     ]
 
 
@@ -86,16 +86,14 @@ def _restore_agent(agent: SocialAgent, described: list[Any]) -> None:
 
 
 def _restore_feed(reader: Reader, described: list[Any], posts: list[Post]) -> None:
-    *_, reader.seen_until, unread, inbox = described
+    *_, reader.seen_until, unread = described
     reader.unread = deque(posts[number] for number in unread)
-    reader.inbox.clear()
-    reader.inbox.extend(posts[number] for number in inbox)
 
 
 def _read_log(network: Network, events: Iterable[Event]) -> list[RoundSummary]:
     """Publish, like and record what the log tells; return the rounds that had ended."""
     finished: list[RoundSummary] = []
-    histories = {reader.agent.agent_id: reader.agent.state_history for reader in network.readers}
+    readers = {reader.agent.agent_id: reader for reader in network.readers}
     by_id: dict[str, Post] = {}
 
     def publish(event: Event) -> None:
@@ -106,15 +104,22 @@ def _read_log(network: Network, events: Iterable[Event]) -> list[RoundSummary]:
             event.get("template"),
             event.get("source"),
         )
+        network.now = _seconds(event["timestamp"])
         parent = None if event["parent_id"] is None else by_id[event["parent_id"]]
         by_id[event["post_id"]] = network.publish_again(
             event["post_id"], event["agent_id"], draft, parent
         )
 
+    def move(event: Event) -> None:
+        reader = readers[event["agent_id"]]
+        reader.agent.state_history.append(_record(event))
+        if event["trigger"] == SEES_POST:
+            reader.seen.add(by_id[event["context"]["post_id"]].number)
+
     handlers: dict[str, Callable[[Event], object]] = {
-        TRANSITION: lambda event: histories[event["agent_id"]].append(_record(event)),
+        TRANSITION: move,
         POST_PUBLISHED: publish,
-        POST_LIKED: lambda event: network.like(by_id[event["post_id"]]),
+        POST_LIKED: lambda event: network.like(by_id[event["post_id"]], readers[event["agent_id"]]),
         POST_VOTED: lambda event: network.vote(
             by_id[event["post_id"]], event["likes"], event["dislikes"]
         ),

@@ -1,69 +1,50 @@
-"""What social agents do in a run: they read, weigh, write, like and reshare posts."""
+"""What social agents do in a run, as its loop asks for it."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
-from typing import Any, Protocol, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
 
-from prism.agents import SeedPost, SocialAgent
-from prism.agents._attributes import plain_attributes
+from prism.agents import SocialAgent
 from prism.errors import FieldValueError
+from prism.social._activity import Hours, activities
+from prism.social._charts import feed_chart
+from prism.social._feeds import Feeds
 from prism.social._holding import HoldingLogger
-from prism.social._posts import Draft, Network, Post, Reader
-from prism.social._recollecting import recollect
+from prism.social._networks import follow_network
+from prism.social._order import Order
+from prism.social._parameters import CLASSIC
+from prism.social._populating import attributes_of, check_population
+from prism.social._posts import Draft, Network, Post
 from prism.social._results import Activity, Results, RoundSummary, summarize
+from prism.social._rules import FeedRules
 from prism.social._snapshot import describe_readers, require_same_readers, restore_readers
+from prism.social._steps import FeedSteps
+from prism.social._topics import share_topics
 from prism.social._treated import Treated
+from prism.social._under_way import describe_under_way, restore_under_way
 from prism.social._wording import PostTexts
 from prism.statechart import (
     AgentState,
     Decision,
-    Guard,
     Question,
     RandomStream,
     Statechart,
     TextCall,
     Written,
-    social_media_chart,
     state_distribution,
 )
 from prism.statechart.inspection._fits import require_fit
-from prism.statechart.social import (
-    ACTION_DONE,
-    COMPOSE_DONE,
-    DECIDES,
-    FEED_READY,
-    IGNORES,
-    ROUND_ENDS,
-    SEES_POST,
-)
-from prism.telemetry._loggers import active_logger
-from prism.telemetry.events import (
-    AGENT_JOINED,
-    POST_LIKED,
-    POST_PUBLISHED,
-    POST_WEIGHED,
-)
+from prism.statechart.social import DECIDES
+from prism.telemetry.events import AGENT_JOINED
 from prism.worlds._asking import asking_with
 from prism.worlds._decider import Event
 from prism.worlds._host import RunHost
+from prism.worlds._parameters import parameters_told
 from prism.worlds._people import AgentTable, population
 from prism.worlds._results import Measured
 from prism.worlds._snapshot import Decoder, Encoder
 from prism.worlds._stage import Setting
-from prism.worlds._world import parameters_told
-
-_STEPS_TO_FINISH = 2
-"""Composing and publishing."""
-
-_UNDER_WAY = (
-    AgentState.COMPOSING,
-    AgentState.ENGAGING_LIKE,
-    AgentState.ENGAGING_REPLY,
-    AgentState.ENGAGING_RESHARE,
-)
 
 _NEEDS = (
     "agent_id",
@@ -77,24 +58,15 @@ _NEEDS = (
 )
 """What the feed uses of an agent, besides what the chart does."""
 
+_SETTLED = (
+    *("shuffled", "hours", "activity", "activity_sigma", "activity_exponent", "silent_share"),
+    *("most_active", "common_topics", "engagement", "resting_ticks", "opening", "candidates"),
+    *("network", "mean_follows", "reciprocity", "follower_exponent", "rewired", "within_block"),
+    *("blocks", "block_by", "logs_follows"),
+)
+"""Parameters that make population and chart, so that no treatment can change them any more."""
+
 _HOME = "prism.social._feed"
-_COUNTERS = {"post": "posts", "reply": "replies", "reshare": "reshares"}
-
-
-class FeedRules(Protocol):
-    """What a feed says itself, and a feed of the user's own in another way."""
-
-    def populate(self, agents: int) -> Iterable[SocialAgent]:
-        """Make the population of a run that says a number only."""
-
-    def opening(self) -> Iterable[SeedPost]:
-        """Return what was posted before the first round, oldest first."""
-
-    def guard(self) -> Guard | None:
-        """Return who says whether a post is relevant enough; None if each agent does."""
-
-    def compose(self, agent: SocialAgent, post: Post, stream: RandomStream) -> Draft:
-        """Write what an agent publishes."""
 
 
 class FeedHost(RunHost):
@@ -115,7 +87,7 @@ class FeedHost(RunHost):
         return len(self.agents) if isinstance(state, AgentState) else 0
 
 
-class FeedStage:
+class FeedStage(FeedSteps):
     """What social agents do in their states; see `prism.worlds._stage.Stage`.
 
     Random numbers are keyed by (seed, agent, round).
@@ -137,32 +109,24 @@ class FeedStage:
 
     def __init__(self, setting: Setting) -> None:
         self._world = setting.world
-        self._feed = cast(FeedRules, setting.world)
-        self.seed: int = setting.seed
-        self._clock = setting.clock
-        self._late_calls: list[TextCall] = []
-        writes, given = setting.answerers.has_writer, setting.logger
-        self._texts = PostTexts(setting.answerers.wording) if writes else None
-        logger = HoldingLogger(given, setting.clock) if writes else given
-        self._asking = asking_with(setting.answerers, logger, setting.clock)
+        clock, writes = setting.clock, setting.answerers.has_writer
+        logger = HoldingLogger(setting.logger, clock) if writes else setting.logger
+        self._asking = asking_with(setting.answerers, logger, clock)
         self._asking.apply = self.apply
-        self._logger = self.logger = self._asking.logger
-        self._activity = Activity()
-        self.host: FeedHost = FeedHost(setting.world, setting.seed, setting.clock, self.logger)
+        self.logger = self._asking.logger
+        super().__init__(
+            cast(FeedRules, setting.world),
+            setting.seed,
+            clock,
+            PostTexts(setting.answerers.wording) if writes else None,
+            self.logger,
+        )
+        self.host: FeedHost = FeedHost(setting.world, setting.seed, clock, self.logger)
         self.host.stage = self
         self.agents: list[SocialAgent] = self.host.agents
-        self.chart: Statechart[AgentState] = social_media_chart(
-            should_engage=self._feed.guard(), logger=self.logger, clock=setting.clock
+        self.chart: Statechart[AgentState] = feed_chart(
+            self._now, self._feed.guard(), self.logger, clock
         )
-        self._steps: dict[AgentState, Callable[[Reader], Question | TextCall | None]] = {
-            AgentState.IDLE: self._open_feed,
-            AgentState.SCROLLING: self._look_at_next,
-            AgentState.EVALUATING: self._weigh,
-            AgentState.COMPOSING: self._compose,
-            AgentState.ENGAGING_LIKE: self._like,
-            AgentState.ENGAGING_REPLY: self._publish_draft,
-            AgentState.ENGAGING_RESHARE: self._publish_draft,
-        }
 
     @property
     def open_questions(self) -> int:
@@ -177,16 +141,28 @@ class FeedStage:
             FieldValueError: If there are no agents, two have the same id, or a post is by nobody
                 among them.
         """
-        feed = self._feed
+        feed, now = self._feed, self._now
         self.agents[:] = population(self._world, agents)
         require_fit(self.agents, self.chart.definition, _NEEDS)
-        self._seeds = list(feed.opening())
-        _check(self.agents, self._seeds)
-        self.network: Network = Network(self.agents)
+        check_population(self.agents, ())
+        follow_network(self.agents, now, self.seed)
+        share_topics(self.agents, now.common_topics, self.seed)
+        self._order = Order(self.agents, self.seed, is_shuffled=now.shuffled)
+        self._seeds = self._order.of_posts(feed.opening())
+        check_population(self.agents, self._seeds)
+        self.network: Network = Network(self.agents, now.candidates)
+        self.network.now = self._clock()
+        self._feeds = Feeds(
+            self.network, self.seed, self._clock, lambda: feed.parameters, feed.ranking()
+        )
         self.treated: Treated = Treated(
             self._world, self.agents, self.network, self.host, self._emit
         )
+        self._hours = None if now.hours == "always" else Hours(self.agents, now, self.seed)
         self._readers = {reader.agent.agent_id: reader for reader in self.network.readers}
+        writes = zip(self.network.readers, activities(self.agents, now, self.seed), strict=True)
+        for reader, activity in writes:
+            reader.activity = activity
 
     def ready(self) -> None:
         """Let agents act from now on."""
@@ -198,14 +174,19 @@ class FeedStage:
         """Return chart and number of agents; of a world of the user's own, name and parameters."""
         told = {"chart": self.chart.name, "agents": len(self.agents)}
         world = self._world
-        # a simulation without a world of its own is told as it always was
+        known = parameters_told(world)
+        if self._feed.parameters == CLASSIC:
+            # the feed as it was before it had parameters is told as it always was
+            known = {name: value for name, value in known.items() if not hasattr(CLASSIC, name)}
+        # nor is a simulation without a world of its own a world
         if type(world).__module__ == _HOME:
-            return told
+            return {**told, **({"parameters": known} if known else {})}
 
-        return {**told, "world": type(world).__name__, "parameters": parameters_told(world)}
+        return {**told, "world": type(world).__name__, "parameters": known}
 
     def announce(self) -> None:
         """Announce every agent, and publish what was posted before the first round."""
+        tells_follows = self._feed.parameters.logs_follows
         for agent in self.agents:
             self._emit(
                 AGENT_JOINED,
@@ -214,9 +195,10 @@ class FeedStage:
                 archetype=None if agent.archetype is None else agent.archetype.name,
                 interests=agent.interests,
                 following=len(agent.following),
+                **({"follows": list(agent.following)} if tells_follows else {}),
                 state=agent.state.value,
                 timeout_threshold=agent.timeout_threshold,
-                **({"attributes": of_its_own} if (of_its_own := _attributes_of(agent)) else {}),
+                **({"attributes": of_its_own} if (of_its_own := attributes_of(agent)) else {}),
             )
 
         for post in self.network.seed(self._seeds):
@@ -230,18 +212,57 @@ class FeedStage:
         for agent in self.agents:
             agent.random = RandomStream(self.seed, agent.agent_id, number)
 
+        if self._feed.parameters.posts_per_tick:
+            for reader in self.network.readers:
+                if reader.activity:
+                    name = reader.agent.agent_id
+                    # apart from what a policy draws, which a replay of the run does not
+                    reader.ideas = RandomStream(self.seed, "ideas", name, number)
+
     async def tick(self) -> None:
-        """Let every agent take its step, and ask what they have to decide."""
+        """Let every agent that is awake take its step, and ask what they have to decide."""
         step, asking = self.step, self._asking
-        for agent in self.treated.acting:
-            if agent is asking.next_agent:
+        self._take_parameters()
+        self.network.now = self._clock()
+        acting = self._order.of_tick(self.treated.acting, self._clock)
+        if self._hours is not None:
+            asleep = self._hours.asleep((self._clock.ticks - 1) // self._now.ticks_per_hour)
+            acting = [agent for agent in acting if agent.agent_id not in asleep]
+
+        self._activity.agent_ticks += len(acting)
+        for agent in acting:
+            while asking.waits_for(agent):
                 await asking.settle_next()
 
             asked = step(agent)
             if asked is not None:
                 await asking.ask(asked)
 
+        # of those who are asleep now
+        while asking.next_agent is not None:
+            await asking.settle_next()
+
         await asking.end_tick()
+
+    def _take_parameters(self) -> None:
+        """Go on with the parameters as a treatment has made them.
+
+        Raises:
+            FieldValueError: If it has changed one by which population and chart were made.
+        """
+        now, before = self._feed.parameters, self._now
+        if now is before:
+            return
+
+        changed = [each for each in _SETTLED if getattr(now, each) != getattr(before, each)]
+        if now.posts_per_tick and not before.posts_per_tick:
+            changed.append("posts_per_tick")
+        if changed:
+            raise FieldValueError(
+                f"{changed[0]} cannot change in the course of a run: the population is made by it"
+            )
+
+        self._now = now
 
     async def end_ticks(self) -> None:
         """Settle every question that is still open."""
@@ -250,18 +271,6 @@ class FeedStage:
     async def close(self) -> None:
         """Cancel what is still being asked."""
         await self._asking.close()
-
-    def step(self, agent: SocialAgent) -> Question | TextCall | None:
-        """Make a time-out if it is due, else do what the agent's state calls for."""
-        before = agent.state
-        if self.chart.tick(agent) is not None:
-            self._activity.timeouts[before.value] += 1
-            self._activity.transitions += 1
-            return None
-
-        step = self._steps.get(before)
-
-        return None if step is None else step(self._readers[agent.agent_id])
 
     def apply(self, asked: Question | TextCall, answer: Decision | Written) -> None:
         """Make the transition that was decided on, or take the words of a post."""
@@ -279,6 +288,10 @@ class FeedStage:
         else:
             self._activity.decisions_answered += 1
 
+        if decision.chosen is AgentState.COMPOSING:
+            # what an agent was about to do before a time-out is no part of what it does now
+            question.agent.pending_action = None
+
         made = self.chart.fire_to(
             question.agent, DECIDES, decision.chosen, question.context, asked_in=question.state
         )
@@ -291,7 +304,13 @@ class FeedStage:
         return {state.value: count for state, count in counts.items()}
 
     async def end_round(self) -> None:
-        """Publish what agents are composing, so that no decision is lost, and send all to IDLE."""
+        """Publish what agents are composing, so that no decision is lost, and send all to IDLE.
+
+        Where the parameters say so, all go on in the next round instead.
+        """
+        if self._now.carries_over:
+            return
+
         for reader in self.network.readers:
             self._finish(reader)
 
@@ -301,8 +320,6 @@ class FeedStage:
         if late:
             await self._asking.end_tick()
             await self._asking.end_round()
-
-        self._activity.agent_ticks = len(self.treated.acting) * self._clock.tick
 
     def summary(
         self, number: int, states: Mapping[str, int], measures: Mapping[str, Measured]
@@ -321,7 +338,9 @@ class FeedStage:
     def snapshot(self, _code: Encoder) -> dict[str, Any]:
         """Return the agents and their feeds; the log tells posts, likes and histories."""
         described: dict[str, Any] = {"agents": describe_readers(self.network)}
-        attributes = {agent.agent_id: _attributes_of(agent) for agent in self.agents}
+        attributes = {agent.agent_id: attributes_of(agent) for agent in self.agents}
+        if self._now.carries_over:
+            described["under_way"] = describe_under_way(self.network)
         if any(attributes.values()):
             described["attributes"] = {name: of for name, of in attributes.items() if of}
 
@@ -343,16 +362,12 @@ class FeedStage:
     def read_log(self, snapshot: Mapping[str, Any], events: Iterable[Event]) -> list[RoundSummary]:
         """Make agents, posts and feeds what they were; return the rounds that had ended."""
         finished = restore_readers(self.network, snapshot["agents"], events)
+        restore_under_way(self.network, snapshot.get("under_way", {}))
         self.treated.leave_out_removed()
 
         return finished
 
     # What a world of the user's own asks
-
-    def agent(self, agent_id: str) -> SocialAgent | None:
-        """Return the agent of an id; None if there is none."""
-        reader = self._readers.get(agent_id)
-        return None if reader is None else reader.agent
 
     def publish_as(self, author_id: str, text: str, topics: Iterable[str]) -> Post:
         """Publish a post that no agent's step has written.
@@ -368,150 +383,3 @@ class FeedStage:
         self._announce_post(post)
 
         return post
-
-    # Steps
-
-    def _open_feed(self, reader: Reader) -> None:
-        if self.network.refresh(reader):
-            self._fire(reader.agent, FEED_READY)
-
-    def _look_at_next(self, reader: Reader) -> None:
-        if reader.unread:
-            reader.post = reader.unread.popleft()
-            self._fire(reader.agent, SEES_POST, reader.post)
-
-    def _weigh(self, reader: Reader) -> Question | None:
-        agent, post = reader.agent, reader.post
-        options = self.chart.enabled_targets(agent, DECIDES, post)
-        if post is not None:
-            # an agent of another engine may weigh in a way of its own
-            found = getattr(agent, "weighed_relevance", None)
-            self._emit(
-                POST_WEIGHED,
-                agent_id=agent.agent_id,
-                post_id=post.post_id,
-                relevance=None if found is None else found(post),
-                threshold=getattr(agent, "engagement_threshold", None),
-            )
-
-        if len(options) > 1:
-            return Question(
-                agent,
-                agent.state,
-                DECIDES,
-                tuple(options),
-                post,
-                chart=self.chart.definition,
-                parameters=self.host.parameters,
-                recall=partial(recollect, self.network, agent),
-            )
-
-        # one option leaves nothing to decide
-        self._fire(agent, IGNORES, post)
-
-        return None
-
-    def _compose(self, reader: Reader) -> TextCall | None:
-        agent, post = reader.agent, reader.post
-        if post is None:
-            return None
-
-        # a stream of its own: a composer that draws more numbers changes no decision
-        stream = RandomStream(self.seed, agent.agent_id, self._clock.round, self._clock.tick)
-        reader.draft = self._feed.compose(agent, post, stream)
-        call = None if self._texts is None else self._texts.ask(reader, post)
-        agent.pending_action = kind = reader.draft.kind
-        if kind == "post":
-            self._publish(reader, reader.draft)
-
-        self._fire(agent, COMPOSE_DONE, post)
-        if kind == "post":
-            agent.pending_action = None
-
-        return call
-
-    def _publish_draft(self, reader: Reader) -> None:
-        if reader.draft is not None:
-            self._publish(reader, reader.draft)
-
-        reader.agent.pending_action = None
-        self._fire(reader.agent, ACTION_DONE, reader.post)
-
-    def _like(self, reader: Reader) -> None:
-        post = reader.post
-        if post is not None:
-            self.network.like(post)
-            self._activity.likes += 1
-            self._emit(
-                POST_LIKED,
-                agent_id=reader.agent.agent_id,
-                post_id=post.post_id,
-                author_id=post.author_id,
-            )
-
-        self._fire(reader.agent, ACTION_DONE, post)
-
-    def _finish(self, reader: Reader) -> None:
-        agent = reader.agent
-        for _ in range(_STEPS_TO_FINISH):
-            if agent.state in _UNDER_WAY:
-                asked = self._steps[agent.state](reader)
-                if isinstance(asked, TextCall):
-                    self._late_calls.append(asked)
-
-        if agent.state is not AgentState.IDLE:
-            self._fire(agent, ROUND_ENDS)
-
-    def _publish(self, reader: Reader, draft: Draft) -> None:
-        words, reader.words = reader.words, None
-        draft = draft if words is None else words.draft()
-        post = self.network.publish(reader.agent.agent_id, draft, reader.post)
-        reader.draft = None
-        counter = _COUNTERS[post.kind]
-        setattr(self._activity, counter, getattr(self._activity, counter) + 1)
-        self._announce_post(post, **({} if words is None else words.told_of(post)))
-
-    def _announce_post(self, post: Post, **words: Any) -> None:
-        self._emit(
-            POST_PUBLISHED,
-            agent_id=post.author_id,
-            post_id=post.post_id,
-            kind=post.kind,
-            parent_id=None if post.parent is None else post.parent.post_id,
-            root_id=post.root.post_id,
-            topics=list(post.topics),
-            **{"text": post.text, **words},
-        )
-        self.treated.published(post)
-
-    def _fire(self, agent: SocialAgent, trigger: str, context: Any = None) -> None:
-        if self.chart.fire(agent, trigger, context) is not None:
-            self._activity.transitions += 1
-
-    def _emit(self, event: str, **keys: Any) -> None:
-        logger = active_logger(self._logger)
-        if logger is not None:
-            logger.info(event, **keys)
-
-
-def _attributes_of(agent: SocialAgent) -> dict[str, Any]:
-    """Return an agent's attributes, which code of the user may have changed."""
-    # an agent of another engine may have none
-    own = getattr(agent, "attributes", None)
-    return plain_attributes(own) if own else {}
-
-
-def _check(agents: Sequence[SocialAgent], posts: Sequence[SeedPost]) -> None:
-    if not agents:
-        raise FieldValueError("a simulation needs at least one agent")
-
-    counts = Counter(agent.agent_id for agent in agents)
-    twice = sorted(agent_id for agent_id, count in counts.items() if count > 1)
-    if twice:
-        raise FieldValueError(f"agent ids must be unique, used more than once: {', '.join(twice)}")
-
-    strangers = sorted({post.author_id for post in posts if post.author_id not in counts})
-    if strangers:
-        raise FieldValueError(
-            f"posts must be by agents of the population, which has no {', '.join(strangers)}"
-        )

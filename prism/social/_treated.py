@@ -47,6 +47,7 @@ class Treated:
         self.of_posts: list[PostTreatment] = []
         self._world = world
         self._agents = agents
+        self._by_id = {agent.agent_id: agent for agent in agents}
         self._network = network
         self._host = host
         self._emit = emit
@@ -59,6 +60,18 @@ class Treated:
 
             tell_assigned(self._host, self._emit)
 
+    def agent(self, agent_id: str) -> SocialAgent:
+        """Return the agent of an id.
+
+        Raises:
+            FieldValueError: If there is none.
+        """
+        found = self._by_id.get(agent_id)
+        if found is None:
+            raise FieldValueError(f"there is no agent {agent_id!r} in the run")
+
+        return found
+
     def vote(self, post: Post, likes: int, dislikes: int) -> None:
         """Give a post likes or dislikes that are no agent's."""
         self._network.vote(post, likes, dislikes)
@@ -70,8 +83,7 @@ class Treated:
         Raises:
             FieldValueError: If there is no such agent.
         """
-        if all(agent.agent_id != agent_id for agent in self._agents):
-            raise FieldValueError(f"no agent {agent_id!r} is there to be removed")
+        self.agent(agent_id)
         if agent_id in self._network.removed:
             return
 

@@ -9,6 +9,8 @@ from typing import Any, ClassVar, get_args
 from prism.errors import FieldValueError, InputError
 from prism.social._posts import Post, PostKind
 from prism.worlds import SharedTreatment, Treatment, World
+from prism.worlds._parameters import set_parameters
+from prism.worlds._treatments import check_parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,3 +200,26 @@ class RemoveAgents(SharedTreatment):
         feed: Any = world
         for agent in self.treated(world, self.candidates(world)):
             feed.remove(agent)
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchFeed(Treatment):
+    """Another feed from a round on: sugar for another value of the feed's parameter ``feed``.
+
+    Args:
+        round: The round from whose beginning on posts are ranked in another way.
+        feed: How they are ranked.
+        name: What the log calls it; ``feed`` by default.
+    """
+
+    kind: ClassVar[str] = "feed"
+
+    feed: str
+
+    def check(self, world: World[Any]) -> None:
+        """Refuse a feed that there is not."""
+        check_parameters(world, {"feed": self.feed}, self.name)
+
+    def apply(self, world: World[Any]) -> None:
+        """Switch to the feed."""
+        set_parameters(world, {"feed": self.feed})

@@ -36,12 +36,12 @@ class PostTexts:
         self._wording = wording
         self._asked: dict[int, Words] = {}
 
-    def ask(self, reader: Reader, post: Post) -> TextCall:
+    def ask(self, reader: Reader, post: Post | None) -> TextCall:
         """Return the call for the words of a reader's draft.
 
         Args:
             reader: Who writes.
-            post: What it looked at when it decided to.
+            post: What it looked at when it decided to; None if it writes of its own accord.
         """
         assert reader.draft is not None
         call = call_for(reader.agent, post, reader.draft, self._wording)
@@ -54,19 +54,21 @@ class PostTexts:
         self._asked.pop(id(call)).arrive(written)
 
 
-def call_for(agent: SocialAgent, post: Post, draft: Draft, wording: Wording) -> TextCall:
+def call_for(agent: SocialAgent, post: Post | None, draft: Draft, wording: Wording) -> TextCall:
     """Return the call for the words of a draft.
 
     Args:
         agent: Who writes.
-        post: What it looked at when it decided to.
+        post: What it looked at when it decided to; None if it writes of its own accord.
         draft: What the composer has drafted, which is taken if no words come.
         wording: Length and language.
     """
-    topics = ", ".join(draft.topics or post.topics) or "whatever is on your mind"
+    of_post = () if post is None else post.topics
+    topics = ", ".join(draft.topics or of_post) or "whatever is on your mind"
     # in quotation marks of JSON, so that a post cannot end its own quotation
-    quoted = dumps(post.text, ensure_ascii=False)
-    task = _TASKS[draft.kind].format(topics=topics, author=post.author_id, text=quoted)
+    quoted = "" if post is None else dumps(post.text, ensure_ascii=False)
+    author = "" if post is None else post.author_id
+    task = _TASKS[draft.kind].format(topics=topics, author=author, text=quoted)
 
     return wording.call(
         agent, draft.kind, f"{_persona_of(agent)}\n\n{task}", persona=_RULE, fallback=draft.text

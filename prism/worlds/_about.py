@@ -12,8 +12,9 @@ from prism.statechart.states import state_text
 from prism.worlds._agent import Agent
 from prism.worlds._fields import MISSING, Field, hints_of
 from prism.worlds._kinds import parts_of
+from prism.worlds._parameters import groups_of, parameters_of
 from prism.worlds._values import shown_value, words_of_type
-from prism.worlds._world import World, kinds_of, parameters_of
+from prism.worlds._world import World, kinds_of
 
 
 def about_world(cls: type[World[Any]], address: str) -> dict[str, Any]:
@@ -28,7 +29,8 @@ def about_world(cls: type[World[Any]], address: str) -> dict[str, Any]:
     """
     parts = parts_of(cls)
     hints = hints_of(cls)
-    names = parameters_of(cls)
+    parameters = parameters_of(cls)
+    names = [*parameters, *groups_of(cls)]
 
     return {
         "world": cls.__name__,
@@ -37,7 +39,7 @@ def about_world(cls: type[World[Any]], address: str) -> dict[str, Any]:
         "rounds": cls.rounds,
         "ticks": cls.ticks,
         "together": cls.together,
-        "parameters": [_parameter(cls.fields[name], hints.get(name)) for name in names],
+        "parameters": [_parameter(each.field, each.hint) for each in parameters.values()],
         "state": [
             _field(each, hints.get(name)) for name, each in cls.fields.items() if name not in names
         ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import sys
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -140,14 +141,7 @@ def _load_module(name: str) -> ModuleType:
 
 
 def _load_file(path: Path) -> ModuleType:
-    known = next(
-        (
-            module
-            for module in list(sys.modules.values())
-            if getattr(module, "__file__", None) and _is_same(module.__file__, path)
-        ),
-        None,
-    )
+    known = _loaded(path)
     if known is not None:
         return known
 
@@ -177,8 +171,18 @@ def _load_file(path: Path) -> ModuleType:
     return module
 
 
-def _is_same(known: str | None, path: Path) -> bool:
-    return known is not None and Path(known).absolute() == path.absolute()
+def _loaded(path: Path) -> ModuleType | None:
+    """Return the module that was made from a file, if one was."""
+    # there are thousands of modules, and a batch asks for each of its runs
+    file = os.path.abspath(path)  # noqa: PTH100
+    likely = sys.modules.get(path.stem)
+    others = (each for each in list(sys.modules.values()) if each is not likely)
+    for module in (likely, *others):
+        found = getattr(module, "__file__", None)
+        if found and os.path.abspath(found) == file:  # noqa: PTH100
+            return module
+
+    return None
 
 
 def _address_of_class(cls: type[World[Any]]) -> str:

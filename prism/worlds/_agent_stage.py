@@ -26,13 +26,14 @@ from prism.worlds._host import RunHost
 from prism.worlds._kinds import Kind, make_kinds
 from prism.worlds._notes import kept_notes, restore_notes
 from prism.worlds._overlap import OverlapTicks
+from prism.worlds._parameters import parameters_told
 from prism.worlds._people import AgentTable, population
 from prism.worlds._results import Measured, WorldResults, WorldRound
 from prism.worlds._snapshot import Decoder, Encoder
 from prism.worlds._stage import Setting
 from prism.worlds._ticks import Counts, Ticks
 from prism.worlds._together import TogetherTicks
-from prism.worlds._world import World, parameters_told
+from prism.worlds._world import World
 
 
 class AgentStage:

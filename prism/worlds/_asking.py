@@ -168,6 +168,9 @@ class Asking(Protocol):
     async def ask(self, question: Asked) -> None:
         """Put one agent's question, or its text call."""
 
+    def waits_for(self, agent: Any) -> bool:
+        """Return whether an agent's question of the tick before has no answer yet."""
+
     async def settle_next(self) -> None:
         """Wait for the answer to the first open question, and carry it out."""
 
@@ -232,6 +235,10 @@ class TickByTick:
                 following = self.apply(question, answer)
                 if following is not None:
                     self._questions.append(following)
+
+    def waits_for(self, agent: Any) -> bool:  # noqa: ARG002
+        """Return False, as no question outlives its tick."""
+        return False
 
     async def settle_next(self) -> None:
         """Do nothing, as no question outlives its tick."""
@@ -336,6 +343,7 @@ class AsTheyCome:
         self._clock = clock
         self._at_once = at_once
         self._open: deque[_Open] = deque()
+        self._waiting: set[int] = set()
         self._asked: deque[_Open] = deque()
         # of the questions that are settled, the first ones' answers are written already
         self._settled: list[_Wave] = []
@@ -349,11 +357,16 @@ class AsTheyCome:
 
         await asyncio.sleep(0)
 
+    def waits_for(self, agent: Any) -> bool:
+        """Return whether an agent's question of the tick before has no answer yet."""
+        return id(agent) in self._waiting
+
     async def settle_next(self) -> None:
         """Wait for the answer to the first open question of the tick before, and carry it out."""
         asked = self._open[0]
         answer = await asked.answer
         self._open.popleft()
+        self._waiting.discard(id(asked.question.agent))
         first = asked.waves[0]
         # texts are announced behind all decisions of their wave
         self.logger.write(first.decisions, at=asked.moment)
@@ -368,6 +381,7 @@ class AsTheyCome:
         """Make this tick's questions those to settle."""
         # those of the tick before are settled, as all agents have taken their steps
         self._open, self._asked = self._asked, deque()
+        self._waiting = {id(each.question.agent) for each in self._open}
         self._go_on()
 
     async def end_round(self) -> None:

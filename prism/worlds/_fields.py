@@ -248,6 +248,10 @@ def check_value(field: Field, hint: Any, value: Any) -> None:
     if not is_a(hint, value):
         raise FieldTypeError(f"{where} must be {words_of(hint)}, got {value!r}")
 
+    # where None is a value, it has no place in the range
+    if value is None:
+        return
+
     least, most = field.declared.least, field.declared.most
     below, above = least is not None and value < least, most is not None and value > most
     if below or above or (isinstance(value, float) and value != value):

@@ -25,7 +25,8 @@ from prism.worlds._fields import Fields, unknown_field
 from prism.worlds._guest import Guest, as_agent, id_of
 from prism.worlds._kinds import Kind
 from prism.worlds._notes import add_note, remembered
-from prism.worlds._world import RESERVED, ParameterView, World
+from prism.worlds._parameters import ParameterView
+from prism.worlds._world import RESERVED, World
 
 _EVENT_NAME = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)*")
 _NO_ATTRIBUTE = re.compile(r"'(\w+)' object (?:has no )?attribute '(\w+)'(?: is read-only)?$")

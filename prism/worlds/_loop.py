@@ -6,6 +6,7 @@ import asyncio
 import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from math import isfinite
 from numbers import Integral, Real
 from typing import Any, Generic, TypeVar
@@ -31,6 +32,7 @@ from prism.worlds._asking import Answerers
 from prism.worlds._decider import Decider, Event, Remembering
 from prism.worlds._elsewhere import drawing_nowhere_else
 from prism.worlds._kinds import parts_of
+from prism.worlds._parameters import groups_of
 from prism.worlds._people import AgentTable
 from prism.worlds._results import Measured
 from prism.worlds._snapshot import Decoder, Encoder
@@ -109,12 +111,13 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         self._has_run = False
         self._collect: Callable[[], object] = _leave_it
         self._parts = parts_of(type(world))
+        self._groups = groups_of(type(world))
         self._treating = Treating(world, self._parts, treatments, self.rounds)
         self._stage = self._make_stage(agents, logger)
         self._host = self._stage.host
         # fields of the user's own may hold what no checkpoint can keep
-        has_fields = self._stage.has_fields or bool(type(world).fields or self._parts.measures)
-        self._is_to_be_checked = has_fields
+        own = len(type(world).fields) > len(self._groups) or self._parts.measures
+        self._is_to_be_checked = self._stage.has_fields or bool(own)
 
     @property
     def open_questions(self) -> int:
@@ -317,8 +320,9 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         of_world = {
             name: code.column([world], lambda each, name=name: getattr(each, name), name)[0]  # type: ignore[misc]
             for name, field in type(world).fields.items()
-            if field.declared.kept
+            if field.declared.kept and name not in self._groups
         }
+        groups = {name: asdict(getattr(world, name)) for name in self._groups}
         network = world._network
 
         return {
@@ -326,6 +330,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
             "world": of_world,
             "network": None if network is None else network.snapshot(),
             "things": code.things(),
+            **({"groups": groups} if groups else {}),
         }
 
     def _restore_fields(self, snapshot: Mapping[str, Any]) -> None:
@@ -334,6 +339,8 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         self._stage.restore(snapshot, code)
         for name, value in snapshot["world"].items():
             object.__setattr__(world, name, code.value(value))
+        for name, values in snapshot.get("groups", {}).items():
+            object.__setattr__(world, name, type(getattr(world, name))(**values))
         if snapshot["network"] is not None:
             world.network.restore(snapshot["network"])
 

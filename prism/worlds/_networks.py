@@ -123,7 +123,7 @@ def ring(world: Populated[AgentT], neighbours: int) -> Network[AgentT]:
     Raises:
         FieldValueError: If it is odd, or too large.
     """
-    return Network(world.agents, _ring(len(world.agents), neighbours))
+    return Network(world.agents, ring_pairs(len(world.agents), neighbours))
 
 
 def small_world(world: Populated[AgentT], neighbours: int, rewired: float) -> Network[AgentT]:
@@ -138,8 +138,23 @@ def small_world(world: Populated[AgentT], neighbours: int, rewired: float) -> Ne
         FieldValueError: If a number is out of its range.
     """
     size, stream = len(world.agents), _stream(world)
-    pairs = _ring(size, neighbours)
+    pairs = ring_pairs(size, neighbours)
     _require_share("rewired", rewired)
+
+    return Network(world.agents, rewired_pairs(size, pairs, rewired, stream))
+
+
+def rewired_pairs(
+    size: int, pairs: Sequence[Pair], rewired: float, stream: RandomStream
+) -> list[Pair]:
+    """Return connections of which some lead to a random agent instead.
+
+    Args:
+        size: Number of agents.
+        pairs: The connections, each once.
+        rewired: Probability that one is rewired, 0 to 1.
+        stream: Random numbers.
+    """
     links: list[set[int]] = [set() for _ in range(size)]
     for one, other in pairs:
         links[one].add(other)
@@ -159,7 +174,7 @@ def small_world(world: Populated[AgentT], neighbours: int, rewired: float) -> Ne
 
         result.append((one, target))
 
-    return Network(world.agents, result)
+    return result
 
 
 def grid(
@@ -263,14 +278,15 @@ def from_edges(world: Populated[AgentT], edges: Any, *, directed: bool = False) 
     agents = world.agents
     places: dict[Any, int] = {cast(Any, agent).agent_id: n for n, agent in enumerate(agents)}
     pairs = []
-    for edge in _edges_of(edges):
+    for edge in edges_of(edges):
         one, other, *_ = edge
-        pairs.append((_find(one, places, len(agents)), _find(other, places, len(agents))))
+        pairs.append((find_place(one, places, len(agents)), find_place(other, places, len(agents))))
 
     return Network(agents, pairs, directed=directed)
 
 
-def _edges_of(edges: Any) -> Iterable[Any]:
+def edges_of(edges: Any) -> Iterable[Any]:
+    """Return the connections of a list, or of a graph of networkx or igraph."""
     if hasattr(edges, "get_edgelist"):  # igraph
         return cast(Iterable[Any], edges.get_edgelist())
     if hasattr(edges, "edges") and callable(edges.edges):  # networkx, and a network of ours
@@ -281,7 +297,8 @@ def _edges_of(edges: Any) -> Iterable[Any]:
     return cast(Iterable[Any], edges)
 
 
-def _find(end: Any, places: dict[Any, int], size: int) -> int:
+def find_place(end: Any, places: dict[Any, int], size: int) -> int:
+    """Return the place of an agent that is named by itself, its id or its place."""
     place = places.get(getattr(end, "agent_id", end))
     if place is None and isinstance(end, int) and 0 <= end < size:
         place = end
@@ -291,7 +308,8 @@ def _find(end: Any, places: dict[Any, int], size: int) -> int:
     return place
 
 
-def _ring(size: int, neighbours: int) -> list[Pair]:
+def ring_pairs(size: int, neighbours: int) -> list[Pair]:
+    """Return the connections of a ring, those of direct neighbours first."""
     if neighbours % 2 or not 2 <= neighbours < size:
         raise FieldValueError(
             f"neighbours must be even, at least 2 and below the number of agents, {size}; "

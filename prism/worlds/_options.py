@@ -9,14 +9,14 @@ from typing import Any, Self
 
 from prism.errors import InputError, PrismError
 from prism.runlog import SimulatedClock
-from prism.runs import ReasonerOptions, ReplayOptions, WriterOptions
+from prism.runs import DeciderOptions, ReplayOptions, WriterOptions
 from prism.runs._options import (
     DECIDER_KINDS,
     check_config,
     digest,
     files_of,
     naming,
-    read_reasoner,
+    read_decider,
     require_unchanged,
     require_writable,
 )
@@ -32,13 +32,14 @@ from prism.statechart import BaseReasoner, BaseWriter
 from prism.telemetry._loggers import EventLogger
 from prism.worlds._addresses import address_of, load_world
 from prism.worlds._code import code_of
+from prism.worlds._parameters import parameter_values, parsed_parameters
 from prism.worlds._people import AgentTable
 from prism.worlds._run import DEFAULT_AGENTS, Run
 from prism.worlds._switch_model import later_models, require_models
 from prism.worlds._treatment_tables import tables_of, treatments_in
 from prism.worlds._treatments import Treatment
 from prism.worlds._values import plain_value
-from prism.worlds._world import World, parsed_parameters
+from prism.worlds._world import World
 
 _POLICY = "policy"
 _MOST_SEED = 2**53
@@ -87,7 +88,7 @@ class WorldRun:
     seed: int = 0
     parameters: Mapping[str, Any] = field(default_factory=dict)
     treatments: tuple[str | Treatment, ...] = ()
-    reasoner: ReasonerOptions = None
+    reasoner: DeciderOptions = None
     keep: tuple[str, ...] = ()
     writer: WriterOptions | None = None
 
@@ -205,7 +206,7 @@ class WorldRun:
                 seed=config["seed"],
                 parameters=config["parameters"],
                 treatments=treatments_in(config["treatments"], load_world(config["world"]), path),
-                reasoner=read_reasoner(config),
+                reasoner=read_decider(config),
                 writer=read_writer(config, path),
                 keep=tuple(config.get("keep", ())),
             )
@@ -242,12 +243,7 @@ class WorldRun:
     def _all_parameters(self) -> dict[str, Any]:
         """Return the parameters, those with their defaults, too, as JSON has them."""
         cls = self._class()
-        made = cls(**self.parameters)
-        values = {
-            name: getattr(made, name)
-            for name, each in cls.fields.items()
-            if not each.declared.is_state
-        }
+        values = parameter_values(cls(**self.parameters))
 
         return {name: _plain(cls, name, value) for name, value in values.items()}
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any, ClassVar
 
 from prism.errors import FieldValueError, InputError
@@ -11,6 +12,7 @@ from prism.llm._addresses import check_address, credentials
 from prism.runlog import ReplayReasoner
 from prism.runs._assigned import ALL_OTHERS, ModelAssignment
 from prism.runs._makers import options_of
+from prism.runs._models_file import LEAST
 from prism.runs._switching import ModelSwitch, switch_of
 from prism.statechart import BaseReasoner
 from prism.statechart.reasoner._by_agent import ReasonerByAgent
@@ -67,6 +69,11 @@ class SwitchModel(SharedTreatment):
         object.__setattr__(self, "host", tuple(self.host))
         if self.reasoner is None and not self._settings():
             raise InputError("must say what is other than before: name a model", field="model")
+
+        for name, least in LEAST.items():
+            value = getattr(self, name)
+            if value is not None and not (isfinite(value) and value >= least):
+                raise InputError(f"must be at least {least}, got {value!r}", field=name)
 
         for host in self.host:
             try:
@@ -125,11 +132,11 @@ class SwitchModel(SharedTreatment):
         return SharedTreatment.to_table(self)
 
     def _settings(self) -> dict[str, Any]:
-        given = {name: getattr(self, name) for name in _SETTINGS}
+        given = {name: getattr(self, name) for name in SETTINGS}
         return {name: value for name, value in given.items() if value not in (None, ())}
 
 
-_SETTINGS = (
+SETTINGS: Sequence[str] = (
     *("model", "host", "server", "mode", "pick", "think", "temperature"),
     *("concurrency", "timeout", "patience"),
 )

@@ -10,8 +10,9 @@ from prism.errors import FieldValueError, InputError, PrismError
 from prism.telemetry.events import TREATMENT_APPLIED, TREATMENT_ASSIGNED
 from prism.worlds._host import RunHost
 from prism.worlds._kinds import Parts, treatments_by_round
+from prism.worlds._parameters import parameters_told
 from prism.worlds._treatments import SharedTreatment, Treatment
-from prism.worlds._world import World, parameters_told
+from prism.worlds._world import World
 
 Emit = Callable[..., None]
 

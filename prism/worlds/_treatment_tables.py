@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, get_type_hints
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from prism.errors import InputError
 from prism.files._toml import KeyPath, TomlFile
@@ -182,16 +183,29 @@ def _read_own(table: Mapping[str, Any], cls: type[World[Any]], place: int, refus
     return f"{name}@{number}"
 
 
-_WORDS = {str: "a text", int: "a whole number"}
+_WORDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
 
 
 def _value(made: type[Treatment], name: str, value: Any, place: int, refuse: Refuse) -> Any:
     hint = get_type_hints(made)[name]
     found = tuple(value) if isinstance(value, list) and is_a(hint, ()) else value
     if not is_a(hint, found):
-        raise refuse(f"must be {words_of_type(hint, hint)}, got {value!r}", (place, name))
+        raise refuse(f"must be {_in_words(hint)}, got {value!r}", (place, name))
 
     return found
+
+
+def _in_words(hint: Any) -> str:
+    several = [each for each in get_args(hint) if each is not NoneType]
+    if NoneType in get_args(hint):
+        return _in_words(several[0])
+    if get_origin(hint) is tuple:
+        return f"a list, each of which is {_in_words(several[0])}"
+
+    if get_origin(hint) is Literal:
+        return words_of_type(hint, hint)
+
+    return _WORDS.get(hint, "a table")
 
 
 def _is_required(each: Field[Any]) -> bool:

@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 from prism.errors import FieldTypeError, FieldValueError, InputError, PrismError
 from prism.worlds._assignments import CONTROL
+from prism.worlds._parameters import parameter_values, parsed_parameters, set_parameters
 from prism.worlds._values import plain_value
-from prism.worlds._world import World, parameters_of, parsed_parameters
+from prism.worlds._world import World
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +127,12 @@ class SharedTreatment(Treatment):
         if self.name == CONTROL:
             raise InputError(f"{CONTROL} is the arm of those who are not treated", field="name")
 
+        for name, wanted in self.where.items():
+            options = wanted if isinstance(wanted, (list, tuple)) else [wanted]
+            if not all(isinstance(each, (str, int, float)) for each in options):
+                problem = f"must be a text, a number, true or false, or a list of such: {wanted!r}"
+                raise InputError(problem, field=f"where.{name}")
+
         object.__setattr__(self, "agents", tuple(self.agents))
         object.__setattr__(self, "experiment", self.experiment or self.name)
 
@@ -219,18 +226,11 @@ def check_parameters(world: World[Any], parameters: Mapping[str, Any], treatment
         FieldValueError: If a value is out of its range.
     """
     cls = type(world)
-    now = {name: getattr(world, name) for name in parameters_of(cls)}
     try:
-        cls(**{**now, **parsed_parameters(cls, parameters)})
+        cls(**{**parameter_values(world), **parsed_parameters(cls, parameters)})
     except (TypeError, PrismError) as error:
         kind = FieldTypeError if isinstance(error, TypeError) else FieldValueError
         raise kind(f"treatment {treatment!r}: {error}") from None
-
-
-def set_parameters(world: World[Any], parameters: Mapping[str, Any]) -> None:
-    """Set parameters by their names; texts are read as values of their types."""
-    for name, value in parsed_parameters(type(world), parameters).items():
-        setattr(world, name, value)
 
 
 _MISSING = object()

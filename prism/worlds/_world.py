@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, get_args, get_origin, overload
 
-from prism.errors import DefinitionError, FieldTypeError, SimulationError
+from prism.errors import DefinitionError, SimulationError
 from prism.randomness import RandomStream
-from prism.statechart._identity import identify
 from prism.worlds._agent import Agent
 from prism.worlds._assignments import Assignments
 from prism.worlds._fields import Fields, check_value, hints_of, unknown_field
 from prism.worlds._networks import Network
-from prism.worlds._values import read_value, words_of_type
+from prism.worlds._parameters import in_groups
 
 AgentT = TypeVar("AgentT", bound=Agent)
 KindT = TypeVar("KindT", bound=Agent)
@@ -112,11 +111,7 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
     def __init__(self, **parameters: Any) -> None:
         """Set parameters and state."""
         cls = type(self)
-        known = parameters_of(cls)
-        unknown = [name for name in parameters if name not in known]
-        if unknown:
-            raise TypeError(_unknown_parameter(cls, unknown[0]))
-
+        parameters = in_groups(cls, parameters)
         hints = hints_of(cls)
         for name, field in cls.fields.items():
             if name in parameters:
@@ -391,44 +386,6 @@ def treatment(method: Any = None, *, round: int | None = None) -> Any:  # noqa: 
     return mark if method is None else mark(method)
 
 
-def parameters_of(cls: Fields) -> list[str]:
-    """Return the names of a world's parameters."""
-    return [name for name, field in cls.fields.items() if not field.declared.is_state]
-
-
-def parameters_told(world: World[Any]) -> dict[str, Any]:
-    """Return a world's parameters as a log has them."""
-    return identify({name: getattr(world, name) for name in parameters_of(type(world))}) or {}
-
-
-class ParameterView(Mapping[str, Any]):
-    """The parameters of a world, as they are now.
-
-    Args:
-        world: The world.
-    """
-
-    __slots__ = ("_names", "_world")
-
-    def __init__(self, world: World[Any]) -> None:
-        self._world = world
-        self._names = parameters_of(type(world))
-
-    def __getitem__(self, name: str) -> Any:
-        """Return a parameter; a KeyError if there is none of the name."""
-        if name not in self._names:
-            raise KeyError(name)
-        return getattr(self._world, name)
-
-    def __iter__(self) -> Iterator[str]:
-        """Yield the names."""
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        """Return their number."""
-        return len(self._names)
-
-
 def kinds_of(cls: type) -> tuple[type[Agent], ...]:
     """Return the kinds of agents that a world's class names: ``World[Buyer | Seller]``."""
     for base in cls.__mro__:
@@ -444,39 +401,6 @@ def kinds_of(cls: type) -> tuple[type[Agent], ...]:
                     return tuple(kinds)
 
     return ()
-
-
-def parsed_parameters(cls: Fields, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters whose texts stand for values of other types, as a command line has them.
-
-    Raises:
-        TypeError: If there is no such parameter.
-        FieldTypeError: If a text is no such value.
-    """
-    hints, known = hints_of(cls), parameters_of(cls)
-    parsed = {}
-    for name, value in given.items():
-        if name not in known:
-            raise TypeError(_unknown_parameter(cls, name))
-
-        hint = hints.get(name, Any)
-        try:
-            parsed[name] = read_value(hint, value)
-        except ValueError:
-            wanted = words_of_type(hint, cls.fields[name].annotation)
-            raise FieldTypeError(f"{cls.__name__}.{name} must be {wanted}, got {value!r}") from None
-
-    return parsed
-
-
-def _unknown_parameter(cls: Fields, name: str) -> str:
-    known = parameters_of(cls)
-    if name in cls.fields:
-        return f"{cls.__name__}.{name} is state, not a parameter: set it in setup"
-
-    listed = f"the parameters {', '.join(known)}" if known else "no parameters"
-
-    return f"{cls.__name__} has no parameter {name!r}: it has {listed}"
 
 
 def _text(annotation: Any) -> str:

@@ -62,14 +62,14 @@ def test_mistakes_are_one_line(prism: Prism) -> None:
 
 def test_a_failed_run_is_told_with_status_1(prism: Prism) -> None:
     """The others are complete, and the reason is told."""
-    Path("fragile.py").write_text(
+    Path("fragile_in_a_batch.py").write_text(
         "from prism.worlds.examples.rumour import Rumour\n\n"
         "class Fragile(Rumour):\n"
         "    fails: bool = False\n\n"
         "    def round_begins(self):\n"
         "        assert not self.fails, 'broken'\n"
     )
-    text = PLAN.replace('"rumour"', '"fragile.py"') + "[vary]\nfails = [false, true]\n"
+    text = PLAN.replace('"rumour"', '"fragile_in_a_batch.py"') + "[vary]\nfails = [false, true]\n"
     Path("plan.toml").write_text(text)
     ended = prism("batch", "plan.toml", "--workers", 1, "--out", "out")
     assert ended.status == 1

@@ -9,7 +9,7 @@ import pytest
 
 from prism import __version__
 from tests.kit.commands import Prism
-from tests.kit.waiting import has_ended, wait_until
+from tests.kit.waiting import MOST_SECONDS, has_ended, wait_until
 
 PERSONA = '{"username": "ann", "interested_topics": ["art"]}'
 
@@ -241,7 +241,11 @@ def test_interrupted_run_says_so(agents: str, prism: Prism) -> None:
         log = prism.folder / "run" / "events.jsonl"
         wait_until(lambda: (log.exists() and log.stat().st_size) or has_ended(process))
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate()
+        try:
+            out, err = process.communicate(timeout=MOST_SECONDS)
+        finally:
+            # one that goes on would fill the disk
+            process.kill()
     assert (process.returncode, out) == (130, "")
     assert err == "prism: go on with: prism simulate --resume run\nprism: interrupted\n"
     assert sorted(path.name for path in log.parent.iterdir()) == [log.name, "run.json"]

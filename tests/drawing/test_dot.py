@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.drawing import Arrow, Diagram, showable, to_dot
@@ -26,7 +26,6 @@ def unquoted(text: str) -> str:
     )
 
 
-@settings(max_examples=50)
 @given(data=st.data())
 def test_any_chart_makes_a_graph_of_known_lines(random_charts: Any, data: st.DataObject) -> None:
     """Every line is a DOT statement, and nodes and edges carry all states and labels."""

@@ -76,7 +76,6 @@ def passed(points: tuple[Point, ...]) -> list[Point]:
     return found
 
 
-@settings(max_examples=100)
 @given(diagrams())
 def test_nothing_overlaps(diagram: tuple[list[Box], list[Link]]) -> None:
     """No two boxes or labels overlap, and all lie within the picture."""
@@ -90,7 +89,6 @@ def test_nothing_overlaps(diagram: tuple[list[Box], list[Link]]) -> None:
         assert bottom <= layout.height + SLACK
 
 
-@settings(max_examples=100)
 @given(diagrams())
 def test_arrows_run_through_no_box_and_no_other_label(
     diagram: tuple[list[Box], list[Link]],
@@ -115,7 +113,6 @@ def test_arrows_run_through_no_box_and_no_other_label(
                 ), (link, x, y)
 
 
-@settings(max_examples=100)
 @given(diagrams())
 def test_arrows_lead_from_source_to_target(diagram: tuple[list[Box], list[Link]]) -> None:
     """An arrow starts at its source, ends at its target and passes its label."""
@@ -135,7 +132,6 @@ def test_arrows_lead_from_source_to_target(diagram: tuple[list[Box], list[Link]]
         )
 
 
-@settings(max_examples=50)
 @given(diagrams())
 def test_a_layout_is_repeatable(diagram: Any) -> None:
     """The same boxes and arrows always get the same layout."""

@@ -4,7 +4,7 @@ import re
 from html import unescape
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.drawing import Arrow, Diagram, showable, to_mermaid
@@ -26,7 +26,6 @@ def decoded(text: str) -> str:
     return CODE.sub(lambda found: chr(int(found[1])), text)
 
 
-@settings(max_examples=80)
 @given(data=st.data())
 def test_any_chart_makes_a_diagram_of_known_lines(random_charts: Any, data: st.DataObject) -> None:
     """Every line is a Mermaid statement, and all states and labels can be read back."""

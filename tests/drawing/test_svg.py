@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.drawing import Arrow, Diagram, draw_svg, showable
@@ -37,7 +37,6 @@ def lines(svg: str) -> list[tuple[float, bool]]:
     ]
 
 
-@settings(max_examples=80)
 @given(data=st.data())
 def test_any_chart_is_drawn_as_well_formed_xml(random_charts: Any, data: st.DataObject) -> None:
     """The picture of any chart is valid XML, names every state and loads nothing from elsewhere."""
@@ -162,7 +161,6 @@ def places(svg: str) -> list[str | None]:
     ]
 
 
-@settings(max_examples=40)
 @given(data=st.data())
 def test_pictures_side_by_side_have_one_layout_and_scale(data: st.DataObject) -> None:
     """With the traffic beside it, a picture has its layout, and widths mean the same in both."""

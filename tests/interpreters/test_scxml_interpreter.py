@@ -83,7 +83,6 @@ def run_both(random_charts: Any, data: st.DataObject) -> None:
 
 
 @pytest.mark.usefixtures("_faults_unheard")
-@settings(max_examples=60)
 @given(data=st.data())
 def test_the_interpreter_moves_through_the_same_states(
     random_charts: Any, data: st.DataObject

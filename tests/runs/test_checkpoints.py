@@ -85,7 +85,6 @@ def found(checkpoints: Checkpoints) -> tuple[int | None, list[str]]:
     return (None if checkpoint is None else checkpoint.round), faults
 
 
-@settings(max_examples=60)
 @given(kept)
 def test_a_checkpoint_is_read_as_it_was_written(checkpoint: Checkpoint) -> None:
     """Whatever plain data it holds, a checkpoint comes back equal."""

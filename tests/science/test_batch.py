@@ -50,6 +50,13 @@ class Fragile(Rumour):
 """
 
 
+def fragile(folder: Path) -> str:
+    """Write a world into a file, whose name is that of no other test's module."""
+    path = Path(f"{folder.name}.py")
+    path.write_text(FRAGILE)
+    return str(path)
+
+
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> Batch:
     """Return a small batch that has been carried out by two processes."""
@@ -111,8 +118,8 @@ def test_nothing_is_written_of_a_plan_with_impossible_runs(tmp_path: Path) -> No
 def test_a_run_that_fails_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The others go on; one that failed says why in the table, and is tried again on resuming."""
     monkeypatch.chdir(tmp_path)
-    Path("fragile.py").write_text(FRAGILE)
-    plan = Plan({**SMALL, "world": "fragile.py", "seeds": 1, "vary": {"fault": ["none", "raises"]}})
+    world = fragile(tmp_path)
+    plan = Plan({**SMALL, "world": world, "seeds": 1, "vary": {"fault": ["none", "raises"]}})
     found = batch(plan, "out", workers=1)
 
     assert found.results().select("fault", "status", "error").rows() == [
@@ -122,8 +129,8 @@ def test_a_run_that_fails_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "out of order" in str(found.failed[0].error)
     assert read_batch("out").failed == found.failed
 
-    Path("fragile.py").write_text(FRAGILE.replace("out of order", "worse"))
-    with pytest.raises(InputError, match=r"fragile.py: is not what it was"):
+    Path(world).write_text(FRAGILE.replace("out of order", "worse"))
+    with pytest.raises(InputError, match=f"{world}: is not what it was"):
         resume_batch("out")
 
 
@@ -131,9 +138,9 @@ def test_a_run_that_fails_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_process_that_dies_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its run is resumed by another; a run that ends every process has failed."""
     monkeypatch.chdir(tmp_path)
-    Path("fragile.py").write_text(FRAGILE)
+    world = fragile(tmp_path)
     faults = ["dies", "dies once", "none"]
-    plan = Plan({**SMALL, "world": "fragile.py", "seeds": 1, "vary": {"fault": faults}})
+    plan = Plan({**SMALL, "world": world, "seeds": 1, "vary": {"fault": faults}})
     found = batch(plan, "out", workers=2, checkpoint_every=0)
 
     assert [each.status for each in found.runs] == ["failed", "complete", "complete"]

@@ -35,7 +35,7 @@ PLANS: list[tuple[bool, dict[str, Any]]] = [
     (False, {"bounds": {"x": [1]}}),
     (False, {"bounds": {"x": {"least": 1}}}),
     (False, {"bounds": {"x": {"least": 1, "most": 2, "step": 1}}}),
-    (False, {"treatment": [{"round": 1}]}),
+    (False, {"treatment": ["likes"]}),
     (False, {"worlds": "rumour"}),
 ]
 

@@ -17,7 +17,7 @@ from prism.agents import SocialAgent, synthetic_population
 from prism.errors import FieldValueError, SimulationError
 from prism.runlog import RunLog, SimulatedClock
 from prism.runs import ModelOptions
-from prism.social import Draft, Feed, Post, Simulation, SocialRun
+from prism.social import Draft, Feed, Parameters, Post, Simulation, SocialRun
 from prism.statechart import AgentState, PolicyReasoner, RandomStream
 from prism.telemetry.events import DECISION, POST_PUBLISHED, TRANSITION
 from prism.testing import FakeOllama, LateReasoner
@@ -304,7 +304,7 @@ def test_run_json_has_the_feeds_parameters(tmp_path: Path) -> None:
     """What a run of a feed was stands in run.json."""
     runs.begin(WorldRun(Warned, 5, parameters={"threshold": "0.2"}), tmp_path / "run")
     config = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))["config"]
-    assert config["parameters"] == {"threshold": 0.2}
+    assert config["parameters"] == {"threshold": 0.2, **Parameters().to_dict()}
     assert config["world"] == "tests.social.test_feed:Warned"
 
 

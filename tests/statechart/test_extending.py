@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.agents import SocialAgent
@@ -339,7 +339,6 @@ def test_what_fits_nothing_is_refused(changes: dict[str, Any], messages: list[st
     assert [message for message in messages if message not in str(caught.value)] == []
 
 
-@settings(max_examples=60)
 @given(data=st.data())
 def test_extending_and_taking_away_gives_the_chart_back(
     random_charts: Any, data: st.DataObject

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.agents import StatechartMixin
@@ -78,7 +78,6 @@ def test_what_a_final_state_cannot_have_is_refused_at_definition(
     assert message in str(caught.value)
 
 
-@settings(max_examples=60)
 @given(data=st.data())
 @pytest.mark.usefixtures("_faults_unheard")
 def test_an_agent_in_a_final_state_stays_there(random_charts: Any, data: st.DataObject) -> None:

@@ -25,7 +25,7 @@ from prism.statechart import (
 from prism.statechart._identity import identify, pack, unpack
 from prism.statechart.states import state_enum
 
-FEW = settings(max_examples=120)
+FEW = settings(max_examples=25)
 
 GUARDS = st.integers(0, 3)
 TRIGGERS = st.sampled_from(["go", "on", "off", "timeout"])

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.errors import DefinitionError, UnknownStateError
@@ -296,7 +296,6 @@ def test_a_notebook_is_spared_a_picture_nobody_can_read() -> None:
     assert sorted(chart._repr_mimebundle_()) == ["text/markdown", "text/plain"]
 
 
-@settings(max_examples=50)
 @given(data=st.data())
 def test_any_chart_can_be_written_in_every_format(random_charts: Any, data: st.DataObject) -> None:
     """Any text of a state, trigger or function can be written in every format."""

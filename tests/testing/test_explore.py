@@ -183,6 +183,7 @@ def test_contexts_may_be_one_strategy_for_all() -> None:
     assert seen == {None, 1, 2}
 
 
+@pytest.mark.slow
 def test_every_option_of_a_decision_is_tried() -> None:
     """In a decision state every enabled target is chosen in time, and no other."""
     chosen: set[tuple[bool, AgentState]] = set()

@@ -174,7 +174,9 @@ async def test_a_cancelled_turn_leaves_state_and_context() -> None:
     assert (agent.context, agent.state, agent.failure) == ({"x": 1}, "active", None)
 
 
-@pytest.mark.parametrize("code", ["while True: pass", "x = [0] * 10 ** 9"])
+@pytest.mark.parametrize(
+    "code", [pytest.param("while True: pass", marks=pytest.mark.slow), "x = [0] * 10 ** 9"]
+)
 async def test_a_code_step_that_is_too_much_is_not_repeated(code: str) -> None:
     """It would take as much again, whatever its policy; one that raises is repeated at once."""
     agent = agent_of(f"steps: [{{name: s, code: '{code}', max_retries: 100}}]\n")

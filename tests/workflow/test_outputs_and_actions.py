@@ -3,7 +3,7 @@
 import asyncio
 import json
 import threading
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import pytest
@@ -357,8 +357,8 @@ async def test_a_reply_that_no_log_can_hold_is_asked_again(kind: str, said: str)
 async def test_a_list_without_repetitions_is_told_in_one_pass(items: str, is_taken: bool) -> None:
     """`uniqueItems` compares as JSON Schema does, and is quick on lists of thousands."""
     text = "steps: [{name: s, type: llm, on_failure: skip, prompt: p, output: {uniqueItems: true}}]"
-    began = perf_counter()
+    began = process_time()
     agent = agent_of(text, [items])
     (run,) = (await agent.turn()).steps
     assert (run.outcome == "done") is is_taken
-    assert perf_counter() - began < 5
+    assert process_time() - began < 5

@@ -36,9 +36,11 @@ from prism.telemetry.events import (
     DECISION,
     POST_LIKED,
     POST_PUBLISHED,
+    POST_VOTED,
     ROUND_ENDED,
     TRANSITION,
     TREATMENT_APPLIED,
+    TREATMENT_ASSIGNED,
 )
 
 _TABULATED = (AGENT_JOINED, TRANSITION, DECISION, POST_PUBLISHED, POST_LIKED)
@@ -53,6 +55,10 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 
 # Of these, the other keys are read by no table.
 COLUMNS |= {ROUND_ENDED: ("measures",), TREATMENT_APPLIED: ("treatment", "parameters")}
+COLUMNS |= {
+    TREATMENT_ASSIGNED: ("experiment", "arm", "agent_id", "post_id"),
+    POST_VOTED: ("post_id", "likes", "dislikes"),
+}
 
 STAMP = ("timestamp", "round", "tick")
 

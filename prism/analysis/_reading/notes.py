@@ -15,6 +15,7 @@ NoteKind = Literal[
     "mixed_runs",
     "newer_schema",
     "no_feed",
+    "no_follows",
     "not_weighed",
     "out_of_order",
     "truncated",

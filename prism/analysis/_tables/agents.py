@@ -10,6 +10,7 @@ from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.merging import TableMerger, merge_by_first, merge_by_sum
 from prism.analysis._reading.scanning import as_columns, read_object
 from prism.analysis._tables.engagement import activity_by_number, runs_with_feed
+from prism.analysis._tables.treated import with_arms
 from prism.telemetry.events import AGENT_JOINED, DECISION, POST_WEIGHED, TRANSITION
 
 _AGENT = ["run", "agent_id"]
@@ -31,10 +32,11 @@ def agents(logs: RunLogs) -> pl.DataFrame:
         (a number), and a column for each of its attributes or fields, if it has any (one that is
         called as another column becomes ``attribute_`` and its name); ``state`` (its last);
         ``transitions``, ``weighed`` (posts), ``decisions`` and ``fallbacks`` among them; and the
-        counts of `activity`. With ``run`` first if there are several. In worlds without posts,
-        ``chart`` comes in place of what only feeds have.
+        counts of `activity`. Where agents were assigned to the arms of an experiment, ``arm`` comes
+        behind the id (``a+b`` of two experiments). With ``run`` first if there are several. In
+        worlds without posts, ``chart`` comes in place of what only feeds have.
     """
-    return logs.labelled(described_agents(logs, _FACTS))
+    return logs.labelled(with_arms(logs, described_agents(logs, _FACTS)))
 
 
 def described_agents(logs: RunLogs, facts: Sequence[str]) -> pl.DataFrame:

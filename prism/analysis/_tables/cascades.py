@@ -10,6 +10,7 @@ from prism.analysis._reading.logs import STAMP, RunLogs, parse_time
 from prism.analysis._reading.merging import merge_by_first
 from prism.analysis._reading.runs import Run
 from prism.analysis._tables.engagement import remark_no_feed
+from prism.analysis._tables.treated import with_arms
 from prism.telemetry.events import POST_PUBLISHED
 
 _COLUMNS = (*STAMP, "agent_id", "post_id", "kind", "parent_id", "root_id", "text")
@@ -56,7 +57,8 @@ def cascades(logs: RunLogs) -> pl.DataFrame:
         ``agents`` (distinct authors); ``replies``; ``reshares``; ``started`` (UTC);
         ``lifetime_seconds`` and ``lifetime_ticks`` from the root to the last post (ticks if the run
         says how many a round has; a post from before the first round counts from its beginning);
-        ``missing`` (posts put back); and the root's ``text``. With ``run`` first if there are
+        ``missing`` (posts put back); and the root's ``text``. Where posts were assigned to the arms
+        of an experiment, the root's ``arm`` comes behind its id. With ``run`` first if there are
         several.
     """
     merger = merge_by_first(_POSTS)
@@ -72,7 +74,7 @@ def cascades(logs: RunLogs) -> pl.DataFrame:
 
     remark_no_feed(logs, posts["run"])
 
-    return logs.labelled(_measured(_with_shape(posts)))
+    return logs.labelled(with_arms(logs, _measured(_with_shape(posts)), "root_id"))
 
 
 def trees(posts: pl.DataFrame) -> pl.DataFrame:

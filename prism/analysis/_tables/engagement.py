@@ -10,6 +10,7 @@ from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.merging import merge_by_first, merge_by_sum
 from prism.analysis._reading.notes import Note
 from prism.analysis._tables.happened import KINDS
+from prism.analysis._tables.treated import with_arms
 from prism.telemetry.events import POST_LIKED, POST_PUBLISHED
 
 _GIVEN = ("posts", "replies", "reshares", "likes")
@@ -43,10 +44,11 @@ def activity(logs: RunLogs) -> pl.DataFrame:
     Returns:
         One row for each agent of the log, also those that did nothing, by name: ``agent_id``,
         ``posts``, ``replies``, ``reshares``, ``likes``, ``replies_received``, ``reshares_received``
-        and ``likes_received``. With ``run`` first if there are several. No agents of worlds without
+        and ``likes_received``. Where agents were assigned to the arms of an experiment, ``arm``
+        comes behind the id. With ``run`` first if there are several. No agents of worlds without
         posts.
     """
-    return logs.labelled(_in_feeds(logs))
+    return logs.labelled(with_arms(logs, _in_feeds(logs)))
 
 
 def engagement(logs: RunLogs) -> pl.DataFrame:

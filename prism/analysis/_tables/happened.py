@@ -48,7 +48,8 @@ class Happened:
 
     Args:
         agents: ``run`` (a number) and ``agent_id`` of every agent.
-        rounds: ``run``, ``round`` and ``ticks`` of every round from the first.
+        rounds: ``run``, ``round`` and ``ticks`` of every round that counts, and how many ticks a
+            round has by the plan (``per_round``).
         tables: Those that were asked for, with ``run``, ``round`` and ``tick``: ``posts`` of all
             kinds in the order of the log; ``likes``; ``views``, one for each time that an agent
             opened a post; ``transitions`` and ``decisions`` with the ``count`` of alike ones;
@@ -120,11 +121,21 @@ def what_happened(
 
     return Happened(
         agents.table().sort("run", "agent_id"),
-        rounds.table().sort(IN_ALL),
+        _with_length(rounds.table(), logs).sort(IN_ALL),
         tables,
         started,
         from_round,
     )
+
+
+def _with_length(rounds: pl.DataFrame, logs: RunLogs) -> pl.DataFrame:
+    """Add how many ticks a round has by the plan, or else the longest one."""
+    said = pl.Series([run.ticks_per_round for run in logs.runs], dtype=pl.Int64)
+    runs = pl.DataFrame({"said": said}).with_row_index("run")
+    longest = pl.col("ticks").max().over("run")
+    known = rounds.join(runs, on="run", how="left")
+
+    return known.select(*IN_ALL, "ticks", per_round=pl.coalesce("said", longest))
 
 
 def acts(happened: Happened) -> pl.DataFrame:

@@ -9,6 +9,7 @@ import polars as pl
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._tables.engagement import remark_no_feed
 from prism.analysis._tables.happened import IN_ALL, Happened, acts, and_in_all, what_happened
+from prism.analysis._tables.treated import with_arms
 
 ALL = "all"
 _KINDS = ("posts", "replies", "reshares", "likes", ALL)
@@ -51,15 +52,18 @@ def agent_rhythms(logs: RunLogs) -> pl.DataFrame:
         ``what`` (as in `rhythm`), ``acts``, ``intervals``, ``mean`` and ``sd`` in ticks,
         ``burstiness`` and ``memory``. The burstiness is that of Goh and Barabási (2008, EPL 81,
         48002), (r - 1) / (r + 1) with r = sd / mean, in the form that Kim and Jo (2016, Physical
-        Review E 94, 032311) give for n intervals, which does not depend on n: -1 for a regular
-        rhythm, 0 for a random one, 1 for a single burst; null below two intervals. The memory is
-        the correlation of an interval with the next (Goh and Barabási 2008); null if it has none.
+        Review E 94, 032311) give for n intervals, which hardly depends on n: -1 for a regular
+        rhythm, about 0 for a random one, 1 for a single burst; null below two intervals. The memory
+        is the correlation of an interval with the next (Goh and Barabási 2008); null if it has
+        none. Where agents were assigned to the arms of an experiment, ``arm`` comes behind the id.
         With ``run`` first if there are several.
     """
     happened = what_happened(logs, "posts", "likes")
     remark_no_feed(logs, happened.tables["posts"]["run"])
 
-    return logs.labelled(_of_agents(_intervals(happened)).sort("run", "what", "agent_id"))
+    table = _of_agents(_intervals(happened)).sort("run", "what", "agent_id")
+
+    return logs.labelled(with_arms(logs, table))
 
 
 def rhythm_of(happened: Happened) -> pl.DataFrame:
@@ -101,7 +105,7 @@ def _of_agents(intervals: pl.DataFrame) -> pl.DataFrame:
 
 def _intervals(happened: Happened) -> pl.DataFrame:
     """Return every act with the ticks since the agent's act of its kind before, in linear time."""
-    per_round = happened.rounds.group_by("run").agg(per_round=pl.col("ticks").max())
+    per_round = happened.rounds.group_by("run").agg(pl.col("per_round").first())
     clock = (pl.col("round") - 1) * pl.col("per_round") + pl.col("tick")
     done = acts(happened).join(per_round, on="run", how="left", maintain_order="left")
     done = done.with_columns(clock=clock).sort("run", "clock", maintain_order=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import polars as pl
-from polars.dataframe.group_by import GroupBy as DataFrameGroupBy
 
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.scanning import as_columns, read_object
@@ -16,12 +16,26 @@ from prism.analysis._tables.rhythm import ALL, rhythm_of
 from prism.statechart._definition import TIMEOUT
 from prism.statechart.social import SEES_POST
 
+if TYPE_CHECKING:
+    from polars.dataframe.group_by import GroupBy
+
 _OF_PARTICIPATION = (
     *("silent", "writing", "creating", "liking", "written"),
     *("top_1", "next_9", "other_90", "top_10", "gini"),
 )
 _ACTS = ("posts", "replies", "reshares", "likes")
 _COUNTS = ("transitions", "timeouts", "decisions", "fallbacks", *_ACTS, "views")
+
+MEASURES = (
+    *("agents", "agent_ticks", "transitions", "timeouts", "decisions", "fallbacks"),
+    *(*_ACTS, "views", "browsing", *_OF_PARTICIPATION),
+    *("cascades", "singletons", "beyond_one_degree", "cascade_size", "cascade_depth"),
+    *("largest_cascade", "deepest_cascade", "virality"),
+    *("reshare_singletons", "reshare_beyond_one_degree", "deepest_reshare"),
+    *("views_per_post", "readers", "reach", "largest_reach"),
+    *("intervals", "interval", "burstiness", "memory"),
+)
+"""Columns of every run, without the measures of its world."""
 
 
 def run_measures(
@@ -60,6 +74,15 @@ def run_measures(
     Raises:
         FieldValueError: If ``from_round`` is not 1 or more, or ``to_round`` less.
     """
+    table = measured(logs, from_round=from_round, to_round=to_round)
+    if not by_round:
+        table = table.filter(pl.col("round").is_null()).drop("round")
+
+    return logs.labelled(table)
+
+
+def measured(logs: RunLogs, *, from_round: int = 1, to_round: int | None = None) -> pl.DataFrame:
+    """Return the table by round and in all, with numbers of runs; see `run_measures`."""
     happened = what_happened(
         logs,
         "posts",
@@ -77,12 +100,9 @@ def run_measures(
 
     # a round without a single event has none of any kind, too
     counted = table.with_columns(pl.col(_COUNTS).fill_null(0))
-    table = _browsing(counted).sort(IN_ALL, nulls_last=True)
-    table = _with_own_measures(table, happened)
-    if not by_round:
-        table = table.filter(pl.col("round").is_null()).drop("round")
+    table = _browsing(counted).sort(IN_ALL, nulls_last=True).select(*IN_ALL, *MEASURES)
 
-    return logs.labelled(table)
+    return _with_own_measures(table, happened)
 
 
 def _keys(logs: RunLogs, happened: Happened) -> pl.DataFrame:
@@ -149,7 +169,7 @@ def _reshares(happened: Happened) -> pl.DataFrame:
     )
 
 
-def _grown(shape: Callable[[pl.DataFrame], pl.DataFrame], happened: Happened) -> DataFrameGroupBy:
+def _grown(shape: Callable[[pl.DataFrame], pl.DataFrame], happened: Happened) -> GroupBy:
     """Return the trees that begin in rounds that count, by round and in all."""
     found = shape(happened.tables["posts"])
     if happened.from_round > 1:

@@ -112,13 +112,19 @@ def state_counts(logs: RunLogs) -> pl.DataFrame:
         count as round 0. Those without a time count from the beginning, unless the agent's last one
         is later.
     """
-    found = _read(logs)
-    tables = [_count(number, run, found.of(number)) for number, run in enumerate(logs.runs)]
-    table = pl.concat([table for table in tables if table.height] or [_EMPTY], how="diagonal")
+    table = states_by_number(logs)
     charts = ["chart"] if table.select("run", "chart").n_unique() > table["run"].n_unique() else []
     moments = [name for name in _MOMENT if name in table.columns]
 
     return logs.labelled(table.select("run", *moments, *charts, "state", "agents", "share"))
+
+
+def states_by_number(logs: RunLogs) -> pl.DataFrame:
+    """Return the table with numbers of runs, and charts always; see `state_counts`."""
+    found = _read(logs)
+    tables = [_count(number, run, found.of(number)) for number, run in enumerate(logs.runs)]
+
+    return pl.concat([table for table in tables if table.height] or [_EMPTY], how="diagonal")
 
 
 def _read(logs: RunLogs) -> _Pass:
@@ -129,7 +135,7 @@ def _read(logs: RunLogs) -> _Pass:
     count = pl.len().cast(pl.Int64).alias("count")
     before, begin = pl.col("before"), pl.col("begin")
 
-    for steps in paths.follow(_dated(logs, moments)):
+    for steps in paths.follow(dated(logs, moments)):
         first = steps.filter(before.is_null())
         beginnings.add(first.group_by("run", "chart", state=pl.coalesce("begin", "end")).agg(count))
 
@@ -146,8 +152,13 @@ def _read(logs: RunLogs) -> _Pass:
     return _Pass(transitions.table(), beginnings.table(), moments.table(), paths.charts)
 
 
-def _dated(logs: RunLogs, moments: TableMerger) -> Iterator[pl.DataFrame]:
-    """Return the events that paths are made of, with their moments; collect all moments."""
+def dated(logs: RunLogs, moments: TableMerger) -> Iterator[pl.DataFrame]:
+    """Return the events that paths are made of, with their moments; collect all moments.
+
+    Args:
+        logs: The logs.
+        moments: Where to add the rounds and ticks of all events.
+    """
     is_undated = pl.col("round").is_null() & pl.col("tick").is_null()
     ends_action = pl.col("trigger").is_in([COMPOSE_DONE, ACTION_DONE])
     is_second = ends_action & (pl.col("ticks_in_state") == 0)
@@ -201,7 +212,7 @@ def _count(number: int, run: Run, found: _Pass) -> pl.DataFrame:
     grid = moments.unique().sort(by).with_row_index("place")
     placed = transitions.join(grid, on=by, nulls_equal=True)
     if by != ["time"]:
-        is_late = _closes_round(None if "tick" not in by else run.ticks_per_round)
+        is_late = closes_round(None if "tick" not in by else run.ticks_per_round)
         placed = placed.with_columns(place=pl.col("place") + is_late.cast(pl.UInt32))
 
     # Every state has a row at every moment: a running sum of changes is the number of agents.
@@ -222,7 +233,12 @@ def _count(number: int, run: Run, found: _Pass) -> pl.DataFrame:
     )
 
 
-def _closes_round(last_tick: int | None) -> pl.Expr:
+def closes_round(last_tick: int | pl.Expr | None) -> pl.Expr:
+    """Return True for transitions with which a simulation closes a round.
+
+    Args:
+        last_tick: The last tick of the round, as far as it is known.
+    """
     is_closing = pl.col("closing") == _CLOSING
     if last_tick is None:
         return is_closing

@@ -10,7 +10,7 @@ from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.merging import TableMerger, merge_by_sum
 from prism.analysis._tables.agents import described_agents
 from prism.analysis._tables.decisions import WAS_ASKED
-from prism.analysis._tables.transitions import count_transitions, without_lone_chart
+from prism.analysis._tables.transitions import count_transitions
 from prism.telemetry.events import (
     AGENT_JOINED,
     COGNITION_CYCLE,
@@ -38,24 +38,6 @@ _TOKENS = ("input_tokens", "output_tokens")
 
 OF_CYCLES = ("state", "outcome", "prompt_tokens", *_TOKENS)
 """Keys of events that `cycle_counts` reads."""
-
-
-def visit_counts(logs: RunLogs) -> pl.DataFrame:
-    """Count the visits of every length, from the same visits as `prism.analysis.dwell_times`.
-
-    Args:
-        logs: The logs, from `read_log`.
-
-    Returns:
-        ``state``, ``ticks`` and ``visits``, in that order, with ``run`` first if there are several,
-        and ``chart`` before ``state`` if several drive agents of a run.
-    """
-    counts = count_transitions(logs, ["chart", "from_state", "ticks_in_state"])
-    visits = counts.drop_nulls("ticks_in_state").select(
-        "run", "chart", state="from_state", ticks="ticks_in_state", visits="count"
-    )
-
-    return logs.labelled(without_lone_chart(visits.sort("run", "chart", "state", "ticks")))
 
 
 def latency_counts(logs: RunLogs) -> pl.DataFrame:

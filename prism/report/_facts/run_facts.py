@@ -13,10 +13,11 @@ from prism.analysis._reading.runs import Run
 from prism.analysis._tables.cascades import cascades
 from prism.analysis._tables.costs import costs
 from prism.analysis._tables.decisions import decisions
+from prism.analysis._tables.dwelling import dwell_survival, dwell_times
 from prism.analysis._tables.engagement import engagement
 from prism.analysis._tables.faults import faults
 from prism.analysis._tables.states import state_counts
-from prism.analysis._tables.transitions import dwell_times, timeouts, transition_counts
+from prism.analysis._tables.transitions import timeouts, transition_counts
 from prism.analysis._tables.worlds import measures, treatments, world_event_counts
 from prism.drawing import Arrow, Diagram
 from prism.report._facts.counts import (
@@ -27,7 +28,6 @@ from prism.report._facts.counts import (
     states_met,
     step_counts,
     traffic_counts,
-    visit_counts,
 )
 from prism.report._facts.parsed_once import parsed_once
 from prism.report._facts.recorded import Recorded, recorded_of
@@ -51,7 +51,7 @@ class RunFacts:
         states: From `state_counts`.
         transitions: From `transition_counts`.
         dwelling: From `dwell_times`.
-        visits: From `visit_counts`.
+        visits: From `dwell_survival`.
         timeouts: From `timeouts`.
         decisions: From `decisions`, by state and model.
         by_round: The same by round.
@@ -205,7 +205,7 @@ def _tables(logs: RunLogs) -> dict[str, pl.DataFrame]:
         "states": state_counts(logs),
         "transitions": transition_counts(logs),
         "dwelling": dwell_times(logs),
-        "visits": visit_counts(logs),
+        "visits": dwell_survival(logs),
         "timeouts": timeouts(logs),
         "decisions": decisions(logs, by=["state", "model"]),
         "by_round": decisions(logs, by=["round"]),

@@ -14,12 +14,13 @@ from prism.report._figures.html_table import html_table
 from prism.report._figures.page_figures import PageFigures, Tooltips
 
 EXPLANATION = (
-    "Ticks from entering a state to leaving it. Above: the tick is the median, the bar reaches "
-    "from it to the 90th percentile, the line on to the 99th, the diamond is the mean. Below, for "
-    "states not always left after one tick: bars are the share of visits of each length, up to "
-    "the 99th percentile; dots are a geometric distribution, as if agents left with the same "
-    "probability p in every tick. Visits of no tick are outside of it. The distance, 0 to 1, is "
-    "how far the two are apart (Kolmogorov)."
+    "Ticks from entering a state to leaving it. Visits that the end of a round cut short, or that "
+    "were open at the end, count as long as they were seen (Kaplan and Meier 1958). Above: the "
+    "tick is the median, the bar reaches from it to the 90th percentile, the line on to the 99th, "
+    "the diamond is the mean. Below, for states not always left after one tick: bars are the "
+    "share of visits that end after each length, up to the 99th percentile; dots are a geometric "
+    "distribution, as if agents left with the same probability p in every tick. Visits of no tick "
+    "are outside of it. The distance, 0 to 1, is how far the two are apart (Kolmogorov)."
 )
 NOTHING = "No transition says how long its agent had stayed."
 
@@ -84,7 +85,8 @@ def _draw(
         parts.append(figures.add_chart(f"fit-{name}", chart, about, stretches=False))
 
     headings = {"timeout_share": "by time-out", "zero": "of no tick"}
-    ordered = facts.in_order(dwelling.drop("log_likelihood"), "state")
+    hidden = ("p_se", "at_risk", "agent_ticks", "log_likelihood")
+    ordered = facts.in_order(dwelling.drop(hidden), "state")
     parts.append(html_table(f"dwell-{name}", ordered, headings))
 
     return Markup("").join(parts)
@@ -94,24 +96,28 @@ def fit_table(visits: pl.DataFrame, dwelling: pl.DataFrame) -> pl.DataFrame:
     """Compare the visits of each length with those of the fit, in bins if there are many lengths.
 
     Args:
-        visits: Visits of one run, from `visit_counts`.
+        visits: Visits of one run, from `dwell_survival`.
         dwelling: Dwell times of the same run, from `dwell_times`.
 
     Returns:
         For every state that is not always left after the first tick:
-        ``state``, ``ticks``, ``until`` (lengths from the one to the other), ``visits``, ``share``
-        (of those of one tick or more) and ``expected`` (P(ticks <= k <= until) = (1 - p)^(ticks -
-        1) - (1 - p)^until), up to the 99th percentile.
+        ``state``, ``ticks``, ``until`` (lengths from the one to the other), ``visits`` (complete
+        ones), ``share`` (that ends there of those of one tick or more, as far as the survival curve
+        tells) and ``expected`` (P(ticks <= k <= until) = (1 - p)^(ticks - 1) - (1 - p)^until), up
+        to the 99th percentile.
     """
     ticks, width, last = pl.col("ticks"), pl.col("width"), pl.col("last")
-    fits = dwelling.filter(pl.col("p") < 1).select(
-        "state", "p", last=pl.col("p99").clip(lower_bound=1)
+    fits = dwelling.filter(pl.col("p").is_between(0, 1, closed="none")).select(
+        "state", "p", last=pl.coalesce("p99", "max").clip(lower_bound=1)
     )
     fits = fits.with_columns(width=(last + _MOST_BARS - 1) // _MOST_BARS)
 
-    timed = visits.filter(ticks > 0).join(fits, on="state", maintain_order="left")
-    share = pl.col("visits") / pl.col("visits").sum().over("state")
-    shown = timed.with_columns(share=share).filter(ticks <= last)
+    before = pl.col("survival").shift(1, fill_value=1.0).over("state")
+    timed = visits.with_columns(before=before).filter(ticks > 0)
+    timed = timed.join(fits, on="state", maintain_order="left")
+    share = (pl.col("before") - pl.col("survival")) / pl.col("before").first().over("state")
+    shown = timed.select("state", "ticks", "last", "width", visits="exits", share=share)
+    shown = shown.filter(ticks <= last)
     begin = (ticks - 1) // width * width + 1
     bins = shown.group_by("state", ticks=begin, maintain_order=True)
     binned = bins.agg(pl.col("visits", "share").sum())
@@ -155,6 +161,8 @@ def reaches(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 
 def _overview(dwelling: pl.DataFrame, beside: Set[str], figures: PageFigures) -> alt.LayerChart:
+    # a percentile that no visit was seen to reach lies beyond the longest
+    dwelling = dwelling.with_columns(pl.coalesce(name, "max") for name in ("median", "p90", "p99"))
     longest = pl.max_horizontal(pl.col("p99").max(), pl.col("mean").max().ceil())
     most = dwelling.select(longest).item() or 1
     axis = alt.Axis(values=[label for label in _SYMLOG_LABELS if label <= most], format=",d")

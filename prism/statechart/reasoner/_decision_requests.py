@@ -14,9 +14,9 @@ from prism.statechart.reasoner._prompts import (
     MOST_DECISION_BYTES,
     PromptSettings,
     Request,
+    context_of,
     description_of,
     fill,
-    format_context,
     interests_of,
     is_of_the_feed,
     meaning_of,
@@ -96,7 +96,7 @@ def decision_question(
         instructions = (
             f'The user is in the "{state_text(question.state)}" state and received the '
             f'"{question.trigger}" event.\n\n'
-            f"{format_context(question.context)}\n\n"
+            f"{context_of(question)}\n\n"
             "Choose the user's next state."
         )
     else:

@@ -31,7 +31,8 @@ class PolicyReasoner(BaseReasoner):
     duck type: ``agent.archetype.inclinations`` and ``agent.relevance(context)``; without them every
     option is equally likely.
 
-    A question with weights of its own is drawn by these.
+    What a question says of its ``pulls`` is added to the utility of those options. A question with
+    weights of its own is drawn by these.
 
     Draws come from ``agent.random`` where that is a `RandomStream` of the agent's own, as in a
     simulation, else from a stream keyed by this reasoner's seed and the agent's id.
@@ -58,7 +59,7 @@ class PolicyReasoner(BaseReasoner):
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
         """Draw an option for every question."""
-        return [self._draw(question) for question in questions]
+        return [self._draw(question, self.probabilities(question)) for question in questions]
 
     def probabilities(self, question: Question) -> list[float]:
         """Return the probability of every option, in the options' order; they sum to one."""
@@ -72,8 +73,7 @@ class PolicyReasoner(BaseReasoner):
         total = sum(weights)
         return [weight / total for weight in weights]
 
-    def _draw(self, question: Question) -> Decision:
-        chances = self.probabilities(question)
+    def _draw(self, question: Question, chances: Sequence[float]) -> Decision:
         stream = self._streams.of(question.agent)
         chosen = question.options[stream.weighted_index(chances)]
         texts = [state_text(option) for option in question.options]
@@ -86,7 +86,15 @@ class PolicyReasoner(BaseReasoner):
         inclinations = getattr(getattr(agent, "archetype", None), "inclinations", _NEUTRAL)
         relevance = agent.relevance(question.context) if hasattr(agent, "relevance") else 0.0
 
-        return [
+        utilities = [
             inclinations.get(text, 0.0) + RELEVANCE_PULL.get(text, 0.0) * relevance
             for text in map(state_text, question.options)
+        ]
+        pulls = question.pulls
+        if pulls is None:
+            return utilities
+
+        return [
+            utility + pulls.get(option, 0.0)
+            for utility, option in zip(utilities, question.options, strict=True)
         ]

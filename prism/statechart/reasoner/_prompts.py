@@ -49,6 +49,9 @@ _TASK = "Below you are told who you are and what has happened. Choose one of the
 
 Kind = Literal["decision", "chat"]
 
+_DECIMALS = 2
+"""Decimals of a number in a prompt."""
+
 MOST_DECISION_BYTES = 60_000
 """How large a decision request may grow; servers refuse one beyond 64 KiB."""
 
@@ -164,7 +167,7 @@ def chat_prompt(question: Question, settings: PromptSettings = DEFAULT_SETTINGS)
         lines = attribute_lines(agent, settings.attributes)
         personality = "\n".join((personality, *lines))
 
-    context = question.context
+    context = context_of(question) if question.details else question.context
     if settings.memory is not None and (memory := memory_of(question, settings)):
         context = f"{format_context(context)}\n\n{memory}"
 
@@ -246,6 +249,16 @@ def format_context(context: Any) -> str:
     return "\n".join(lines)
 
 
+def context_of(question: Question) -> str:
+    """Describe the context of a question, with what is known of it besides."""
+    lines = [format_context(question.context)]
+    for name, value in question.details.items():
+        shown = round(value, _DECIMALS) if isinstance(value, float) else value
+        lines.append(f"{name.replace('_', ' ').capitalize()}: {shown}")
+
+    return "\n".join(lines)
+
+
 def _default_prompt(question: Question, settings: PromptSettings) -> str:
     """Put what is the same for all agents first, and what is the agent's own last."""
     parts = (
@@ -295,7 +308,7 @@ def fill(
             "chart": lambda: "" if chart is None else str(chart.name),
             "description": lambda: description_of(question),
             "situation": lambda: situation_of(question),
-            "context": lambda: format_context(question.context),
+            "context": lambda: context_of(question),
             "memory": lambda: memory_of(question, settings),
             "reply": lambda: reply,
         },
@@ -349,7 +362,7 @@ def situation_of(question: Question) -> str:
     """Return what has happened: as the question tells it, or by state, event and context."""
     return question.prompt or (
         f'You are in the "{state_text(question.state)}" state, and the event '
-        f'"{question.trigger}" has occurred.\n\n{format_context(question.context)}'
+        f'"{question.trigger}" has occurred.\n\n{context_of(question)}'
     )
 
 

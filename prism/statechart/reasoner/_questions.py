@@ -31,6 +31,10 @@ class Question:
         prompt: What to tell a model of what has happened, in place of state, event and context.
         chart: The chart's definition, where it is known.
         parameters: The parameters of the world, if it has any.
+        pulls: What speaks for options besides the agent's own inclinations, in units of utility,
+            where no model decides.
+        details: What is known of the context besides, by name, such as the likes of a post; a model
+            is told of it after the context.
         recall: Returns the last things that happened to the agent, so many at most, oldest first;
             without it these are the transitions of its ``state_history``.
 
@@ -48,6 +52,8 @@ class Question:
     chart: Definition[Any] | None = field(default=None, compare=False, repr=False)
     parameters: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
     recall: Callable[[int], Sequence[str]] | None = field(default=None, compare=False, repr=False)
+    pulls: Mapping[Any, float] | None = field(default=None, compare=False, repr=False)
+    details: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse a question that has no answer."""

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.analysis import check_log, read_log
@@ -78,7 +78,6 @@ def test_lost_line_breaks_the_path(events: list[dict[str, Any]], write_log: Writ
     assert row["line"] > line
 
 
-@settings(max_examples=60)
 @given(
     path=st.lists(
         st.tuples(st.sampled_from("xy"), st.sampled_from("abc"), st.sampled_from("abc")),

@@ -57,7 +57,6 @@ def test_every_line_is_a_row_a_bad_line_or_blank(lines: list[bytes], first: int)
     ]
 
 
-@settings(max_examples=60)
 @given(bad=st.sets(st.integers(0, 20)))
 def test_lines_that_only_one_parser_takes_are_found_in_halves(bad: set[int]) -> None:
     """A line that polars refuses but orjson accepts costs no other line."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.analysis._tables.agent_paths import AgentPaths
@@ -93,7 +93,6 @@ MOVES = st.builds(
 )
 
 
-@settings(max_examples=80)
 @given(rows=st.lists(st.one_of(JOINS, MOVES), max_size=30), cuts=st.sets(st.integers(0, 30)))
 def test_steps_follow_from_one_another(rows: list[Row], cuts: set[int]) -> None:
     """A step has the end of its agent's last step and no earlier moment, however blocks are cut."""

@@ -39,7 +39,6 @@ def distance(one: int, other: int, parents: list[int | None]) -> int:
     return len(first) + len(second) - 2 * shared
 
 
-@settings(max_examples=60)
 @given(forest=FORESTS)
 def test_measures_are_those_of_the_definitions(
     forest: tuple[int | None, ...], tmp_path_factory: Any

@@ -73,7 +73,6 @@ WALK = st.lists(
 )
 
 
-@settings(max_examples=60)
 @given(walk=WALK, has_joined=st.booleans())
 def test_counts_are_those_of_following_every_agent(
     walk: list[tuple[int, int, int, str]], has_joined: bool, tmp_path_factory: Any
@@ -159,7 +158,6 @@ LOOSE = st.tuples(
 )
 
 
-@settings(max_examples=80)
 @given(
     moves=st.lists(LOOSE, min_size=1, max_size=12), is_dated=st.booleans(), ticks=st.integers(1, 3)
 )

@@ -73,7 +73,7 @@ def documents(draw: st.DrawFn) -> Any:
 
 
 @given(documents())
-@settings(deadline=None, max_examples=600)
+@settings(deadline=None, max_examples=25)
 def test_the_schema_accepts_what_the_loader_accepts(document: Any) -> None:
     """A document, changed in up to three places, has the right shape to both or to neither."""
     assert VALIDATOR.is_valid(document) == accepted(document)
@@ -92,7 +92,7 @@ def test_every_value_at_every_place_is_accepted_by_both_or_by_neither(example: A
 
 
 @given(documents())
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=25)
 def test_a_file_of_the_right_shape_is_only_refused_for_what_no_schema_can_say(
     document: Any,
 ) -> None:
@@ -111,7 +111,7 @@ def test_a_file_of_the_right_shape_is_only_refused_for_what_no_schema_can_say(
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: (
     st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=3)
 )))  # fmt: skip
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=25)
 def test_both_agree_on_documents_that_were_never_configurations(document: Any) -> None:
     """Arbitrary JSON has the right shape to both or to neither."""
     assert VALIDATOR.is_valid(document) == accepted(document)

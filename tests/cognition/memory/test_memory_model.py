@@ -186,7 +186,7 @@ class Memories(RuleBasedStateMachine):
         self.folder.cleanup()
 
 
-Memories.TestCase.settings = settings(max_examples=25, stateful_step_count=30)
+Memories.TestCase.settings = settings(max_examples=10, stateful_step_count=30)
 TestMemories = Memories.TestCase
 
 

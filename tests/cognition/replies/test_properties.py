@@ -4,7 +4,7 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.cognition._replies import AgentReply, AskedAction, read_reply
@@ -105,7 +105,6 @@ def test_what_stands_around_does_not_matter(
     assert read_reply(thought + before + render(reply) + "\n```\nThat is it.") == reply
 
 
-@settings(max_examples=40)
 @given(replies(), st.sampled_from(RENDERINGS))
 def test_no_beginning_of_a_reply_is_carried_out(reply: AgentReply, render: Rendering) -> None:
     """Wherever a reply is cut off, its action is flagged."""

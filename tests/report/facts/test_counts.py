@@ -5,29 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from prism.analysis import RunLogs, activity, dwell_times, read_log
-from prism.report._facts.counts import agent_table, latency_counts, posts_below, visit_counts
-
-
-def test_visits_are_those_of_dwell_times(logs: RunLogs) -> None:
-    """Visits of all lengths add up to the count, mean and maximum of dwell_times."""
-    ticks, visits = pl.col("ticks"), pl.col("visits")
-    summed = (
-        visit_counts(logs)
-        .group_by("state", maintain_order=True)
-        .agg(
-            total=visits.sum(),
-            zero=visits.filter(ticks == 0).sum(),
-            mean=(ticks * visits).sum() / visits.sum(),
-            max=ticks.max(),
-        )
-    )
-    wanted = dwell_times(logs).select("state", "zero", "mean", "max", total="visits")
-    assert_frame_equal(summed, wanted, check_column_order=False)
+from prism.analysis import RunLogs, activity, read_log
+from prism.report._facts.counts import agent_table, latency_counts, posts_below
 
 
 def test_agents_are_those_of_the_log(logs: RunLogs, events: list[dict[str, Any]]) -> None:

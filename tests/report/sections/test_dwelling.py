@@ -10,15 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.analysis import RunLogs, dwell_times, read_log
+from prism.analysis import RunLogs, dwell_survival, dwell_times, read_log
 from prism.report import make_report
-from prism.report._facts.counts import visit_counts
 from prism.report._sections.dwelling import fit_table, reaches
 
 
 def test_fit_is_that_of_the_analysis(logs: RunLogs) -> None:
-    """Shares are of visits of one tick or more; the expected ones follow from p."""
-    dwelling, visits = dwell_times(logs), visit_counts(logs)
+    """Shares are what the survival curve falls by from one tick on; p gives the expected ones."""
+    dwelling, visits = dwell_times(logs), dwell_survival(logs)
     fitted = fit_table(visits, dwelling)
     assert (
         fitted["state"].unique().sort().to_list()
@@ -26,24 +25,35 @@ def test_fit_is_that_of_the_analysis(logs: RunLogs) -> None:
     )
     for row in fitted.iter_rows(named=True):
         (p,) = dwelling.filter(state=row["state"])["p"]
-        own = visits.filter(pl.col("ticks") > 0, state=row["state"])
-        found = own.filter(ticks=row["ticks"])["visits"].sum()
+        own = visits.filter(pl.col("ticks") >= 0, state=row["state"])
+        stays = 1.0
+        for ticks, exits, at_risk in own.select("ticks", "exits", "at_risk").iter_rows():
+            left = stays * exits / at_risk if ticks else 0.0
+            stays -= left
+            if ticks == row["ticks"]:
+                assert row["share"] == pytest.approx(left)
+                assert row["visits"] == exits
         assert row["ticks"] == row["until"]
-        assert row["share"] == pytest.approx(found / own["visits"].sum())
         assert row["expected"] == pytest.approx(p * (1 - p) ** (row["ticks"] - 1))
 
 
 @given(st.dictionaries(st.integers(0, 400), st.integers(1, 50), min_size=2))
 def test_long_visits_are_binned(found: dict[int, int]) -> None:
     """Visits of any length make few bars without gaps, up to the 99th percentile."""
+    left = pl.Series(
+        [
+            1 - sum(n for k, n in found.items() if k <= length) / sum(found.values())
+            for length in found
+        ]
+    )
     visits = pl.DataFrame(
-        {"state": "a", "ticks": list(found), "visits": list(found.values())}
+        {"state": "a", "ticks": list(found), "exits": list(found.values()), "survival": left}
     ).sort("ticks")
     timed = visits.filter(pl.col("ticks") > 0)
-    total, ticks = timed["visits"].sum(), (timed["ticks"] * timed["visits"]).sum()
+    total, ticks = timed["exits"].sum(), (timed["ticks"] * timed["exits"]).sum()
     lengths = sorted(length for length, count in found.items() for _ in range(count))
     p99 = lengths[-(-99 * len(lengths) // 100) - 1]
-    dwelling = pl.DataFrame({"state": ["a"], "p": [total / ticks], "p99": [p99]})
+    dwelling = pl.DataFrame({"state": ["a"], "p": [total / ticks], "p99": [p99], "max": [p99]})
     fitted = fit_table(visits, dwelling)
     if total == ticks:
         assert fitted.is_empty()

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.drawing import Arrow
@@ -107,7 +107,6 @@ def test_the_social_chart_is_drawn_with_few_arrows() -> None:
     )
 
 
-@settings(max_examples=100)
 @given(data=st.data())
 def test_a_diagram_shows_every_transition(random_charts: Any, data: st.DataObject) -> None:
     """Every transition is on an arrow, and no arrow shows one that the chart lacks."""

@@ -42,7 +42,6 @@ def moods(guard: Any = None, action: Any = None, other: Any = None) -> Statechar
     return Statechart(Mood, moves, CALM)
 
 
-@settings(max_examples=80)
 @given(data=st.data())
 def test_the_json_form_loads_back_to_an_equal_chart(
     random_charts: Any, data: st.DataObject
@@ -387,7 +386,6 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=200)
 @given(
     JSON,
     st.dictionaries(

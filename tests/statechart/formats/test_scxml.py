@@ -102,7 +102,6 @@ def test_the_fields_of_the_social_chart_are_its_guards() -> None:
     assert scxml_guards(social_media_chart().definition) == named
 
 
-@settings(max_examples=80)
 @given(data=st.data())
 def test_any_chart_is_a_well_formed_document(random_charts: Any, data: st.DataObject) -> None:
     """The document parses, and says of states and transitions all that the chart does, in order."""

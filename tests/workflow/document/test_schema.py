@@ -116,7 +116,7 @@ def documents(draw: st.DrawFn) -> Any:
 @example({"steps": [{"name": "t", "type": "transition"}]})
 @example({"steps": [{"name": "t", "type": "transition", "transition_map": None}]})
 @example({"steps": [{"name": "t", "type": "transition", "transition_to": "active"}]})
-@settings(deadline=None, max_examples=600)
+@settings(deadline=None, max_examples=25)
 def test_the_schema_accepts_what_the_loader_accepts(document: Any) -> None:
     """A document, changed in up to three places, has the right shape to both or to neither."""
     assert VALIDATOR.is_valid(document) == accepted(document)

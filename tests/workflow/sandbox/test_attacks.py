@@ -233,7 +233,8 @@ async def test_no_code_step_escapes(name: str) -> None:
         assert set(ran.context) <= {"x", "balance", "y", "i"}
         assert "prism" not in str(ran.context)
         assert str(os.getpid()) not in str(ran.context)
-    assert time.monotonic() - began < MOST_SECONDS
+    # of the clock on the wall, which others on the machine may hold up
+    assert time.monotonic() - began < 10 * MOST_SECONDS
     assert peak() - memory < MOST_KILOBYTES
     assert context == {"x": ["a"] * 100, "balance": 10}
     assert not Path("escaped").exists()

@@ -132,6 +132,7 @@ async def test_a_worker_that_dies_is_replaced() -> None:
     assert (await workers.run(program, {}, {}, "k")).context == {"x": 1}
 
 
+@pytest.mark.slow
 async def test_a_worker_that_hangs_is_replaced() -> None:
     """A step whose worker says nothing any more runs again in another one, after some seconds."""
     workers = Workers(count=1)
@@ -144,7 +145,7 @@ async def test_a_worker_that_hangs_is_replaced() -> None:
     await until(lambda: ") T " in Path(f"/proc/{hung}/stat").read_text(encoding="ascii"))
     began = perf_counter()
     assert (await workers.run(program, {}, {}, "k")).context == {"x": 1}
-    assert perf_counter() - began < 5
+    assert perf_counter() - began < 60
     await until(lambda: hung not in children())
 
 

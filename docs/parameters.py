@@ -1,0 +1,88 @@
+"""The tables of parameters on the model's page: ``python docs/parameters.py`` writes them anew."""
+
+import re
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from prism.social import Parameters
+from prism.social._presets import PRESETS
+
+PAGE = Path(__file__).parent / "model.md"
+
+_ARGUMENT = re.compile(r"^    (\w+): (.*?)(?=^    \w+: |\Z)", re.DOTALL | re.MULTILINE)
+
+
+def written(page: str) -> str:
+    """Return a page with its tables as they are today."""
+    for name, table in (("parameters", parameters_table()), ("presets", presets_table())):
+        marked = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
+        page = marked.sub(lambda found, table=table: found[1] + table + found[2], page)
+
+    return page
+
+
+def parameters_table() -> str:
+    """Return each parameter with default, range and meaning."""
+    meanings = _meanings(Parameters)
+    lines = ["| parameter | default | range | meaning |", "|---|---|---|---|"]
+    for each in fields(Parameters):
+        row = (f"`{each.name}`", _shown(each.default), _range(each), meanings[each.name])
+        lines.append(f"| {' | '.join(row)} |")
+
+    return "\n".join(lines) + "\n"
+
+
+def presets_table() -> str:
+    """Return what each preset changes, and what it says of itself."""
+    lines = ["| preset | what it resembles | what it changes |", "|---|---|---|"]
+    for preset in PRESETS.values():
+        changed = ", ".join(f"`{name}={_shown(value)}`" for name, value in preset.values.items())
+        about = " ".join(preset.about.split())
+        lines.append(f"| `{preset.name}` | {about} | {changed or 'nothing'} |")
+
+    return "\n".join(lines) + "\n"
+
+
+def _meanings(cls: type) -> dict[str, str]:
+    """Return what a docstring says of each argument, as one line each."""
+    _, _, after = (cls.__doc__ or "").partition("Args:\n")
+    arguments = re.split(r"\n\s*\n", after, maxsplit=1)[0]
+    body = re.sub(r"^        ", "    ", arguments, flags=re.MULTILINE)
+
+    return {
+        name: " ".join(text.split()).replace("``", "`").replace("|", "\\|")
+        for name, text in _ARGUMENT.findall(body)
+    }
+
+
+def _range(field: Any) -> str:
+    known = field.metadata
+    if known.get("among"):
+        return ", ".join(known["among"])
+    if isinstance(field.default, bool):
+        return "true, false"
+
+    least, most = known.get("least"), known.get("most")
+    nothing = ", or none" if field.default is None else ""
+    if least is not None and most is not None:
+        return f"{_shown(least)} to {_shown(most)}{nothing}"
+    if least is not None:
+        return f"from {_shown(least)}{nothing}"
+
+    return "any text" if isinstance(field.default, str) else "any number"
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if value == "":
+        return "(empty)"
+
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(written(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

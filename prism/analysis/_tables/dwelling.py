@@ -1,0 +1,341 @@
+"""How long agents stay in each state, of visits that end and of visits that are cut short."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import polars as pl
+
+from prism.analysis._reading.logs import RunLogs
+from prism.analysis._reading.merging import TableMerger, merge_by_first, merge_by_sum
+from prism.analysis._tables.agent_paths import AgentPaths
+from prism.analysis._tables.happened import and_in_all
+from prism.analysis._tables.states import closes_round, dated, states_by_number
+from prism.analysis._tables.transitions import without_lone_chart
+from prism.statechart._definition import TIMEOUT
+from prism.statechart.social import ROUND_ENDS
+from prism.telemetry.events import TRANSITION
+
+_OF_STATE = ["run", "round", "chart", "state"]
+_STATE = ["run", "chart", "state"]
+_AGENT = ["run", "chart", "agent_id"]
+_TICKS = {
+    "run": pl.UInt32(),
+    "round": pl.Int64(),
+    "chart": pl.String(),
+    "state": pl.String(),
+    "agent_ticks": pl.Int64(),
+}
+_MOVED = [
+    *("run", "chart", "round", "tick", "from_state", "to_state", "trigger"),
+    *("ticks_in_state", "closing"),
+]
+_ROUNDING = 1e-12
+_PERCENTILES = {"median": 0.5, "p90": 0.9, "p99": 0.99}
+
+
+def dwell_times(logs: RunLogs, *, by_round: bool = False) -> pl.DataFrame:
+    """Describe how many ticks agents stay in each state.
+
+    A visit is measured by ``ticks_in_state`` of the transition that ends it: the number of ticks in
+    which the agent, at its step, was in the state. A visit is complete if its agent left by itself
+    or by a time-out. It is cut if the end of a round closed it (by ``round_ends``, or by what a
+    round's end makes agents finish), and open if it had not ended when the log did. Cut and open
+    visits would have lasted longer, nobody knows how long: they are censored, and count as long as
+    they were seen (Kaplan and Meier 1958, Journal of the American Statistical Association 53(282)).
+    `dwell_survival` has the estimate tick by tick. Where every visit is complete, all figures are
+    those of the plain lengths.
+
+    The fit is a geometric distribution on 1, 2, 3, ... ticks, P(k) = p (1 - p)^(k - 1): the dwell
+    times of an agent that leaves with the same probability p in every tick. The estimate of p by
+    maximum likelihood is the number of exits per tick at risk (Kalbfleisch and Prentice 2002, The
+    Statistical Analysis of Failure Time Data, 2.4). Complete visits of no tick, which begin and end
+    in the same tick, are outside the distribution and counted in ``zero``.
+
+    Args:
+        logs: The logs, from `read_log`.
+        by_round: Whether there are rows for each round, too, of the visits that ended in it.
+
+    Returns:
+        One row for each state, by name, behind those of each round if they were asked for:
+        ``round`` (only then; null in the rows of all rounds); ``state``; ``visits``, and of these
+        ``complete``, ``cut`` and ``open``; ``zero`` (complete visits of no tick); ``mean``, the
+        restricted mean up to the longest visit (the area under the survival curve; Irwin 1949),
+        ``median``, ``p90`` and ``p99`` in ticks (a percentile is the shortest time by which so many
+        visits have ended, null if the visits are cut before); ``max``, the longest visit seen;
+        ``timeout_share`` (complete visits that a time-out ended, 0 to 1); ``at_risk`` (ticks at
+        whose beginning an agent was in the state: over all states they sum to the steps taken,
+        where no agent moves another) and ``agent_ticks`` (ticks at whose end one was, as
+        `state_counts` counts them); and of the fit ``p``, its standard error ``p_se``, ``distance``
+        (Kolmogorov's, from the survival curve: the greatest difference of the two cumulative
+        distributions, 0 to 1) and ``log_likelihood`` (natural logarithm). The fit is null if no
+        visit took a tick. With ``run`` first if there are several. If several charts drive agents
+        of a run, each is described by itself, and named in ``chart`` before ``state``.
+    """
+    found = _read(logs)
+    lengths = found.lengths if by_round else found.lengths.filter(pl.col("round").is_null())
+    curve = survival_of(lengths)
+    described = lengths.group_by(_OF_STATE).agg(*_description())
+    of_curve = curve.group_by(_OF_STATE, maintain_order=True).agg(*_curve_description())
+
+    table = described
+    in_rounds = _agent_ticks_by_round(logs) if by_round else found.agent_ticks.clear()
+    ticks = pl.concat([in_rounds, found.agent_ticks])
+    for part in (of_curve, ticks, _geometric_fits(curve)):
+        # a log of an application's own loop may name no chart
+        table = table.join(part, on=_OF_STATE, how="left", nulls_equal=True)
+
+    whole = table.sort(_OF_STATE, nulls_last=True).select(*_OF_STATE, *_COLUMNS)
+
+    return logs.labelled(without_lone_chart(whole if by_round else whole.drop("round")))
+
+
+def dwell_survival(logs: RunLogs) -> pl.DataFrame:
+    """Estimate, tick by tick, how many visits of a state go on.
+
+    Visits are complete, cut or open as in `dwell_times`. The hazard is the number of exits per
+    visit at risk, and the survival is the product of 1 minus the hazards (Kaplan and Meier 1958),
+    with the standard error of Greenwood (1926). A visit that is cut after k ticks was at risk in
+    each of them.
+
+    Args:
+        logs: The logs, from `read_log`.
+
+    Returns:
+        A row for each state and each length at which a visit ended, was cut or was open: ``state``,
+        ``ticks``, ``at_risk`` (visits that lasted at least so long), ``exits`` (complete visits of
+        this length), ``timeouts`` (of these), ``censored`` (visits that were cut or open at this
+        length), ``hazard`` and ``hazard_se``, ``survival`` (the share of visits that last longer)
+        and ``survival_se``. With ``run`` first if there are several, and ``chart`` before ``state``
+        if several drive agents of a run.
+    """
+    lengths = _read(logs).lengths.filter(pl.col("round").is_null())
+
+    return logs.labelled(without_lone_chart(survival_of(lengths).drop("round")))
+
+
+_COLUMNS = (
+    *("visits", "complete", "cut", "open", "zero", "mean", *_PERCENTILES, "max"),
+    *("timeout_share", "at_risk", "agent_ticks", "p", "p_se", "distance", "log_likelihood"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Visits:
+    """The visits of states.
+
+    Args:
+        lengths: Visits by run, the round in which they ended, or null in all, chart, state and
+            ``ticks``: how many were ``complete`` (of these, ``timeouts``), ``cut`` and ``open``.
+        agent_ticks: By run, chart and state, the ticks at whose end an agent was in it; the round
+            is null.
+    """
+
+    lengths: pl.DataFrame
+    agent_ticks: pl.DataFrame
+
+
+def _read(logs: RunLogs) -> _Visits:
+    paths, moments = AgentPaths(), merge_by_first(["run", "round", "tick"])
+    moved, begun = merge_by_sum(_MOVED), merge_by_sum(_STATE)
+    last = TableMerger(lambda tables: tables.unique(_AGENT, keep="last", maintain_order=True))
+
+    def noted() -> Iterator[pl.DataFrame]:
+        for frame in dated(logs, moments):
+            made = frame.filter(pl.col("event") == TRANSITION).select(_MOVED)
+            whole = made.drop_nulls(["from_state", "to_state"])
+            moved.add(whole.group_by(_MOVED).agg(count=pl.len().cast(pl.Int64)))
+            yield frame
+
+    for steps in paths.follow(noted()):
+        first = steps.filter(pl.col("before").is_null())
+        state = pl.coalesce("begin", "end")
+        begun.add(first.group_by("run", "chart", state=state).agg(begun=pl.len().cast(pl.Int64)))
+        last.add(steps.select(*_AGENT, "round", "tick", "closing", state="end"))
+
+    per_round = _ticks_per_round(logs, moments.table())
+    named = {"run": list(paths.charts), "first": list(paths.charts.values())}
+    charts = pl.DataFrame(named, schema={"run": pl.UInt32, "first": pl.String})
+
+    def with_run(table: pl.DataFrame) -> pl.DataFrame:
+        known = table.join(per_round, on="run", how="left").join(charts, on="run", how="left")
+        return known.with_columns(chart=pl.coalesce("chart", "first")).drop("first")
+
+    is_closing = closes_round(pl.col("per_round"))
+    ended = with_run(moved.table()).with_columns(is_closing=is_closing.fill_null(value=False))
+    open_visits = _open(with_run(last.table()))
+    lengths = pl.concat([_ended(ended), open_visits], how="diagonal")
+    of_length = (
+        and_in_all(lengths.drop_nulls("ticks"))
+        .group_by(*_OF_STATE, "ticks")
+        .agg(pl.col("complete", "timeouts", "cut", "open").fill_null(0).sum())
+    )
+
+    return _Visits(
+        of_length.sort(*_OF_STATE, "ticks", nulls_last=True),
+        _agent_ticks(ended, with_run(last.table()), with_run(begun.table())),
+    )
+
+
+def _ticks_per_round(logs: RunLogs, moments: pl.DataFrame) -> pl.DataFrame:
+    """Return the ticks of a round of each run, and the ticks from the first to its last moment."""
+    said = [run.ticks_per_round for run in logs.runs]
+    runs = pl.DataFrame(
+        {"run": range(len(said)), "said": said}, schema={"run": pl.UInt32, "said": pl.Int64}
+    )
+    dated_ones = moments.drop_nulls().sort("run", "round", "tick")
+    longest = dated_ones.group_by("run").agg(
+        pl.col("round", "tick").last(), longest=pl.col("tick").max()
+    )
+    known = runs.join(longest, on="run", how="left").with_columns(
+        per_round=pl.coalesce("said", "longest")
+    )
+
+    return known.select("run", "per_round", end=_clock(), last_round="round")
+
+
+def _clock() -> pl.Expr:
+    """Return the ticks since the beginning of the first round."""
+    before = (pl.col("round") - 1) * pl.col("per_round")
+    return pl.when(pl.col("round") > 0).then(before + pl.col("tick")).otherwise(0)
+
+
+def _ended(moved: pl.DataFrame) -> pl.DataFrame:
+    """Count the visits that a transition has ended."""
+    # a log without rounds has no last ticks, and may name the trigger
+    is_cut = pl.col("is_closing") | pl.col("trigger").eq_missing(ROUND_ENDS)
+    count = pl.col("count")
+    is_timeout = pl.col("trigger").eq_missing(TIMEOUT)
+    visits = moved.group_by("run", "round", "chart", state="from_state", ticks="ticks_in_state")
+    return visits.agg(
+        complete=count.filter(~is_cut).sum(),
+        timeouts=count.filter(~is_cut & is_timeout).sum(),
+        cut=count.filter(is_cut).sum(),
+    )
+
+
+def _open(last: pl.DataFrame) -> pl.DataFrame:
+    """Count the visits in which the agents are at the end."""
+    ticks = pl.col("end") - _clock()
+    counted = last.with_columns(ticks=ticks, round="last_round").group_by(*_OF_STATE, "ticks")
+    return counted.agg(open=pl.len().cast(pl.Int64))
+
+
+def _agent_ticks(ended: pl.DataFrame, last: pl.DataFrame, begun: pl.DataFrame) -> pl.DataFrame:
+    """Count the ticks at whose end agents are in each state, by when they come and go.
+
+    An agent is in a state at the ends of the ticks from that in which it comes to that before the
+    one in which it goes; what closes a round happens after the end of its tick. So all the ticks of
+    going, less all those of coming, are the ticks in the state.
+    """
+    closing = pl.col("is_closing").cast(pl.Int64)
+    moment = _clock().clip(lower_bound=1) + closing
+    moved = ended.with_columns(ticks=pl.col("count") * moment)
+    parts = [
+        moved.select("run", "chart", "ticks", state="from_state"),
+        moved.select("run", "chart", -pl.col("ticks"), state="to_state"),
+        last.select(*_STATE, ticks=pl.col("end") + 1),
+        begun.select(*_STATE, ticks=-pl.col("begun")),
+    ]
+    ticks = pl.col("ticks")
+    every = pl.concat([part.select(*_STATE, "ticks") for part in parts])
+    # nobody knows where an agent was if the log does not say when it moved
+    known = every.group_by(_STATE).agg(
+        agent_ticks=pl.when(ticks.null_count() == 0).then(ticks.sum())
+    )
+
+    return known.select("run", pl.lit(None, pl.Int64).alias("round"), *_STATE[1:], "agent_ticks")
+
+
+def _agent_ticks_by_round(logs: RunLogs) -> pl.DataFrame:
+    states = states_by_number(logs)
+    if "tick" not in states.columns:  # of a log that has none
+        return pl.DataFrame(schema=_TICKS)
+
+    return states.group_by(_OF_STATE).agg(agent_ticks=pl.col("agents").sum())
+
+
+def survival_of(lengths: pl.DataFrame) -> pl.DataFrame:
+    """Return the table of `dwell_survival`, by number of run, from the lengths of visits."""
+    ended = pl.col("complete") + pl.col("cut") + pl.col("open")
+    at_risk = ended.reverse().cum_sum().reverse().over(_OF_STATE)
+    exits, number = pl.col("exits"), pl.col("at_risk")
+    hazard = exits / number
+    table = lengths.select(
+        *_OF_STATE,
+        "ticks",
+        at_risk=at_risk,
+        exits="complete",
+        timeouts="timeouts",
+        censored=pl.col("cut") + pl.col("open"),
+    )
+    staying = number - exits
+    # at the last length nobody may stay: the survival is 0 there, and so is its error
+    variance = pl.when(staying > 0).then(exits / (number * staying)).otherwise(0.0)
+    survival = (1 - hazard).cum_prod().over(_OF_STATE)
+
+    return table.with_columns(
+        hazard=hazard,
+        hazard_se=(hazard * (1 - hazard) / number).sqrt(),
+        survival=survival,
+        survival_se=survival * variance.cum_sum().over(_OF_STATE).sqrt(),
+    )
+
+
+def _description() -> list[pl.Expr]:
+    complete, ticks = pl.col("complete"), pl.col("ticks")
+    visits = complete + pl.col("cut") + pl.col("open")
+    return [
+        visits.sum().alias("visits"),
+        pl.col("complete", "cut", "open").sum(),
+        complete.filter(ticks == 0).sum().alias("zero"),
+        ticks.max().alias("max"),
+        (pl.col("timeouts").sum() / complete.sum()).fill_nan(None).alias("timeout_share"),
+        (visits * ticks).sum().alias("at_risk"),
+    ]
+
+
+def _curve_description() -> list[pl.Expr]:
+    """Describe a survival curve, which falls at some lengths and is 1 before the first."""
+    ticks, survival = pl.col("ticks"), pl.col("survival")
+    # the curve keeps its height from one length to the next
+    steps = ticks.diff().shift(-1)
+    mean = ticks.first() + (survival * steps).sum()
+
+    return [
+        mean.alias("mean"),
+        *(
+            ticks.filter(survival <= 1 - part + _ROUNDING).first().alias(name)
+            for name, part in _PERCENTILES.items()
+        ),
+    ]
+
+
+def _geometric_fits(curve: pl.DataFrame) -> pl.DataFrame:
+    ticks, exits, at_risk = pl.col("ticks"), pl.col("exits"), pl.col("at_risk")
+    timed = curve.filter(ticks > 0).sort(*_OF_STATE, "ticks")
+    # visits at risk in each tick, also in those at which none ended
+    before = ticks.shift(1, fill_value=0).over(_OF_STATE)
+    risk = (at_risk * (ticks - before)).sum().over(_OF_STATE)
+    total = exits.sum().over(_OF_STATE)
+    survival = (1 - pl.col("hazard")).cum_prod().over(_OF_STATE)
+    measured = timed.with_columns(
+        p=total / risk, risk=risk, total=total, seen=1 - survival, before=before
+    ).filter(pl.col("risk") > 0)
+
+    # Both distributions are steps: they differ most at a length that occurs, or just below it.
+    stay, seen = 1 - pl.col("p"), pl.col("seen")
+    above = (seen - (1 - stay.pow(ticks))).abs()
+    below = (seen.shift(1, fill_value=0.0).over(_OF_STATE) - (1 - stay.pow(ticks - 1))).abs()
+    # log(1 - p) is infinite where p is 1, though no visit stayed on there.
+    p, total, risk = pl.col("p").first(), pl.col("total").first(), pl.col("risk").first()
+    stays = pl.when(risk > total).then((risk - total) * (1 - p).log()).otherwise(0.0)
+    exits_of = pl.when(total > 0).then(total * p.log()).otherwise(0.0)
+
+    return measured.group_by(_OF_STATE).agg(
+        p=p,
+        p_se=(p * (1 - p) / risk).sqrt(),
+        distance=pl.max_horizontal(above, below).max(),
+        log_likelihood=stays + exits_of,
+    )

@@ -1,0 +1,97 @@
+"""Who follows whom, as agents had it when they joined."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from prism.analysis._reading.logs import RunLogs
+from prism.analysis._reading.merging import merge_by_first
+from prism.analysis._reading.notes import Note
+from prism.analysis._tables.engagement import gini
+from prism.telemetry.events import AGENT_JOINED
+
+_PAIR = ["run", "agent_id", "author_id"]
+
+
+def follows(logs: RunLogs) -> pl.DataFrame:
+    """List who follows whom, from a log that tells it (the feed's parameter ``logs_follows``).
+
+    Args:
+        logs: The logs, from `read_log`.
+
+    Returns:
+        One row for each follow, by name: ``agent_id`` (who follows), ``author_id`` (whom) and
+        ``mutual`` (whether that is returned). With ``run`` first if there are several.
+    """
+    return logs.labelled(_pairs(_joined(logs)))
+
+
+def follow_networks(logs: RunLogs) -> pl.DataFrame:
+    """Describe the follow network of each run, from a log that tells it.
+
+    Args:
+        logs: The logs, from `read_log`.
+
+    Returns:
+        One row for each run that tells it: ``agents``, ``follows``, ``mean_follows`` (follows
+        divided by agents), ``reciprocity`` (the share of follows that are returned; null without
+        any; Newman, Forrest and Balthrop 2002), ``most_followers``, and ``gini`` of the numbers of
+        followers. With ``run`` first if there are several.
+    """
+    joined = _joined(logs)
+    pairs = _pairs(joined)
+    followers = (
+        joined.select("run", author_id="agent_id")
+        .join(pairs.group_by("run", "author_id").agg(n=pl.len()), on=_PAIR[::2], how="left")
+        .with_columns(pl.col("n").fill_null(0))
+    )
+    rows = []
+    for (run,), counted in followers.group_by("run", maintain_order=True):
+        own = pairs.filter(run=run)
+        rows.append(
+            {
+                "run": run,
+                "agents": counted.height,
+                "follows": own.height,
+                "mean_follows": own.height / counted.height,
+                "reciprocity": own["mutual"].mean(),
+                "most_followers": counted["n"].max(),
+                "gini": gini(counted["n"]),
+            }
+        )
+
+    schema = {
+        "run": joined.schema["run"],
+        **dict.fromkeys(("agents", "follows"), pl.Int64()),
+        **dict.fromkeys(("mean_follows", "reciprocity"), pl.Float64()),
+        "most_followers": pl.Int64(),
+        "gini": pl.Float64(),
+    }
+
+    return logs.labelled(pl.DataFrame(rows, schema=schema))
+
+
+def _joined(logs: RunLogs) -> pl.DataFrame:
+    """Return all agents of the logs that tell whom they follow."""
+    joined = merge_by_first(["run", "agent_id"])
+    for frame in logs.blocks(AGENT_JOINED, columns=["agent_id", "follows"]):
+        joined.add(frame.select("run", "agent_id", "follows").drop_nulls())
+
+    table = joined.table().sort("run", "agent_id")
+    told = set(table["run"])
+    for number, run in enumerate(logs.runs):
+        if number not in told:
+            text = "does not tell who follows whom: run it with the parameter logs_follows"
+            logs.remark(Note("no_follows", str(run.path), None, text))
+
+    return table
+
+
+def _pairs(joined: pl.DataFrame) -> pl.DataFrame:
+    pairs = joined.explode("follows").drop_nulls().rename({"follows": "author_id"})
+    returned = pairs.select("run", agent_id="author_id", author_id="agent_id", mutual=True)
+    return (
+        pairs.join(returned, on=_PAIR, how="left")
+        .with_columns(pl.col("mutual").fill_null(False))
+        .sort(_PAIR)
+    )

@@ -1,0 +1,165 @@
+"""Who and what was treated in an experiment, and what became of it."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from prism.analysis._reading.logs import RunLogs
+from prism.analysis._reading.merging import merge_by_sum
+from prism.telemetry.events import (
+    POST_LIKED,
+    POST_PUBLISHED,
+    POST_VOTED,
+    POST_WEIGHED,
+    TREATMENT_ASSIGNED,
+)
+
+_SUBJECT = ("agent_id", "post_id")
+_ASSIGNED = ("run", "round", "experiment", "arm", *_SUBJECT)
+_POST = ["run", "post_id"]
+_COUNTED = ("likes", "replies", "reshares", "weighed")
+_VOTES = ("likes_given", "dislikes_given")
+
+_NORMAL_95 = 1.959963984540054
+"""Half the width of the interval that has 95 % of a normal distribution, in standard deviations."""
+
+
+def assignments(logs: RunLogs) -> pl.DataFrame:
+    """List who and what was assigned to the arms of experiments.
+
+    Args:
+        logs: The logs, from `read_log`.
+
+    Returns:
+        One row for each subject, in the order of the log: ``round``, ``experiment``, ``arm``
+        (``control`` for those that were not treated), and either ``agent_id`` or ``post_id``. With
+        ``run`` first if there are several.
+    """
+    return logs.labelled(_assignments(logs))
+
+
+def treated_posts(logs: RunLogs) -> pl.DataFrame:
+    """Describe what became of the posts of experiments.
+
+    Args:
+        logs: The logs, from `read_log`.
+
+    Returns:
+        One row for each post that was assigned: ``round``, ``experiment``, ``arm``, ``post_id``,
+        ``agent_id`` (its author), ``kind``; what agents did with it: ``likes``, ``replies``,
+        ``reshares``, ``weighed`` (how often one weighed it); and ``score``: its likes less its
+        dislikes, those that the treatment gave it included. With ``run`` first if there are
+        several.
+    """
+    return logs.labelled(_posts(logs))
+
+
+def arms(logs: RunLogs, *, by_round: bool = False) -> pl.DataFrame:
+    """Compare what became of the posts in the arms of experiments.
+
+    Intervals are those of the normal approximation with 95 % (mean +- 1.96 standard errors), over
+    posts: where runs are to be compared, take runs for units.
+
+    Args:
+        logs: The logs, from `read_log`.
+        by_round: Whether there is a row for each round in which posts were assigned.
+
+    Returns:
+        One row for each arm: ``experiment``, ``arm``, ``round`` if that was asked for, ``posts``,
+        ``score`` (mean) with ``score_low`` and ``score_high``, ``likes`` (mean, by agents) with
+        ``likes_low`` and ``likes_high``, ``replies`` and ``reshares`` (means), and
+        ``like_chance``: likes for each time that a post was weighed. With ``run`` first if there
+        are several.
+    """
+    keys = ["run", "experiment", "arm", *(["round"] if by_round else [])]
+    means = [column for name in ("score", "likes") for column in _mean_with_interval(name)]
+    table = (
+        _posts(logs)
+        .group_by(keys, maintain_order=True)
+        .agg(
+            pl.len().cast(pl.Int64).alias("posts"),
+            *means,
+            pl.col("replies", "reshares").mean(),
+            like_chance=pl.col("likes").sum() / pl.col("weighed").sum(),
+        )
+        .with_columns(pl.col("like_chance").fill_nan(None))
+    )
+
+    return logs.labelled(table.sort(keys))
+
+
+def with_arms(logs: RunLogs, table: pl.DataFrame, key: str = "agent_id") -> pl.DataFrame:
+    """Add the arm of agents or posts that were assigned, behind their id; ``a+b`` of several.
+
+    Args:
+        logs: The logs.
+        table: A table by number of run, returned as it is if nothing of its kind was assigned.
+        key: The column of the id: of agents if it is ``agent_id``, else of posts.
+    """
+    subject = "agent_id" if key == "agent_id" else "post_id"
+    found = _assignments(logs).drop_nulls(subject).unique(["run", subject, "experiment"])
+    if found.is_empty():
+        return table
+
+    ordered = found.sort("run", subject, "round", "experiment")
+    arms = ordered.group_by("run", subject).agg(pl.col("arm").str.join("+")).rename({subject: key})
+    joined = table.join(arms, on=["run", key], how="left", maintain_order="left")
+    place = joined.columns.index(key) + 1
+    others = [name for name in joined.columns if name != "arm"]
+
+    return joined.select(*others[:place], "arm", *others[place:])
+
+
+def _assignments(logs: RunLogs) -> pl.DataFrame:
+    blocks = logs.blocks(TREATMENT_ASSIGNED, columns=_ASSIGNED[1:])
+    return pl.concat([frame.select(_ASSIGNED) for frame in blocks])
+
+
+def _posts(logs: RunLogs) -> pl.DataFrame:
+    assigned = _assignments(logs).drop_nulls("post_id").drop("agent_id")
+    published: list[pl.DataFrame] = []
+    counts = merge_by_sum(_POST)
+    kinds = (POST_PUBLISHED, POST_LIKED, POST_WEIGHED, POST_VOTED)
+    names = ("agent_id", "post_id", "parent_id", "kind", "likes", "dislikes")
+
+    for frame in logs.blocks(*kinds, columns=names):
+        published.append(frame.filter(event=POST_PUBLISHED).select(*_POST, "agent_id", "kind"))
+        counts.add(_counted(frame))
+
+    table = assigned.join(pl.concat(published), on=_POST, how="left")
+    table = table.join(counts.table(), on=_POST, how="left", maintain_order="left")
+    table = table.with_columns(pl.col(*_COUNTED, *_VOTES).fill_null(0))
+    score = pl.col("likes") + pl.col("likes_given") - pl.col("dislikes_given")
+    columns = ("run", "round", "experiment", "arm", "post_id", "agent_id", "kind", *_COUNTED)
+
+    return table.select(*columns, score=score)
+
+
+def _counted(frame: pl.DataFrame) -> pl.DataFrame:
+    """Count what happened to each post in a block; an answer is an event of its parent."""
+    event, kind = pl.col("event"), pl.col("kind")
+    is_answer = (event == POST_PUBLISHED) & pl.col("parent_id").is_not_null()
+    subject = pl.when(is_answer).then("parent_id").otherwise("post_id")
+    voted = event == POST_VOTED
+    counted = frame.with_columns(
+        post_id=subject,
+        likes_given=pl.when(voted).then("likes").otherwise(0),
+        dislikes_given=pl.when(voted).then("dislikes").otherwise(0),
+    )
+
+    return counted.group_by(_POST).agg(
+        (event == POST_LIKED).sum().cast(pl.Int64).alias("likes"),
+        (is_answer & (kind == "reply")).sum().cast(pl.Int64).alias("replies"),
+        (is_answer & (kind == "reshare")).sum().cast(pl.Int64).alias("reshares"),
+        (event == POST_WEIGHED).sum().cast(pl.Int64).alias("weighed"),
+        pl.col(*_VOTES).sum().cast(pl.Int64),
+    )
+
+
+def _mean_with_interval(name: str) -> list[pl.Expr]:
+    mean, error = pl.col(name).mean(), pl.col(name).std() / pl.len().sqrt()
+    return [
+        mean.alias(name),
+        (mean - _NORMAL_95 * error).alias(f"{name}_low"),
+        (mean + _NORMAL_95 * error).alias(f"{name}_high"),
+    ]

@@ -1,0 +1,198 @@
+"""Which posts agents opened, what came of it, and how far posts reached."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import polars as pl
+
+from prism.analysis._reading.logs import RunLogs
+from prism.analysis._reading.merging import TableMerger
+from prism.analysis._tables.engagement import remark_no_feed
+from prism.analysis._tables.happened import IN_ALL, Happened, and_in_all, what_happened
+from prism.analysis._tables.treated import with_arms
+from prism.errors import FieldValueError
+from prism.statechart import AgentState
+from prism.statechart._definition import TIMEOUT
+from prism.statechart.social import DECIDES, IGNORES, ROUND_ENDS, SEES_POST
+from prism.telemetry.events import ANSWER_DISCARDED, DECISION, TRANSITION
+
+Whom = Literal["posts", "cascades", "agents"]
+
+_EVALUATING = AgentState.EVALUATING.value
+_AGENT = ["run", "agent_id"]
+_READ = ("round", "tick", "agent_id", "trigger", "from_state", "state", "asked_in")
+_OUTCOMES = ("decided", "ignored", "timed_out", "cut", "discarded", "other", "pending")
+_WAYS = {DECIDES: "decided", IGNORES: "ignored", TIMEOUT: "timed_out", ROUND_ENDS: "cut"}
+
+
+def views(logs: RunLogs) -> pl.DataFrame:
+    """Count what came of the posts that agents opened, by round and in all.
+
+    A view is a post that an agent opens (``sees_post``). It ends in one of these ways, which sum to
+    the views exactly: the agent carries out a decision; it ignores the post, as nothing else is
+    open; its time runs out; the end of the round cuts the view short; it leaves in another way
+    after an answer that no longer applied and was discarded; it leaves in another way without one;
+    or the log ends before.
+
+    Args:
+        logs: The logs, from `read_log`.
+
+    Returns:
+        A row for each round, and a last one for all rounds, whose ``round`` is null: ``views``;
+        ``decided``, ``ignored``, ``timed_out``, ``cut``, ``discarded``, ``other`` and ``pending``;
+        ``decisions``, the answers given during these views, and ``answers_discarded`` of them.
+        Where no view is ``pending`` in the middle of a tick, ``decisions`` less
+        ``answers_discarded`` are ``decided``. A view counts in the round in which the post was
+        opened. With ``run`` first if there are several. Nothing of worlds without posts.
+    """
+    found = views_of(logs)
+    remark_no_feed(logs, found["run"])
+    way = pl.col("way")
+    table = (
+        and_in_all(found)
+        .group_by(IN_ALL)
+        .agg(
+            pl.len().cast(pl.Int64).alias("views"),
+            *((way == name).sum().cast(pl.Int64).alias(name) for name in _OUTCOMES),
+            pl.col("decisions", "answers_discarded").sum(),
+        )
+    )
+
+    return logs.labelled(table.sort(IN_ALL, nulls_last=True))
+
+
+def reach(logs: RunLogs, *, of: Whom = "cascades") -> pl.DataFrame:
+    """Measure how far posts or cascades reached, or what agents were exposed to.
+
+    Args:
+        logs: The logs, from `read_log`.
+        of: ``posts``, ``cascades`` (a post and all that replies to it or reshares it, directly or
+            not) or ``agents``.
+
+    Returns:
+        Of posts and cascades a row for each, also those that nobody opened, in the order of the
+        log: ``post_id`` or ``root_id``; ``author_id``; ``kind`` of a post, or ``size`` of a cascade
+        (posts); ``round`` of the post, or of the root; ``views`` (times that it, or a post of it,
+        was opened); ``readers`` (different agents who did); and ``share`` (of all agents, 0 to 1).
+
+        Of agents a row for each, by name: ``agent_id``; ``views`` (posts it opened, each time);
+        ``posts``, ``authors`` and ``cascades`` (different ones); ``received`` (views of its own
+        posts); ``readers`` (different agents who opened one of them) and ``share`` (of all agents).
+
+        Where posts or agents were assigned to the arms of an experiment, ``arm`` comes behind the
+        id, of a cascade that of its root. With ``run`` first if there are several. Nothing of
+        worlds without posts.
+
+    Raises:
+        FieldValueError: If there is no such kind.
+    """
+    happened = what_happened(logs, "posts", "views")
+    remark_no_feed(logs, happened.tables["posts"]["run"])
+    if of == "agents":
+        return logs.labelled(with_arms(logs, _exposure(happened)))
+    if of not in ("posts", "cascades"):
+        raise FieldValueError(f"reach is that of posts, cascades or agents, not {of!r}")
+
+    item = "post_id" if of == "posts" else "root_id"
+
+    return logs.labelled(with_arms(logs, _reach_of(happened, item), item))
+
+
+def views_of(logs: RunLogs) -> pl.DataFrame:
+    """Return a row for each view, by number of run.
+
+    Args:
+        logs: The logs, from `read_log`.
+
+    Returns:
+        ``run``, ``agent_id``, ``round`` and ``tick`` in which the post was opened, ``way`` (what
+        came of it), ``decisions`` and ``answers_discarded``.
+    """
+    trigger = pl.col("trigger")
+    steps = TableMerger(lambda tables: tables)
+    is_view, is_exit = trigger == SEES_POST, pl.col("from_state") == _EVALUATING
+    is_decision = (pl.col("event") == DECISION) & (pl.col("state") == _EVALUATING)
+    is_discarded = (pl.col("event") == ANSWER_DISCARDED) & (pl.col("asked_in") == _EVALUATING)
+    is_transition = pl.col("event") == TRANSITION
+
+    for frame in logs.blocks(TRANSITION, DECISION, ANSWER_DISCARDED, columns=_READ):
+        step = frame.select(
+            *_AGENT,
+            *("line", "round", "tick"),
+            view=is_transition & is_view,
+            way=pl.when(is_transition & is_exit).then(
+                trigger.replace_strict(_WAYS, default="other")
+            ),
+            decisions=is_decision.cast(pl.Int64),
+            answers_discarded=is_discarded.cast(pl.Int64),
+        )
+        happens = pl.any_horizontal("view", pl.col("way").is_not_null()) | (
+            pl.col("decisions") + pl.col("answers_discarded") > 0
+        )
+        steps.add(step.filter(happens.fill_null(value=False)))
+
+    # the lines of an agent are in the order of what it does
+    ordered = steps.table().with_columns(pl.col("view").fill_null(value=False))
+    number = pl.col("view").cum_sum().over(_AGENT)
+    numbered = ordered.with_columns(number=number).filter(pl.col("number") > 0)
+    of_view = numbered.group_by([*_AGENT, "number"], maintain_order=True).agg(
+        pl.col("round", "tick").first(),
+        pl.col("way").drop_nulls().first(),
+        pl.col("decisions", "answers_discarded").sum(),
+    )
+    is_after_discard = (pl.col("way") == "other") & (pl.col("answers_discarded") > 0)
+    way = pl.when(is_after_discard).then(pl.lit("discarded")).otherwise("way")
+
+    return of_view.with_columns(way=way.fill_null("pending")).drop("number")
+
+
+def _with_root(happened: Happened) -> pl.DataFrame:
+    root_id = pl.coalesce("root_id", "parent_id", "post_id")
+    return happened.tables["posts"].with_columns(root_id=root_id, author_id="agent_id")
+
+
+def _reach_of(happened: Happened, item: str) -> pl.DataFrame:
+    posts = _with_root(happened).unique(["run", "post_id"], keep="first", maintain_order=True)
+    key = ["run", item]
+    size = pl.len().cast(pl.Int64).over(key)
+    own = posts.with_columns(size=size).filter(pl.col("post_id") == pl.col(item))
+    shown = ("author_id", "kind" if item == "post_id" else "size", "round")
+
+    opened = happened.tables["views"].select("run", "post_id", reader_id="agent_id")
+    seen = (
+        opened.join(posts, on=["run", "post_id"])
+        .group_by(key)
+        .agg(views=pl.len().cast(pl.Int64), readers=pl.col("reader_id").n_unique().cast(pl.Int64))
+    )
+    table = own.select(*key, *shown).join(seen, on=key, how="left", maintain_order="left")
+
+    return _with_share(table.with_columns(pl.col("views", "readers").fill_null(0)), happened)
+
+
+def _exposure(happened: Happened) -> pl.DataFrame:
+    posts = _with_root(happened).select("run", "post_id", "root_id", "author_id")
+    opened = happened.tables["views"].join(posts, on=["run", "post_id"], how="left")
+    different = {"posts": "post_id", "authors": "author_id", "cascades": "root_id"}
+    seen = opened.group_by(_AGENT).agg(
+        pl.len().cast(pl.Int64).alias("views"),
+        *(
+            pl.col(key).drop_nulls().n_unique().cast(pl.Int64).alias(name)
+            for name, key in different.items()
+        ),
+    )
+    received = opened.group_by("run", agent_id="author_id").agg(
+        received=pl.len().cast(pl.Int64), readers=pl.col("agent_id").n_unique().cast(pl.Int64)
+    )
+    with_posts = happened.agents.join(happened.tables["posts"], on="run", how="semi")
+    table = with_posts.join(seen, on=_AGENT, how="left").join(received, on=_AGENT, how="left")
+    counts = ("views", *different, "received", "readers")
+    counted = table.select(*_AGENT, pl.col(counts).fill_null(0)).sort(_AGENT)
+
+    return _with_share(counted, happened)
+
+
+def _with_share(table: pl.DataFrame, happened: Happened) -> pl.DataFrame:
+    agents = happened.agents.group_by("run").agg(agents=pl.len())
+    joined = table.join(agents, on="run", how="left", maintain_order="left")
+    return joined.with_columns(share=pl.col("readers") / pl.col("agents")).drop("agents")

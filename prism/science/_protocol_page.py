@@ -1,0 +1,77 @@
+"""The page of a protocol: what it compared, as figures and tables."""
+
+from __future__ import annotations
+
+from html import escape
+from importlib import resources
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from prism.science._protocol import ProtocolResults
+
+_COMPARED = {
+    "reference": "The model against the explicit policy",
+    "calibrated": "The model against a policy that was calibrated on it",
+}
+_ABOUT = {
+    "reference": "Does the model keep to the behaviour that the explicit policy prescribes?",
+    "calibrated": "Can a policy take the model's place? It was calibrated on one half of the "
+    "agents; compared are the decisions of the other half, in the run of the model and in one of "
+    "the policy with the same seed.",
+}
+_HEAD = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Model and policy - prism</title>
+<link rel="icon" href="data:,">
+<style>
+{style}
+</style>
+</head>
+<body>
+<header>
+<h1>Model and policy</h1>
+<p class="soft">{subtitle}</p>
+</header>
+<main>
+"""
+_FOOT = """</main>
+<footer>After Buitrago López, Pastor-Galindo and Ruipérez-Valiente (2026), arXiv:2606.12369.
+Jensen-Shannon divergence in bits (Lin 1991). This page needs no network.</footer>
+</body>
+</html>
+"""
+
+
+def protocol_page(results: ProtocolResults) -> str:
+    """Return the page of a protocol, which contains everything and works offline.
+
+    Args:
+        results: What the protocol came to.
+
+    Raises:
+        MissingExtraError: If the extra ``report`` is not installed.
+    """
+    from prism.report._figures.html_table import html_table
+    from prism.report._figures.rendering import draw
+    from prism.science._divergence_figure import divergence_figure
+
+    style = resources.files("prism.report").joinpath("page.css").read_text(encoding="utf-8")
+    parts = [_HEAD.format(style=style, subtitle=escape(f"Kept in {results.folder}"))]
+    by = ["strategy", "comparison"]
+    for (strategy, compared), table in results.divergence.group_by(by, maintain_order=True):
+        name = f"{compared}-{strategy}"
+        rows = table.drop(by)
+        figure = draw({**divergence_figure(rows), "background": "white"})
+        parts += [
+            f"<section><h2>{_COMPARED[str(compared)]}: {strategy}</h2>",
+            f'<p class="soft">{_ABOUT[str(compared)]}</p>',
+            f'<div class="picture">{figure}</div>',
+            f"{html_table(name, rows)}</section>",
+        ]
+
+    parts += ["<section><h2>Time</h2>", f"{html_table('speed', results.speed)}</section>", _FOOT]
+
+    return "\n".join(parts)

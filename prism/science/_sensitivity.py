@@ -1,0 +1,432 @@
+"""Sensitivity analysis: which parameters what comes of a run depends on, by a batch of samples."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import exp, isnan, log
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from prism.errors import InputError, MissingExtraError
+from prism.files import write_durably
+from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
+from prism.science._batch import Batch, BatchObserver, begin_batch, read_batch, resume_batch
+from prism.science._batch_folder import BatchFolder
+from prism.science._batch_tables import table_of, write_tables
+from prism.science._plan import Plan
+from prism.science._plan_checks import limits_of
+from prism.science._sensitivity_figure import FigureKind, drawn, sensitivity_figure
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SensitivityMethod = Literal["morris", "sobol"]
+
+DEFAULT_SAMPLES = 16
+_LEVELS = 4
+"""Levels of the grid that Morris's trajectories go on, as Campolongo et al. (2007) have them."""
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+_CONFIDENCE = 0.95
+_TABLE = "sensitivity"
+_INDICES: Mapping[SensitivityMethod, Mapping[str, str | None]] = {
+    "morris": {"mu": None, "mu_star": "mu_star_conf", "sigma": None},
+    "sobol": {"S1": "S1_conf", "ST": "ST_conf"},
+}
+"""For each index of SALib's what it calls the half width of its interval, if it has one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """A sensitivity analysis in its folder.
+
+    Args:
+        batch: The batch of its runs.
+        method: ``morris`` or ``sobol``.
+        parameters: The parameters that were sampled.
+        points: Each sample as a point of the unit cube, a coordinate a parameter.
+    """
+
+    batch: Batch
+    method: SensitivityMethod
+    parameters: tuple[str, ...]
+    points: tuple[tuple[float, ...], ...]
+
+    def outcomes(self) -> dict[str, list[float]]:
+        """Return the outcomes to explain: for each sample the mean over its seeds.
+
+        They are the plan's ``measures``; else the measures of the world, without those that some
+        run has no number for; else the totals of the runs.
+
+        Raises:
+            InputError: If a run is not complete, or has no number for a measure of the plan.
+        """
+        self._require_complete()
+        rows = self.batch.results().to_dicts()
+        wanted = self.batch.plan.data.get("measures")
+        found: dict[str, list[float]] = {}
+        for name in wanted or self._usual():
+            missing = next((row["run"] for row in rows if not _is_number(row.get(name))), None)
+            if missing is None:
+                found[name] = _means(rows, name)
+            elif wanted:
+                problem = f"has no number in {missing}, so that nothing explains it: leave it out"
+                raise InputError(problem, path=self.batch.folder, field=f"measures.{name}")
+
+        return found
+
+    def indices(self) -> pl.DataFrame:
+        """Return the indices: one row an outcome, index and parameter.
+
+        Columns are ``outcome``, ``index``, ``parameter``, ``other`` (of an interaction), ``value``
+        and ``interval``, the half width of the 95 % confidence interval by bootstrap.
+
+        Morris (1991) gives for each parameter the mean of its elementary effects ``mu``, that of
+        their sizes ``mu_star`` (Campolongo et al. 2007) and their deviation ``sigma``, in units of
+        the outcome for the whole range of the parameter. Sobol (2001) gives the share of the
+        outcome's variance that is a parameter's alone (``S1``), with all interactions (``ST``;
+        Saltelli et al. 2010), and of pairs (``S2``). Where the outcome is the same in all samples,
+        they are null.
+
+        Raises:
+            InputError: If a run is not complete.
+            MissingExtraError: If SALib is not installed.
+        """
+        return table_of(
+            [
+                {"outcome": outcome, **row}
+                for outcome, values in self.outcomes().items()
+                for row in self._indices_of(values)
+            ]
+        )
+
+    def write(self) -> None:
+        """Write the indices into the folder, as CSV and as Parquet.
+
+        Raises:
+            InputError: If a run is not complete.
+        """
+        write_tables(self.batch.folder, {_TABLE: self.indices()})
+
+    def figure(self, outcome: str) -> dict[str, Any]:
+        """Return the indices of one outcome as a figure, Vega-Lite.
+
+        Raises:
+            InputError: If a run is not complete, or there is no such outcome.
+            MissingExtraError: If altair is not installed.
+        """
+        rows = [row for row in self.indices().to_dicts() if row["outcome"] == outcome]
+        if not rows:
+            known = ", ".join(self.outcomes())
+            raise InputError(f"must be one of {known}, got {outcome!r}", field="outcome")
+
+        return sensitivity_figure(outcome, rows)
+
+    def save_figures(self, kind: FigureKind = "svg") -> list[Path]:
+        """Draw the indices of every outcome into the folder, as ``sensitivity-OUTCOME.svg``.
+
+        Args:
+            kind: Format of the figures.
+
+        Raises:
+            InputError: If a run is not complete.
+            MissingExtraError: If what draws is not installed.
+            OSError: If they cannot be written.
+        """
+        found = []
+        for outcome in self.outcomes():
+            path = self.batch.folder / f"{_TABLE}-{_UNSAFE.sub('-', outcome)}.{kind}"
+            write_durably(path, drawn(self.figure(outcome), kind))
+            found.append(path)
+
+        return found
+
+    def _usual(self) -> list[str]:
+        totals = [name for name in self.batch.outcomes() if name not in self.batch.measures()]
+        return self.batch.measures() or totals
+
+    def _require_complete(self) -> None:
+        left = [run for run in self.batch.runs if run.status != "complete"]
+        if left:
+            why = f" ({left[0].error})" if left[0].error else ""
+            raise InputError(
+                f"{len(left)} of {len(self.batch.runs)} runs are not complete, such as "
+                f"{left[0].name}{why}, and indices need them all: resume it",
+                path=self.batch.folder,
+            )
+
+    def _indices_of(self, values: Sequence[float]) -> Iterator[dict[str, Any]]:
+        found = _analyse(self.method, self.parameters, self.points, values, self._seed)
+        for index, interval in _INDICES[self.method].items():
+            for place, name in enumerate(self.parameters):
+                half = None if interval is None else found[interval][place]
+                yield _row(index, name, None, found[index][place], half)
+
+        if self.method == "sobol":
+            for place, name in enumerate(self.parameters):
+                for behind in range(place + 1, len(self.parameters)):
+                    pair = found["S2"][place][behind], found["S2_conf"][place][behind]
+                    yield _row("S2", name, self.parameters[behind], *pair)
+
+    @property
+    def _seed(self) -> int:
+        return _seed_of(self.batch.plan)
+
+
+def sensitivity(
+    plan: Plan | Path | str,
+    folder: Path | str,
+    *,
+    method: SensitivityMethod = "morris",
+    samples: int = DEFAULT_SAMPLES,
+    workers: int | None = None,
+    checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
+    observer: BatchObserver | None = None,
+) -> Sensitivity:
+    """Find out which parameters the outcomes of a plan's runs depend on.
+
+    The parameters in the plan's ``bounds`` are sampled by SALib; each sample is run with every seed
+    of the plan, as a batch, which can be resumed. A parameter whose default and bounds are whole
+    numbers takes whole numbers alone.
+
+    Args:
+        plan: The plan, or its file.
+        folder: Where to keep the batch.
+        method: ``morris``, which screens many parameters with few runs (``samples`` trajectories
+            of one run more than there are parameters), or ``sobol``, which takes the variance apart
+            (``samples`` times two and twice the number of parameters).
+        samples: How many; for Sobol a power of 2.
+        workers: How many processes; by default as many as there are processors.
+        checkpoint_every: Seconds between checkpoints of a run.
+        observer: What to tell of the batch.
+
+    Raises:
+        InputError: If the plan has no bounds, or varies something else, or a run is impossible.
+        MissingExtraError: If SALib is not installed.
+    """
+    given = plan if isinstance(plan, Plan) else Plan.from_file(plan)
+    names = _sampled(given)
+    if samples < 2 or (method == "sobol" and samples & (samples - 1)):
+        wanted = "2 or more" if method == "morris" else "a power of 2"
+        raise InputError(f"must be {wanted} for {method}, got {samples}", field="samples")
+
+    given.check(given.samples([{}]))
+    points = _points(method, names, samples, _seed_of(given))
+    values = _values(given, names, points)
+    more = {
+        "samples": values,
+        _TABLE: {"method": method, "parameters": list(names), "points": points},
+    }
+    configurations = given.samples(values)
+    begin_batch(given, configurations, more, Path(folder), workers, checkpoint_every, observer)
+
+    return _written(read_sensitivity(folder))
+
+
+def resume_sensitivity(
+    folder: Path | str,
+    *,
+    workers: int | None = None,
+    hosts: Sequence[str] = (),
+    checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
+    observer: BatchObserver | None = None,
+) -> Sensitivity:
+    """Go on with a sensitivity analysis that was stopped; see `resume_batch`.
+
+    Args:
+        folder: Where it is kept.
+        workers: How many processes; by default as many as there are processors.
+        hosts: Addresses of its servers with names and passwords, which no batch keeps.
+        checkpoint_every: Seconds between checkpoints of a run.
+        observer: What to tell of the batch.
+
+    Raises:
+        InputError: If the folder holds none, or it cannot be resumed.
+    """
+    read_sensitivity(folder)
+    resume_batch(
+        folder, workers=workers, hosts=hosts, checkpoint_every=checkpoint_every, observer=observer
+    )
+
+    return _written(read_sensitivity(folder))
+
+
+def read_sensitivity(folder: Path | str) -> Sensitivity:
+    """Return a sensitivity analysis as it stands in its folder.
+
+    Args:
+        folder: Where it is kept.
+
+    Raises:
+        InputError: If the folder holds none.
+    """
+    told = BatchFolder(Path(folder)).read().get(_TABLE)
+    if told is None:
+        raise InputError("holds a batch that samples nothing: see prism batch", path=folder)
+
+    points = tuple(tuple(point) for point in told["points"])
+    return Sensitivity(read_batch(folder), told["method"], tuple(told["parameters"]), points)
+
+
+def _written(found: Sensitivity) -> Sensitivity:
+    # where runs failed there is a table of these, and none of indices
+    if found.batch.is_complete:
+        found.write()
+
+    return found
+
+
+def _sampled(plan: Plan) -> tuple[str, ...]:
+    """Return the parameters with bounds.
+
+    Raises:
+        InputError: If there are none, or a plan varies others.
+    """
+    names = tuple(plan.data.get("bounds", {}))
+    if not names:
+        raise plan.error("needs [bounds], such as friends = [2, 12]", ("bounds",))
+
+    for key in ("vary", "arm"):
+        if key in plan.data:
+            raise plan.error("is for batches: a sensitivity analysis samples [bounds]", (key,))
+
+    return names
+
+
+def _seed_of(plan: Plan) -> int:
+    return abs(plan.seeds[0]) % 2**32
+
+
+def _points(
+    method: SensitivityMethod, names: Sequence[str], samples: int, seed: int
+) -> list[list[float]]:
+    sample = _salib("sample", method)
+    settings: dict[str, Any] = (
+        {"num_levels": _LEVELS} if method == "morris" else {"calc_second_order": True}
+    )
+    found = sample.sample(_problem(names), samples, seed=seed, **settings)
+
+    return [[float(each) for each in point] for point in found]
+
+
+def _analyse(
+    method: SensitivityMethod,
+    names: Sequence[str],
+    points: Sequence[Sequence[float]],
+    values: Sequence[float],
+    seed: int,
+) -> Mapping[str, Any]:
+    import numpy as np
+
+    analyse = _salib("analyze", method).analyze
+    settings: dict[str, Any] = {"conf_level": _CONFIDENCE, "seed": seed}
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        # of an outcome that is always the same
+        warnings.simplefilter("ignore")
+        if method == "morris":
+            settings["num_levels"] = _LEVELS
+            found = analyse(_problem(names), np.array(points), np.array(values), **settings)
+        else:
+            found = analyse(_problem(names), np.array(values), **settings)
+
+    return dict(found)
+
+
+def _problem(names: Sequence[str]) -> dict[str, Any]:
+    return {"num_vars": len(names), "names": list(names), "bounds": [[0.0, 1.0]] * len(names)}
+
+
+def _salib(part: str, method: str) -> Any:
+    from importlib import import_module
+
+    try:
+        return import_module(f"SALib.{part}.{method}")
+    except ModuleNotFoundError as error:
+        if error.name != "SALib":
+            raise
+        raise MissingExtraError("science", "SALib") from None
+
+
+def _values(
+    plan: Plan, names: Sequence[str], points: Sequence[Sequence[float]]
+) -> list[dict[str, Any]]:
+    """Return the parameters of each point."""
+    scales = [_scale(plan, name) for name in names]
+    return [
+        {name: scale(each) for name, scale, each in zip(names, scales, point, strict=True)}
+        for point in points
+    ]
+
+
+def _scale(plan: Plan, name: str) -> Callable[[float], float]:
+    """Return what makes a value of a parameter of a coordinate from 0 to 1.
+
+    Raises:
+        InputError: If the parameter holds no numbers.
+    """
+    least, most, scale = limits_of(plan.data["bounds"][name])
+    default = _default(plan, name)
+    if isinstance(default, (bool, str, list)):
+        problem = f"is for a number, and {name} is {default!r} by default: see [vary]"
+        raise plan.error(problem, ("bounds", name))
+
+    is_whole = all(isinstance(each, int) for each in (default, least, most))
+    if is_whole:
+        # so that the first and the last number come up as often as those between them
+        low, high = least - 0.5, most + 0.5
+    else:
+        low, high = least, most
+
+    def value(coordinate: float) -> float:
+        if scale == "log":
+            number = exp(
+                log(max(low, 0.5) if is_whole else low) * (1 - coordinate) + log(high) * coordinate
+            )
+        else:
+            number = low + (high - low) * coordinate
+        return min(max(round(number), int(least)), int(most)) if is_whole else number
+
+    return value
+
+
+def _default(plan: Plan, name: str) -> Any:
+    """Return the default of a parameter; None for one that is not there, which is said later."""
+    (first,) = plan.samples([{}])
+    if plan.is_of_feed:
+        return getattr(plan.feed_parameters(first), name, None)
+
+    config = plan.options(first, plan.seeds[0]).to_config()
+
+    return config.get("parameters", {}).get(name)
+
+
+def _means(rows: Sequence[Mapping[str, Any]], name: str) -> list[float]:
+    """Return the mean of a column for each configuration, in their order."""
+    groups: dict[str, list[float]] = {}
+    for row in rows:
+        groups.setdefault(row["configuration"], []).append(float(row[name]))
+
+    return [sum(each) / len(each) for each in groups.values()]
+
+
+def _row(
+    index: str, parameter: str, other: str | None, value: float, interval: float | None
+) -> dict[str, Any]:
+    return {
+        "index": index,
+        "parameter": parameter,
+        "other": other,
+        "value": _finite(value),
+        "interval": _finite(interval),
+    }
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or isnan(value) else float(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isnan(value)

@@ -1,0 +1,322 @@
+"""Steady state: when a run has left its beginning behind, and whether it drifts afterwards."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from math import erfc, floor, isfinite, sqrt
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, Literal
+
+from prism.errors import FieldValueError
+from prism.science._libraries import library
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from prism.analysis import RunLogs
+
+Unit = Literal["round", "tick"]
+
+LEAST_LEFT = 10
+"""Batches that must be left after the burn-in."""
+
+MEASURES = (
+    *("posts", "replies", "reshares", "likes", "views"),
+    *("browsing", "silent", "gini", "transitions", "timeouts", "decisions"),
+)
+"""What `steady_state` looks at by default, besides a world's own measures."""
+
+_BATCH: Mapping[Unit, int] = {"round": 1, "tick": 5}
+_DECIDED = 0.05
+_OF_ROUNDS = ("run", "round", "agents", "agent_ticks")
+
+
+@dataclass(frozen=True, slots=True)
+class Steady:
+    """Whether and from when on a series is steady.
+
+    Args:
+        observations: Length of the series.
+        burn_in: Observations to leave out at its beginning; None if it is too short to say.
+        mean: Mean of the others.
+        sd: Standard deviation of the others.
+        geweke: Geweke's z: the difference of the means of the first tenth and the last half of the
+            others, in units of its standard error.
+        geweke_p: Two-sided p-value of that.
+        adf_p: p-value of the augmented Dickey-Fuller test, under which the series has a unit root.
+        kpss_p: p-value of the KPSS test, under which it is stationary; between .01 and .1, beyond
+            which the test has no tables.
+        verdict: ``steady``, ``drifting`` if the KPSS test rejects at .05, or ``too short``.
+    """
+
+    observations: int
+    burn_in: int | None = None
+    mean: float | None = None
+    sd: float | None = None
+    geweke: float | None = None
+    geweke_p: float | None = None
+    adf_p: float | None = None
+    kpss_p: float | None = None
+    verdict: str = "too short"
+
+
+def mser(series: Sequence[float], *, batch: int = 5) -> int | None:
+    """Return how many observations at the beginning of a series to leave out.
+
+    This is the marginal standard error rule (White 1997, Simulation 69(6)) on the means of batches:
+    of all lengths of the beginning, it takes that with the least variance of the rest divided by
+    the length of the rest. With batches of five it is MSER-5 (White, Cobb and Spratt 2000). It
+    takes time linear in the length.
+
+    Args:
+        series: The observations, in order.
+        batch: Observations that are averaged, 1 or more; those that fill no batch at the end are
+            left out.
+
+    Returns:
+        A multiple of ``batch``. None if the series is too short: if the least lies in its second
+        half, or fewer than `LEAST_LEFT` batches would be left.
+
+    Raises:
+        FieldValueError: If ``batch`` is not 1 or more.
+    """
+    if batch < 1:
+        raise FieldValueError(f"batch must be 1 or more, got {batch}")
+
+    means = [
+        fmean(series[start : start + batch]) for start in range(0, len(series) - batch + 1, batch)
+    ]
+    # a variance of fewer than these would be small by chance
+    cuts = len(means) - LEAST_LEFT // 2
+    if cuts < 1:
+        return None
+
+    errors = _standard_errors(means)
+    best = min(range(cuts), key=errors.__getitem__)
+    if 2 * best > len(means) or len(means) - best < LEAST_LEFT:
+        return None
+
+    return best * batch
+
+
+def geweke(series: Sequence[float], *, first: float = 0.1, last: float = 0.5) -> float | None:
+    """Return Geweke's z of a series: whether its beginning and its end have the same mean.
+
+    It is (m_a - m_b) / sqrt(v_a + v_b), with the means m of the first and the last part and the
+    variances v of these means (Geweke 1992, Bayesian Statistics 4), which allow for correlation
+    with weights that fall linearly over 4 (n / 100)^(2/9) lags (Newey and West 1987, 1994).
+
+    Args:
+        series: The observations, in order.
+        first: Share of the series in the first part, 0 to 1.
+        last: Share of it in the last part, 0 to 1.
+
+    Returns:
+        z, which is about normal with variance 1 in a steady series; None if a part has fewer than
+        two observations or nothing varies.
+    """
+    beginning = list(series[: int(first * len(series))])
+    end = list(series[len(series) - int(last * len(series)) :])
+    if min(len(beginning), len(end)) < 2:
+        return None
+
+    variance = _variance_of_mean(beginning) + _variance_of_mean(end)
+    # of numbers that are all alike a rounding error is left
+    if variance <= 1e-24 * (fmean(beginning) ** 2 + fmean(end) ** 2):
+        return None
+
+    return (fmean(beginning) - fmean(end)) / sqrt(variance)
+
+
+def steadiness(series: Sequence[float], *, batch: int = 1) -> Steady:
+    """Say whether and from when on a series is steady.
+
+    Args:
+        series: The observations, in order.
+        batch: As for `mser`.
+
+    Returns:
+        The burn-in by `mser`, and tests of the batches that are left: Geweke's, the augmented
+        Dickey-Fuller test (Said and Dickey 1984) and the KPSS test (Kwiatkowski, Phillips, Schmidt
+        and Shin 1992), the latter two by statsmodels. A series that does not vary is steady, and
+        has no tests.
+
+    Raises:
+        FieldValueError: If ``batch`` is not 1 or more.
+        MissingExtraError: If statsmodels is not installed, which the extra ``science`` brings.
+    """
+    tests = library("statsmodels.tsa.stattools")
+    burn_in = mser(series, batch=batch)
+    if burn_in is None:
+        return Steady(len(series))
+
+    rest = [float(value) for value in series[burn_in:]]
+    mean = fmean(rest)
+    sd = sqrt(fmean((value - mean) ** 2 for value in rest))
+    known = Steady(len(series), burn_in, mean, sd, verdict="steady")
+    if max(rest) == min(rest):
+        return known
+
+    means = [fmean(rest[start : start + batch]) for start in range(0, len(rest) - batch + 1, batch)]
+    if max(means) == min(means):
+        return known
+
+    z = geweke(means)
+    with warnings.catch_warnings():
+        # of KPSS at the ends of its tables, which `Steady` tells, and of another form of results
+        warnings.simplefilter("ignore")
+        kpss_p = _p_value(tests.kpss(means, regression="c", nlags="auto"))
+        adf_p = _p_value(tests.adfuller(means, regression="c", autolag="AIC"))
+
+    return Steady(
+        len(series),
+        burn_in,
+        mean,
+        sd,
+        z,
+        None if z is None else erfc(abs(z) / sqrt(2)),
+        adf_p if isfinite(adf_p) else None,
+        kpss_p,
+        "drifting" if kpss_p < _DECIDED else "steady",
+    )
+
+
+def steady_state(
+    logs: RunLogs,
+    *,
+    by: Unit = "round",
+    measures: Sequence[str] | None = None,
+    batch: int | None = None,
+) -> pl.DataFrame:
+    """Say of each measure of a run whether and from when on it is steady.
+
+    Args:
+        logs: The logs, from `prism.analysis.read_log`.
+        by: ``round``, where an observation is what a measure of `prism.analysis.run_measures` came
+            to in a round; or ``tick``, where it is the number of posts, replies, reshares and likes
+            in a tick, or of agents in a state at its end. A round in which agents begin anew, as in
+            the social feed, has a rhythm of its own, which rounds average out.
+        measures: Names of the measures; by default `MEASURES` and those of the world that are
+            there, or all of a tick.
+        batch: As for `mser`; 1 by rounds and 5 by ticks by default.
+
+    Returns:
+        A row for each run and ``measure``, with the fields of `Steady`; observations without a
+        value are left out. With ``run`` first if there are several.
+
+    Raises:
+        FieldValueError: If there is no such unit or measure, or ``batch`` is not 1 or more.
+        MissingExtraError: If statsmodels or polars is not installed, which the extra ``science``
+            brings.
+    """
+    import polars as pl
+
+    if by not in _BATCH:
+        raise FieldValueError(f"a series is by round or by tick, not by {by!r}")
+
+    wide = _by_round(logs) if by == "round" else _by_tick(logs)
+    names = _chosen(wide, measures, MEASURES if by == "round" else ())
+    size = _BATCH[by] if batch is None else batch
+    rows = [
+        {
+            "run": run,
+            "measure": name,
+            **asdict(steadiness(part[name].drop_nulls().to_list(), batch=size)),
+        }
+        for (run,), part in wide.group_by("run", maintain_order=True)
+        for name in names
+        if part[name].is_not_null().any()
+    ]
+    kinds = {"str": pl.String(), "int": pl.Int64(), "float": pl.Float64()}
+    schema = {each.name: kinds[str(each.type).split(" ")[0]] for each in fields(Steady)}
+
+    return logs.labelled(
+        pl.DataFrame(rows, schema={"run": pl.UInt32(), "measure": pl.String(), **schema})
+    )
+
+
+def _standard_errors(means: Sequence[float]) -> list[float]:
+    """Return the squared standard error of the mean of what is left at each cut."""
+    # centred, so that the difference of two sums keeps its digits
+    centre = fmean(means)
+    errors, total, squares = [0.0] * len(means), 0.0, 0.0
+    for place in range(len(means) - 1, -1, -1):
+        value, left = means[place] - centre, len(means) - place
+        total += value
+        squares += value * value
+        errors[place] = max(squares - total * total / left, 0.0) / left**2
+
+    return errors
+
+
+def _variance_of_mean(values: Sequence[float]) -> float:
+    size, mean = len(values), fmean(values)
+    off = [value - mean for value in values]
+    lags = min(floor(4 * (size / 100) ** (2 / 9)), size - 1)
+    covariances = [
+        sum(off[place] * off[place + lag] for place in range(size - lag)) / size
+        for lag in range(lags + 1)
+    ]
+    weighted: float = sum(
+        2 * (1 - lag / (lags + 1)) * covariance for lag, covariance in enumerate(covariances) if lag
+    )
+
+    return (covariances[0] + weighted) / size
+
+
+def _p_value(found: Any) -> float:
+    # a tuple, or, from statsmodels 0.16 on, an object
+    return float(found.pvalue if hasattr(found, "pvalue") else found[1])
+
+
+def _by_round(logs: RunLogs) -> pl.DataFrame:
+    import polars as pl
+
+    from prism.analysis._tables.run_measures import measured
+
+    return measured(logs).filter(pl.col("round").is_not_null())
+
+
+def _by_tick(logs: RunLogs) -> pl.DataFrame:
+    import polars as pl
+
+    from prism.analysis._tables.happened import acts, what_happened
+    from prism.analysis._tables.states import states_by_number
+
+    keys = ["run", "round", "tick"]
+    happened = what_happened(logs, "posts", "likes")
+    states = states_by_number(logs)
+    if "tick" not in states.columns:
+        raise FieldValueError("the log has no ticks: a series can only be by round")
+
+    done = acts(happened).group_by([*keys, "what"]).agg(count=pl.len())
+    counts = [
+        states.group_by([*keys, "state"])
+        .agg(count=pl.col("agents").sum())
+        .rename({"state": "what"}),
+        done.cast({"count": pl.Int64}),
+    ]
+    tables = [each.pivot("what", index=keys, values="count", sort_columns=True) for each in counts]
+    table = tables[0].join(tables[1], on=keys, how="left").sort(keys)
+
+    return table.filter(pl.col("round") > 0).with_columns(pl.exclude(keys).fill_null(0))
+
+
+def _chosen(wide: pl.DataFrame, measures: Sequence[str] | None, usual: Sequence[str]) -> list[str]:
+    known = [
+        name
+        for name, kind in wide.schema.items()
+        if name not in (*_OF_ROUNDS, "tick") and kind.is_numeric()
+    ]
+    if measures is None:
+        from prism.analysis._tables.run_measures import MEASURES as OF_RUNS
+
+        return [name for name in known if not usual or name in usual or name not in OF_RUNS]
+
+    unknown = [name for name in measures if name not in known]
+    if unknown:
+        raise FieldValueError(f"no measure {unknown[0]!r}; there are {', '.join(known)}")
+
+    return list(measures)

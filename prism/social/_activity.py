@@ -1,0 +1,163 @@
+"""How active each agent is: who writes how much more than others, and when it is awake."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import NormalDist
+from typing import Any
+
+from prism.agents import SocialAgent
+from prism.errors import FieldValueError
+from prism.files import parse_json
+from prism.randomness import RandomStream
+from prism.social._parameters import Parameters
+
+HOURS = 24
+FREQUENCY = "activity_level_frequency"
+
+_NORMAL = NormalDist()
+_RANKS: Mapping[str, int] = {"superuser": 0, "contributor": 1, "lurker": 3}
+_UNKNOWN = 2
+
+DIURNAL = (
+    *(0.45, 0.32, 0.24, 0.19, 0.17, 0.19, 0.27, 0.40, 0.53, 0.62, 0.68, 0.72),
+    *(0.76, 0.78, 0.78, 0.78, 0.80, 0.83, 0.87, 0.92, 0.97, 1.00, 0.90, 0.66),
+)
+"""The share of agents awake in each hour of the day, from midnight on.
+
+Its shape, with the trough at four in the morning and the peak in the evening, is that of the posts
+of a day in Golder and Macy (2011, Science 333, figure 1); the numbers are read off for a model.
+"""
+
+
+def activities(agents: Sequence[SocialAgent], parameters: Parameters, seed: int) -> list[float]:
+    """Return how active each agent is, in means of the population.
+
+    The population as a whole has exactly the distribution that the parameters name: of agents who
+    are ranked, the n-th takes the n-th part of its Lorenz curve. Where agents have archetypes,
+    superusers come first and lurkers last; else the ranks are drawn, keyed by (seed, agent).
+
+    Args:
+        agents: The agents.
+        parameters: The distribution: its kind, its width, who is silent, and the largest.
+        seed: Seed of the run.
+    """
+    size = len(agents)
+    writing = max(1, round(size * (1 - parameters.silent_share)))
+    shares = _shares(writing, parameters)
+    if parameters.most_active:
+        shares = _limited(shares, parameters.most_active / size)
+
+    ranked = sorted(range(size), key=lambda place: _rank(agents[place], seed))
+    found = [0.0] * size
+    for place, share in zip(ranked, shares, strict=False):
+        found[place] = share * size
+
+    return found
+
+
+def _rank(agent: SocialAgent, seed: int) -> tuple[int, float]:
+    kind = getattr(agent.archetype, "name", None)
+    drawn = RandomStream(seed, "activity", agent.agent_id).random()
+    return _RANKS.get(str(kind), _UNKNOWN), drawn
+
+
+def _shares(size: int, parameters: Parameters) -> list[float]:
+    """Return the share of each of so many agents in what is written, the largest first."""
+    if parameters.activity == "equal":
+        return [1 / size] * size
+
+    curve = [_of_the_first(number / size, parameters) for number in range(size + 1)]
+    return [after - before for before, after in itertools.pairwise(curve)]
+
+
+def _of_the_first(part: float, parameters: Parameters) -> float:
+    """Return the share of the most active part of a population: the Lorenz curve from above.
+
+    For a lognormal it is ``Phi(Phi^-1(p) + sigma)``, for a Pareto ``p ** (1 - 1 / exponent)``
+    (Kleiber and Kotz 2003, sections 4.5 and 3.3).
+    """
+    if part <= 0 or part >= 1:
+        return float(part >= 1)
+    if parameters.activity == "pareto":
+        return part ** (1 - 1 / parameters.activity_exponent)
+
+    return _NORMAL.cdf(_NORMAL.inv_cdf(part) + parameters.activity_sigma)
+
+
+def _limited(shares: list[float], most: float) -> list[float]:
+    """Return shares of which none is larger than a limit; the others take over what is cut."""
+    if most * len(shares) <= 1:
+        return [1 / len(shares)] * len(shares)
+
+    factor = 1.0
+    for _ in range(len(shares)):
+        at_limit = sum(share * factor >= most for share in shares)
+        below = sum(shares[at_limit:])
+        before, factor = factor, (1 - at_limit * most) / below if below else factor
+        if factor == before:
+            break
+
+    return [min(most, share * factor) for share in shares]
+
+
+class Hours:
+    """When agents are awake.
+
+    Args:
+        agents: The agents.
+        parameters: What says so.
+        seed: Seed of the run.
+
+    Raises:
+        FieldValueError: If an agent lacks the 24 numbers that ``file`` goes by.
+    """
+
+    def __init__(self, agents: Iterable[SocialAgent], parameters: Parameters, seed: int) -> None:
+        self._seed = seed
+        self._hour = -1
+        self._asleep: frozenset[str] = frozenset()
+        self._agents = list(agents)
+        by_file = parameters.hours == "file"
+        self._curves = {
+            agent.agent_id: _frequency(agent) if by_file else DIURNAL for agent in self._agents
+        }
+
+    def asleep(self, hour: int) -> frozenset[str]:
+        """Return the ids of the agents that are asleep in an hour, counted from the beginning."""
+        if hour != self._hour:
+            self._hour = hour
+            self._asleep = frozenset(
+                agent.agent_id for agent in self._agents if not self._is_awake(agent.agent_id, hour)
+            )
+
+        return self._asleep
+
+    def _is_awake(self, agent_id: str, hour: int) -> bool:
+        share = self._curves[agent_id][hour % HOURS]
+        return share >= 1 or RandomStream(self._seed, "hour", agent_id, hour).chance(share)
+
+
+def _frequency(agent: SocialAgent) -> tuple[float, ...]:
+    """Return the share of each hour of the day in which an agent is awake."""
+    given: Any = (getattr(agent, "attributes", None) or {}).get(FREQUENCY)
+    numbers = _numbers(parse_json(given) if isinstance(given, str) else given)
+    if numbers is None:
+        raise FieldValueError(
+            f"hours = 'file' needs {FREQUENCY} of agent {agent.agent_id!r}, {HOURS} numbers from 0 "
+            f"on, got {given!r}: keep that column (--keep {FREQUENCY})"
+        )
+
+    most = max(numbers)
+    # who was never seen at any hour is awake at none: it takes no step
+    return tuple(number / most if most else 0.0 for number in numbers)
+
+
+def _numbers(given: Any) -> list[float] | None:
+    if not isinstance(given, (list, tuple)) or len(given) != HOURS:
+        return None
+    if not all(isinstance(each, (int, float)) and each >= 0 for each in given):
+        return None
+
+    return [float(each) for each in given]

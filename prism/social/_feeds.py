@@ -1,0 +1,254 @@
+"""What a reader's feed shows: posts, ranked in one of several ways.
+
+No ranking looks at all posts. Those of the followed come from a pool that every reader has, those
+on a topic from the topic's list, and the most popular from one list that is kept in order.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from heapq import merge
+from itertools import islice
+from operator import attrgetter
+
+from prism.agents import SocialAgent
+from prism.errors import FieldValueError
+from prism.randomness import RandomStream
+from prism.runlog import SimulatedClock
+from prism.social._hot_posts import HotPosts
+from prism.social._networks import function_at
+from prism.social._parameters import Parameters
+from prism.social._posts import Network, Post, Reader
+from prism.social._tastes import liked_by_similar
+
+Rank = Callable[[SocialAgent, Sequence[Post], RandomStream], Iterable[Post]]
+"""Who says in which order an agent is shown posts that it has not seen."""
+
+INTERESTS = "interests"
+MIXED = "mixed"
+
+_DRAWS = 10
+"""Draws for each place of a random feed before what is left is shuffled."""
+
+_number = attrgetter("number")
+
+
+@dataclass(frozen=True, slots=True)
+class _Refresh:
+    """A feed in the making.
+
+    Args:
+        reader: Whose it is.
+        parameters: The parameters as they are now.
+        stream: Random numbers for this feed alone.
+        chosen: Numbers of the posts that are in it.
+    """
+
+    reader: Reader
+    parameters: Parameters
+    stream: RandomStream
+    chosen: set[int] = field(default_factory=set)
+
+    def fitting(self, posts: Iterable[Post], is_followed: bool | None) -> Iterator[Post]:
+        """Yield the posts that the reader has not seen, by whom it follows, or by others."""
+        reader, chosen = self.reader, self.chosen
+        own, seen, follows = reader.agent.agent_id, reader.seen, reader.follows
+        for post in posts:
+            number, author = post.number, post.author_id
+            if number in seen or number in chosen or author == own:
+                continue
+            if is_followed is None or (author in follows) is is_followed:
+                chosen.add(number)
+                yield post
+
+
+Ranking = Callable[[_Refresh, bool | None], Iterable[Post]]
+"""Yields the posts of a feed in their order: those of the followed, of others, or of both."""
+
+
+class Feeds:
+    """Makes the feeds of a run.
+
+    Args:
+        network: The posts.
+        seed: Seed of the run.
+        clock: The run's clock.
+        parameters: Returns the parameters as they are now.
+        rank: A ranking of the user's own, in place of those that the parameters name.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        seed: int,
+        clock: SimulatedClock,
+        parameters: Callable[[], Parameters],
+        rank: Rank | None = None,
+    ) -> None:
+        self._network = network
+        self._seed = seed
+        self._clock = clock
+        self._parameters = parameters
+        self._rank = rank
+        self._functions: dict[str, Rank] = {}
+        self._hot = HotPosts(network, seed)
+        self._rankings: dict[str, Ranking] = {
+            "chronological": self._chronological,
+            INTERESTS: self._interests,
+            "popular": self._popular,
+            "random": self._random,
+            "collaborative": self._collaborative,
+        }
+        # what is misspelt is refused before the run begins
+        for kind in self._taking_part(parameters())[0]:
+            self._ranking(kind)
+
+    def refresh(self, reader: Reader) -> bool:
+        """Bring a reader's feed up to date; no post is shown twice, nor to its author.
+
+        Returns:
+            Whether there is anything to read.
+        """
+        now = self._parameters()
+        if now.feed == INTERESTS and now.beyond_follows is None and self._rank is None:
+            return self._network.refresh(reader)
+
+        clock, name = self._clock, reader.agent.agent_id
+        stream = RandomStream(self._seed, "feed", name, clock.round, clock.tick)
+        reader.unread = deque(self._fill(_Refresh(reader, now, stream)))
+        reader.seen_until = len(self._network.posts)
+
+        return bool(reader.unread)
+
+    def _fill(self, refresh: _Refresh) -> Iterator[Post]:
+        """Yield the posts of a feed, each from the ranking for which its place was drawn."""
+        now, stream = refresh.parameters, refresh.stream
+        beyond = now.beyond_follows
+        kinds, shares = self._taking_part(now)
+        sources: dict[tuple[str, bool | None], Iterator[Post]] = {}
+        for _ in range(now.feed_length):
+            kind = kinds[stream.weighted_index(shares) if len(kinds) > 1 else 0]
+            is_followed = None if beyond is None else not stream.chance(beyond)
+            source = sources.get((kind, is_followed))
+            if source is None:
+                posts = self._ranking(kind)(refresh, is_followed)
+                source = sources[kind, is_followed] = refresh.fitting(posts, is_followed)
+
+            # a place whose ranking has no more stays empty: else the shares would not hold
+            post = next(source, None)
+            if post is not None:
+                yield post
+
+    def _taking_part(self, now: Parameters) -> tuple[list[str], list[float]]:
+        """Return the rankings that have a share of the feed, and their shares."""
+        if now.feed != MIXED or self._rank is not None:
+            return [now.feed], [1.0]
+
+        shares = {kind: getattr(now, _mix(kind)) for kind in self._rankings}
+        taking_part = {kind: share for kind, share in shares.items() if share > 0}
+        if not taking_part:
+            raise FieldValueError(
+                f"a mixed feed needs one of {', '.join(map(_mix, shares))} above 0"
+            )
+
+        return list(taking_part), list(taking_part.values())
+
+    def _ranking(self, kind: str) -> Ranking:
+        if self._rank is not None:
+            return partial(self._own, self._rank)
+        if kind in self._rankings:
+            return self._rankings[kind]
+        if ":" not in kind:
+            known = ", ".join((*self._rankings, MIXED))
+            raise FieldValueError(
+                f"feed must be one of {known}, package.module:function or file.py:function, got "
+                f"{kind!r}"
+            )
+        if kind not in self._functions:
+            self._functions[kind] = function_at(kind, "feed")
+
+        return partial(self._own, self._functions[kind])
+
+    # The rankings; the best post comes first
+
+    def _chronological(self, refresh: _Refresh, is_followed: bool | None) -> Iterable[Post]:
+        """Return the newest posts: of the followed, or else of anybody."""
+        if is_followed is False:
+            return self._newest(refresh)
+        return reversed(refresh.reader.inbox)
+
+    def _interests(self, refresh: _Refresh, is_followed: bool | None) -> Iterable[Post]:
+        """Return the newest posts of the followed and on the reader's interests."""
+        most = refresh.parameters.candidates
+        lists = [
+            islice(reversed(posts), most)
+            for topic in refresh.reader.topics
+            if (posts := self._network.posts_on(topic))
+        ]
+        if is_followed is True:
+            lists = []
+        if is_followed is not False:
+            lists.append(islice(reversed(refresh.reader.inbox), most))
+
+        return merge(*lists, key=_number, reverse=True)
+
+    def _popular(self, refresh: _Refresh, is_followed: bool | None) -> Iterable[Post]:
+        """Return the posts with the highest hot score."""
+        hot = self._hot.at(refresh.parameters.hot_half_life)
+        if is_followed:
+            return sorted(refresh.reader.inbox, key=hot.key, reverse=True)
+        return hot
+
+    def _random(self, refresh: _Refresh, is_followed: bool | None) -> Iterable[Post]:
+        """Return posts in a random order, each as likely as the others."""
+        if is_followed:
+            return refresh.stream.shuffled(refresh.reader.inbox)
+        return _at_random(self._network.posts, refresh)
+
+    def _collaborative(self, refresh: _Refresh, _: bool | None) -> Iterable[Post]:
+        """Return what those like who like the same, then what is popular."""
+        hot = self._hot.at(refresh.parameters.hot_half_life)
+        yield from liked_by_similar(refresh.reader, self._network, refresh.parameters, hot.key)
+        # a reader who likes what nobody else does is told what everybody is
+        yield from hot
+
+    def _own(self, rank: Rank, refresh: _Refresh, is_followed: bool | None) -> Iterable[Post]:
+        """Return what a ranking of the user's own makes of the newest posts."""
+        reader = refresh.reader
+        pools = (reversed(reader.inbox), self._newest(refresh))
+        candidates = {post.number: post for post in merge(*pools, key=_number, reverse=True)}
+        unseen = list(
+            _Refresh(reader, refresh.parameters, refresh.stream).fitting(
+                candidates.values(), is_followed
+            )
+        )
+        ranked = list(rank(reader.agent, unseen, refresh.stream))
+        wrong = [post for post in ranked if candidates.get(getattr(post, "number", -1)) is not post]
+        if wrong:
+            raise FieldValueError(
+                f"a ranking must return posts that it was given, got {wrong[0]!r} for "
+                f"{reader.agent.agent_id}"
+            )
+
+        return ranked
+
+    def _newest(self, refresh: _Refresh) -> Iterable[Post]:
+        return islice(reversed(self._network.posts), refresh.parameters.candidates)
+
+
+def _mix(kind: str) -> str:
+    """Return the parameter that says which share of a mixed feed a ranking has."""
+    return f"mix_{kind}"
+
+
+def _at_random(posts: Sequence[Post], refresh: _Refresh) -> Iterator[Post]:
+    """Yield all posts in a random order; those that come again are for the reader to skip."""
+    stream = refresh.stream
+    # few are drawn twice as long as few have been drawn, and a feed takes few
+    for _ in range(_DRAWS * refresh.parameters.feed_length if posts else 0):
+        yield posts[stream.index(len(posts))]
+
+    yield from stream.shuffled(posts)

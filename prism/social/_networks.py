@@ -1,0 +1,356 @@
+"""Who follows whom, where a population is given a network instead of its own."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+from prism.agents import SocialAgent
+from prism.errors import FieldValueError, MissingExtraError
+from prism.randomness import RandomStream
+from prism.social._parameters import Parameters
+from prism.worlds._addresses import module_at
+from prism.worlds._networks import Pair, edges_of, find_place, rewired_pairs, ring_pairs
+
+GIVEN = "given"
+_LIBRARY = "networkx"
+
+_MOST_FAILED = 1000
+"""Draws in a row that find no pair before blocks do not matter: there is none left then."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Making:
+    """What a network is made of.
+
+    Args:
+        agents: The agents.
+        parameters: What it is to be like.
+        stream: Random numbers for the network alone.
+
+    Attributes:
+        size: Number of agents.
+        links: Pairs of agents of which at least one follows the other.
+        mutual: Pairs among them that follow each other.
+    """
+
+    agents: Sequence[SocialAgent]
+    parameters: Parameters
+    stream: RandomStream
+    size: int = field(init=False)
+    links: int = field(init=False)
+    mutual: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Work out how many pairs give the mean degree and the reciprocity."""
+        size = len(self.agents)
+        follows = round(size * self.parameters.mean_follows)
+        mutual = round(follows * self.parameters.reciprocity / 2)
+        object.__setattr__(self, "size", size)
+        object.__setattr__(self, "links", follows - mutual)
+        object.__setattr__(self, "mutual", mutual)
+
+
+def follow_network(agents: Sequence[SocialAgent], parameters: Parameters, seed: int) -> None:
+    """Have agents follow each other as the parameters say; by default as they do already.
+
+    The network belongs to the seed and the ids of the agents: in another order they follow the
+    same others, so that the place in a list makes nobody popular.
+
+    Args:
+        agents: The population; their ``following`` is replaced.
+        parameters: Kind and numbers of the network.
+        seed: Seed of the run.
+
+    Raises:
+        FieldValueError: If there is no such network, or the agents are too few for it.
+        MissingExtraError: If it needs networkx, which is not installed.
+    """
+    if parameters.network == GIVEN:
+        return
+
+    ordered = sorted(
+        agents, key=lambda agent: RandomStream(seed, "network", agent.agent_id).random()
+    )
+    making = _Making(ordered, parameters, RandomStream(seed, "network"))
+    follows = _follows(making)
+    followed: list[dict[int, None]] = [{} for _ in ordered]
+    for one, other in follows:
+        if one != other:
+            followed[one][other] = None
+
+    for agent, others in zip(ordered, followed, strict=True):
+        agent.following = tuple(sorted(ordered[other].agent_id for other in others))
+
+
+def _follows(making: _Making) -> Iterable[Pair]:
+    """Return who follows whom, as places."""
+    kind = making.parameters.network
+    make = _KINDS.get(kind)
+    if make is None:
+        return _from_elsewhere(kind, making)
+
+    most = making.size * (making.size - 1) // 2
+    if making.links > most:
+        raise FieldValueError(
+            f"mean_follows must be smaller: {making.size} agents have {most} pairs, and the "
+            f"network needs {making.links}"
+        )
+
+    return _answered(make(making), making.mutual, making.stream)
+
+
+def _answered(pairs: Sequence[Pair], mutual: int, stream: RandomStream) -> list[Pair]:
+    """Have some of those who are followed follow back."""
+    back = stream.sample(pairs, min(mutual, len(pairs)))
+    return [*pairs, *((other, one) for one, other in back)]
+
+
+# Networks of our own
+
+
+def _scale_free(making: _Making) -> list[Pair]:
+    """Return a network whose numbers of followers have a power law (Price 1976).
+
+    Each agent follows some of those before it: with probability ``1 / (exponent - 1)`` whom a
+    random earlier follow leads to (the copying of Kumar et al. 2000), else anybody. The share of
+    agents with k followers then falls as ``k ** -exponent``.
+    """
+    stream = making.stream
+    copying = 1 / (making.parameters.follower_exponent - 1)
+    pairs: list[Pair] = []
+    followed: list[int] = []
+    for one in range(1, making.size):
+        # the first have few before them, whose follows the others make up for
+        share = (making.links - len(pairs)) / (making.size - one)
+        wanted = min(one, int(share) + stream.chance(share % 1))
+        chosen: dict[int, None] = {}
+        while len(chosen) < wanted:
+            copies = followed and stream.chance(copying)
+            chosen[stream.choice(followed) if copies else stream.index(one)] = None
+
+        pairs += [(one, other) for other in chosen]
+        followed += chosen
+
+    return pairs
+
+
+def _small_world(making: _Making) -> list[Pair]:
+    """Return a ring with some follows rewired (Watts and Strogatz 1998), in random directions."""
+    size, stream = making.size, making.stream
+    layers = ceil(making.links / size)
+    pairs = ring_pairs(size, 2 * layers) if 2 * layers < size else _all_pairs(size)
+    inner = size * (layers - 1)
+    pairs = pairs[:inner] + stream.sample(pairs[inner:], making.links - inner)
+
+    return [
+        pair if stream.chance(0.5) else pair[::-1]
+        for pair in rewired_pairs(size, pairs, making.parameters.rewired, stream)
+    ]
+
+
+def _blocks(making: _Making) -> list[Pair]:
+    """Return a stochastic block model (Holland, Laskey and Leinhardt 1983).
+
+    An agent of a small block has as many follows in the mean as one of a large block.
+    """
+    number, name = making.parameters.blocks, making.parameters.block_by
+    blocks = [
+        str(place % number) if number else _block_of(agent, name)
+        for place, agent in enumerate(making.agents)
+    ]
+    has_several = len(set(blocks)) > 1
+
+    return _random_pairs(making, blocks, making.parameters.within_block if has_several else 1.0)
+
+
+def _random(making: _Making) -> list[Pair]:
+    """Return so many random pairs (Erdős and Rényi 1959)."""
+    return _random_pairs(making, [""] * making.size, 1.0)
+
+
+def _random_pairs(making: _Making, blocks: Sequence[str], within: float) -> list[Pair]:
+    """Return random pairs, each once, a share of them of agents of one block.
+
+    What a block has no room for goes to any agents.
+    """
+    size, stream = making.size, making.stream
+    inside = round(making.links * within)
+    everybody = range(size)
+    members: dict[str, list[int]] = {}
+    for place, block in enumerate(blocks):
+        members.setdefault(block, []).append(place)
+
+    room = {block: len(own) * (len(own) - 1) // 2 for block, own in members.items()}
+    taken: set[int] = set()
+    pairs: list[Pair] = []
+    failed = 0
+    while len(pairs) < making.links:
+        one, is_inside = stream.index(size), len(pairs) < inside
+        block = blocks[one]
+        is_full = failed > _MOST_FAILED or (is_inside and not room[block])
+        others = members[block] if is_inside and not is_full else everybody
+        other = others[stream.index(len(others))]
+
+        # a pair as one number is quicker to look up than a tuple
+        pair = min(one, other) * size + max(one, other)
+        is_of_one = blocks[other] == block
+        if one == other or pair in taken or not (is_full or is_of_one == is_inside):
+            failed += 1
+            continue
+
+        failed = 0
+        room[block] -= is_of_one
+        taken.add(pair)
+        pairs.append((one, other))
+
+    return pairs
+
+
+def _block_of(agent: SocialAgent, name: str) -> str:
+    """Return the block of an agent: an attribute, or else its first interest."""
+    if not name:
+        return next((topic.casefold() for topic in agent.interests), "")
+    if name not in agent.attributes:
+        raise FieldValueError(
+            f"block_by: agent {agent.agent_id!r} has no attribute {name!r}: load the population "
+            f"with keep=[{name!r}]"
+        )
+
+    return str(agent.attributes[name])
+
+
+def _all_pairs(size: int) -> list[Pair]:
+    return [(one, other) for one in range(size) for other in range(one)]
+
+
+_KINDS: Mapping[str, Callable[[_Making], list[Pair]]] = {
+    "scale_free": _scale_free,
+    "small_world": _small_world,
+    "blocks": _blocks,
+    "random": _random,
+}
+
+
+# Networks of networkx, and of the user's own
+
+
+def _from_elsewhere(kind: str, making: _Making) -> list[Pair]:
+    place, colon, name = kind.rpartition(":")
+    if not colon or not place or not name:
+        known = ", ".join((GIVEN, *_KINDS))
+        raise FieldValueError(
+            f"network must be one of {known}, networkx:name(argument=...) or "
+            f"package.module:function, got {kind!r}"
+        )
+
+    if kind.startswith(f"{_LIBRARY}:"):
+        graph = _generated(kind.removeprefix(f"{_LIBRARY}:"), making)
+    else:
+        graph = function_at(kind, "network")(making.agents, making.stream)
+
+    return pairs_of(graph, making)
+
+
+def pairs_of(graph: Any, making: _Making) -> list[Pair]:
+    """Return who follows whom in a graph; where it has no directions, they are drawn."""
+    places: dict[Any, int] = {agent.agent_id: n for n, agent in enumerate(making.agents)}
+    nodes = getattr(graph, "nodes", None)
+    if nodes is not None and not all(node in places for node in nodes):
+        nodes = list(nodes)
+        if len(nodes) != making.size:
+            raise FieldValueError(
+                f"network: the graph has {len(nodes)} nodes for {making.size} agents"
+            )
+        places = {node: n for n, node in enumerate(nodes)}
+
+    pairs = [
+        (find_place(one, places, making.size), find_place(other, places, making.size))
+        for one, other, *_ in edges_of(graph)
+    ]
+    is_directed = getattr(graph, "is_directed", None)
+    if is_directed is None or is_directed():
+        return pairs
+
+    # of the pairs that are connected, a share of 2M / (2M + S) follows is answered
+    reciprocity = making.parameters.reciprocity
+    mutual = round(len(pairs) * reciprocity / (2 - reciprocity))
+    stream = making.stream
+    pairs = [pair if stream.chance(0.5) else pair[::-1] for pair in pairs]
+
+    return _answered(pairs, mutual, stream)
+
+
+def _generated(call: str, making: _Making) -> Any:
+    """Return the graph that a function of networkx makes, such as ``watts_strogatz_graph(k=6)``."""
+    try:
+        import networkx  # type: ignore[import-untyped,import-not-found,unused-ignore]
+    except ModuleNotFoundError as error:
+        if error.name != _LIBRARY:
+            raise
+        raise MissingExtraError("social", _LIBRARY, extra="networks") from None
+
+    name, values, named = _read_call(call)
+    function = getattr(networkx, name, None)
+    if not callable(function) or name.startswith("_"):
+        raise FieldValueError(f"network: networkx has no function {name!r}")
+
+    known = inspect.signature(function).parameters
+    if not values and next(iter(known), None) in ("n", "N") and not {"n", "N"} & set(named):
+        values = [making.size]
+    if "seed" in known:
+        named.setdefault("seed", making.stream.index(2**32))
+    try:
+        return function(*values, **named)
+    except (TypeError, ValueError, networkx.NetworkXException) as error:
+        raise FieldValueError(f"network: {call!r} failed: {error}") from error
+
+
+def _read_call(call: str) -> tuple[str, list[Any], dict[str, Any]]:
+    """Return name and arguments of a call, whose arguments are plain values."""
+    text = call if "(" in call else f"{call}()"
+    try:
+        node = ast.parse(text, mode="eval").body
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
+            raise ValueError
+        named = {str(each.arg): ast.literal_eval(each.value) for each in node.keywords}
+        return node.func.id, [ast.literal_eval(each) for each in node.args], named
+    except (SyntaxError, ValueError):
+        raise FieldValueError(
+            f"network must be written as in networkx:watts_strogatz_graph(k=6, p=0.1), got {call!r}"
+        ) from None
+
+
+def code_in(parameters: Parameters) -> dict[str, Path]:
+    """Return the files of the functions that parameters name, by their addresses."""
+    named = [
+        address
+        for address in (parameters.feed, parameters.network)
+        if ":" in address and not address.startswith(f"{_LIBRARY}:")
+    ]
+    files = {
+        address: getattr(module_at(address.rpartition(":")[0]), "__file__", None)
+        for address in named
+    }
+
+    return {address: Path(file) for address, file in files.items() if file is not None}
+
+
+def function_at(address: str, parameter: str) -> Callable[..., Any]:
+    """Return a function of a module or a file, such as ``package.module:function``.
+
+    Raises:
+        InputError: If there is no such module.
+        FieldValueError: If it has no such function.
+    """
+    place, _, name = address.rpartition(":")
+    found: Callable[..., Any] | None = getattr(module_at(place), name, None)
+    if found is None or not callable(found):
+        raise FieldValueError(f"{parameter}: {place} has no function {name!r}")
+
+    return found

@@ -1,0 +1,293 @@
+"""What social agents do in each state: read, weigh, compose, publish, like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from prism.agents import SocialAgent
+from prism.runlog import SimulatedClock
+from prism.social._charts import HAS_IDEA, IDEAS_FROM
+from prism.social._feeds import Feeds
+from prism.social._herding import herding_pulls
+from prism.social._odds import odds_of
+from prism.social._posts import Draft, Network, Post, Reader
+from prism.social._recollecting import recollect
+from prism.social._results import Activity
+from prism.social._rules import FeedRules
+from prism.social._topics import topic_of_ones_own
+from prism.social._treated import Treated
+from prism.social._wording import PostTexts
+from prism.statechart import AgentState, Question, RandomStream, Statechart, TextCall
+from prism.statechart.social import (
+    ACTION_DONE,
+    COMPOSE_DONE,
+    DECIDES,
+    FEED_READY,
+    IGNORES,
+    ROUND_ENDS,
+    SEES_POST,
+)
+from prism.telemetry._loggers import EventLogger, active_logger
+from prism.telemetry.events import POST_LIKED, POST_PUBLISHED, POST_WEIGHED
+from prism.worlds._host import RunHost
+
+_STEPS_TO_FINISH = 2
+"""Composing and publishing."""
+
+_UNDER_WAY = (
+    AgentState.COMPOSING,
+    AgentState.ENGAGING_LIKE,
+    AgentState.ENGAGING_REPLY,
+    AgentState.ENGAGING_RESHARE,
+)
+
+_COUNTERS = {"post": "posts", "reply": "replies", "reshare": "reshares"}
+
+
+class FeedSteps:
+    """What social agents do in each state; the part of a stage that knows of no loop.
+
+    Args:
+        feed: What the feed says itself.
+        seed: Seed of every random number.
+        clock: The run's clock.
+        texts: The words that a model is writing; None if nobody writes.
+        logger: Where events go.
+
+    Attributes:
+        seed: Seed of every random number.
+        chart: The chart of every agent.
+        network: Posts and feeds.
+        treated: What treatments have done.
+    """
+
+    host: RunHost
+    chart: Statechart[AgentState]
+    network: Network
+    treated: Treated
+    _feeds: Feeds
+
+    def __init__(
+        self,
+        feed: FeedRules,
+        seed: int,
+        clock: SimulatedClock,
+        texts: PostTexts | None,
+        logger: EventLogger | None,
+    ) -> None:
+        self._feed = feed
+        self.seed: int = seed
+        self._clock = clock
+        self._texts = texts
+        self._logger = logger
+        self._activity = Activity()
+        self._now = feed.parameters
+        self._late_calls: list[TextCall] = []
+        self._readers: dict[str, Reader] = {}
+        self._steps: dict[AgentState, Callable[[Reader], Question | TextCall | None]] = {
+            AgentState.IDLE: self._open_feed,
+            AgentState.SCROLLING: self._look_at_next,
+            AgentState.EVALUATING: self._weigh,
+            AgentState.COMPOSING: self._compose,
+            AgentState.ENGAGING_LIKE: self._like,
+            AgentState.ENGAGING_REPLY: self._publish_draft,
+            AgentState.ENGAGING_RESHARE: self._publish_draft,
+        }
+
+    def step(self, agent: SocialAgent) -> Question | TextCall | None:
+        """Make a time-out if it is due, else do what the agent's state calls for."""
+        before = agent.state
+        if self.chart.tick(agent) is not None:
+            self._activity.timeouts[before.value] += 1
+            self._activity.transitions += 1
+            return None
+
+        step = self._steps.get(before)
+        if step is None:
+            return None
+
+        reader = self._readers[agent.agent_id]
+        if reader.ideas is not None and before in IDEAS_FROM and self._has_idea(reader):
+            return None
+
+        return step(reader)
+
+    def _has_idea(self, reader: Reader) -> bool:
+        """Have an agent begin a post of its own accord, at the rate that is its own."""
+        assert reader.ideas is not None
+        if reader.ideas.random() >= self._now.posts_per_tick * reader.activity:
+            return False
+
+        reader.post = None
+        reader.agent.pending_action = "post"
+        self._fire(reader.agent, HAS_IDEA)
+
+        return True
+
+    def _open_feed(self, reader: Reader) -> None:
+        if self._feeds.refresh(reader):
+            self._fire(reader.agent, FEED_READY)
+
+    def _look_at_next(self, reader: Reader) -> None:
+        if reader.unread:
+            self._fire(reader.agent, SEES_POST, reader.look_at_next())
+
+    def _weigh(self, reader: Reader) -> Question | None:
+        agent, post = reader.agent, reader.post
+        options = self.chart.enabled_targets(agent, DECIDES, post)
+        details: Mapping[str, Any] = {}
+        if post is not None:
+            # an agent of another engine may weigh in a way of its own
+            weighed = getattr(agent, "weighed_relevance", None)
+            relevance = None if weighed is None else weighed(post)
+            shown = self._now.shows_scores
+            votes = self.network.votes(post) if shown else {}
+            details = {**votes, "relevance": relevance} if shown else {}
+            self._emit(
+                POST_WEIGHED,
+                agent_id=agent.agent_id,
+                post_id=post.post_id,
+                relevance=relevance,
+                threshold=getattr(agent, "engagement_threshold", None),
+                **votes,
+            )
+
+        if len(options) > 1:
+            pulls = herding_pulls(self._now.herding, self.network, post)
+            return Question(
+                agent,
+                agent.state,
+                DECIDES,
+                tuple(options),
+                post,
+                self._odds(reader, pulls),
+                chart=self.chart.definition,
+                parameters=self.host.parameters,
+                recall=partial(recollect, self.network, agent),
+                pulls=pulls,
+                details=details,
+            )
+
+        # one option leaves nothing to decide
+        self._fire(agent, IGNORES, post)
+
+        return None
+
+    def _odds(
+        self, reader: Reader, pulls: Mapping[Any, float] | None
+    ) -> Mapping[AgentState, float] | None:
+        """Return the probabilities of the options, where the parameters say them."""
+        agent, post = reader.agent, reader.post
+        if self._now.compose_chance is None or post is None:
+            return None
+
+        rating = getattr(agent, "relevance", None)
+        relevance = 0.0 if rating is None else rating(post)
+
+        return odds_of(self._now, reader.activity, relevance, post, pulls)
+
+    def _compose(self, reader: Reader) -> TextCall | None:
+        agent, post = reader.agent, reader.post
+        # a stream of its own: a composer that draws more numbers changes no decision
+        stream = RandomStream(self.seed, agent.agent_id, self._clock.round, self._clock.tick)
+        if post is not None:
+            reader.draft = self._feed.compose(agent, post, stream)
+        elif agent.pending_action == "post":
+            now = self._now
+            topics = topic_of_ones_own(agent, now.common_topics, now.common_share, stream)
+            reader.draft = self._feed.compose_post(agent, topics, stream)
+        else:
+            return None
+
+        if not self._may_write(reader, reader.draft):
+            reader.draft = agent.pending_action = None
+            self._fire(agent, COMPOSE_DONE, post)
+            return None
+
+        call = None if self._texts is None else self._texts.ask(reader, post)
+        agent.pending_action = kind = reader.draft.kind
+        if kind == "post":
+            self._publish(reader, reader.draft)
+
+        self._fire(agent, COMPOSE_DONE, post)
+        if kind == "post":
+            agent.pending_action = None
+
+        return call
+
+    def _may_write(self, reader: Reader, draft: Draft) -> bool:
+        """Return whether an agent has not written of a cascade as often as it may already."""
+        if draft.kind == "post" or reader.post is None:
+            return True
+
+        now, root = self._now, reader.post.root
+        if draft.kind == "reshare":
+            return not now.reshares_once or root.number not in reader.reshared
+
+        most = now.replies_per_cascade
+        return most is None or reader.replied.get(root.number, 0) < most
+
+    def _publish_draft(self, reader: Reader) -> None:
+        if reader.draft is not None:
+            self._publish(reader, reader.draft)
+
+        reader.agent.pending_action = None
+        self._fire(reader.agent, ACTION_DONE, reader.post)
+
+    def _like(self, reader: Reader) -> None:
+        post = reader.post
+        if post is not None:
+            self.network.like(post, reader)
+            self._activity.likes += 1
+            self._emit(
+                POST_LIKED,
+                agent_id=reader.agent.agent_id,
+                post_id=post.post_id,
+                author_id=post.author_id,
+            )
+
+        self._fire(reader.agent, ACTION_DONE, post)
+
+    def _finish(self, reader: Reader) -> None:
+        agent = reader.agent
+        for _ in range(_STEPS_TO_FINISH):
+            if agent.state in _UNDER_WAY:
+                asked = self._steps[agent.state](reader)
+                if isinstance(asked, TextCall):
+                    self._late_calls.append(asked)
+
+        if agent.state is not AgentState.IDLE:
+            self._fire(agent, ROUND_ENDS)
+
+    def _publish(self, reader: Reader, draft: Draft) -> None:
+        words, reader.words = reader.words, None
+        draft = draft if words is None else words.draft()
+        post = self.network.publish(reader.agent.agent_id, draft, reader.post)
+        reader.draft = None
+        counter = _COUNTERS[post.kind]
+        setattr(self._activity, counter, getattr(self._activity, counter) + 1)
+        self._announce_post(post, **({} if words is None else words.told_of(post)))
+
+    def _announce_post(self, post: Post, **words: Any) -> None:
+        self._emit(
+            POST_PUBLISHED,
+            agent_id=post.author_id,
+            post_id=post.post_id,
+            kind=post.kind,
+            parent_id=None if post.parent is None else post.parent.post_id,
+            root_id=post.root.post_id,
+            topics=list(post.topics),
+            **{"text": post.text, **words},
+        )
+        self.treated.published(post)
+
+    def _fire(self, agent: SocialAgent, trigger: str, context: Any = None) -> None:
+        if self.chart.fire(agent, trigger, context) is not None:
+            self._activity.transitions += 1
+
+    def _emit(self, event: str, **keys: Any) -> None:
+        logger = active_logger(self._logger)
+        if logger is not None:
+            logger.info(event, **keys)

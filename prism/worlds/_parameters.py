@@ -1,0 +1,238 @@
+"""A world's parameters by name: its own, and those that it holds in groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING as NO_DEFAULT
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+from prism.errors import DefinitionError, FieldTypeError, FieldValueError
+from prism.statechart._identity import identify
+from prism.worlds._fields import (
+    MISSING,
+    Declared,
+    Field,
+    Fields,
+    check_value,
+    hints_of,
+)
+from prism.worlds._values import read_value, words_of_type
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a world.
+
+    Args:
+        field: What is declared of it.
+        hint: Its type.
+        group: Name of the field that holds the group it is in; None for one of the world's own.
+    """
+
+    field: Field
+    hint: Any
+    group: str | None = None
+
+
+def parameters_of(cls: Fields) -> dict[str, Parameter]:
+    """Return a world's parameters by name.
+
+    A field whose type is a frozen dataclass is a *group*: in its place stand the fields of the
+    dataclass, with ``help``, ``least`` and ``most`` of their metadata.
+
+    Raises:
+        DefinitionError: If two have one name.
+    """
+    hints = hints_of(cls)
+    found: dict[str, Parameter] = {}
+    for name, each in cls.fields.items():
+        if each.declared.is_state:
+            continue
+
+        hint = hints.get(name, each.annotation)
+        inside = _inside(name, hint) if is_group(hint) else {name: Parameter(each, hint)}
+        for inner, parameter in inside.items():
+            if inner in found:
+                raise DefinitionError(f"{cls.__name__} has two parameters called {inner!r}")
+            found[inner] = parameter
+
+    return found
+
+
+def is_group(hint: Any) -> bool:
+    """Return whether a type is a group of parameters, a frozen dataclass."""
+    params = getattr(hint, "__dataclass_params__", None)
+    return isinstance(hint, type) and bool(getattr(params, "frozen", False))
+
+
+def groups_of(cls: Fields) -> list[str]:
+    """Return the names of the fields that hold groups."""
+    hints = hints_of(cls)
+    return [
+        name
+        for name, each in cls.fields.items()
+        if not each.declared.is_state and is_group(hints.get(name))
+    ]
+
+
+def parameters_told(world: Any) -> dict[str, Any]:
+    """Return a world's parameters as a log has them."""
+    return identify(parameter_values(world)) or {}
+
+
+def parameter_values(world: Any) -> dict[str, Any]:
+    """Return a world's parameters as they are now, by name."""
+    return {
+        name: _value(world, name, each.group) for name, each in parameters_of(type(world)).items()
+    }
+
+
+def in_groups(
+    cls: Fields, given: Mapping[str, Any], current: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return the values of a world's own fields, with parameters of groups put into these.
+
+    Args:
+        cls: The world's class.
+        given: Parameters by name; a group may be given as a whole.
+        current: Groups that are there already; by default those of the class.
+
+    Raises:
+        TypeError: If there is no such parameter.
+        FieldTypeError: If a parameter of a group is of another type.
+        FieldValueError: If one is out of its range.
+    """
+    known, groups = parameters_of(cls), groups_of(cls)
+    found: dict[str, Any] = {name: given[name] for name in groups if name in given}
+    inside: dict[str, dict[str, Any]] = {}
+    for name, value in given.items():
+        if name in groups:
+            continue
+        if name not in known:
+            raise TypeError(unknown_parameter(cls, name))
+
+        parameter = known[name]
+        if parameter.group is None:
+            found[name] = value
+            continue
+
+        check_value(parameter.field, parameter.hint, value)
+        inside.setdefault(parameter.group, {})[name] = value
+
+    for group, values in inside.items():
+        base = {**(current or {}), **found}.get(group, cls.fields[group].declared.default)
+        found[group] = replace(base, **values)
+
+    return found
+
+
+def set_parameters(world: Any, given: Mapping[str, Any]) -> None:
+    """Set parameters of a world by name; texts are read as values of their types."""
+    cls = type(world)
+    current = {name: getattr(world, name) for name in groups_of(cls)}
+    for name, value in in_groups(cls, parsed_parameters(cls, given), current).items():
+        setattr(world, name, value)
+
+
+def parsed_parameters(cls: Fields, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters whose texts stand for values of other types, as a command line has them.
+
+    Raises:
+        TypeError: If there is no such parameter.
+        FieldTypeError: If a text is no such value.
+    """
+    known, groups = parameters_of(cls), groups_of(cls)
+    parsed = {}
+    for name, value in given.items():
+        if name in groups and not isinstance(value, str):
+            parsed[name] = value
+            continue
+        if name not in known:
+            raise TypeError(unknown_parameter(cls, name))
+
+        field, hint = known[name].field, known[name].hint
+        try:
+            parsed[name] = read_value(hint, value)
+        except ValueError:
+            wanted = words_of_type(hint, field.annotation)
+            raise FieldTypeError(f"{cls.__name__}.{name} must be {wanted}, got {value!r}") from None
+
+    return parsed
+
+
+def check_group(group: Any) -> None:
+    """Refuse values of a group's fields of another type, out of range, or not among their texts.
+
+    Raises:
+        FieldTypeError: If a value is of another type.
+        FieldValueError: If it is another one than it may be.
+    """
+    cls = type(group)
+    hints = hints_of(cls)
+    for each in fields(cls):
+        value = getattr(group, each.name)
+        check_value(_field_of(cls, each), hints[each.name], value)
+        among = each.metadata.get("among")
+        if among and value not in among:
+            where = f"{cls.__name__}.{each.name}"
+            raise FieldValueError(f"{where} must be one of {', '.join(among)}, got {value!r}")
+
+
+def unknown_parameter(cls: Fields, name: str) -> str:
+    """Return what is wrong with a parameter that there is not."""
+    if name in cls.fields:
+        return f"{cls.__name__}.{name} is state, not a parameter: set it in setup"
+
+    known = parameters_of(cls)
+    listed = f"the parameters {', '.join(known)}" if known else "no parameters"
+
+    return f"{cls.__name__} has no parameter {name!r}: it has {listed}"
+
+
+class ParameterView(Mapping[str, Any]):
+    """The parameters of a world, as they are now.
+
+    Args:
+        world: The world.
+    """
+
+    __slots__ = ("_known", "_world")
+
+    def __init__(self, world: Any) -> None:
+        self._world = world
+        self._known = {name: each.group for name, each in parameters_of(type(world)).items()}
+
+    def __getitem__(self, name: str) -> Any:
+        """Return a parameter; a KeyError if there is none of the name."""
+        return _value(self._world, name, self._known[name])
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names."""
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        """Return their number."""
+        return len(self._known)
+
+
+def _value(world: Any, name: str, group: str | None) -> Any:
+    return getattr(world if group is None else getattr(world, group), name)
+
+
+def _inside(group: str, cls: type) -> dict[str, Parameter]:
+    hints = hints_of(cls)
+    assert is_dataclass(cls)
+    return {
+        each.name: Parameter(_field_of(cls, each), hints[each.name], group) for each in fields(cls)
+    }
+
+
+def _field_of(cls: type, each: Any) -> Field:
+    declared = Declared(
+        MISSING if each.default is NO_DEFAULT else each.default,
+        help=each.metadata.get("help", ""),
+        least=each.metadata.get("least"),
+        most=each.metadata.get("most"),
+    )
+    return Field(each.name, cls.__name__, each.type, declared)

@@ -1,0 +1,203 @@
+"""How long agents stay: visits that end, visits that are cut, and the ticks that they sum to."""
+
+import json
+from collections.abc import Callable
+from math import log
+from pathlib import Path
+from types import SimpleNamespace
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prism.analysis import dwell_survival, dwell_times, read_log, state_counts
+from tests.kit.occupancy import occupied
+
+WriteLog = Callable[..., Path]
+DWELLS = st.lists(st.integers(1, 12), min_size=1, max_size=30)
+VISITS = st.lists(
+    st.tuples(st.integers(0, 9), st.sampled_from(["go", "timeout", "round_ends"])),
+    min_size=2,
+    max_size=40,
+)
+LINE = (
+    '{{"event":"statechart.transition","agent_id":"x",'
+    '"from_state":"a","to_state":"b","trigger":"{}","ticks_in_state":{}}}\n'
+)
+
+
+def quantile(values: list[int], share: float) -> int:
+    """Return the smallest value that so many values do not exceed."""
+    return next(
+        value
+        for value in sorted(values)
+        if sum(other <= value for other in values) >= share * len(values)
+    )
+
+
+@settings(max_examples=20)
+@given(dwells=DWELLS, zeros=st.integers(0, 3))
+def test_dwell_times_are_described_as_by_hand(
+    dwells: list[int], zeros: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Without cut visits, counts, percentiles and the fit are those of the plain lengths."""
+    path = tmp_path_factory.mktemp("dwell") / "log.jsonl"
+    values = [0] * zeros + dwells
+    path.write_text("".join(LINE.format("go", value) for value in values))
+    (row,) = dwell_times(read_log(path)).filter(state="a").iter_rows(named=True)
+    counts = [row[name] for name in ("visits", "complete", "cut", "open", "zero", "max")]
+    assert counts == [len(values), len(values), 0, 0, zeros, max(values)]
+    assert row["mean"] == pytest.approx(sum(values) / len(values))
+    assert [row[name] for name in ("median", "p90", "p99")] == [
+        quantile(values, share) for share in (0.5, 0.9, 0.99)
+    ]
+    p = len(dwells) / sum(dwells)
+    assert row["p"] == pytest.approx(p)
+    assert row["p_se"] == pytest.approx((p * (1 - p) / sum(dwells)) ** 0.5)
+    seen = [sum(value <= ticks for value in dwells) / len(dwells) for ticks in range(1, 40)]
+    gaps = [abs(share - (1 - (1 - p) ** ticks)) for ticks, share in enumerate(seen, start=1)]
+    assert row["distance"] == pytest.approx(max(gaps), abs=1e-12)
+    likelihood = sum(log(p) + (value - 1) * log(1 - p) if value > 1 else log(p) for value in dwells)
+    assert row["log_likelihood"] == pytest.approx(likelihood)
+
+
+def test_survival_is_that_of_a_textbook(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """Remission times under 6-MP have the published curve (Freireich et al. 1963)."""
+    exits = [6, 6, 6, 7, 10, 13, 16, 22, 23]
+    cuts = [6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35]
+    lines = [make.move("x", "a", "b", ticks_in_state=weeks) for weeks in exits]
+    lines += [make.move("x", "a", "b", "round_ends", ticks_in_state=weeks) for weeks in cuts]
+    logs = read_log(write_log(lines))
+    curve = dwell_survival(logs).filter(pl.col("exits") > 0, state="a")
+    survival, errors = curve["survival"].round(4), curve["survival_se"].round(4)
+    assert curve["ticks"].to_list() == sorted(set(exits))
+    assert survival.to_list() == [0.8571, 0.8067, 0.7529, 0.6902, 0.6275, 0.5378, 0.4482]
+    assert errors.to_list() == [0.0764, 0.0869, 0.0963, 0.1068, 0.1141, 0.1282, 0.1346]
+    (row,) = dwell_times(logs).filter(state="a").iter_rows(named=True)
+    assert (row["median"], row["p90"]) == (23, None)
+    # the area under the curve to the longest visit, as R's survival package has it
+    assert row["mean"] == pytest.approx(23.287, abs=1e-3)
+
+
+@pytest.mark.slow
+@given(visits=VISITS)
+def test_survival_is_that_of_statsmodels(
+    visits: list[tuple[int, str]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """With cut visits, the curve and its error are those of an implementation of others."""
+    duration = pytest.importorskip("statsmodels.duration.survfunc")
+    path = tmp_path_factory.mktemp("dwell") / "log.jsonl"
+    path.write_text("".join(LINE.format(trigger, ticks) for ticks, trigger in visits))
+    logs = read_log(path)
+    curve = dwell_survival(logs).filter(pl.col("exits") > 0, state="a")
+    # statsmodels counts from above 0: one more tick each
+    lengths = [ticks + 1 for ticks, _ in visits]
+    ended = [trigger != "round_ends" for _, trigger in visits]
+    other = duration.SurvfuncRight(lengths, ended)
+    assert curve["ticks"].to_list() == [int(time) - 1 for time in other.surv_times]
+    assert curve["at_risk"].to_list() == [int(number) for number in other.n_risk]
+    assert curve["survival"].to_list() == pytest.approx(list(other.surv_prob))
+    # it has no error where nobody is left
+    for own, theirs in zip(curve["survival_se"], other.surv_prob_se, strict=True):
+        assert own == pytest.approx(0.0 if theirs != theirs else theirs)
+
+
+def test_the_fit_is_exits_per_tick_at_risk(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """Cut visits count among the ticks at risk, and no other p makes all of it likelier."""
+    exits, cuts = [1, 1, 2, 5, 3], [1, 8, 0]
+    lines = [make.move("x", "a", "b", ticks_in_state=ticks) for ticks in exits]
+    lines += [make.move("x", "a", "b", "round_ends", ticks_in_state=ticks) for ticks in cuts]
+    (row,) = dwell_times(read_log(write_log(lines))).filter(state="a").iter_rows(named=True)
+    assert (row["complete"], row["cut"], row["at_risk"]) == (5, 3, 21)
+    assert row["p"] == pytest.approx(5 / 21)
+
+    def likelihood(p: float) -> float:
+        return len(exits) * log(p) + (row["at_risk"] - len(exits)) * log(1 - p)
+
+    assert row["log_likelihood"] == pytest.approx(likelihood(row["p"]))
+    assert max(likelihood(row["p"] * 0.98), likelihood(row["p"] * 1.02)) < row["log_likelihood"]
+
+
+def test_a_state_that_is_never_left_has_no_median(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
+    """A visit that is open at the end is censored: its length is known, not that of others."""
+    lines = [make.started(), make.joined("x", "a"), make.joined("y", "a")]
+    lines += [make.move("x", "a", "b", round=1, tick=2, ticks_in_state=2)]
+    lines += [make.event("round.ended", round=2, tick=3)]
+    table = dwell_times(read_log(write_log(lines)))
+    columns = ("state", "complete", "open", "median", "p90", "max", "at_risk", "agent_ticks")
+    assert table.select(columns).rows() == [
+        ("a", 1, 1, 2, None, 6, 8, 7),
+        ("b", 0, 1, None, None, 4, 4, 5),
+    ]
+
+
+def test_visits_of_no_tick_have_no_fit(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """A state that is only passed through has no fit; visits of unknown length do not count."""
+    lines = [
+        make.move("x", "a", "b", ticks_in_state=0),
+        make.move("x", "a", "b", ticks_in_state=None),
+    ]
+    (row,) = dwell_times(read_log(write_log(lines))).filter(state="a").iter_rows(named=True)
+    assert (row["visits"], row["zero"], row["mean"], row["max"]) == (1, 1, 0.0, 0)
+    assert (row["p"], row["distance"], row["log_likelihood"]) == (None, None, None)
+
+
+def test_shares_times_agent_ticks_are_the_visits(
+    folder: Path, market: Path, rumours: list[Path], tmp_path: Path
+) -> None:
+    """Ticks in a state are exact, by visits, by counts at every tick, and by hand, also cut off."""
+    lines = (folder / "events.jsonl").read_bytes().splitlines(keepends=True)
+    logs = [folder / "events.jsonl", market / "events.jsonl", rumours[0] / "events.jsonl"]
+    for kept in (0.31, 0.5, 0.77):
+        cut = tmp_path / f"{kept}.jsonl"
+        cut.write_bytes(b"".join(lines[: int(kept * len(lines))]))
+        logs.append(cut)
+
+    for path in logs:
+        read = read_log(path)
+        dwelling, states = dwell_times(read), state_counts(read)
+        keys = ["chart", "state"] if "chart" in dwelling.columns else ["state"]
+        ticks = dict(dwelling.group_by("state").agg(pl.col("agent_ticks").sum()).rows())
+        in_rounds = states.filter(pl.col("round") > 0).group_by(keys).agg(pl.col("agents").sum())
+        assert ticks == dict(in_rounds.group_by("state").agg(pl.col("agents").sum()).rows())
+        begins, ends = occupied([json.loads(line) for line in path.read_bytes().splitlines()])
+        assert ticks == {state: ends[state] for state in ticks}
+        assert sum(ends.values()) == sum(ticks.values())
+        if path != market / "events.jsonl":  # where buyers move sellers
+            assert dict(dwelling.select("state", "at_risk").rows()) == {
+                state: begins[state] for state in ticks
+            }
+
+
+def test_rounds_add_up_to_the_whole(folder: Path) -> None:
+    """A visit counts in the round in which it ended; open ones in the last."""
+    logs = read_log(folder)
+    table = dwell_times(logs, by_round=True)
+    counts = ["visits", "complete", "cut", "open", "zero", "at_risk", "agent_ticks"]
+    rounds = table.drop_nulls("round")
+    assert rounds["round"].unique().sort().to_list() == [1, 2, 3, 4]
+    whole = table.filter(pl.col("round").is_null()).drop("round")
+    assert whole.equals(dwell_times(logs))
+    summed = rounds.group_by("state").agg(pl.col(counts).sum()).sort("state")
+    assert summed.rows() == whole.select("state", *counts).rows()
+
+
+def test_runs_and_charts_are_described_separately(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
+    """Several runs, and several charts with a state of one name, have visits of their own."""
+    one = write_log([make.move("x", "a", "b", "timeout")], "one.jsonl")
+    charts = [
+        make.move("x", "a", "b", ticks_in_state=ticks, chart=chart)
+        for chart, ticks in (("ant", 1), ("bee", 5), ("bee", 3))
+    ]
+    two = write_log(charts, "two.jsonl")
+    table = dwell_times(read_log(one, two)).filter(state="a")
+    assert table.select("run", "chart", "mean", "p", "timeout_share").rows() == [
+        ("one", "c", 1.0, 1.0, 1.0),
+        ("two", "ant", 1.0, 1.0, 0.0),
+        ("two", "bee", 4.0, 0.25, 0.0),
+    ]

@@ -1,0 +1,92 @@
+"""A run as one row of numbers."""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from prism.analysis import cascades, participation, reach, read_log, rhythm, run_measures, views
+from prism.errors import FieldValueError
+
+
+def test_measures_are_those_of_the_tables(folder: Path, events: list[dict[str, Any]]) -> None:
+    """The row agrees with the tables that describe the same run, and with its own log."""
+    logs = read_log(folder)
+    (row,) = run_measures(logs).iter_rows(named=True)
+    ended = events[-1]
+    for name in ("agent_ticks", "transitions", "posts", "replies", "reshares", "likes"):
+        assert row[name] == ended[name]
+    assert (row["decisions"], row["fallbacks"]) == (ended["decisions_asked"], 0)
+    assert row["timeouts"] == sum(ended["timeouts"].values())
+
+    trees, seen = cascades(logs), reach(logs).filter(pl.col("views") > 0)
+    acts = sum(ended[name] for name in ("posts", "replies", "reshares", "likes"))
+    assert row["browsing"] == row["views"] / (row["views"] + acts)
+    assert row["views"] == views(logs)["views"][-1]
+    assert row["cascades"] == trees.height
+    assert row["singletons"] == pytest.approx((trees["size"] == 1).mean())
+    assert row["beyond_one_degree"] == pytest.approx((trees["depth"] > 1).mean())
+    assert (row["largest_cascade"], row["deepest_cascade"]) == (
+        trees["size"].max(),
+        trees["depth"].max(),
+    )
+    assert row["virality"] == pytest.approx(trees["virality"].mean())
+    assert row["reach"] == pytest.approx(seen["share"].mean())
+    assert row["largest_reach"] == seen["share"].max()
+    last = participation(logs).row(-1, named=True)
+    assert {name: row[name] for name in ("silent", "top_1", "gini")} == {
+        name: last[name] for name in ("silent", "top_1", "gini")
+    }
+    paces = rhythm(logs).row(-1, named=True)
+    assert (row["intervals"], row["burstiness"]) == (paces["intervals"], paces["burstiness"])
+
+
+def test_trees_of_reshares_grow_from_posts_and_replies(
+    folder: Path, events: list[dict[str, Any]]
+) -> None:
+    """A reshare of a reply belongs to a tree of its own, and replies end trees."""
+    posts = {each["post_id"]: each for each in events if each["event"] == "post.published"}
+    depths: dict[str, int] = {}
+    largest = dict.fromkeys((key for key, each in posts.items() if each["kind"] != "reshare"), 0)
+    for key, each in posts.items():
+        depths[key] = 0 if each["kind"] != "reshare" else depths[each["parent_id"]] + 1
+        origin = key
+        while posts[origin]["kind"] == "reshare":
+            origin = posts[origin]["parent_id"]
+        largest[origin] = max(largest[origin], depths[key])
+
+    (row,) = run_measures(read_log(folder)).iter_rows(named=True)
+    heights = list(largest.values())
+    assert row["reshare_singletons"] == pytest.approx(heights.count(0) / len(heights))
+    deep = sum(height > 1 for height in heights)
+    assert row["reshare_beyond_one_degree"] == pytest.approx(deep / len(heights))
+    assert row["deepest_reshare"] == max(heights)
+
+
+def test_a_burn_in_is_left_out(folder: Path, events: list[dict[str, Any]]) -> None:
+    """From a round on, everything from before is left out, and rounds add up to the whole."""
+    logs = read_log(folder)
+    later = run_measures(logs, from_round=3, by_round=True)
+    assert later["round"].to_list() == [3, 4, None]
+    likes = sum(each["event"] == "post.liked" and each["round"] >= 3 for each in events)
+    counts = ("agent_ticks", "transitions", "decisions", "posts", "likes", "views", "cascades")
+    whole = later.row(-1, named=True)
+    assert whole["likes"] == likes
+    assert later.head(2).select(counts).sum().row(0, named=True) == {
+        name: whole[name] for name in counts
+    }
+    every = run_measures(logs, by_round=True)
+    assert every.filter(round=3).row(0, named=True)["views"] == later["views"][0]
+    with pytest.raises(FieldValueError, match="got 0"):
+        run_measures(logs, from_round=0)
+
+
+def test_worlds_have_measures_of_their_own(rumours: list[Path]) -> None:
+    """Of several runs each has its row, with the parameters, and its measures of the last round."""
+    table = run_measures(read_log(*rumours))
+    assert table["run"].to_list() == ["friends-4", "friends-8"]
+    assert table["friends"].to_list() == [4, 8]
+    by_round = run_measures(read_log(*rumours), by_round=True)
+    last = by_round.filter(round=10)["reached"].to_list()
+    assert table["reached"].to_list() == last

@@ -1,0 +1,94 @@
+"""Tables of who and what was treated."""
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+import polars as pl
+import pytest
+
+from prism.analysis import (
+    activity,
+    agent_rhythms,
+    agents,
+    arms,
+    assignments,
+    cascades,
+    reach,
+    read_log,
+    treated_posts,
+)
+from prism.runs import begin
+from prism.social import Dislikes, Likes, RemoveAgents, SocialRun
+
+
+@pytest.fixture(scope="module")
+def treated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a run with votes and removals."""
+    folder = tmp_path_factory.mktemp("treated") / "run"
+    votes = (Likes(1, share=0.4, experiment="v"), Dislikes(1, share=0.3, experiment="v"))
+    begin(SocialRun(60, rounds=3, treatments=(*votes, RemoveAgents(2, share=0.2))), folder)
+    return folder
+
+
+def test_arms_are_what_the_log_gives(treated: Path) -> None:
+    """Means by arm are those of a count by hand; every assigned post is in one arm."""
+    lines = (treated / "events.jsonl").read_bytes().splitlines()
+    events = [orjson.loads(line) for line in lines]
+    voted = {each["post_id"]: each for each in events if each["event"] == "post.voted"}
+    by_arm: dict[str, list[tuple[int, int, int]]] = {}
+    for each in events:
+        if each["event"] == "treatment.assigned" and "post_id" in each:
+            name = each["post_id"]
+            likes = _count(events, "post.liked", post_id=name)
+            votes = voted.get(name, {"likes": 0, "dislikes": 0})
+            replies = _count(events, "post.published", parent_id=name, kind="reply")
+            score = likes + votes["likes"] - votes["dislikes"]
+            by_arm.setdefault(each["arm"], []).append((likes, replies, score))
+
+    table = arms(read_log(treated))
+    assert table["arm"].to_list() == ["control", "dislikes", "likes"]
+    for row in table.iter_rows(named=True):
+        likes, replies, scores = zip(*by_arm[row["arm"]], strict=True)
+        assert row["posts"] == len(scores)
+        assert row["likes"] == pytest.approx(sum(likes) / len(likes))
+        assert row["replies"] == pytest.approx(sum(replies) / len(replies))
+        assert row["score"] == pytest.approx(sum(scores) / len(scores))
+        half = 1.96 * pl.Series(scores).std() / len(scores) ** 0.5
+        assert row["score_high"] - row["score"] == pytest.approx(half, rel=1e-3)
+
+    rounds = arms(read_log(treated), by_round=True)
+    assert rounds["posts"].sum() == table["posts"].sum() == treated_posts(read_log(treated)).height
+
+
+def test_agents_have_their_arm(treated: Path) -> None:
+    """The table of agents says who was treated; without an experiment it has no such column."""
+    logs = read_log(treated)
+    told = assignments(logs).drop_nulls("agent_id")
+    assert dict(agents(logs).select("agent_id", "arm").iter_rows()) == dict(
+        told.select("agent_id", "arm").iter_rows()
+    )
+
+
+def test_posts_and_agents_have_their_arm_in_every_table(treated: Path) -> None:
+    """Tables of agents, of posts and of cascades have the arm behind the id."""
+    logs = read_log(treated)
+    told = assignments(logs)
+    of_agents = set(told.drop_nulls("agent_id").select("agent_id", "arm").rows())
+    of_posts = set(told.drop_nulls("post_id").select("post_id", "arm").rows())
+    for table in (activity(logs), agent_rhythms(logs), reach(logs, of="agents")):
+        assert set(table.drop_nulls("arm").select("agent_id", "arm").rows()) <= of_agents
+        assert table.columns.index("arm") == table.columns.index("agent_id") + 1
+    posts = reach(logs, of="posts")
+    assert set(posts.drop_nulls("arm").select("post_id", "arm").rows()) == of_posts
+    for table in (reach(logs), cascades(logs)):
+        roots = table.select("root_id", "arm").drop_nulls()
+        assert roots.height > 0
+        assert set(roots.rows()) <= of_posts
+
+
+def _count(events: list[dict[str, Any]], name: str, **wanted: Any) -> int:
+    return sum(
+        each["event"] == name and all(each[key] == value for key, value in wanted.items())
+        for each in events
+    )

@@ -1,0 +1,63 @@
+"""``prism calibrate`` and ``simulate --policy`` as a user runs them."""
+
+import csv
+import json
+
+import pytest
+
+pytest.importorskip("statsmodels")
+
+from tests.kit.commands import Prism
+
+
+def test_a_policy_takes_the_place_of_who_decided(prism: Prism) -> None:
+    """A run is calibrated on, another decides by the file, and both are compared."""
+    prism("simulate", "--agents", 60, "--rounds", 3, "--out", "model")
+    found = prism("calibrate", "model", "--model", "logit", "-o", "policy.json")
+    assert (found.status, found.err) == (0, "")
+    for title in ("Probabilities", "Logit", "Likelihood-ratio tests", "Divergence"):
+        assert f"{title}" in found.out
+
+    ran = prism("simulate", "--agents", 60, "--rounds", 3, "--policy", "policy.json", "--out", "b")
+    assert ran.status == 0
+    sources = json.loads((prism.folder / "policy.json").read_text())["sources"]
+    assert [each["run"] for each in sources] == ["model"]
+
+    compared = prism(
+        *("calibrate", "model", "--against", "b", "--table", "d.csv", "--figure", "d.svg")
+    )
+    assert compared.status == 0
+    rows = list(csv.DictReader((prism.folder / "d.csv").read_text().splitlines()))
+    assert {row["by"] for row in rows} == {"all", "archetype", "state", "relevance"}
+    assert "Jensen-Shannon divergence" in (prism.folder / "d.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (("--figure", "d.png"), "--figure must be a .svg or .pdf file"),
+        (("--least", 0), "--least"),
+        (("-o", "model/events.jsonl"), "model/events.jsonl"),
+    ],
+)
+def test_mistakes_are_one_line(prism: Prism, options: tuple[str, ...], problem: str) -> None:
+    """What cannot be is said in one line, and nothing is written."""
+    prism("simulate", "--agents", 20, "--rounds", 1, "--out", "model")
+    before = (prism.folder / "model" / "events.jsonl").read_bytes()
+    found = prism("calibrate", "model", *options)
+    assert (found.status, len(found.err.splitlines())) == (2, 1)
+    assert problem in found.err
+    assert (prism.folder / "model" / "events.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (("--reasoner", "ollama", "--model", "m"), "--reasoner ollama"),
+        (("--replay", "r"), "--replay"),
+    ],
+)
+def test_only_one_can_decide(prism: Prism, options: tuple[str, ...], named: str) -> None:
+    """A policy file stands beside no model and no earlier run."""
+    found = prism("simulate", "--policy", "p.json", *options)
+    assert (found.status, f"leave out {named}" in found.err) == (2, True)

@@ -1,0 +1,58 @@
+"""``prism log participation``, ``views``, ``reach``, ``rhythm``, ``run-measures`` and others."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.kit.commands import Prism
+
+COMMANDS = [
+    ["participation"],
+    ["views"],
+    ["reach", "--of", "agents"],
+    ["rhythm"],
+    ["rhythm", "--agents"],
+    ["survival"],
+    ["run-measures", "--by-round"],
+    ["run-measures", "--from-round", "2"],
+]
+
+
+@pytest.fixture
+def log(prism: Prism) -> Prism:
+    """Return ``prism log``, in an empty folder."""
+    return replace(prism, group=("log",))
+
+
+@pytest.mark.parametrize("arguments", COMMANDS)
+def test_tables_are_readable_and_whole(arguments: list[str], folder: Path, log: Prism) -> None:
+    """Every table fits a terminal, and Parquet has all of its columns."""
+    said = log(*arguments, folder)
+    assert (said.status, said.err) == (0, "")
+    assert max(len(line.rstrip()) for line in said.out.splitlines()) <= 80
+    assert log(*arguments, folder, "-o", "table.parquet").status == 0
+    assert pl.read_parquet(log.folder / "table.parquet").height > 0
+
+
+def test_a_run_is_read_from_top_to_bottom(folder: Path, log: Prism) -> None:
+    """A table to read has a row for each measure; other formats have one for each run."""
+    said = log("run-measures", folder)
+    (row,) = log("run-measures", folder, "--format", "json").rows
+    lines = {line.split()[0]: line.split()[1] for line in said.out.splitlines() if line.split()[1:]}
+    assert lines["posts"] == str(row["posts"])
+    assert lines["browsing"] == f"{row['browsing']:.4g}"
+
+
+def test_tables_of_the_extra_science(folder: Path, log: Prism) -> None:
+    """Steady states and tails are told in words, also that a run is too short."""
+    pytest.importorskip("statsmodels")
+    pytest.importorskip("powerlaw")
+    said = log("steady", folder)
+    assert said.status == 0
+    assert "too short" in said.out
+    said = log("tails", folder)
+    assert (said.status, said.err) == (0, "")
+    assert max(len(line.rstrip()) for line in said.out.splitlines()) <= 80
+    assert "cascades" in said.out

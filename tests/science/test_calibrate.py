@@ -1,0 +1,132 @@
+"""Policies that are estimated from decisions."""
+
+from collections.abc import Callable, Iterable
+from math import log, sqrt
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("statsmodels")
+
+from scipy.stats import chi2, chisquare
+
+from prism.analysis import read_log
+from prism.errors import FieldValueError, InputError
+from prism.science import Policy, Unidentified, calibrate
+from prism.statechart import Statechart, Transition, state_enum
+from tests.kit.choosing import CONTRIBUTOR, LURKER, OPTIONS, by_shares, drawn, logged
+
+Write = Callable[..., Path]
+
+COUNTS = {"lurker": (10, 30, 60), "contributor": (50, 30, 20)}
+POINT = ("evaluating", "decides")
+
+
+def policy_of(write_log: Write, rows: Iterable[Any], model: Any = "markov", **how: Any) -> Policy:
+    return calibrate(read_log(write_log(logged(rows))), model, **how)
+
+
+def said(policy: Policy, what: str) -> list[Unidentified]:
+    return [each for each in policy.unidentified if each.what == what]
+
+
+def test_shares_and_their_standard_errors(write_log: Write) -> None:
+    """A cell has the shares of what was chosen, with the errors of a multinomial."""
+    policy = policy_of(write_log, by_shares(COUNTS))
+    found = policy.look_up(*POINT, OPTIONS, "lurker", {})
+    assert found is not None
+    assert found.probabilities == (0.1, 0.3, 0.6)
+    (cell,) = (each for each in policy.cells if each.group == "lurker")
+    assert cell.standard_errors == pytest.approx([sqrt(p * (1 - p) / 100) for p in (0.1, 0.3, 0.6)])
+
+
+def test_the_ratio_test_is_that_of_the_log_likelihoods(write_log: Write) -> None:
+    """The test of pooled against grouped shares is twice the difference of log-likelihoods."""
+    (test,) = policy_of(write_log, by_shares(COUNTS)).tests
+    grouped = sum(n * log(n / 100) for row in COUNTS.values() for n in row)
+    pooled = sum(n * log(n / 200) for n in (60, 60, 80))
+    assert test.statistic == pytest.approx(2 * (grouped - pooled))
+    assert (test.df, test.p) == (2, pytest.approx(chi2.sf(test.statistic, 2)))
+    assert test.least_expected == 30
+
+
+def test_what_was_never_chosen_is_told_with_its_bound(write_log: Write) -> None:
+    """An option that nobody chose has the estimate 0 and the exact upper end of its interval."""
+    policy = policy_of(write_log, by_shares({"lurker": (0, 40, 60)}))
+    (never,) = said(policy, "option")
+    assert (never.name, never.n, never.upper) == ("composing", 100, pytest.approx(0.0295, abs=1e-4))
+
+
+def test_a_small_group_is_not_identified_and_takes_the_pooled_shares(write_log: Write) -> None:
+    """A group with too few decisions has no probabilities; look-ups say that all groups answer."""
+    policy = policy_of(write_log, by_shares({**COUNTS, "superuser": (3, 2, 0)}))
+    (cell,) = said(policy, "cell")
+    assert (cell.group, cell.n, cell.reason) == ("superuser", 5, "5 decisions, and 10 are needed")
+    found = policy.look_up(*POINT, OPTIONS, "superuser", {})
+    assert found is not None
+    assert found.basis == "pooled"
+
+
+def test_other_options_have_no_answer(write_log: Write) -> None:
+    """Options that were never offered together are not made up from others."""
+    policy = policy_of(write_log, by_shares(COUNTS))
+    assert policy.look_up(*POINT, ("composing", "scrolling"), "lurker", {}) is None
+
+
+def test_fallbacks_are_left_out_and_counted(write_log: Write) -> None:
+    """Decisions that nobody made are no choices."""
+    rows = list(by_shares(COUNTS))
+    fell_back = [{**rows[0], "source": "fallback"}] * 7
+    (source,) = policy_of(write_log, [*rows, *fell_back]).sources
+    assert (source.decisions, dict(source.left_out)) == (200, {"fallback": 7})
+
+
+def test_what_a_chart_allows_and_nobody_met_is_told(write_log: Write) -> None:
+    """States that nobody decided in, and options that were never offered, are listed."""
+    two = ("composing", "scrolling")
+    rows = [
+        {**row, "options": two, "chosen": two[n % 2]} for n, row in enumerate(by_shares(COUNTS))
+    ]
+    (never,) = said(policy_of(write_log, rows), "option")
+    assert (never.name, never.reason) == ("engaging_like", "was never offered")
+
+    door = state_enum("Door", ["open", "shut", "locked"])
+    opened, shut, locked = door
+    moves = [Transition("pushed", shut, target) for target in (opened, locked)]
+    chart = Statechart(door, moves, initial=shut, decision_states=[shut])
+    (state,) = said(policy_of(write_log, by_shares(COUNTS), charts=[chart]), "state")
+    assert (state.state, state.event) == ("shut", "pushed")
+
+
+def test_impossible_arguments_are_refused(write_log: Write) -> None:
+    """Another model, a number below 1, and runs without decisions are refused."""
+    logs = read_log(write_log(logged(by_shares(COUNTS))))
+    with pytest.raises(FieldValueError, match="markov or logit"):
+        calibrate(logs, "forest")  # type: ignore[arg-type]
+    with pytest.raises(FieldValueError, match="least"):
+        calibrate(logs, least=0)
+    with pytest.raises(InputError, match="no decisions"):
+        calibrate(read_log(write_log(logged([]))))
+
+
+@pytest.mark.slow
+def test_intervals_cover_known_probabilities(write_log: Write) -> None:
+    """Of 95 % intervals about as many cover what the decisions were drawn with."""
+    shares = {"lurker": LURKER, "contributor": CONTRIBUTOR}
+    covered, p_values = 0, []
+    for seed in range(60):
+        policy = policy_of(write_log, drawn(shares, 400, seed))
+        for cell in policy.cells:
+            if cell.group is not None and cell.probabilities and cell.standard_errors:
+                truth = [shares[cell.group][option] for option in cell.options]
+                covered += sum(
+                    abs(found - true) <= 1.96 * error
+                    for found, true, error in zip(
+                        cell.probabilities, truth, cell.standard_errors, strict=True
+                    )
+                )
+                p_values.append(chisquare(cell.counts, [400 * each for each in truth]).pvalue)
+
+    assert 0.91 <= covered / 360 <= 0.98
+    assert min(p_values) > 0.01 / len(p_values)

@@ -1,0 +1,144 @@
+"""Logits of choices: against known coefficients, and where there are none."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("statsmodels")
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import logsumexp
+
+from prism.analysis import read_log
+from prism.science import Policy, calibrate
+from tests.kit.choosing import (
+    INTERCEPTS,
+    OPTIONS,
+    SLOPES,
+    by_shares,
+    drawn_by_logit,
+    logged,
+)
+
+Write = Callable[..., Path]
+
+POINT = ("evaluating", "decides")
+
+
+def policy_of(write_log: Write, rows: Iterable[Any], **how: Any) -> Policy:
+    return calibrate(read_log(write_log(logged(rows))), "logit", **how)
+
+
+def reasons(policy: Policy, what: str) -> list[str]:
+    return [each.reason for each in policy.unidentified if each.what == what]
+
+
+def log_likelihood(rows: list[dict[str, Any]]) -> float:
+    """Return the highest log-likelihood, found by a general optimizer."""
+    design = np.array([[1.0, row["group"] == "lurker", row["relevance"]] for row in rows])
+    chosen = np.array([OPTIONS.index(row["chosen"]) for row in rows])
+
+    def loss(weights: Any) -> float:
+        utilities = np.column_stack([design @ weights.reshape(2, 3).T, np.zeros(len(rows))])
+        taken = utilities[np.arange(len(rows)), chosen]
+        return float(-(taken - logsumexp(utilities, axis=1)).sum())
+
+    return float(-minimize(loss, np.zeros(6)).fun)
+
+
+def test_a_logit_reaches_the_highest_likelihood(write_log: Write) -> None:
+    """A general optimizer of the likelihood finds nothing better, and probabilities follow it."""
+    rows = list(drawn_by_logit(150, seed=1))
+    policy = policy_of(write_log, rows)
+    (logit,) = policy.logits
+    assert logit.log_likelihood == pytest.approx(log_likelihood(rows), abs=1e-3)
+
+    found = policy.look_up(*POINT, OPTIONS, "lurker", {"relevance": 0.5})
+    assert found is not None
+    assert found.basis == "logit"
+    assert sum(found.probabilities) == pytest.approx(1)
+    # the shares of a group are met exactly by a logit with an intercept for it
+    lurkers = [row for row in rows if row["group"] == "lurker"]
+    means = np.mean([logit.probabilities("lurker", [row["relevance"]]) for row in lurkers], axis=0)
+    shares = [sum(row["chosen"] == name for row in lurkers) / len(lurkers) for name in OPTIONS]
+    assert means == pytest.approx(shares, abs=1e-6)
+
+
+def test_tests_against_intercepts_and_groups(write_log: Write) -> None:
+    """The covariates are tested against groups alone, all together against intercepts."""
+    tests = policy_of(write_log, drawn_by_logit(150, seed=2)).tests
+    by_null = {(test.null, test.alternative): test for test in tests}
+    assert by_null["intercepts only", "logit"].df == 4
+    assert by_null["by group", "logit"].df == 2
+    groups = by_null["all groups alike", "by group"].statistic
+    whole = by_null["intercepts only", "logit"].statistic
+    assert whole == pytest.approx(groups + by_null["by group", "logit"].statistic)
+
+
+def test_separated_choices_have_no_logit(write_log: Write) -> None:
+    """A covariate that predicts choices with certainty is told, and shares answer instead."""
+    rows = [
+        {**row, "relevance": 0.9 if row["chosen"] == "composing" else 0.1}
+        for row in by_shares({"lurker": (20, 30, 50), "contributor": (30, 30, 40)})
+    ]
+    policy = policy_of(write_log, rows)
+    assert not policy.logits
+    assert "separation" in reasons(policy, "logit")[0]
+    found = policy.look_up(*POINT, OPTIONS, "lurker", {"relevance": 0.9})
+    assert found is not None
+    assert found.basis == "markov"
+
+
+def test_what_a_logit_cannot_use_is_told(write_log: Write) -> None:
+    """Constant and unknown covariates, and groups that never chose an option, are left out."""
+    rows = [
+        {**row, "relevance": 0.5}
+        for row in by_shares({"lurker": (20, 30, 50), "contributor": (0, 30, 40)})
+    ]
+    policy = policy_of(write_log, rows, covariates=("relevance", "likes"))
+    assert reasons(policy, "covariate") == ["does not vary", "is not in the log"]
+    (group,) = (each for each in policy.unidentified if each.what == "group")
+    assert (group.group, group.reason.partition(":")[0]) == ("contributor", "never chose composing")
+    (logit,) = policy.logits
+    assert (logit.groups, logit.covariates) == (("lurker",), ())
+
+
+@pytest.mark.slow
+def test_known_coefficients_are_recovered(write_log: Write) -> None:
+    """Over seeds 95 % intervals cover the coefficients that the choices were drawn with."""
+    order = ("contributor", "lurker")
+    truth = {
+        option: (
+            INTERCEPTS[order[0]][place],
+            INTERCEPTS[order[1]][place] - INTERCEPTS[order[0]][place],
+            SLOPES[place],
+        )
+        for place, option in enumerate(OPTIONS[:2])
+    }
+    covered = tried = 0
+    for seed in range(40):
+        (logit,) = policy_of(write_log, drawn_by_logit(1500, seed)).logits
+        weights = {
+            logit.base: np.zeros(3),
+            **{k: np.array(v) for k, v in logit.coefficients.items()},
+        }
+        names = [name for name in OPTIONS if name != logit.base]
+        covariance = np.array(logit.covariance)
+        size = len(covariance) // len(names)
+        for option, true in truth.items():
+            # the base is whatever was chosen most; differences do not depend on it
+            row = np.zeros(len(covariance))
+            for name, sign in ((option, 1), ("scrolling", -1)):
+                if name != logit.base:
+                    row[list(logit.coefficients).index(name) * size] = sign
+            for term in range(size):
+                place = np.roll(row, term)
+                found = weights[option][term] - weights["scrolling"][term]
+                error = float(np.sqrt(place @ covariance @ place))
+                covered += abs(found - true[term]) <= 1.96 * error
+                tried += 1
+
+    assert 0.91 <= covered / tried <= 0.985

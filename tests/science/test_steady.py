@@ -1,0 +1,119 @@
+"""Burn-in and stationarity of series."""
+
+import warnings
+from collections.abc import Callable
+from itertools import accumulate
+from math import fsum
+from pathlib import Path
+from random import Random
+from statistics import fmean
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism.analysis import read_log
+from prism.errors import FieldValueError
+from prism.science import geweke, mser, steadiness, steady_state
+
+SERIES = st.lists(st.floats(-1e3, 1e3), min_size=12, max_size=60)
+
+
+def starting_high(length: int, transient: int, seed: int = 1) -> list[float]:
+    """Return noise around 0 that falls from 50 during its first observations."""
+    dice = Random(seed)
+    return [dice.gauss(max(0.0, 50 * (1 - n / transient)), 1) for n in range(length)]
+
+
+@given(series=SERIES)
+def test_the_cut_has_the_least_standard_error(series: list[float]) -> None:
+    """No earlier or later cut has a smaller sum of squares over the square of what is left."""
+
+    def error(cut: int) -> float:
+        rest = series[cut:]
+        return fsum((value - fmean(rest)) ** 2 for value in rest) / len(rest) ** 2
+
+    cut = mser(series, batch=1)
+    errors = [error(place) for place in range(len(series) - 5)]
+    if cut is None:
+        best = errors.index(min(errors))
+        assert 2 * best > len(series) - 1 or len(series) - best < 11
+    else:
+        assert error(cut) == pytest.approx(min(errors), rel=1e-6, abs=1e-6)
+
+
+def test_a_transient_is_cut_off() -> None:
+    """What falls at the beginning is left out, in whole batches; what is steady is left whole."""
+    cut = mser(starting_high(400, 60))
+    assert cut is not None
+    assert cut % 5 == 0
+    assert 45 <= cut <= 100
+    assert mser([1.0, 2.0] * 30, batch=2) == 0
+
+
+@pytest.mark.parametrize("length", [0, 4, 12, 30])
+def test_too_short_a_series_is_said_to_be(length: int) -> None:
+    """Where the series still falls in its second half, or little is left, there is no burn-in."""
+    series = [float(length - n) ** 3 for n in range(length)]
+    assert mser(series) is None
+    assert steadiness(series[:9], batch=1).verdict == "too short"
+    with pytest.raises(FieldValueError, match="got 0"):
+        mser(series, batch=0)
+
+
+def p_of(test: Callable[..., Any], series: list[float]) -> float:
+    """Return the p-value of a test of statsmodels, which announces another result."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return float(test(series)[1])
+
+
+def test_the_tests_are_those_of_statsmodels() -> None:
+    """What is left after the burn-in is tested by KPSS and Dickey-Fuller, and by its parts."""
+    tests = pytest.importorskip("statsmodels.tsa.stattools")
+    series = starting_high(200, 30)
+    found = steadiness(series)
+    assert found.burn_in is not None
+    rest = series[found.burn_in :]
+    assert found.mean == pytest.approx(fmean(rest))
+    assert found.adf_p == pytest.approx(p_of(tests.adfuller, rest))
+    assert found.kpss_p == pytest.approx(p_of(tests.kpss, rest))
+    assert found.verdict == "steady"
+    # of independent numbers the variance of a mean is that of the numbers over how many they are
+    noise = starting_high(2000, 1, seed=2)[1:]
+    first, last = noise[:199], noise[1000:]
+    plain = (fmean(first) - fmean(last)) / (1 / 199 + 1 / 999) ** 0.5
+    assert geweke(noise) == pytest.approx(plain, abs=0.35)
+
+
+def test_a_drift_is_no_steady_state() -> None:
+    """A random walk is hardly ever steady; numbers that are all alike are, without tests."""
+    pytest.importorskip("statsmodels")
+    dice = Random(3)
+    walks = [list(accumulate(dice.gauss(0, 1) for _ in range(200))) for _ in range(10)]
+    verdicts = [steadiness(walk).verdict for walk in walks]
+    assert verdicts.count("steady") <= 2
+    assert steadiness([n + dice.gauss(0, 1) for n in range(60)]).verdict != "steady"
+    alike = steadiness([2.5] * 30)
+    assert (alike.verdict, alike.mean, alike.geweke, alike.kpss_p) == ("steady", 2.5, None, None)
+    assert geweke([1.0, 1.0]) is None
+
+
+def test_every_measure_of_a_run_is_looked_at(folder: Path, rumours: list[Path]) -> None:
+    """By round there are too few rounds, which is said; by tick there are acts and states."""
+    pytest.importorskip("statsmodels")
+    logs = read_log(folder)
+    by_round = steady_state(logs)
+    assert {"posts", "browsing"} <= set(by_round["measure"])
+    assert set(by_round["verdict"]) == {"too short"}
+    by_tick = steady_state(logs, by="tick", measures=["likes", "scrolling"], batch=12)
+    assert by_tick["measure"].to_list() == ["likes", "scrolling"]
+    assert by_tick["observations"].to_list() == [48, 48]
+    worlds = steady_state(read_log(*rumours))
+    assert "reached" in set(worlds["measure"])
+    assert worlds["run"].n_unique() == 2
+    with pytest.raises(FieldValueError, match="no measure 'lies'; there are"):
+        steady_state(logs, measures=["lies"])
+    with pytest.raises(FieldValueError, match="not by 'year'"):
+        steady_state(logs, by="year")  # type: ignore[arg-type]

@@ -1,0 +1,91 @@
+"""The published schema of files of treatments."""
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prism.errors import InputError
+from prism.files._toml import KeyPath
+from prism.science._treatment_schema import SCHEMA_NAME, treatments_schema
+from prism.social import Feed
+from prism.worlds import treatment
+from prism.worlds._treatment_tables import read_treatments
+
+DOCS = Path(__file__).parents[2] / "docs"
+VALIDATOR = jsonschema.Draft202012Validator(treatments_schema())
+
+TABLES: list[dict[str, Any]] = [
+    {"kind": "set", "round": 2, "parameters": {"feed": "random"}, "name": "a"},
+    {"kind": "own", "round": 2, "treatment": "warning"},
+    {"kind": "likes", "round": 1, "share": 0.5, "posts": ["post"], "where": {"age": [1, 2]}},
+    {"kind": "dislikes", "round": 1, "number": 3, "existing": True, "until": 9, "agents": ["a"]},
+    {"kind": "post", "round": 1, "author": "a", "text": "b", "topics": ["c"]},
+    {"kind": "remove", "round": 1, "share": 1, "experiment": "e"},
+    {"kind": "feed", "round": 1, "feed": "popular"},
+    {"kind": "model", "round": 1, "model": "m", "temperature": 0.5, "server": "openai"},
+]
+KEYS = sorted({key for table in TABLES for key in table} | {"shair"})
+VALUES = [0, 1, -1, 0.5, 2.5, True, "", " ", "post", "control", [], ["post"], [1], {}, {"a": 1}]
+
+
+class Warned(Feed):
+    """A feed with a treatment of its own."""
+
+    @treatment
+    def warning(self) -> None:
+        """Warn."""
+
+
+def accepted(table: dict[str, Any]) -> bool:
+    """Return whether a table is read."""
+
+    def refuse(problem: str, keys: KeyPath) -> InputError:
+        return InputError(problem)
+
+    try:
+        read_treatments([table], Warned, refuse)
+    except InputError:
+        return False
+    return True
+
+
+@st.composite
+def tables(draw: Any) -> dict[str, Any]:
+    """Make a table with up to two keys changed, added or left out."""
+    table = copy.deepcopy(draw(st.sampled_from(TABLES)))
+    for key in draw(st.lists(st.sampled_from(KEYS), max_size=2)):
+        if draw(st.booleans()):
+            table[key] = draw(st.sampled_from(VALUES))
+        else:
+            table.pop(key, None)
+
+    return table
+
+
+@settings(max_examples=25)
+@given(st.lists(tables(), min_size=8, max_size=8))
+def test_the_schema_accepts_what_is_read(changed: list[dict[str, Any]]) -> None:
+    """But for the order of two rounds and names of the world's own treatments."""
+    for table in changed:
+        table.pop("until", None)
+        if table.get("treatment", "warning") != "warning" and isinstance(table["treatment"], str):
+            continue
+        assert VALIDATOR.is_valid({"treatment": [table]}) == accepted(table), table
+
+
+def test_both_accept_every_kind() -> None:
+    """The tables that the mutations begin with are accepted."""
+    assert all(map(accepted, TABLES))
+    VALIDATOR.validate({"treatment": TABLES})
+
+
+def test_the_published_schema_is_current() -> None:
+    """The file in the documentation is what the classes give, and a valid schema."""
+    published = json.loads((DOCS / SCHEMA_NAME).read_text(encoding="utf-8"))
+    assert published == treatments_schema()
+    jsonschema.Draft202012Validator.check_schema(published)

@@ -1,0 +1,250 @@
+"""Ready-made treatments of every world, and tables of treatments."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from prism.errors import FieldTypeError, FieldValueError, InputError
+from prism.runs import resume
+from prism.social import Feed, Likes, PublishPost
+from prism.worlds import (
+    Run,
+    SetParameters,
+    SharedTreatment,
+    SwitchModel,
+    World,
+    WorldRun,
+    treatment,
+)
+from prism.worlds._treatment_tables import read_treatment_file, tables_of, treatments_in
+from prism.worlds.examples import Rumour
+from prism.worlds.examples.rumour import Mind, Person
+from tests.kit.worlds import Gossip, run_in, run_logged
+
+
+@dataclass(frozen=True, slots=True)
+class Silence(SharedTreatment):
+    """A treatment of a user's own: the trust of some agents is 0."""
+
+    kind: ClassVar[str] = "silence"
+
+    def apply(self, world: World[Any]) -> None:
+        for agent in self.treated(world, self.candidates(world)):
+            agent.trust = 0.0
+
+
+class Warned(Rumour):
+    """A rumour whose class treats people itself, and knows a ready-made treatment of its own."""
+
+    treatment_classes = (Silence,)
+
+    @treatment
+    def doubt(self) -> None:
+        for person in self.assign("doubt", 0.5, experiment="trust"):
+            person.trust = person.trust / 2
+
+    @treatment
+    def belief(self) -> None:
+        for person in self.assign("belief", 0.5, experiment="trust"):
+            person.trust = 1.0
+
+
+TREATMENTS = (
+    "doubt@2",
+    SetParameters(3, {"tiring": "0.9"}),
+    Silence(3, share=0.3),
+    "belief@4",
+)
+
+
+def test_a_treated_run_is_resumed_with_the_same_bytes(tmp_path: Path) -> None:
+    """Own and ready-made treatments: the log of a run that was stopped each round is the same."""
+    options = WorldRun(Warned, 60, rounds=6, seed=3, treatments=TREATMENTS)
+    whole = run_in(tmp_path / "whole", options)
+    assert run_in(tmp_path / "stopped", options, [1, 2, 3, 4, 5]) == whole
+    assert b'"experiment":"trust","arm":"belief"' in whole
+
+
+def test_the_rounds_before_are_those_of_an_untreated_run(tmp_path: Path) -> None:
+    """Up to the treatment's own line, the log is the same; behind it nobody's draws are shifted."""
+    plain = run_logged(tmp_path, Warned(), 60, rounds=6, seed=3)
+    treated = run_logged(
+        tmp_path, Warned(), 60, rounds=6, seed=3, treatments=[Silence(4, share=0.01)]
+    )
+    begin = treated.log.index(b'{"event":"treatment.applied"')
+    assert plain.log[:begin] == treated.log[:begin]
+
+    # who was treated is told, and a treatment that changes nothing changes nothing
+    assigned = treated.events("treatment.assigned")
+    assert len(assigned) == 60
+    nobody = [each["agent_id"] for each in assigned if each["arm"] == "silence"]
+    dead = [agent.agent_id for agent in treated.run.agents if agent.trust == 0.0]
+    assert nobody == dead
+
+
+def test_what_is_applied_stands_in_the_log(tmp_path: Path) -> None:
+    """Changed parameters and the treatment's settings are in its event."""
+    done = run_logged(
+        tmp_path, Rumour(), 20, rounds=3, treatments=[SetParameters(2, {"tiring": 1})]
+    )
+    (event,) = done.events("treatment.applied")
+    assert (event["treatment"], event["round"]) == ("set", 2)
+    assert event["parameters"] == {"tiring": 1}
+    assert event["settings"] == {"kind": "set", "parameters": {"tiring": 1}}
+
+
+def test_only_those_who_come_into_question_are_treated(tmp_path: Path) -> None:
+    """Agents are chosen by their ids, and by what they have."""
+    world = Warned()
+    people = [Person(trust=number / 10) for number in range(10)]
+    by_trust = Silence(
+        1, where={"trust": [0.1, 0.5, 0.9]}, agents=["person_2", "person_6", "person_3"]
+    )
+    done = run_logged(tmp_path, world, people, rounds=1, treatments=[by_trust])
+    told = [each["agent_id"] for each in done.events("treatment.assigned")]
+    assert told == ["person_2", "person_6"]
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        (SetParameters(1, {"tirng": 1}), "'set': Rumour has no parameter 'tirng'"),
+        (SetParameters(1, {"tiring": "fast"}), "Rumour.tiring must be float, got 'fast'"),
+        (SetParameters(99, {"tiring": 1}), "set@99: the run has the rounds 1 to 40"),
+        (Silence(1, agents=("nobody",)), "there is no agent 'nobody'"),
+        (Silence(1, where={"age": 3}), "no agent has an attribute 'age'"),
+        (SwitchModel(1, model="other"), "nobody is there to switch to"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_before_round_1(given: Any, problem: str) -> None:
+    """The message names the treatment and what is wrong."""
+    with pytest.raises((FieldValueError, FieldTypeError), match=problem):
+        Run(Rumour(), 10, treatments=[given])
+
+
+def test_two_arms_of_one_name_are_refused() -> None:
+    """Their draws would be the same."""
+    with pytest.raises(FieldValueError, match="two treatments are called 'silence'"):
+        Run(Rumour(), 10, treatments=[Silence(1, share=0.1), Silence(2, share=0.1)])
+
+
+FILE = """
+[[treatment]]
+kind = "set"
+round = 2
+parameters = {tiring = 0.9}
+
+[[treatment]]
+kind = "own"
+treatment = "doubt"
+round = 3
+
+[[treatment]]
+kind = "silence"
+round = 4
+share = 0.25
+where = {name = ["person_1", "person_2"]}
+"""
+
+
+def test_a_file_is_read_and_kept_as_tables(tmp_path: Path) -> None:
+    """What run.json has of treatments is read as they were."""
+    path = tmp_path / "treatments.toml"
+    path.write_text(FILE)
+    found = read_treatment_file(path, Warned)
+    assert found[1] == "doubt@3"
+    assert found[2] == Silence(4, share=0.25, where={"name": ["person_1", "person_2"]})
+    assert treatments_in(tables_of(found), Warned, path) == tuple(found)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "problem"),
+    [
+        ('kind = "set"', "", "line 2, field 'treatment.kind'", "is missing: there are set, model"),
+        ('"silence"', '"silense"', "line 13, field 'treatment.kind'", "did you mean silence"),
+        ("share", "shair", "line 15, field 'treatment.shair'", "is unknown .did you mean share"),
+        ("0.25", '"a"', "line 15, field 'treatment.share'", "must be a number, got 'a'"),
+        ("0.25", "1.5", "line 15, field 'treatment.share'", "at most 1, got 1.5"),
+        ("round = 4", "round = 0", "line 14, field 'treatment.round'", "1 or more, got 0"),
+        ("round = 4", "", "line 12, field 'treatment.round'", "is missing"),
+        ('"doubt"', '"doubts"', "line 9, field 'treatment.treatment'", "did you mean doubt"),
+        ("{tiring = 0.9}", "{}", "line 5, field 'treatment.parameters'", "must name what changes"),
+        ('["person_1", "person_2"]', "[[1]]", "line 16, field 'treatment.where.name'", "a text"),
+        ('[[treatment]]\nkind = "own"', '[other]\nkind = "own"', "line 7, field 'other'", "unk"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_said_with_line_and_key(
+    tmp_path: Path, old: str, new: str, place: str, problem: str
+) -> None:
+    """Line and key are those of the first thing that cannot be."""
+    path = tmp_path / "treatments.toml"
+    assert old in FILE
+    path.write_text(FILE.replace(old, new, 1))
+    with pytest.raises(InputError, match=f"{place}: .*{problem}"):
+        read_treatment_file(path, Warned)
+
+
+def test_a_treatment_that_a_run_cannot_have_names_the_file(tmp_path: Path) -> None:
+    """An author whom the population does not have is refused with the table's line."""
+    path = tmp_path / "treatments.toml"
+    path.write_text('\n[[treatment]]\nkind = "post"\nround = 1\nauthor = "x"\ntext = "Hello"\n')
+    (found,) = read_treatment_file(path, Feed)
+    assert found == PublishPost(1, "x", "Hello")
+    with pytest.raises(InputError, match=r"treatments.toml, line 2: .*no agent 'x' in the run"):
+        Run(Gossip(), 5, treatments=[found])
+
+
+def test_treatments_that_were_changed_are_not_resumed(tmp_path: Path) -> None:
+    """A run whose run.json says something else than its checkpoint is refused."""
+    folder = tmp_path / "run"
+    options = WorldRun(Warned, 20, rounds=4, treatments=(Silence(2, share=0.5),))
+
+    class Stopped(Exception):
+        """Ends the run."""
+
+    def stop(summary: Any) -> None:
+        if summary.number == 2:
+            raise Stopped
+
+    from prism.runs import begin
+
+    with pytest.raises(Stopped):
+        begin(options, folder, on_round=stop, checkpoint_every=0)
+
+    summary = folder / "run.json"
+    summary.write_text(summary.read_text().replace('"share": 0.5', '"share": 0.4'))
+    with pytest.raises(InputError, match="is not what it was when the run began"):
+        resume(folder, WorldRun)
+
+
+@pytest.mark.parametrize(
+    ("make", "field"),
+    [
+        (lambda: Likes(0), "round"),
+        (lambda: Likes(1, share=0), "share"),
+        (lambda: Likes(1, name="control"), "name"),
+        (lambda: Likes(1, number=0), "number"),
+        (lambda: Likes(3, until=2), "until"),
+        (lambda: Likes(1, posts=("post", "story")), "posts"),
+        (lambda: PublishPost(1, "a", " "), "text"),
+        (lambda: SwitchModel(1), "model"),
+        (lambda: SwitchModel(1, model="a", temperature=-1.0), "temperature"),
+        (lambda: SwitchModel(1, model="a", pick="best"), "pick"),
+        (lambda: SwitchModel(1, model="a", host=("http://me:secret@h",)), "host"),
+    ],
+)
+def test_what_no_treatment_can_be_is_refused(make: Any, field: str) -> None:
+    """The error names the field."""
+    with pytest.raises(InputError) as caught:
+        make()
+
+    assert caught.value.field == field
+
+
+def test_states_are_untouched_by_measuring_treatments() -> None:
+    """A treatment of everybody leaves nobody who believes."""
+    run = Run(Warned(), 30, rounds=8, seed=1, treatments=[Silence(1)])
+    results = run.run()
+    assert results.rounds[-1].states[Mind.IGNORANT.value] >= 29 - 1
