@@ -120,7 +120,8 @@ def compare(
     # Imported here, since it takes two seconds and needs an extra.
     from prism.science import compare as compare_groups
 
-    with Progress(console=Screen(err=True), transient=True) as progress:
+    screen = Screen(err=True)
+    with Progress(console=screen, transient=True, disable=not screen.is_terminal) as progress:
         task = progress.add_task("Measuring the runs", total=None)
         found = compare_groups(
             *groups,

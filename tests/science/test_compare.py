@@ -72,36 +72,38 @@ def test_pairs_are_compared_as_scipy_would(runs: Path, found: Comparison) -> Non
 def test_a_folder_of_groups_and_patterns_name_the_same_runs(runs: Path, found: Comparison) -> None:
     """The folders that hold runs are groups; a pattern names several runs of one."""
     below = compare(runs, resamples=199, measures=["reached"])
-    matched = compare(str(runs / "pl*"), str(runs / "war*" / "seed-*"), measures=["reached"])
+    pattern = str(runs / "war*" / "seed-[0-5]")
     assert [group.label for group in below.groups] == list(BOTH)
     assert below.differences[0].difference == found.differences[0].difference
-    assert matched.differences[0].p == below.differences[0].p
     assert below.differences[0].p_holm == below.differences[0].p
+    one = compare(runs / "plain" / "seed-3", pattern, measures=["reached"])
+    assert [group.seeds for group in one.groups] == [(3,), tuple(SEEDS)]
 
 
 def test_runs_without_partners_are_told(runs: Path) -> None:
     """Seeds of one group alone are left out of pairs; without shared seeds groups are compared."""
-    some = [runs / "warned" / f"seed-{seed}" for seed in (0, 1, 2)]
-    pairs = compare(runs / "plain", some, measures=["reached"])
-    assert (pairs.differences[0].runs_first, pairs.differences[0].least_p) == (3, 0.25)
-    assert any("seed 3, 4, 5" in note for note in pairs.notes)
+    plain, warned = runs / "plain", runs / "warned"
+    three = [plain / f"seed-{seed}" for seed in (1, 2, 3)]
+    pairs = compare(three, [warned / "seed-2", warned / "seed-3"], measures=["decisions"])
+    assert (pairs.differences[0].runs_first, pairs.differences[0].least_p) == (2, 0.5)
+    assert any("with seed 1, which" in note for note in pairs.notes)
     assert any("at least 6 pairs are needed" in note for note in pairs.notes)
-    others = [runs / "plain" / f"seed-{seed}" for seed in (3, 4, 5)]
-    groups = compare(others, some, measures=["reached"])
-    assert groups.differences[0].test in ("Mann-Whitney", None)
+    groups = compare(three[:2], [warned / "seed-3", warned / "seed-4"], measures=["decisions"])
+    assert (groups.differences[0].test, groups.differences[0].least_p) == ("Mann-Whitney", 2 / 6)
     assert any("share no seeds" in note for note in groups.notes)
     with pytest.raises(InputError, match="cannot be paired by their seeds"):
-        compare(others, some, paired=True)
+        compare(three[0], warned / "seed-4", paired=True)
 
 
 def test_runs_of_other_lengths_are_refused_or_cut(runs: Path, tmp_path: Path) -> None:
     """Runs of fewer rounds are compared by the first rounds of all, which are as in long runs."""
     for seed in (0, 1):
         begin(WorldRun(Rumour, 20, rounds=3, seed=seed), tmp_path / "short" / str(seed))
+    long = [runs / "plain" / f"seed-{seed}" for seed in (0, 1)]
     with pytest.raises(InputError, match="to_round"):
-        compare(runs / "plain", tmp_path / "short")
-    cut = compare(runs / "plain", tmp_path / "short", to_round=3)
-    assert {row.difference for row in cut.differences} == {0}
+        compare(long, tmp_path / "short")
+    cut = compare(long, tmp_path / "short", to_round=3)
+    assert {row.difference for row in cut.differences if row.mean_first is not None} == {0}
     with pytest.raises(FieldValueError, match="to_round must be 4 or more"):
         compare(runs, from_round=4, to_round=3)
 
@@ -109,12 +111,13 @@ def test_runs_of_other_lengths_are_refused_or_cut(runs: Path, tmp_path: Path) ->
 def test_a_run_that_broke_off_is_left_out(runs: Path, tmp_path: Path) -> None:
     """A run without its last rounds does not count, and that is told."""
     for name in BOTH:
-        copytree(runs / name, tmp_path / name)
+        for seed in ("seed-1", "seed-5"):
+            copytree(runs / name / seed, tmp_path / name / seed)
     log = tmp_path / "plain" / "seed-5" / "events.jsonl"
     lines = log.read_bytes().splitlines(keepends=True)
     log.write_bytes(b"".join(lines[: len(lines) // 2]))
     found = compare(tmp_path, measures=["reached"])
-    assert found.differences[0].runs_first == 5
+    assert found.differences[0].runs_first == 1
     assert any("seed-5 is left out" in note for note in found.notes)
 
 
@@ -128,8 +131,10 @@ def test_rounds_are_means_of_the_runs(runs: Path, found: Comparison) -> None:
     assert found.table().height == len(found.differences)
 
 
-def test_the_page_has_figures_and_what_is_the_same(found: Comparison, tmp_path: Path) -> None:
+def test_the_page_has_figures(runs: Path, tmp_path: Path) -> None:
     """The page shows all sections; figures are saved as PDF with their fonts."""
+    groups = [[runs / name / f"seed-{seed}" for seed in (3, 4)] for name in BOTH]
+    found = compare(*groups, measures=["decisions", "ticks_in_ignorant"])
     names = re.findall(r'<section id="(\w+)"', found.html())
     assert names == ["groups", "effects", "differences", "rounds", "distributions"]
     saved = found.save_figures(tmp_path, "pdf")
@@ -142,22 +147,40 @@ def test_the_page_has_figures_and_what_is_the_same(found: Comparison, tmp_path: 
 
 
 def test_the_command_writes_table_page_and_figures(prism: Prism, runs: Path) -> None:
-    """The table is on standard output, what was done on standard error; errors name the group."""
-    ran = prism("compare", runs, "--measure", "reached", "--page", "p.html", "--figures", "f")
+    """The table is on standard output, what was done and what cannot be found on standard error."""
+    few = [runs / name / "seed-3" for name in BOTH]
+    ran = prism("compare", *few, "--measure", "decisions", "--page", "p.html", "--figures", "f")
     assert ran.status == 0, ran.err
-    assert ran.out.startswith("warned (6 runs) against plain (6 runs)\n")
-    assert "p.html: " in ran.err
-    assert (prism.folder / "f" / "effects.svg").is_file()
-    rows = prism("compare", runs, "--measure", "reached", "--format", "json").rows
-    assert [row["measure"] for row in rows] == ["reached"]
-    for arguments, said in (
-        ([runs / "plain"], "is one group of runs alone"),
-        ([runs, "nowhere"], "nowhere: cannot be read"),
-        ([runs / "plain", runs / "plain"], "is given more than once"),
-        ([runs, "--measure", "much"], "no such measure; the runs have reached"),
-        ([runs, "--page", "-"], "a page goes to a file here"),
-        (["x*", runs], "matches no file"),
-    ):
-        refused = prism("compare", *arguments)
-        assert (refused.status, refused.out) == (2, "")
-        assert said in refused.err
+    assert ran.out.startswith("warned/seed-3 (1 run) against plain/seed-3 (1 run)\n")
+    assert "1 pair: no p-value but 1 is possible" in ran.err
+    assert (prism.folder / "p.html").read_bytes().startswith(b"<!DOCTYPE html>")
+    assert [path.name for path in (prism.folder / "f").iterdir()] == ["rounds-1.svg"]
+
+
+def test_the_command_writes_data(prism: Prism, runs: Path) -> None:
+    """Other formats have all columns."""
+    few = [runs / name / "seed-0" for name in BOTH]
+    (row,) = prism("compare", *few, "--measure", "reached", "--format", "json").rows
+    assert (row["measure"], row["first"], row["runs_first"]) == ("reached", "plain/seed-0", 1)
+    assert row["mean_second"] == last(runs / "warned", 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["plain"], "is one group of runs alone"),
+        (["plain", "nowhere"], "nowhere: cannot be read"),
+        (["plain", "plain/seed-0"], "is given more than once"),
+        (["plain/seed-0", "warned/seed-0", "--measure", "much"], "no such measure; the runs have"),
+        (["plain", "warned", "--page", "-"], "a page goes to a file here"),
+        (["plain", "x*"], "matches no file"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(
+    prism: Prism, runs: Path, arguments: list[str], said: str
+) -> None:
+    """One line says what is wrong."""
+    folder = [str(runs / each) if each[0] in "pwx" else each for each in arguments]
+    refused = prism("compare", *folder)
+    assert (refused.status, refused.out) == (2, "")
+    assert said in refused.err
