@@ -67,9 +67,24 @@ def _shares(size: int, parameters: Parameters) -> list[float]:
     """Return the share of each of so many agents in what is written, the largest first."""
     if parameters.activity == "equal":
         return [1 / size] * size
+    if parameters.activity == "classes":
+        return _of_classes(size, parameters)
 
     curve = [_of_the_first(number / size, parameters) for number in range(size + 1)]
     return [after - before for before, after in itertools.pairwise(curve)]
+
+
+def _of_classes(size: int, parameters: Parameters) -> list[float]:
+    """Return the shares of superusers, contributors and all others, equal within each class."""
+    superusers = max(1, round(size * parameters.superusers))
+    contributors = max(1, round(size * parameters.contributors))
+    most, next_most = parameters.superuser_share, parameters.contributor_share
+    others = max(1, size - superusers - contributors)
+    shares = [most / superusers] * superusers
+    shares += [next_most / contributors] * contributors
+    shares += [(1 - most - next_most) / others] * others
+
+    return shares[:size]
 
 
 def _of_the_first(part: float, parameters: Parameters) -> float:

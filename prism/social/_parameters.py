@@ -40,10 +40,16 @@ class Parameters:
             all hour; or ``diurnal``, a curve of the day with its trough at four and its peak at
             nine in the evening (after Golder and Macy 2011).
         posts_per_tick: Posts of their own accord, as a mean of all agents and ticks awake, 0 to 1.
-        activity: How much more some agents write than others: ``equal``, ``lognormal`` or
-            ``pareto``. Where agents have archetypes, superusers come first, lurkers last.
+        activity: How much more some agents write than others: ``equal``, ``lognormal``,
+            ``pareto``, or in ``classes``. Where agents have archetypes, superusers come first,
+            lurkers last.
         activity_sigma: Standard deviation of the logarithm of a lognormal activity, above 0.
         activity_exponent: Exponent of the distribution function of a Pareto activity, above 1.
+        superusers: Share of the agents who are superusers, where activity comes in classes (van
+            Mierlo 2014).
+        superuser_share: Their share in what is written.
+        contributors: Share of the agents who are contributors; the rest are lurkers.
+        contributor_share: Their share in what is written.
         silent_share: Share of the agents that write nothing at all.
         most_active: Largest activity, in means of all agents; 0 for no limit.
         common_topics: Topics that the whole population shares, 0 to 60; each agent takes an
@@ -107,9 +113,13 @@ class Parameters:
     ticks_per_hour: int = _of(12, 1)
     hours: str = _of("always", among=("always", "file", "diurnal"))
     posts_per_tick: float = _of(0.0, 0, 1)
-    activity: str = _of("equal", among=("equal", "lognormal", "pareto"))
+    activity: str = _of("equal", among=("equal", "lognormal", "pareto", "classes"))
     activity_sigma: float = _of(2.0, 0.001, 10)
     activity_exponent: float = _of(1.5, 1.001, 100)
+    superusers: float = _of(0.01, 0, 1)
+    superuser_share: float = _of(0.747, 0, 1)
+    contributors: float = _of(0.09, 0, 1)
+    contributor_share: float = _of(0.240, 0, 1)
     silent_share: float = _of(0.0, 0, 0.999)
     most_active: float = _of(0.0, 0)
     common_topics: int = _of(0, 0, 60)

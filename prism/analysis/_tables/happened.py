@@ -38,7 +38,7 @@ _KEYS: dict[Part, tuple[str, tuple[str, ...]]] = {
     "views": (TRANSITION, _VIEW),
     "transitions": (TRANSITION, _STEP),
     "decisions": (DECISION, ("state", "source")),
-    "measures": (ROUND_ENDED, ("measures",)),
+    "measures": (ROUND_ENDED, ("measures", "agent_ticks")),
 }
 
 
@@ -53,7 +53,7 @@ class Happened:
         tables: Those that were asked for, with ``run``, ``round`` and ``tick``: ``posts`` of all
             kinds in the order of the log; ``likes``; ``views``, one for each time that an agent
             opened a post; ``transitions`` and ``decisions`` with the ``count`` of alike ones;
-            ``measures`` of worlds as JSON.
+            ``measures`` of worlds as JSON, with the ``agent_ticks`` of each round.
         started: Numbers of the runs that begin with ``run.started``.
         from_round: The first round that counts.
     """

@@ -53,7 +53,8 @@ def run_measures(
 
     Returns:
         A row for each run, with ``run`` first if there are several, and ``round`` (null in all)
-        with ``by_round``. The measures: ``agents``; ``agent_ticks``; ``transitions``; ``timeouts``;
+        with ``by_round``. The measures: ``agents``; ``agent_ticks`` (steps that
+        they took); ``transitions``; ``timeouts``;
         ``decisions`` and ``fallbacks``; ``posts``, ``replies``, ``reshares``, ``likes`` and
         ``views`` (posts that agents opened); ``browsing``, the share of the views in all that
         agents did: views, posts, replies, reshares and likes (Benevenuto et al. 2009: .92); from
@@ -110,9 +111,15 @@ def _keys(logs: RunLogs, happened: Happened) -> pl.DataFrame:
     agents = happened.agents.group_by("run").agg(agents=pl.len().cast(pl.Int64))
     ticks = and_in_all(happened.rounds).group_by(IN_ALL).agg(pl.col("ticks").sum())
     keys = with_every_round(runs, happened).join(agents, on="run", how="left")
+    # agents who sleep, or have left, take no steps, which only the log knows
+    taken = and_in_all(happened.counting("measures")).group_by(IN_ALL)
     timed = keys.join(ticks, on=IN_ALL, how="left", nulls_equal=True)
+    timed = timed.join(
+        taken.agg(steps=pl.col("agent_ticks").sum()), on=IN_ALL, how="left", nulls_equal=True
+    )
+    most = pl.col("agents") * pl.col("ticks")
 
-    return timed.select(*IN_ALL, "agents", agent_ticks=pl.col("agents") * pl.col("ticks"))
+    return timed.select(*IN_ALL, "agents", agent_ticks=pl.coalesce("steps", most))
 
 
 def _activity(happened: Happened) -> pl.DataFrame:
