@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from prism.errors import FieldValueError
-from prism.science._comparison import Comparison, Source
+from prism.science._compared_names import Source
+from prism.science._comparison import Comparison
 
 RESAMPLES = 9_999
 """Bootstrap samples, unless told otherwise."""

@@ -16,7 +16,8 @@ from prism.analysis._tables.cascades import trees
 from prism.analysis._tables.happened import acts, what_happened
 from prism.errors import InputError
 from prism.runlog._reader import LOG_NAME
-from prism.science._comparison import ComparedRun, Measured, Source
+from prism.science._compared_names import Source
+from prism.science._comparison import ComparedRun, Measured
 from prism.statechart.social import ROUND_ENDS
 
 LOGS = (LOG_NAME, f"{LOG_NAME}.gz")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from math import isnan
-from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
+
+from prism.science._compared_names import MeasureKind, TestName
 
 if TYPE_CHECKING:
     import polars as pl
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     from prism.report import FigureFormat
     from prism.report._document import Document
 
-MeasureKind: TypeAlias = Literal["own", "run", "state", "cost", "distribution"]
-TestName: TypeAlias = Literal["Wilcoxon", "Mann-Whitney", "Kolmogorov-Smirnov"]
-Source: TypeAlias = PathLike[str] | str
 
 _ROUNDS = ("measure", "group", "round", "runs", "mean", "low", "high")
 _TEXTS = ("measure", "group", "kind", "first", "second", "test", "remark")
@@ -161,6 +159,7 @@ class Comparison:
         to_round: The last round.
         confidence: Coverage of the intervals.
         measured: What was measured in each run of each group.
+        page_of: Makes its page.
     """
 
     groups: tuple[ComparedGroup, ...]
@@ -170,6 +169,7 @@ class Comparison:
     to_round: int
     confidence: float
     measured: tuple[tuple[Measured, ...], ...]
+    page_of: Callable[[Comparison], Document] = field(repr=False, compare=False)
 
     def table(self) -> pl.DataFrame:
         """Return the differences as a table, with a column for each field of `Difference`."""
@@ -248,9 +248,7 @@ class Comparison:
 
     @cached_property
     def _document(self) -> Document:
-        from prism.science._compare_page import document_of
-
-        return document_of(self)
+        return self.page_of(self)
 
     def _rounds_of(
         self, name: str, kind: MeasureKind, label: str, runs: Sequence[Measured]

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TypedDict
 
 from prism.errors import InputError
+from prism.science._compare_page import document_of
+from prism.science._compared_names import MeasureKind, Source
 from prism.science._compared_runs import groups_of, measure_run
 from prism.science._comparison import (
     ComparedGroup,
     Comparison,
     Difference,
     Measured,
-    MeasureKind,
-    Source,
     kinds_of,
 )
 from prism.science._statistics import (
@@ -83,6 +83,7 @@ def compared(
         last,
         confidence,
         tuple(tuple(runs) for runs in measured),
+        document_of,
     )
 
 

@@ -9,7 +9,7 @@ from math import comb, nan
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from prism.errors import MissingExtraError
-from prism.science._comparison import TestName
+from prism.science._compared_names import TestName
 
 try:
     import numpy as np
