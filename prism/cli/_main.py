@@ -18,6 +18,7 @@ from prism.cli._calibrate import calibrate
 from prism.cli._chart import charts
 from prism.cli._chart_explain import explain
 from prism.cli._chart_fits import fits
+from prism.cli._compare import compare
 from prism.cli._doctor import doctor
 from prism.cli._log import logs
 from prism.cli._log_agents import agents, follows, interactions, why
@@ -63,6 +64,7 @@ app.command()(protocol)
 app.command()(doctor)
 app.command()(batch)
 app.command()(rerun)
+app.command()(compare)
 app.command()(sensitivity)
 charts.command()(explain)
 charts.command()(fits)

@@ -15,6 +15,8 @@ from prism.science._batch import (
     resume_batch,
 )
 from prism.science._calibrate import calibrate
+from prism.science._compare import compare
+from prism.science._comparison import ComparedGroup, ComparedRun, Comparison, Difference
 from prism.science._divergence import divergence
 from prism.science._divergence_figure import divergence_figure
 from prism.science._plan import Configuration, Plan
@@ -42,7 +44,11 @@ __all__ = [
     "BatchRun",
     "BatchStatus",
     "Cell",
+    "ComparedGroup",
+    "ComparedRun",
+    "Comparison",
     "Configuration",
+    "Difference",
     "Logit",
     "Parted",
     "Plan",
@@ -60,6 +66,7 @@ __all__ = [
     "arm_effects",
     "batch",
     "calibrate",
+    "compare",
     "divergence",
     "divergence_figure",
     "fit_tail",

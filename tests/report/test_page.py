@@ -179,8 +179,8 @@ def test_figures_are_saved_as_png(report: Report, tmp_path: Path) -> None:
 
 def test_another_format_is_refused(report: Report, tmp_path: Path) -> None:
     """An unknown format is refused, with the known ones named."""
-    with pytest.raises(InputError, match="svg or png, not 'pdf'"):
-        report.save_figures(tmp_path, "pdf")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="svg, png or pdf, not 'gif'"):
+        report.save_figures(tmp_path, "gif")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
