@@ -26,6 +26,7 @@ from prism.science._policy_tables import (
     policy_tests,
     policy_unidentified,
 )
+from prism.science._presets import preset_figures, preset_runs
 from prism.science._protocol import Protocol, ProtocolResults, run_protocol
 from prism.science._rerun import Parted, Rerun, read_change, rerun, resume_rerun
 from prism.science._sensitivity import (
@@ -76,6 +77,8 @@ __all__ = [
     "policy_probabilities",
     "policy_tests",
     "policy_unidentified",
+    "preset_figures",
+    "preset_runs",
     "read_batch",
     "read_change",
     "read_sensitivity",
