@@ -6,9 +6,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self, TypeVar
 
+from prism.errors import FieldValueError
 from prism.worlds._parameters import check_group
 
 ValueT = TypeVar("ValueT")
+
+FEEDS = ("interests", "chronological", "popular", "random", "collaborative", "mixed")
+NETWORKS = ("given", "scale_free", "small_world", "blocks", "random")
 
 
 def _of(
@@ -160,6 +164,13 @@ class Parameters:
     def __post_init__(self) -> None:
         """Refuse what no feed can do."""
         check_group(self)
+        for name, known in (("feed", FEEDS), ("network", NETWORKS)):
+            given = getattr(self, name)
+            if given not in known and ":" not in given:
+                raise FieldValueError(
+                    f"{name} must be one of {', '.join(known)}, package.module:function or "
+                    f"file.py:function, got {given!r}"
+                )
 
     @classmethod
     def preset(cls, name: str, /, **changed: Any) -> Self:
