@@ -76,7 +76,7 @@ _CASCADES = ("reshare_singletons", "reshare_beyond_one_degree")
 
 TRIALS: Mapping[str, Trial] = {
     "classic": Trial(20, 12, 9, ()),
-    "participation": Trial(20, 48, 6, _WRITES),
+    "participation": Trial(60, 12, 10, _WRITES),
     "twitter": Trial(30, 12, 7, ("top_10", *_CASCADES)),
     "browsing": Trial(10, 12, 4, ("browsing",)),
     "rumour": Trial(6, 12, 1, ("largest_cascade", "deepest_cascade")),
@@ -106,10 +106,16 @@ def preset_runs(preset: str, seeds: int | Iterable[int] = 20, agents: int = 1000
     numbers = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
     rows = [_measured(preset, agents, seed) for seed in numbers]
 
+<<<<<<< HEAD
     table: Any = pl.concat(rows, how="diagonal_relaxed")
     found: DataFrame = table.select(pl.Series("seed", numbers), pl.all())
 
     return found
+=======
+    table: pl.DataFrame = pl.concat(rows, how="diagonal_relaxed")
+
+    return table.select(pl.Series("seed", numbers), pl.all())
+>>>>>>> fp
 
 
 def preset_figures(
@@ -136,7 +142,11 @@ def preset_figures(
     measured = preset_runs(preset, seeds, agents)
     rows = [_held(measured, figure, TRIALS[preset]) for figure in PUBLISHED.values()]
 
+<<<<<<< HEAD
     table: DataFrame = pl.DataFrame(rows)
+=======
+    table: pl.DataFrame = pl.DataFrame(rows)
+>>>>>>> fp
 
     return table
 

@@ -53,11 +53,16 @@ _PARTICIPATION = Preset(
         **_WRITING,
         "activity": "classes",
         # the most active have less time to begin a post than the rest, so they get more than .747
-        "top_share": 0.865,
-        "next_share": 0.120,
+        "top_share": 0.832,
+        "next_share": 0.150,
         "posts_per_tick": 0.0025,
-        "compose_chance": 0.005,
-        "fading": 0.36,
+        "engagement": 0.0,
+        "relevance_pull": 2.0,
+        "compose_chance": 0.0005,
+        "like_chance": 0.03,
+        "fading": 0.6,
+        "reply_share": 0.5,
+        "reshare_share": 0.5,
     },
 )
 _TWITTER = Preset(
