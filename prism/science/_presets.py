@@ -14,7 +14,7 @@ from prism.science._batch_tables import polars
 from prism.social import SocialRun
 
 if TYPE_CHECKING:
-    from polars import DataFrame
+    import polars as pl
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ TRIALS: Mapping[str, Trial] = {
 """How each preset is held against its figures."""
 
 
-def preset_runs(preset: str, seeds: int | Iterable[int] = 20, agents: int = 1000) -> DataFrame:
+def preset_runs(preset: str, seeds: int | Iterable[int] = 20, agents: int = 1000) -> pl.DataFrame:
     """Run a preset of the feed with several seeds, and measure each run.
 
     Args:
@@ -106,21 +106,14 @@ def preset_runs(preset: str, seeds: int | Iterable[int] = 20, agents: int = 1000
     numbers = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
     rows = [_measured(preset, agents, seed) for seed in numbers]
 
-<<<<<<< HEAD
-    table: Any = pl.concat(rows, how="diagonal_relaxed")
-    found: DataFrame = table.select(pl.Series("seed", numbers), pl.all())
-
-    return found
-=======
     table: pl.DataFrame = pl.concat(rows, how="diagonal_relaxed")
 
     return table.select(pl.Series("seed", numbers), pl.all())
->>>>>>> fp
 
 
 def preset_figures(
     preset: str, seeds: int | Iterable[int] = 20, agents: int = 1000
-) -> DataFrame:
+) -> pl.DataFrame:
     """Hold a preset of the feed against all published figures.
 
     Args:
@@ -142,16 +135,12 @@ def preset_figures(
     measured = preset_runs(preset, seeds, agents)
     rows = [_held(measured, figure, TRIALS[preset]) for figure in PUBLISHED.values()]
 
-<<<<<<< HEAD
-    table: DataFrame = pl.DataFrame(rows)
-=======
     table: pl.DataFrame = pl.DataFrame(rows)
->>>>>>> fp
 
     return table
 
 
-def _measured(preset: str, agents: int, seed: int) -> DataFrame:
+def _measured(preset: str, agents: int, seed: int) -> pl.DataFrame:
     from prism.analysis import read_log, run_measures
 
     trial = TRIALS[preset]
@@ -163,7 +152,7 @@ def _measured(preset: str, agents: int, seed: int) -> DataFrame:
         return run_measures(read_log(Path(folder) / "run"), from_round=trial.from_round)
 
 
-def _held(measured: DataFrame, figure: Published, trial: Trial) -> dict[str, Any]:
+def _held(measured: pl.DataFrame, figure: Published, trial: Trial) -> dict[str, Any]:
     found = measured.select("seed", figure.measure).drop_nulls()
     values = found[figure.measure].to_list()
     mean = sum(values) / len(values) if values else None
