@@ -37,7 +37,7 @@ SUB_ROOMS = {
         "_loading",
     ),
     "prism.analysis": ("_reading", "_tables", "_conformance"),
-    "prism.report": ("_facts", "_figures", "_sections", "_page"),
+    "prism.report": ("_facts", "_figures", "_sections", "_document", "_page"),
     "prism.workflow": (
         "_data",
         "_sandbox",

@@ -6,8 +6,9 @@ import io
 import logging
 import os
 import sys
+from functools import cache
 from traceback import format_exc
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -17,6 +18,7 @@ from prism.cli._calibrate import calibrate
 from prism.cli._chart import charts
 from prism.cli._chart_explain import explain
 from prism.cli._chart_fits import fits
+from prism.cli._compare import compare
 from prism.cli._doctor import doctor
 from prism.cli._log import logs
 from prism.cli._log_agents import agents, follows, interactions, why
@@ -33,6 +35,7 @@ from prism.cli._log_worlds import (
 from prism.cli._memory import memories
 from prism.cli._protocol import protocol
 from prism.cli._report import report
+from prism.cli._rerun import rerun
 from prism.cli._screen import note, say
 from prism.cli._sensitivity import sensitivity
 from prism.cli._simulate import simulate
@@ -60,6 +63,8 @@ app.command()(calibrate)
 app.command()(protocol)
 app.command()(doctor)
 app.command()(batch)
+app.command()(rerun)
+app.command()(compare)
 app.command()(sensitivity)
 charts.command()(explain)
 charts.command()(fits)
@@ -114,9 +119,15 @@ def main() -> None:
     sys.exit(_run())
 
 
+@cache
+def _command() -> Any:
+    """Return all commands; made once, as it takes a tenth of a second."""
+    return typer.main.get_command(app)
+
+
 def _run() -> int:
     try:
-        status = int(app(prog_name="prism", standalone_mode=False) or 0)
+        status = int(_command()(prog_name="prism", standalone_mode=False) or 0)
     except KeyboardInterrupt:
         status = _INTERRUPTED
     except typer.TyperException as error:

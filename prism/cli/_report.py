@@ -16,6 +16,8 @@ from prism.runs._own_files import refuse_own_file
 
 if TYPE_CHECKING:
     from prism.analysis import RunLogs
+    from prism.report import FigureFormat, Report
+    from prism.science import Comparison
 
 _STDOUT = Path("-")
 _PAGE = b"<!DOCTYPE html>"
@@ -49,7 +51,7 @@ Charts = Annotated[
         "drawn with all its transitions. For several charts, repeat the option.",
     ),
 ]
-Kind = Annotated[Literal["svg", "png"], typer.Option(help="Format of the saved figures.")]
+Kind = Annotated[Literal["svg", "png", "pdf"], typer.Option(help="Format of the saved figures.")]
 
 
 def report(
@@ -73,8 +75,8 @@ def report(
 
     prism report runs/first --figures figures --figure-format png
     """
-    _check_output(output, runs)
-    _check_figures(figures)
+    check_page(output, runs)
+    check_figures(figures)
     charts = [chart_from(name) for name in chart or ()]
 
     # Imported here, since other commands need no extra; this room names the one of reports.
@@ -88,15 +90,8 @@ def report(
     for found in made.notes:
         note(str(found))
 
-    _write(page, output)
-    if figures is not None:
-        saved = made.save_figures(figures, figure_format)
-        say(f"{figures}: {len(saved)} figures", err=output == _STDOUT)
-
-    for name, problem in made.failures.items():
-        note(f"the figure {name} could not be drawn: {problem}")
-    if made.failures:
-        raise typer.Exit(1)
+    write_page(page, output)
+    save_figures(made, figures, figure_format, err=output == _STDOUT)
 
 
 def _opened(runs: list[Path]) -> RunLogs:
@@ -105,7 +100,7 @@ def _opened(runs: list[Path]) -> RunLogs:
     return read_log(*runs)
 
 
-def _check_output(output: Path, runs: list[Path]) -> None:
+def check_page(output: Path, runs: list[Path]) -> None:
     """Refuse a file that cannot or should not be written, before the work begins.
 
     Raises:
@@ -128,17 +123,24 @@ def _check_output(output: Path, runs: list[Path]) -> None:
     refuse_own_file(output, runs)
 
 
-def _is_page(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(len(_PAGE)).upper() == _PAGE.upper()
+def check_figures(folder: Path | None) -> None:
+    """Refuse what is no folder for figures.
 
-
-def _check_figures(folder: Path | None) -> None:
+    Raises:
+        InputError: If it is a file.
+    """
     if folder is not None and folder.exists() and not folder.is_dir():
         raise InputError("is no folder: name one with --figures", path=folder)
 
 
-def _write(page: bytes, output: Path) -> None:
+def write_page(page: bytes, output: Path, *, err: bool = False) -> None:
+    """Write a page, and say how large it is.
+
+    Args:
+        page: The page.
+        output: The file; - is standard output.
+        err: Whether to say so on standard error.
+    """
     if output == _STDOUT:
         with standard_output() as file:
             file.write(page)
@@ -148,4 +150,33 @@ def _write(page: bytes, output: Path) -> None:
     with output_file(output) as file:
         file.write(page)
 
-    say(f"{output}: {len(page) / 1e6:.1f} MB")
+    say(f"{output}: {len(page) / 1e6:.1f} MB", err=err)
+
+
+def save_figures(
+    made: Report | Comparison, folder: Path | None, kind: FigureFormat, *, err: bool
+) -> None:
+    """Save the figures, if there is a folder for them, and say which could not be drawn.
+
+    Args:
+        made: What has the figures.
+        folder: The folder; None saves none.
+        kind: Their format.
+        err: Whether to say how many there are on standard error.
+
+    Raises:
+        typer.Exit: If one could not be drawn.
+    """
+    if folder is not None:
+        saved = made.save_figures(folder, kind)
+        say(f"{folder}: {len(saved)} figures", err=err)
+
+    for name, problem in made.failures.items():
+        note(f"the figure {name} could not be drawn: {problem}")
+    if made.failures:
+        raise typer.Exit(1)
+
+
+def _is_page(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(_PAGE)).upper() == _PAGE.upper()

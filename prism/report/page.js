@@ -72,55 +72,59 @@
     document.body.dataset.failed = drawn.length - document.body.dataset.drawn;
   });
 
-  const MOST_SHOWN = 200;
-  const { columns, rows } = read("agents-data");
-  const texts = rows.map((row) => row.join("\n").toLowerCase());
-  const heads = [...document.querySelectorAll(".agents th")];
-  const isNumber = columns.map((_, place) => rows.some((row) => typeof row[place] === "number"));
-  const body = document.querySelector(".agents tbody");
-  const search = document.getElementById("search");
-  const matches = document.getElementById("matches");
-  let order = rows.map((_, number) => number);
+  const showAgents = () => {
+    const MOST_SHOWN = 200;
+    const { columns, rows } = read("agents-data");
+    const texts = rows.map((row) => row.join("\n").toLowerCase());
+    const heads = [...document.querySelectorAll(".agents th")];
+    const isNumber = columns.map((_, place) => rows.some((row) => typeof row[place] === "number"));
+    const body = document.querySelector(".agents tbody");
+    const search = document.getElementById("search");
+    const matches = document.getElementById("matches");
+    let order = rows.map((_, number) => number);
 
-  const lineOf = (row) => {
-    const line = document.createElement("tr");
-    row.forEach((value, place) => {
-      const cell = line.insertCell();
-      cell.textContent = typeof value === "number" ? value.toLocaleString("en") : value ?? "";
-      if (isNumber[place]) cell.className = "number";
-      else cell.title = cell.textContent;
+    const lineOf = (row) => {
+      const line = document.createElement("tr");
+      row.forEach((value, place) => {
+        const cell = line.insertCell();
+        cell.textContent = typeof value === "number" ? value.toLocaleString("en") : value ?? "";
+        if (isNumber[place]) cell.className = "number";
+        else cell.title = cell.textContent;
+      });
+      return line;
+    };
+
+    const show = () => {
+      const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+      const found = order.filter((number) => words.every((word) => texts[number].includes(word)));
+      body.replaceChildren(...found.slice(0, MOST_SHOWN).map((number) => lineOf(rows[number])));
+      const count = found.length.toLocaleString("en");
+      matches.textContent = found.length > MOST_SHOWN
+        ? `the first ${MOST_SHOWN} of ${count} that match are shown`
+        : `${count} of ${rows.length.toLocaleString("en")} agents`;
+    };
+
+    const sortBy = (place) => {
+      const falling = heads[place].hasAttribute("aria-sort")
+        ? heads[place].getAttribute("aria-sort") === "ascending"
+        : isNumber[place];
+      const compare = isNumber[place]
+        ? (one, other) => (one ?? 0) - (other ?? 0)
+        : (one, other) => (one ?? "").localeCompare(other ?? "", "en", { numeric: true });
+      order = rows.map((_, number) => number)
+        .sort((one, other) => (falling ? -1 : 1) * compare(rows[one][place], rows[other][place]));
+      heads.forEach((head) => head.removeAttribute("aria-sort"));
+      heads[place].setAttribute("aria-sort", falling ? "descending" : "ascending");
+      show();
+    };
+
+    heads.forEach((head, place) => {
+      if (isNumber[place]) head.className = "number";
+      head.querySelector("button").addEventListener("click", () => sortBy(place));
     });
-    return line;
-  };
-
-  const show = () => {
-    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const found = order.filter((number) => words.every((word) => texts[number].includes(word)));
-    body.replaceChildren(...found.slice(0, MOST_SHOWN).map((number) => lineOf(rows[number])));
-    const count = found.length.toLocaleString("en");
-    matches.textContent = found.length > MOST_SHOWN
-      ? `the first ${MOST_SHOWN} of ${count} that match are shown`
-      : `${count} of ${rows.length.toLocaleString("en")} agents`;
-  };
-
-  const sortBy = (place) => {
-    const falling = heads[place].hasAttribute("aria-sort")
-      ? heads[place].getAttribute("aria-sort") === "ascending"
-      : isNumber[place];
-    const compare = isNumber[place]
-      ? (one, other) => (one ?? 0) - (other ?? 0)
-      : (one, other) => (one ?? "").localeCompare(other ?? "", "en", { numeric: true });
-    order = rows.map((_, number) => number)
-      .sort((one, other) => (falling ? -1 : 1) * compare(rows[one][place], rows[other][place]));
-    heads.forEach((head) => head.removeAttribute("aria-sort"));
-    heads[place].setAttribute("aria-sort", falling ? "descending" : "ascending");
+    search.addEventListener("input", show);
     show();
   };
 
-  heads.forEach((head, place) => {
-    if (isNumber[place]) head.className = "number";
-    head.querySelector("button").addEventListener("click", () => sortBy(place));
-  });
-  search.addEventListener("input", show);
-  show();
+  if (document.getElementById("agents-data")) showAgents();
 }

@@ -77,7 +77,7 @@ def mser(series: Sequence[float], *, batch: int = 5) -> int | None:
 
     Returns:
         A multiple of ``batch``. None if the series is too short: if the least lies in its second
-        half, or fewer than `LEAST_LEFT` batches would be left.
+        half, or fewer than ten batches would be left.
 
     Raises:
         FieldValueError: If ``batch`` is not 1 or more.
@@ -198,8 +198,8 @@ def steady_state(
             to in a round; or ``tick``, where it is the number of posts, replies, reshares and likes
             in a tick, or of agents in a state at its end. A round in which agents begin anew, as in
             the social feed, has a rhythm of its own, which rounds average out.
-        measures: Names of the measures; by default `MEASURES` and those of the world that are
-            there, or all of a tick.
+        measures: Names of the measures; by default what is done in a round (such as ``posts`` and
+            ``views``) and the measures of the world, or all of a tick.
         batch: As for `mser`; 1 by rounds and 5 by ticks by default.
 
     Returns:

@@ -70,8 +70,8 @@ def fit_tail(values: Sequence[int]) -> Tail:
         values: Sizes or counts; those of 0 are left out.
 
     Returns:
-        The fit; without numbers and with the verdict ``too little data`` where fewer than
-        `LEAST_IN_TAIL` numbers, or fewer than three different ones, are in the tail.
+        The fit; without numbers and with the verdict ``too little data`` where fewer than 50
+        numbers, or fewer than three different ones, are in the tail.
 
     Raises:
         FieldValueError: If a number is below 0.

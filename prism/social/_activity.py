@@ -85,7 +85,8 @@ def _of_the_first(part: float, parameters: Parameters) -> float:
     if parameters.activity == "classes":
         return _of_classes(part, parameters)
     if parameters.activity == "pareto":
-        return part ** (1 - 1 / parameters.activity_exponent)
+        share: float = part ** (1 - 1 / parameters.activity_exponent)
+        return share
 
     return _NORMAL.cdf(_NORMAL.inv_cdf(part) + parameters.activity_sigma)
 

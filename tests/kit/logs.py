@@ -136,9 +136,3 @@ def make() -> SimpleNamespace:
         post=post,
         like=like,
     )
-
-
-@pytest.fixture(scope="session")
-def read_events() -> Callable[[Path], list[dict[str, Any]]]:
-    """Return a function that reads the events of a log the plain way."""
-    return lambda path: [json.loads(line) for line in path.read_bytes().splitlines()]

@@ -1,6 +1,8 @@
 """Where agents are in every tick, by going through the events of a log one by one."""
 
+import json
 from collections import Counter, defaultdict
+from pathlib import Path
 from typing import Any
 
 CLOSES = ("compose_done", "action_done")
@@ -24,15 +26,32 @@ def occupied(events: list[dict[str, Any]]) -> tuple[Counter[str], Counter[str]]:
     for moment in sorted(tick for tick in ticks if tick <= max(stamps)):
         begins.update(where.values())
         moves = by_tick[moment]
-        closing = [each for each in moves if _closes(each, is_last=moment[1] == last)]
-        for move in moves:
-            if move not in closing:
-                where[move["agent_id"]] = move["to_state"]
+        closes = [_closes(each, is_last=moment[1] == last) for each in moves]
+        _move(where, [move for move, is_late in zip(moves, closes, strict=True) if not is_late])
         ends.update(where.values())
-        for move in closing:
-            where[move["agent_id"]] = move["to_state"]
+        _move(where, [move for move, is_late in zip(moves, closes, strict=True) if is_late])
 
     return begins, ends
+
+
+def cut_off(log: Path, folder: Path, *shares: float) -> list[Path]:
+    """Return logs that end early, in the middle of a line, as a kill leaves them."""
+    data = log.read_bytes()
+    paths = [folder / f"{share}.jsonl" for share in shares]
+    for path, share in zip(paths, shares, strict=True):
+        path.write_bytes(data[: data.index(b"\n", int(share * len(data))) + 40])
+
+    return paths
+
+
+def read_events(log: Path) -> list[dict[str, Any]]:
+    """Return the events of a log the plain way, without a line that is cut off."""
+    *lines, last = log.read_bytes().split(b"\n")
+    return [json.loads(line) for line in (*lines, *([last] if last.endswith(b"}") else []))]
+
+
+def _move(where: dict[str, str], moves: list[dict[str, Any]]) -> None:
+    where.update((move["agent_id"], move["to_state"]) for move in moves)
 
 
 def _closes(move: dict[str, Any], *, is_last: bool) -> bool:

@@ -19,7 +19,10 @@ from prism.report import Report, make_report
 from prism.statechart import Statechart, Transition, state_enum
 
 NAMESPACES = ("http://www.w3.org/2000/svg", "https://vega.github.io/schema/vega-lite/")
-SECTIONS = ["numbers", "chart", "states", "dwell", "decisions", "engagement", "cascades", "agents"]
+SECTIONS = [
+    *("numbers", "chart", "states", "dwell", "decisions", "engagement", "participation"),
+    *("cascades", "agents"),
+]
 
 
 @pytest.fixture(scope="session")
@@ -103,6 +106,7 @@ def test_every_figure_has_its_place(html: str, parse: Callable[[str], Any]) -> N
         "sources",
         "entropy",
         "inequality",
+        "participation",
         "cascades",
         "shapes",
     }
@@ -119,7 +123,7 @@ def test_two_runs_stand_side_by_side(
     (title,) = page.all("h1")
     assert title.text == "real and model"
     names = [heading.text for heading in page.all("h3") if heading.attributes.get("class") == "run"]
-    assert names == ["real", "model"] * 8
+    assert names == ["real", "model"] * 9
     figures = page.data("figures")
     assert {"figure-states-1", "figure-states-2", "figure-latency-2", "figure-tokens-2"} <= set(
         figures
@@ -175,8 +179,8 @@ def test_figures_are_saved_as_png(report: Report, tmp_path: Path) -> None:
 
 def test_another_format_is_refused(report: Report, tmp_path: Path) -> None:
     """An unknown format is refused, with the known ones named."""
-    with pytest.raises(InputError, match="svg or png, not 'pdf'"):
-        report.save_figures(tmp_path, "pdf")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="svg, png or pdf, not 'gif'"):
+        report.save_figures(tmp_path, "gif")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

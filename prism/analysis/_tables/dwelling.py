@@ -44,6 +44,7 @@ def dwell_times(logs: RunLogs, *, by_round: bool = False) -> pl.DataFrame:
     round's end makes agents finish), and open if it had not ended when the log did. Cut and open
     visits would have lasted longer, nobody knows how long: they are censored, and count as long as
     they were seen (Kaplan and Meier 1958, Journal of the American Statistical Association 53(282)).
+    An open visit counts all ticks since it began, also those in which its agent slept or had left.
     `dwell_survival` has the estimate tick by tick. Where every visit is complete, all figures are
     those of the plain lengths.
 

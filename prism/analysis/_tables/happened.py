@@ -38,7 +38,7 @@ _KEYS: dict[Part, tuple[str, tuple[str, ...]]] = {
     "views": (TRANSITION, _VIEW),
     "transitions": (TRANSITION, _STEP),
     "decisions": (DECISION, ("state", "source")),
-    "measures": (ROUND_ENDED, ("measures",)),
+    "measures": (ROUND_ENDED, ("measures", "agent_ticks")),
 }
 
 
@@ -53,7 +53,7 @@ class Happened:
         tables: Those that were asked for, with ``run``, ``round`` and ``tick``: ``posts`` of all
             kinds in the order of the log; ``likes``; ``views``, one for each time that an agent
             opened a post; ``transitions`` and ``decisions`` with the ``count`` of alike ones;
-            ``measures`` of worlds as JSON.
+            ``measures`` of worlds as JSON, with the ``agent_ticks`` of each round.
         started: Numbers of the runs that begin with ``run.started``.
         from_round: The first round that counts.
     """
@@ -73,19 +73,24 @@ class Happened:
         return self.tables[part].filter(~is_early.fill_null(value=False))
 
 
-def what_happened(logs: RunLogs, *parts: Part, from_round: int = 1) -> Happened:
+def what_happened(
+    logs: RunLogs, *parts: Part, from_round: int = 1, to_round: int | None = None
+) -> Happened:
     """Read some of what happened.
 
     Args:
         logs: The logs.
         parts: The tables that are needed, besides those of agents and rounds.
         from_round: The first round that counts.
+        to_round: The last round that is read; None reads all.
 
     Raises:
-        FieldValueError: If that is not 1 or more.
+        FieldValueError: If the first is not 1 or more, or the last comes before it.
     """
     if from_round < 1:
         raise FieldValueError(f"from_round must be 1 or more, got {from_round}")
+    if to_round is not None and to_round < from_round:
+        raise FieldValueError(f"to_round must be {from_round} or more, got {to_round}")
 
     agents = merge_by_first(["run", "agent_id"])
     rounds = TableMerger(lambda tables: tables.group_by(IN_ALL).agg(pl.col("ticks").max()))
@@ -97,7 +102,9 @@ def what_happened(logs: RunLogs, *parts: Part, from_round: int = 1) -> Happened:
     read |= {key for part in parts for key in _KEYS[part][1]}
     has_object = pl.col("event").eq(ROUND_ENDED) | pl.col("trigger").eq_missing(SEES_POST)
 
-    for frame in logs.blocks_where(None, columns=sorted(read), objects_where=has_object):
+    is_late = pl.lit(False) if to_round is None else pl.col("round") > to_round
+    for block in logs.blocks_where(None, columns=sorted(read), objects_where=has_object):
+        frame = block.filter(~is_late.fill_null(value=False))
         moves = pl.col("event").is_in([AGENT_JOINED, TRANSITION, POST_PUBLISHED, POST_LIKED])
         agents.add(frame.filter(moves).select("run", "agent_id").drop_nulls().unique())
         numbered = frame.filter(pl.col("round") >= from_round)

@@ -24,6 +24,7 @@ _OF_PARTICIPATION = (
     *("top_1", "next_9", "other_90", "top_10", "gini"),
 )
 _ACTS = ("posts", "replies", "reshares", "likes")
+_COUNTS = ("transitions", "timeouts", "decisions", "fallbacks", *_ACTS, "views")
 
 MEASURES = (
     *("agents", "agent_ticks", "transitions", "timeouts", "decisions", "fallbacks"),
@@ -37,18 +38,23 @@ MEASURES = (
 """Columns of every run, without the measures of its world."""
 
 
-def run_measures(logs: RunLogs, *, from_round: int = 1, by_round: bool = False) -> pl.DataFrame:
+def run_measures(
+    logs: RunLogs, *, from_round: int = 1, to_round: int | None = None, by_round: bool = False
+) -> pl.DataFrame:
     """Measure each run as a whole, as one row.
 
     Args:
         logs: The logs, from `read_log`.
         from_round: The first round that counts, such as the first after a burn-in. Cascades count
             if they begin in such a round; by default also those of posts from before the first.
+        to_round: The last round that counts, so that runs of different lengths can be compared;
+            None counts all.
         by_round: Whether to add a row for each round, before that of all rounds.
 
     Returns:
         A row for each run, with ``run`` first if there are several, and ``round`` (null in all)
-        with ``by_round``. The measures: ``agents``; ``agent_ticks``; ``transitions``; ``timeouts``;
+        with ``by_round``. The measures: ``agents``; ``agent_ticks`` (steps that
+        they took); ``transitions``; ``timeouts``;
         ``decisions`` and ``fallbacks``; ``posts``, ``replies``, ``reshares``, ``likes`` and
         ``views`` (posts that agents opened); ``browsing``, the share of the views in all that
         agents did: views, posts, replies, reshares and likes (Benevenuto et al. 2009: .92); from
@@ -67,16 +73,16 @@ def run_measures(logs: RunLogs, *, from_round: int = 1, by_round: bool = False) 
         means of nothing are null, as all those of posts are in worlds without posts.
 
     Raises:
-        FieldValueError: If ``from_round`` is not 1 or more.
+        FieldValueError: If ``from_round`` is not 1 or more, or ``to_round`` less.
     """
-    table = measured(logs, from_round=from_round)
+    table = measured(logs, from_round=from_round, to_round=to_round)
     if not by_round:
         table = table.filter(pl.col("round").is_null()).drop("round")
 
     return logs.labelled(table)
 
 
-def measured(logs: RunLogs, *, from_round: int = 1) -> pl.DataFrame:
+def measured(logs: RunLogs, *, from_round: int = 1, to_round: int | None = None) -> pl.DataFrame:
     """Return the table by round and in all, with numbers of runs; see `run_measures`."""
     happened = what_happened(
         logs,
@@ -87,12 +93,15 @@ def measured(logs: RunLogs, *, from_round: int = 1) -> pl.DataFrame:
         "decisions",
         "measures",
         from_round=from_round,
+        to_round=to_round,
     )
     table = _keys(logs, happened)
     for part in (_activity, _participation, _cascades, _reshares, _reach, _rhythm):
         table = table.join(part(happened), on=IN_ALL, how="left", nulls_equal=True)
 
-    table = _browsing(table).sort(IN_ALL, nulls_last=True).select(*IN_ALL, *MEASURES)
+    # a round without a single event has none of any kind, too
+    counted = table.with_columns(pl.col(_COUNTS).fill_null(0))
+    table = _browsing(counted).sort(IN_ALL, nulls_last=True).select(*IN_ALL, *MEASURES)
 
     return _with_own_measures(table, happened)
 
@@ -102,9 +111,15 @@ def _keys(logs: RunLogs, happened: Happened) -> pl.DataFrame:
     agents = happened.agents.group_by("run").agg(agents=pl.len().cast(pl.Int64))
     ticks = and_in_all(happened.rounds).group_by(IN_ALL).agg(pl.col("ticks").sum())
     keys = with_every_round(runs, happened).join(agents, on="run", how="left")
+    # agents who sleep, or have left, take no steps, which only the log knows
+    taken = and_in_all(happened.counting("measures")).group_by(IN_ALL)
     timed = keys.join(ticks, on=IN_ALL, how="left", nulls_equal=True)
+    timed = timed.join(
+        taken.agg(steps=pl.col("agent_ticks").sum()), on=IN_ALL, how="left", nulls_equal=True
+    )
+    most = pl.col("agents") * pl.col("ticks")
 
-    return timed.select(*IN_ALL, "agents", agent_ticks=pl.col("agents") * pl.col("ticks"))
+    return timed.select(*IN_ALL, "agents", agent_ticks=pl.coalesce("steps", most))
 
 
 def _activity(happened: Happened) -> pl.DataFrame:
@@ -132,9 +147,7 @@ def _activity(happened: Happened) -> pl.DataFrame:
     for other in (decided, done):
         table = table.join(other, on=IN_ALL, how="full", nulls_equal=True, coalesce=True)
 
-    names = ("transitions", "timeouts", "decisions", "fallbacks", *_ACTS, "views")
-
-    return table.select(*IN_ALL, pl.col(names).fill_null(0))
+    return table.select(*IN_ALL, *_COUNTS)
 
 
 def _participation(happened: Happened) -> pl.DataFrame:

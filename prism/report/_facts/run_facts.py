@@ -16,8 +16,11 @@ from prism.analysis._tables.decisions import decisions
 from prism.analysis._tables.dwelling import dwell_survival, dwell_times
 from prism.analysis._tables.engagement import engagement
 from prism.analysis._tables.faults import faults
+from prism.analysis._tables.participation import participation
+from prism.analysis._tables.rhythm import rhythm
 from prism.analysis._tables.states import state_counts
 from prism.analysis._tables.transitions import timeouts, transition_counts
+from prism.analysis._tables.views import views
 from prism.analysis._tables.worlds import measures, treatments, world_event_counts
 from prism.drawing import Arrow, Diagram
 from prism.report._facts.counts import (
@@ -60,6 +63,9 @@ class RunFacts:
         latencies: From `latency_counts`.
         costs: From `costs`, by model.
         engagement: From `engagement`.
+        participation: From `participation`.
+        views: From `views`.
+        rhythm: From `rhythm`.
         cascades: From `cascades`.
         agents: From `agent_table`.
         met: From `states_met`.
@@ -88,6 +94,9 @@ class RunFacts:
     latencies: pl.DataFrame
     costs: pl.DataFrame
     engagement: pl.DataFrame
+    participation: pl.DataFrame
+    views: pl.DataFrame
+    rhythm: pl.DataFrame
     cascades: pl.DataFrame
     agents: pl.DataFrame
     met: pl.DataFrame
@@ -214,6 +223,9 @@ def _tables(logs: RunLogs) -> dict[str, pl.DataFrame]:
         "latencies": latency_counts(logs),
         "costs": costs(logs),
         "engagement": engagement(logs),
+        "participation": participation(logs),
+        "views": views(logs),
+        "rhythm": rhythm(logs),
         "cascades": cascades(logs),
         "agents": agent_table(logs),
         "met": states_met(logs),

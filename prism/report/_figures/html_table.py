@@ -19,6 +19,7 @@ _SHARES = (
     "active",
     "top_1_percent",
     "top_10_percent",
+    *("silent", "writing", "creating", "liking", "top_1", "next_9", "other_90"),
 )
 _NOTHING = Markup("")
 

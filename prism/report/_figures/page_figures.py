@@ -97,11 +97,10 @@ class Figure:
     @property
     def legend(self) -> Mapping[str, str]:
         """The colours that the figure explains, by what they stand for."""
-        colour = self.spec.get("encoding", {}).get("color", {})
-        if colour.get("legend", True) is None:
-            return {}
-
-        scale = colour.get("scale", {})
+        parts = (self.spec, *self.spec.get("layer", ()))
+        colours = [part.get("encoding", {}).get("color", {}) for part in parts]
+        told = [colour for colour in colours if colour.get("legend", True) is not None]
+        scale: dict[str, Any] = next((colour["scale"] for colour in told if "scale" in colour), {})
         return dict(zip(scale.get("domain", ()), scale.get("range", ()), strict=True))
 
     def on_page(self) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from prism.report._sections import (
     measures,
     numbers,
     parameters,
+    participation,
     recorded,
     states,
     steps,
@@ -134,6 +135,14 @@ _BY_RUN = (
         engagement.EXPLANATION,
         engagement.NOTHING,
         engagement.make,
+        is_due=_has_feed,
+    ),
+    _Kind(
+        "participation",
+        "Silent, writing, creating",
+        participation.EXPLANATION,
+        participation.NOTHING,
+        participation.make,
         is_due=_has_feed,
     ),
     _Kind(

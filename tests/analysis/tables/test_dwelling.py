@@ -1,6 +1,5 @@
 """How long agents stay: visits that end, visits that are cut, and the ticks that they sum to."""
 
-import json
 from collections.abc import Callable
 from math import log
 from pathlib import Path
@@ -12,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prism.analysis import dwell_survival, dwell_times, read_log, state_counts
-from tests.kit.occupancy import occupied
+from tests.kit.occupancy import cut_off, occupied, read_events
 
 WriteLog = Callable[..., Path]
 DWELLS = st.lists(st.integers(1, 12), min_size=1, max_size=30)
@@ -36,7 +35,7 @@ def quantile(values: list[int], share: float) -> int:
     )
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(dwells=DWELLS, zeros=st.integers(0, 3))
 def test_dwell_times_are_described_as_by_hand(
     dwells: list[int], zeros: int, tmp_path_factory: pytest.TempPathFactory
@@ -146,15 +145,11 @@ def test_visits_of_no_tick_have_no_fit(write_log: WriteLog, make: SimpleNamespac
 
 
 def test_shares_times_agent_ticks_are_the_visits(
-    folder: Path, market: Path, rumours: list[Path], tmp_path: Path
+    folder: Path, faulty: Path, carried: Path, market: Path, rumours: list[Path], tmp_path: Path
 ) -> None:
-    """Ticks in a state are exact, by visits, by counts at every tick, and by hand, also cut off."""
-    lines = (folder / "events.jsonl").read_bytes().splitlines(keepends=True)
-    logs = [folder / "events.jsonl", market / "events.jsonl", rumours[0] / "events.jsonl"]
-    for kept in (0.31, 0.5, 0.77):
-        cut = tmp_path / f"{kept}.jsonl"
-        cut.write_bytes(b"".join(lines[: int(kept * len(lines))]))
-        logs.append(cut)
+    """Ticks in a state are exact, by visits, by counts at every tick, and by hand, also killed."""
+    whole = [each / "events.jsonl" for each in (folder, carried, market, rumours[0])]
+    logs = [*whole, faulty, *cut_off(whole[0], tmp_path, 0.31, 0.5, 0.77)]
 
     for path in logs:
         read = read_log(path)
@@ -163,7 +158,7 @@ def test_shares_times_agent_ticks_are_the_visits(
         ticks = dict(dwelling.group_by("state").agg(pl.col("agent_ticks").sum()).rows())
         in_rounds = states.filter(pl.col("round") > 0).group_by(keys).agg(pl.col("agents").sum())
         assert ticks == dict(in_rounds.group_by("state").agg(pl.col("agents").sum()).rows())
-        begins, ends = occupied([json.loads(line) for line in path.read_bytes().splitlines()])
+        begins, ends = occupied(read_events(path))
         assert ticks == {state: ends[state] for state in ticks}
         assert sum(ends.values()) == sum(ticks.values())
         if path != market / "events.jsonl":  # where buyers move sellers

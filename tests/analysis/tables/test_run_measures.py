@@ -8,6 +8,7 @@ import pytest
 
 from prism.analysis import cascades, participation, reach, read_log, rhythm, run_measures, views
 from prism.errors import FieldValueError
+from tests.kit.occupancy import read_events
 
 
 def test_measures_are_those_of_the_tables(folder: Path, events: list[dict[str, Any]]) -> None:
@@ -80,6 +81,13 @@ def test_a_burn_in_is_left_out(folder: Path, events: list[dict[str, Any]]) -> No
     assert every.filter(round=3).row(0, named=True)["views"] == later["views"][0]
     with pytest.raises(FieldValueError, match="got 0"):
         run_measures(logs, from_round=0)
+
+
+def test_agents_who_left_take_no_steps(carried: Path) -> None:
+    """Agent-ticks are the steps that the log counts, not agents times ticks."""
+    (row,) = run_measures(read_log(carried)).iter_rows(named=True)
+    *_, ended = read_events(carried / "events.jsonl")
+    assert row["agent_ticks"] == ended["agent_ticks"] < 30 * 36
 
 
 def test_worlds_have_measures_of_their_own(rumours: list[Path]) -> None:

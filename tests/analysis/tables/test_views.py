@@ -9,14 +9,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from prism.agents import opening_posts, synthetic_population
 from prism.analysis import reach, read_log, run_measures, views
 from prism.errors import FieldValueError
-from prism.llm import OllamaChatClient
-from prism.runlog import RunLog, SimulatedClock
-from prism.social import Simulation
-from prism.statechart import AgentState, Reasoner
-from prism.testing import FakeOllama, Fault
+from tests.kit.occupancy import cut_off, read_events
 
 WriteLog = Callable[..., Path]
 WAYS = {"decides": "decided", "ignores": "ignored", "timeout": "timed_out", "round_ends": "cut"}
@@ -31,42 +26,12 @@ def of_kind(events: list[dict[str, Any]], name: str, **keys: Any) -> list[dict[s
     ]
 
 
-@pytest.fixture(scope="module")
-def faulty(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the log of a run decided by a model, of whose answers many are of no use."""
-    path = tmp_path_factory.mktemp("model") / "model.jsonl"
-    population, clock = synthetic_population(12, seed=5), SimulatedClock()
-    with FakeOllama() as server, RunLog(path, clock) as log:
-
-        def choose(asked: Any) -> str:
-            if len(server.questions) % 3 == 1:
-                server.fail(Fault.body(b"nothing of use"))
-            return str(asked.options[len(server.questions) % len(asked.options)])
-
-        server.choose = choose
-        Simulation(
-            population.agents,
-            opening_posts(population.agents, seed=5),
-            reasoner=Reasoner(
-                OllamaChatClient(server.host, "nimble"), fallback=AgentState.SCROLLING, seed=5
-            ),
-            rounds=2,
-            seed=5,
-            logger=log.logger,
-            clock=clock,
-        ).run()
-    return path
-
-
 def test_every_view_has_one_outcome(
-    folder: Path, faulty: Path, tmp_path: Path, read_events: Callable[[Path], list[dict[str, Any]]]
+    folder: Path, faulty: Path, carried: Path, tmp_path: Path
 ) -> None:
     """Views are the sum of what came of them, by policy and model, and in logs that are cut off."""
-    paths = [folder / "events.jsonl", faulty]
-    lines = paths[0].read_bytes().splitlines(keepends=True)
-    for kept in (0.3, 0.6):
-        paths.append(tmp_path / f"{kept}.jsonl")
-        paths[-1].write_bytes(b"".join(lines[: int(kept * len(lines))]))
+    paths = [folder / "events.jsonl", carried / "events.jsonl", faulty]
+    paths += cut_off(paths[0], tmp_path, 0.3, 0.6)
 
     for path in paths:
         events = read_events(path)

@@ -1,0 +1,187 @@
+"""``prism compare``: what differs between groups of runs, and how sure that is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+from rich.progress import Progress
+
+from prism.cli._report import check_figures, check_page, save_figures, write_page
+from prism.cli._screen import Screen, note, say
+from prism.cli._table_output import MOST_ROWS, TableFormat, choose_format, write
+from prism.errors import InputError
+
+if TYPE_CHECKING:
+    from prism.science import Comparison
+
+_SHOWN = (
+    *("measure", "second", "mean_first", "mean_second", "difference", "low", "high"),
+    *("effect", "p", "p_holm"),
+)
+
+Groups = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="GROUP...",
+        help="For each group a run, a folder with runs below it, or a pattern in quotes. Of a "
+        "single folder, such as that of a batch, the folders that hold runs are the groups.",
+        show_default=False,
+    ),
+]
+Rounds = Annotated[int, typer.Option(min=1, help="The first round that counts.")]
+LastRound = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="The last round that counts. By default all runs must have the same rounds.",
+        show_default=False,
+    ),
+]
+Paired = Annotated[
+    bool | None,
+    typer.Option(
+        "--pairs/--groups",
+        help="Pair runs of the same seed, or compare groups as a whole. By default runs are paired "
+        "where seeds allow it.",
+        show_default=False,
+    ),
+]
+Measures = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--measure",
+        metavar="NAME",
+        help="Compare this measure only. Repeat it for several.",
+        show_default=False,
+    ),
+]
+Confidence = Annotated[float, typer.Option(help="Coverage of the intervals.")]
+Page = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Also write the comparison as a page.", show_default=False),
+]
+Figures = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Also save every figure in this folder.", show_default=False),
+]
+Kind = Annotated[Literal["svg", "png", "pdf"], typer.Option(help="Format of the saved figures.")]
+Format = Annotated[
+    TableFormat | None,
+    typer.Option(
+        "--format",
+        help="Format to write; by default that of the file's name, else a table to read.",
+    ),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", "-o", metavar="FILE", help="File to write to, instead of standard output."
+    ),
+]
+
+
+def compare(
+    groups: Groups,
+    from_round: Rounds = 1,
+    to_round: LastRound = None,
+    paired: Paired = None,
+    measure: Measures = None,
+    confidence: Confidence = 0.95,
+    page: Page = None,
+    figures: Figures = None,
+    figure_format: Kind = "svg",
+    as_format: Format = None,
+    out: Out = None,
+) -> None:
+    """Compare groups of runs: differences, intervals, tests and effect sizes of every measure.
+
+    Every group is compared with the first. A table to read leaves out what is the same in every
+    run; the other formats have all rows and columns.
+
+    [bold]Examples[/bold]
+
+    prism compare runs/plain runs/warned
+
+    prism compare runs/plain runs/warned --from-round 5 --page compared.html
+
+    prism compare "runs/a-*" "runs/b-*" --measure likes --measure gini
+
+    prism compare batch -o compared.csv --figures figures --figure-format pdf
+    """
+    chosen = choose_format(as_format, out)
+    if page is not None:
+        if str(page) == "-":
+            raise InputError("a page goes to a file here: standard output has the table", path="-")
+        check_page(page, [Path(group) for group in groups])
+    check_figures(figures)
+
+    # Imported here, since it takes two seconds and needs an extra.
+    from prism.science import compare as compare_groups
+
+    screen = Screen(err=True)
+    with Progress(console=screen, transient=True, disable=not screen.is_terminal) as progress:
+        task = progress.add_task("Measuring the runs", total=None)
+        found = compare_groups(
+            *groups,
+            paired=paired,
+            measures=measure,
+            from_round=from_round,
+            to_round=to_round,
+            confidence=confidence,
+            progress=lambda done, total: progress.update(task, completed=done, total=total),
+        )
+
+    for told in found.notes:
+        note(told)
+
+    _write_table(found, chosen, out)
+    if page is not None:
+        write_page(found.html().encode(), page, err=out is None)
+    if page is not None or figures is not None:
+        save_figures(found, figures, figure_format, err=out is None)
+
+
+def _write_table(found: Comparison, chosen: TableFormat, out: Path | None) -> None:
+    import polars as pl
+
+    table = found.table()
+    reads = [run.path for group in found.groups for run in group.runs]
+    if chosen is not TableFormat.TABLE:
+        write(table, chosen, out, table.columns, reads=reads)
+        return
+
+    if out is None:
+        say(_heading(found))
+    tested = table.filter(pl.col("test").is_not_null())
+    several = len(found.groups) > 2
+    shown = [name for name in _SHOWN if several or name != "second"]
+    drawn = tested.select(shown).rename(_short(found, several))
+    write(drawn, chosen, out, drawn.columns, _hint(found, tested.height), reads=reads)
+
+
+def _heading(found: Comparison) -> str:
+    first, *others = (
+        f"{group.label} ({len(group.runs)} run{'' if len(group.runs) == 1 else 's'})"
+        for group in found.groups
+    )
+    return f"{', '.join(others)} against {first}"
+
+
+def _short(found: Comparison, several: bool) -> dict[str, str]:
+    """Return headings of the means: the groups' labels, unless a column could have such a name."""
+    labels = [group.label for group in found.groups]
+    if several or not set(labels).isdisjoint(_SHOWN):
+        return {}
+
+    return dict(zip(("mean_first", "mean_second"), labels, strict=True))
+
+
+def _hint(found: Comparison, tested: int) -> str:
+    ways = dict.fromkeys(row.test for row in found.differences if row.test)
+    drawn = f"{tested} tests" if tested <= MOST_ROWS else f"{MOST_ROWS} of {tested} tests"
+    text = f"{drawn} ({', '.join(ways)}), p holm is corrected for all"
+    rest = len(found.differences) - tested
+
+    return f"{text}; more columns, and {rest} measures without a test, with --format csv"

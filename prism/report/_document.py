@@ -1,0 +1,162 @@
+"""A page that needs nothing else, of sections with figures, and its figures as files."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache, cached_property
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import jinja2
+import vl_convert
+from markupsafe import Markup
+
+from prism import __version__
+from prism.errors import InputError
+from prism.files import replacing
+from prism.report._figures.page_figures import PageFigures
+from prism.report._figures.rendering import VEGA_LITE, draw
+from prism.report._sections import Section
+
+FigureFormat = Literal["svg", "png", "pdf"]
+
+_PIXELS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Script:
+    """A script of the page, and the digest by which the page's security policy allows it."""
+
+    text: Markup
+    digest: str
+
+
+@dataclass(frozen=True)
+class Document:
+    """What a page shows.
+
+    Args:
+        title: Its title and main heading.
+        subtitle: What stands below that.
+        sections: Its sections.
+        figures: Their figures.
+        notes: What to know about the logs, at the top.
+        sources: What it is made from.
+        runs: Names of the runs that stand side by side in the parts of sections.
+    """
+
+    title: str
+    subtitle: str
+    sections: Sequence[Section]
+    figures: PageFigures
+    notes: Sequence[str] = ()
+    sources: Sequence[str] = ()
+    runs: Sequence[str] = ()
+
+    def html(self) -> str:
+        """Return the document as one HTML page that works offline."""
+        charts = {name: figure.on_page() for name, figure in self.figures.charts.items()}
+        agents = self.figures.data.get("agents")
+        template = jinja2.Template(_resource("page.html"), autoescape=True)
+        page: str = template.render(
+            title=self.title,
+            subtitle=self.subtitle,
+            sections=self.sections,
+            notes=self.notes,
+            runs=self.runs,
+            sources=self.sources,
+            version=__version__,
+            style=Markup(_resource("page.css")),
+            dark_style=Markup(self.figures.dark_rules()),
+            scripts=[_script(library().result()), _script(_resource("page.js"))],
+            figures=_embedded(charts),
+            agents=None if agents is None else _embedded(agents),
+        )
+
+        return page
+
+    def save_figures(self, folder: Path, format: FigureFormat) -> list[Path]:  # noqa: A002
+        """Save every figure as a file, and return the paths; see `Report.save_figures`."""
+        if format not in get_args(FigureFormat):
+            *others, last = get_args(FigureFormat)
+            known = f"{', '.join(others)} or {last}"
+            raise InputError(f"figures are saved as {known}, not {format!r}", field="format")
+
+        folder.mkdir(parents=True, exist_ok=True)
+        drawings = {**self.figures.drawings, **self._drawn[0]}
+
+        return [_saved(svg, folder / f"{name}.{format}") for name, svg in drawings.items()]
+
+    @property
+    def failures(self) -> Mapping[str, str]:
+        """What is wrong with each figure that cannot be drawn, by name; usually nothing."""
+        return self._drawn[1]
+
+    @cached_property
+    def _drawn(self) -> tuple[dict[str, str], dict[str, str]]:
+        """The figures that are not drawn before, as SVG; and why the others cannot be drawn."""
+        drawn: dict[str, str] = {}
+        failed: dict[str, str] = {}
+        for place, figure in self.figures.charts.items():
+            name = place.removeprefix("figure-")
+            try:
+                drawn[name] = draw(figure.alone())
+            except ValueError as error:
+                failed[name] = str(error)
+
+        return drawn, failed
+
+
+@cache
+def library() -> Future[str]:
+    """Begin to bundle the JavaScript that draws figures: Vega-Lite and its dependencies."""
+    pool = ThreadPoolExecutor(1)
+    bundle = pool.submit(_bundle)
+    pool.shutdown(wait=False)
+    return bundle
+
+
+def _bundle() -> str:
+    return vl_convert.javascript_bundle(vl_version=VEGA_LITE)  # type: ignore[call-arg]
+
+
+def _resource(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _script(text: str) -> _Script:
+    """Return a script for the page."""
+    # As scripts must stand in HTML (WHATWG HTML, 4.12.1.3), and are allowed (CSP level 3, 8.4).
+    safe = text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    digest = b64encode(sha256(safe.encode()).digest()).decode()
+    return _Script(Markup(safe), f"sha256-{digest}")
+
+
+def _saved(svg: str, path: Path) -> Path:
+    with replacing(path) as file:
+        file.write(_as_bytes(svg, path.suffix))
+
+    return path
+
+
+def _as_bytes(svg: str, suffix: str) -> bytes:
+    if suffix == ".png":
+        return vl_convert.svg_to_png(svg, scale=_PIXELS)
+    # vectors, with the fonts embedded
+    return vl_convert.svg_to_pdf(svg) if suffix == ".pdf" else svg.encode()
+
+
+def _embedded(data: Any) -> Markup:
+    """Return data as JSON for the page."""
+    # Without the characters that an HTML parser may take for markup (WHATWG HTML, 4.12.1.3).
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+
+    return Markup(text)

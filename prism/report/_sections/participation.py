@@ -1,0 +1,80 @@
+"""Who is silent, writes and creates, what agents open, and the rhythm of their acts."""
+
+from __future__ import annotations
+
+import altair as alt
+import polars as pl
+from markupsafe import Markup
+
+from prism.report._facts.run_facts import RunFacts
+from prism.report._figures.colours import colour_of
+from prism.report._figures.html_table import html_table
+from prism.report._figures.page_figures import HEIGHT, PageFigures
+
+EXPLANATION = (
+    "An agent creates if it publishes a post of its own, writes if it only replies or reshares, "
+    "and is silent otherwise: the figure has their shares in each round, the first table those of "
+    "all rounds, with the shares of all that was written by the top 1 %, the next 9 % and the "
+    "other 90 % (van Mierlo 2014). Every post that an agent opens is decided on, ignored, or cut "
+    "short. Burstiness is -1 for a regular rhythm, about 0 for a random one and 1 for a single "
+    "burst (Goh and Barabási 2008; Kim and Jo 2016)."
+)
+NOTHING = "Nobody has posted."
+
+_GROUPS = ("silent", "writing", "creating")
+_MOST_ROUNDS = 500
+
+
+def make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
+    """Make the section of one run; None if there is nothing to show.
+
+    Args:
+        facts: The run.
+        name: Its name in ids.
+        figures: Where to add the figure.
+    """
+    in_all = pl.col("round").is_null()
+    if facts.participation.is_empty():
+        return None
+
+    rounds = facts.participation.filter(~in_all)
+    parts = [
+        html_table(f"{what}-{name}", table.filter(in_all).drop("round"))
+        for what, table in (
+            ("participation", facts.participation.drop("top_10")),
+            ("views", facts.views),
+            ("rhythm", facts.rhythm.drop("p90", "max")),
+        )
+        if table.height
+    ]
+    if rounds.height > 1:
+        about = "The shares of silent, writing and creating agents in each round"
+        parts.insert(0, figures.add_chart(f"participation-{name}", _shares(rounds, figures), about))
+
+    return Markup("").join(parts)
+
+
+def _shares(rounds: pl.DataFrame, figures: PageFigures) -> alt.Chart:
+    step = -(-rounds.height // _MOST_ROUNDS)
+    shown = rounds.gather_every(step).unpivot(
+        _GROUPS, index="round", variable_name="group", value_name="share"
+    )
+    colours = {group: colour_of(place) for place, group in enumerate(_GROUPS, start=2)}
+    chart: alt.Chart = (
+        alt.Chart(shown)
+        .mark_line(strokeWidth=2)
+        .encode(
+            alt.X(
+                "round:Q",
+                title="round" if step == 1 else f"round (each {step}th)",
+                axis=alt.Axis(format=",d", grid=False, tickMinStep=1),
+                scale=alt.Scale(zero=False, nice=False),
+            ),
+            alt.Y("share:Q", title="share of the agents", axis=alt.Axis(format="%", tickCount=5)),
+            figures.colour("group", colours),
+            tooltip=["round", "group", alt.Tooltip("share:Q", format=".1%")],
+        )
+        .properties(height=round(HEIGHT * 0.7))
+    )
+
+    return chart

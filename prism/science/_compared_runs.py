@@ -1,0 +1,228 @@
+"""Finding the runs of a comparison, and measuring each of them."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+
+import polars as pl
+
+from prism.analysis import RunLogs, costs, measures, read_log, run_measures, state_counts
+from prism.analysis._tables.cascades import trees
+from prism.analysis._tables.happened import acts, what_happened
+from prism.errors import InputError
+from prism.runlog._reader import LOG_NAME
+from prism.science._compared_names import Source
+from prism.science._comparison import ComparedRun, Measured
+from prism.statechart.social import ROUND_ENDS
+
+LOGS = (LOG_NAME, f"{LOG_NAME}.gz")
+_COSTS = ("answers", "calls", "input_tokens", "output_tokens", "seconds")
+
+
+def groups_of(sources: Sequence[Source | Sequence[Source]]) -> dict[str, list[Path]]:
+    """Return the runs of each group, by the group's label.
+
+    Args:
+        sources: A run, its log, a folder with runs below it, a pattern, or several of these, for
+            each group. Of a single one, the folders that hold runs are the groups.
+
+    Raises:
+        InputError: If there is no such file, no run in it, or no second group.
+    """
+    each = [[source] if isinstance(source, PathLike | str) else list(source) for source in sources]
+    found = [[run for source in group for run in _runs_of(source)] for group in each]
+    if len(found) == 1:
+        return _by_folder(found[0])
+
+    _refuse_twice(found)
+    names = [
+        _common(runs) if len(group) > 1 else Path(group[0])
+        for group, runs in zip(each, found, strict=True)
+    ]
+
+    return dict(zip(_labels(names), found, strict=True))
+
+
+def measure_run(path: Path, from_round: int, to_round: int | None) -> Measured:
+    """Measure one run.
+
+    Args:
+        path: Its folder or log.
+        from_round: The first round that counts.
+        to_round: The last round that counts; None counts all.
+
+    Raises:
+        InputError: If it cannot be read, or its log holds several runs or none.
+    """
+    logs = read_log(path)
+    both = run_measures(logs, from_round=from_round, to_round=to_round, by_round=True)
+    if len(logs.runs) != 1:
+        problem = f"holds {len(logs.runs)} runs: compare logs of one run each"
+        raise InputError(problem, path=path)
+
+    run = logs.runs[0]
+    last = both["round"].max()
+    completed = last if isinstance(last, int) else 0
+    if not run.ended and completed != to_round:
+        completed = max(0, completed - 1)
+    measured = Measured(ComparedRun(path, run.seed, completed, run.ended))
+
+    rows = (pl.col("round") >= from_round) & (pl.col("round") <= (to_round or completed))
+    _add_measures(measured, logs, both, rows)
+    _add_states(measured, state_counts(logs).filter(rows))
+    _add_costs(measured, costs(logs, by=["round"]).filter(rows))
+    _add_distributions(measured, logs, from_round, to_round)
+
+    return measured
+
+
+def _add_measures(measured: Measured, logs: RunLogs, both: pl.DataFrame, rows: pl.Expr) -> None:
+    """Add the measures of every run, and those of worlds, which come first."""
+    found = measures(logs).filter(rows)
+    own = {
+        f"measure_{name}" if f"measure_{name}" in both.columns else name
+        for name in found["measure"].unique(maintain_order=True)
+    }
+    (total,) = both.filter(pl.col("round").is_null()).to_dicts()
+    by_round = both.filter(rows).to_dicts()
+    names = [name for name in both.columns if name not in ("run", "round")]
+    for name in sorted(names, key=lambda name: name not in own):
+        measured.add("own" if name in own else "run", name, total[name])
+        for row in by_round:
+            measured.add_round(name, row["round"], row[name])
+
+        values = list(measured.by_round.get(name, {}).values())
+        if name in own and values:
+            measured.add("own", f"{name}_mean", sum(values) / len(values))
+
+
+def _add_states(measured: Measured, counts: pl.DataFrame) -> None:
+    """Add the share of the agents in each state, over all ticks and in each round."""
+    charts = [name for name in ("chart",) if name in counts.columns]
+    ticks = counts.select("round", *charts, "state", "agents")
+    both = pl.concat([ticks, ticks.with_columns(round=pl.lit(None, pl.Int64))])
+    agents = pl.col("agents")
+    summed = both.group_by(["round", *charts, "state"], maintain_order=True).agg(agents.sum())
+    shares = summed.with_columns(share=agents / agents.sum().over(["round", *charts]))
+
+    for row in shares.to_dicts():
+        name = "_".join(["share", *(str(row[key]) for key in (*charts, "state"))])
+        if row["round"] is None:
+            measured.add("state", name, row["share"])
+        else:
+            measured.add_round(name, row["round"], row["share"])
+
+
+def _add_costs(measured: Measured, table: pl.DataFrame) -> None:
+    """Add what models cost, if any was asked."""
+    for name in _COSTS if table.height else ():
+        if table[name].null_count() < table.height:
+            measured.add("cost", f"model_{name}", table[name].sum())
+            for number, value in table.select("round", name).iter_rows():
+                measured.add_round(f"model_{name}", number, value)
+
+
+def _add_distributions(
+    measured: Measured, logs: RunLogs, from_round: int, to_round: int | None
+) -> None:
+    """Add how large cascades were, how much agents wrote, and how long they stayed in states."""
+    happened = what_happened(
+        logs, "posts", "likes", "transitions", from_round=from_round, to_round=to_round
+    )
+    posts = happened.tables["posts"]
+    if posts.height:
+        grown = trees(posts)
+        if from_round > 1:
+            grown = grown.filter(pl.col("round") >= from_round)
+        wrote = acts(happened).filter(pl.col("what") != "likes").group_by("agent_id")
+        written = happened.agents.join(wrote.agg(posts=pl.len()), on="agent_id", how="left")
+        measured.distributions["posts_of_cascade"] = _counts(grown["size"])
+        measured.distributions["posts_of_agent"] = _counts(written["posts"].fill_null(0))
+
+    # a round's end cuts visits short
+    whole = happened.counting("transitions").filter(pl.col("trigger") != ROUND_ENDS)
+    kept = whole.filter(pl.col("from_state") != pl.col("to_state")).drop_nulls("ticks_in_state")
+    names = [name for name in ("chart",) if kept["chart"].n_unique() > 1]
+    for key, rows in kept.sort("from_state").group_by([*names, "from_state"], maintain_order=True):
+        stays = rows.group_by("ticks_in_state").agg(pl.col("count").sum())
+        name = "_".join(["ticks_in", *map(str, key)])
+        measured.distributions[name] = dict(stays.sort("ticks_in_state").iter_rows())
+
+
+def _counts(values: pl.Series) -> dict[float, int]:
+    return dict(values.value_counts().sort(values.name).iter_rows())
+
+
+def _runs_of(source: Source) -> list[Path]:
+    """Return the runs that a path or pattern names, in the order of their names.
+
+    Raises:
+        InputError: If there is none.
+    """
+    path = Path(source)
+    text = str(source)
+    if not path.exists() and glob.has_magic(text):
+        matches = [Path(found) for found in glob.glob(text, recursive=True)]  # noqa: PTH207
+        if not matches:
+            raise InputError("matches no file", path=path)
+        return [run for match in sorted(matches, key=_natural) for run in _runs_of(match)]
+
+    if not path.is_dir():
+        read_log(path)  # says what is wrong
+        return [path]
+
+    if any((path / name).is_file() for name in LOGS):
+        return [path]
+
+    below = {log.parent for name in LOGS for log in path.rglob(name)}
+    if not below:
+        raise InputError("holds no runs: give a run, or a folder with runs below it", path=path)
+
+    return sorted(below, key=_natural)
+
+
+def _natural(path: Path) -> list[tuple[int, int, str]]:
+    """Return a key that puts ``seed-10`` after ``seed-9``."""
+    parts = re.split(r"([0-9]+)", str(path))
+    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts]
+
+
+def _by_folder(runs: Sequence[Path]) -> dict[str, list[Path]]:
+    """Return runs by the folders that hold them."""
+    folders: dict[Path, list[Path]] = {}
+    for run in runs:
+        folders.setdefault(run.parent, []).append(run)
+    if len(folders) < 2:
+        problem = "is one group of runs alone: give two, or a folder that holds several"
+        raise InputError(problem, path=next(iter(folders)))
+
+    return dict(zip(_labels(list(folders)), folders.values(), strict=True))
+
+
+def _common(runs: Sequence[Path]) -> Path:
+    return Path(os.path.commonpath(runs)) if len(runs) > 1 else runs[0]
+
+
+def _labels(paths: Sequence[Path]) -> list[str]:
+    """Return the shortest ends of paths that tell them apart."""
+    whole = [path.absolute().parts for path in paths]
+    most = max(map(len, whole))
+    for length in range(1, most + 1):
+        labels = ["/".join(parts[-length:]) for parts in whole]
+        if len(set(labels)) == len(labels):
+            return labels
+
+    return [f"{path} #{number}" for number, path in enumerate(paths, start=1)]
+
+
+def _refuse_twice(groups: Sequence[Sequence[Path]]) -> None:
+    seen: set[Path] = set()
+    for run in (run.resolve() for group in groups for run in group):
+        if run in seen:
+            raise InputError("is given more than once: each run belongs to one group", path=run)
+        seen.add(run)

@@ -1,0 +1,358 @@
+"""The statistics of a comparison: each is scipy's or statsmodels', with what few runs allow."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import comb, nan
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from prism.errors import MissingExtraError
+from prism.science._compared_names import TestName
+
+try:
+    import numpy as np
+    from scipy import stats
+    from statsmodels.stats.multitest import multipletests
+except ModuleNotFoundError as _error:
+    if _error.name not in ("numpy", "scipy", "statsmodels"):
+        raise
+    raise MissingExtraError("science", _error.name) from None
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Values: TypeAlias = "NDArray[np.float64]"
+Counts: TypeAlias = "NDArray[np.int64]"
+
+RESAMPLES = 9_999
+"""Bootstrap samples, and permutations where they are too many to go through all."""
+
+_MOST_ALL = 20_000
+"""Most permutations that are gone through one by one."""
+
+_BAND_SAMPLES = 999
+
+_MOST_EXACT = 50
+"""Most runs a group for which the exact distribution without ties is tabulated."""
+
+# Differences of computed shares that are equal but for the last bits would count as distinct.
+_DIGITS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """The outcome of a test.
+
+    Args:
+        test: Its name.
+        statistic: Its statistic: W+ (the sum of the ranks of positive differences), U of the second
+            group, or the greatest distance D.
+        p: Its two-sided p-value.
+        effect: Its effect size: the matched-pairs rank-biserial correlation, Cliff's delta, or D.
+        superiority: Probability that a run of the second group has more, ties being half; of pairs,
+            within a pair. None of distributions.
+        least_p: The least p-value that is possible with so many runs.
+    """
+
+    test: TestName
+    statistic: float
+    p: float
+    effect: float
+    superiority: float | None
+    least_p: float
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A difference of means (second minus first), and an interval; None where there is none.
+
+    Args:
+        difference: The difference.
+        low: Lower end of the interval.
+        high: Upper end.
+        scale: The standard deviation of the runs, by which the difference is standardised; None if
+            the runs of each group are all the same.
+    """
+
+    difference: float
+    low: float | None
+    high: float | None
+    scale: float | None
+
+
+def as_values(values: Sequence[Any]) -> Values:
+    """Return numbers, or rows of them, as an array."""
+    return np.asarray(values, dtype=float)
+
+
+def as_counts(counts: Sequence[Mapping[float, int]], values: Sequence[float]) -> Counts:
+    """Return how often each value occurs in each run: a row a run, a column a value."""
+    return np.asarray([[run.get(value, 0) for value in values] for run in counts], dtype=np.int64)
+
+
+def interval(
+    first: Values, second: Values, *, paired: bool, confidence: float, resamples: int, seed: int
+) -> Interval:
+    """Return the difference of two means with its bootstrap interval.
+
+    The interval is bias-corrected and accelerated (BCa; Efron 1987, Journal of the American
+    Statistical Association 82(397)): of pairs, whole pairs are drawn, else runs within each group.
+    Of few runs it would be too narrow, so its level is expanded to make up for that, as Student's t
+    and the variance's divisor do for normal values (Hesterberg 2015, The American Statistician
+    69(4)).
+    The scale is sqrt((s1^2 + s2^2) / 2), with which the difference is Cohen's d_av (Cumming 2012,
+    Understanding the New Statistics); it does not depend on how the runs are paired.
+
+    Args:
+        first: The values of the first group.
+        second: Those of the second; of pairs, in the same order.
+        paired: Whether they are pairs.
+        confidence: Coverage of the interval, 0 to 1.
+        resamples: Bootstrap samples.
+        seed: Seed of their random numbers.
+    """
+    difference = float(second.mean() - first.mean())
+    scale = _scale(first, second)
+    differences = differences_of(first, second) if paired else None
+    if min(first.size, second.size) < 2:
+        return Interval(difference, None, None, scale)
+    if differences is not None and not np.ptp(differences):
+        return Interval(difference, difference, difference, scale)
+    if not np.ptp(first) and not np.ptp(second):
+        return Interval(difference, difference, difference, scale)
+
+    level = _expanded(confidence, [first, second] if differences is None else [differences])
+    options: dict[str, Any] = {
+        "n_resamples": resamples,
+        "confidence_level": level,
+        "vectorized": True,
+        "rng": np.random.default_rng(seed),
+    }
+    with warnings.catch_warnings():
+        # where BCa is undefined the percentiles are taken below
+        warnings.simplefilter("ignore", stats.DegenerateDataWarning)
+        warnings.simplefilter("ignore", RuntimeWarning)
+        if differences is not None:
+            found = stats.bootstrap((differences,), np.mean, method="BCa", **options)
+        else:
+            found = stats.bootstrap((second, first), _mean_difference, method="BCa", **options)
+
+        low, high = found.confidence_interval
+        if np.isnan(low) or np.isnan(high):
+            tail = (1 - level) / 2
+            low, high = np.quantile(found.bootstrap_distribution, (tail, 1 - tail))
+
+    return Interval(difference, float(low), float(high), scale)
+
+
+def differences_of(first: Values, second: Values) -> Values:
+    """Return the differences of pairs, without the noise of floating-point numbers."""
+    size = float(max(np.abs(first).max(initial=0), np.abs(second).max(initial=0)))
+    differences = second - first
+    if not size:
+        return differences
+
+    places = _DIGITS - int(np.ceil(np.log10(size)))
+    rounded: Values = np.round(differences, places) if abs(places) < 300 else differences
+    return rounded
+
+
+def wilcoxon(first: Values, second: Values) -> Tested:
+    """Test pairs by Wilcoxon's signed-rank test (1945, Biometrics Bulletin 1(6)).
+
+    Pairs without a difference are left out, as Wilcoxon does. The p-value is exact up to 50 pairs
+    without ties, and up to 14 with them, by going through all signs; else that of the normal
+    distribution, corrected for ties. The effect is the matched-pairs rank-biserial correlation: the
+    share of the ranks of positive differences minus that of negative ones (Kerby 2014,
+    Comprehensive Psychology 3).
+    """
+    differences = differences_of(first, second)
+    moved = differences[differences != 0]
+    superiority = float(np.mean((differences > 0) + 0.5 * (differences == 0)))
+    least = min(1.0, 2.0 ** (1 - first.size))
+    if not moved.size:
+        return Tested("Wilcoxon", 0.0, 1.0, 0.0, superiority, least)
+
+    ranks = stats.rankdata(np.abs(moved))
+    positive = float(ranks[moved > 0].sum())
+    total = float(ranks.sum())
+    has_ties = np.unique(ranks).size < ranks.size
+    method: Any = "auto"
+    if has_ties and 2**moved.size <= _MOST_ALL:
+        method = stats.PermutationMethod(n_resamples=_MOST_ALL)
+    elif not has_ties and moved.size <= _MOST_EXACT:
+        method = "exact"
+
+    p = float(stats.wilcoxon(moved, method=method).pvalue)
+
+    return Tested("Wilcoxon", positive, min(1.0, p), 2 * positive / total - 1, superiority, least)
+
+
+def mann_whitney(first: Values, second: Values) -> Tested:
+    """Test two groups by Mann and Whitney's U (1947, Annals of Mathematical Statistics 18(1)).
+
+    The p-value is exact up to 50 runs a group without ties, and with them as long as the groups can
+    be drawn in at most 20,000 ways, by going through all; else that of the normal distribution,
+    corrected for ties and continuity. The effect is Cliff's delta (1993, Psychological Bulletin
+    114(3)), and ``superiority`` the common-language effect size (McGraw and Wong 1992,
+    Psychological Bulletin 111(2)) with ties as halves (Vargha and Delaney 2000).
+    """
+    both = np.concatenate([first, second])
+    ways = comb(both.size, first.size)
+    # rounded together, so that equal values of both groups are ties
+    places = differences_of(np.zeros_like(both), both)
+    one, other = places[: first.size], places[first.size :]
+    has_ties = np.unique(places).size < places.size
+    method: Any = "asymptotic"
+    if has_ties and ways <= _MOST_ALL:
+        method = stats.PermutationMethod(n_resamples=_MOST_ALL)
+    elif not has_ties and max(one.size, other.size) <= _MOST_EXACT:
+        method = "exact"
+
+    least = min(1.0, 2 / ways)
+    if not np.ptp(places):
+        return Tested("Mann-Whitney", one.size * other.size / 2, 1.0, 0.0, 0.5, least)
+
+    found = stats.mannwhitneyu(other, one, method=method)
+    superiority = float(found.statistic) / (one.size * other.size)
+
+    return Tested(
+        "Mann-Whitney",
+        float(found.statistic),
+        min(1.0, float(found.pvalue)),
+        2 * superiority - 1,
+        superiority,
+        least,
+    )
+
+
+def kolmogorov_smirnov(first: Counts, second: Counts, *, paired: bool, seed: int) -> Tested:
+    """Test whether two sets of runs have the same distribution, by Kolmogorov and Smirnov's D.
+
+    D is the greatest distance of the two cumulative distributions, each of all that its runs hold.
+    What stands in one run is not independent, so whole runs are permuted to find the p-value (of
+    pairs, within each pair), all of them where they are at most 9,999, else as many at random
+    (Phipson and Smyth 2010). Of a single run each there is nothing to permute: the p-value is that
+    of independent values (`scipy.stats.ks_2samp`), and speaks of these two runs alone.
+
+    Args:
+        first: Counts of each value (columns, rising) in each run (rows) of the first group.
+        second: The same of the second; of pairs, in the same order.
+        paired: Whether they are pairs.
+        seed: Seed of the permutations.
+    """
+    counts = np.concatenate([first, second])
+    reached = counts.cumsum(axis=1)
+    totals = counts.sum(axis=1)
+
+    def distance(one: Any, other: Any, axis: int = -1) -> Any:
+        shares = []
+        for group in (one.astype(int), other.astype(int)):
+            of_all = np.maximum(1, totals[group].sum(axis=axis))
+            shares.append(reached[group].sum(axis=axis - 1) / of_all[..., None])
+
+        return np.abs(shares[0] - shares[1]).max(axis=-1)
+
+    runs = (np.arange(len(first)), np.arange(len(first), len(counts)))
+    observed = float(distance(*runs))
+    if len(first) == len(second) == 1:
+        values = np.arange(counts.shape[1])
+        samples = [np.repeat(values, row) for row in counts]
+        with warnings.catch_warnings():
+            # where the exact p-value cannot be computed the asymptotic one is taken
+            warnings.simplefilter("ignore", RuntimeWarning)
+            p = float(stats.ks_2samp(*samples).pvalue)
+        return Tested("Kolmogorov-Smirnov", observed, p, observed, None, 0.0)
+
+    ways = 2 ** len(first) if paired else comb(len(counts), len(first))
+    found = stats.permutation_test(
+        runs,
+        distance,
+        permutation_type="samples" if paired else "independent",
+        vectorized=True,
+        n_resamples=RESAMPLES,
+        batch=_batch(counts),
+        alternative="greater",
+        rng=np.random.default_rng(seed),
+    )
+    # both ways round are the same distance, unless groups differ in size
+    mirrored = 2 if len(first) == len(second) else 1
+    least = max(mirrored / ways, 0.0 if ways <= RESAMPLES else 1 / (RESAMPLES + 1))
+
+    return Tested(
+        "Kolmogorov-Smirnov", observed, float(found.pvalue), observed, None, min(1.0, least)
+    )
+
+
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """Correct p-values for their number by Holm's method (1979, Scandinavian J. of Stat. 6(2)).
+
+    Args:
+        p_values: Those of all tests; None where there was none, which does not count.
+    """
+    known = [p for p in p_values if p is not None]
+    if not known:
+        return list(p_values)
+
+    corrected = iter(multipletests(known, method="holm")[1])
+
+    return [None if p is None else float(next(corrected)) for p in p_values]
+
+
+def band(values: Values, *, confidence: float, seed: int) -> tuple[Values, Values, Values]:
+    """Return the mean of runs in each round, with the percentiles of its bootstrap distribution.
+
+    Args:
+        values: A row a run, a column a round; NaN where there is nothing.
+        confidence: Coverage of the interval, 0 to 1.
+        seed: Seed of the bootstrap, which draws whole runs.
+    """
+    drawn = np.random.default_rng(seed).integers(len(values), size=(_BAND_SAMPLES, len(values)))
+    tail = (1 - confidence) / 2
+    with warnings.catch_warnings():
+        # rounds without any value have none in the mean, either
+        warnings.simplefilter("ignore", RuntimeWarning)
+        mean = np.nanmean(values, axis=0)
+        if len(values) < 2:
+            return mean, np.full_like(mean, nan), np.full_like(mean, nan)
+
+        means = np.nanmean(values[drawn], axis=1)
+        low, high = np.nanquantile(means, (tail, 1 - tail), axis=0)
+
+    return mean, low, high
+
+
+def _expanded(confidence: float, samples: Sequence[Values]) -> float:
+    """Return the level at which a bootstrap interval covers as much as it says.
+
+    With several samples the degrees of freedom are Welch's (1947, Biometrika 34).
+    """
+    sizes = as_values([sample.size for sample in samples])
+    variances = as_values([sample.var(ddof=1) for sample in samples])
+    parts = variances / sizes
+    freedom = parts.sum() ** 2 / (parts**2 / (sizes - 1)).sum()
+    narrowness = np.sqrt((variances / (sizes - 1)).sum() / parts.sum())
+    reach = narrowness * stats.t.ppf((1 + confidence) / 2, freedom)
+
+    return float(2 * stats.norm.cdf(reach) - 1)
+
+
+def _mean_difference(second: Values, first: Values, axis: int = -1) -> Any:
+    return second.mean(axis=axis) - first.mean(axis=axis)
+
+
+def _scale(first: Values, second: Values) -> float | None:
+    if min(first.size, second.size) < 2:
+        return None
+
+    scale = float(np.sqrt((first.var(ddof=1) + second.var(ddof=1)) / 2))
+    size = max(abs(float(first.mean())), abs(float(second.mean())))
+
+    return scale if scale > 10.0**-_DIGITS * size else None
+
+
+def _batch(counts: Counts) -> int:
+    """Return how many permutations fit in 100 MB at a time."""
+    return max(1, 12_000_000 // max(1, counts.size))

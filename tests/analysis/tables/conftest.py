@@ -1,0 +1,50 @@
+"""A run decided by a model that fails."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prism.agents import opening_posts, synthetic_population
+from prism.llm import OllamaChatClient
+from prism.runlog import RunLog, SimulatedClock
+from prism.runs import begin
+from prism.social import Likes, RemoveAgents, Simulation, SocialRun
+from prism.statechart import AgentState, Reasoner
+from prism.testing import FakeOllama, Fault
+
+
+@pytest.fixture(scope="session")
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the log of a run decided by a model, of whose answers many are of no use."""
+    path = tmp_path_factory.mktemp("model") / "model.jsonl"
+    population, clock = synthetic_population(12, seed=5), SimulatedClock()
+    with FakeOllama() as server, RunLog(path, clock) as log:
+
+        def choose(asked: Any) -> str:
+            if len(server.questions) % 3 == 1:
+                server.fail(Fault.body(b"nothing of use"))
+            return str(asked.options[len(server.questions) % len(asked.options)])
+
+        server.choose = choose
+        Simulation(
+            population.agents,
+            opening_posts(population.agents, seed=5),
+            reasoner=Reasoner(
+                OllamaChatClient(server.host, "nimble"), fallback=AgentState.SCROLLING, seed=5
+            ),
+            rounds=2,
+            seed=5,
+            logger=log.logger,
+            clock=clock,
+        ).run()
+    return path
+
+
+@pytest.fixture(scope="session")
+def carried(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a run whose rounds carry open decisions over, and that some leave."""
+    folder = tmp_path_factory.mktemp("carried") / "run"
+    treatments = (Likes(1, share=0.4), RemoveAgents(2, share=0.2))
+    begin(SocialRun(30, rounds=3, seed=3, preset="twitter", treatments=treatments), folder)
+    return folder

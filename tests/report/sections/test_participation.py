@@ -1,0 +1,36 @@
+"""The section of participation."""
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from prism.analysis import RunLogs, participation, read_log
+from prism.report._facts.run_facts import facts_of
+from prism.report._figures.page_figures import PageFigures
+from prism.report._sections.participation import make as make_section
+
+
+def test_shares_are_those_of_the_table(logs: RunLogs) -> None:
+    """The figure has the three shares of every round, and the tables are of all rounds."""
+    (facts,), _ = facts_of(logs)
+    figures = PageFigures(facts.state_names)
+    section = make_section(facts, "1", figures)
+    assert section is not None
+    (rows,) = figures.charts["figure-participation-1"].alone()["datasets"].values()
+    table = participation(logs).drop_nulls("round")
+    assert {(row["round"], row["group"]): row["share"] for row in rows} == {
+        (row["round"], group): pytest.approx(row[group])
+        for row in table.iter_rows(named=True)
+        for group in ("silent", "writing", "creating")
+    }
+    assert all(f"{what}-1" in section for what in ("participation", "views", "rhythm"))
+
+
+def test_log_without_posts_has_no_participation(
+    write_log: Callable[..., Path], make: SimpleNamespace
+) -> None:
+    """A log in which nobody posted has no such section."""
+    (facts,), _ = facts_of(read_log(write_log([make.joined("x")])))
+    assert make_section(facts, "1", PageFigures(())) is None

@@ -1,0 +1,186 @@
+"""Comparisons of runs, from their logs to a page."""
+
+import re
+from pathlib import Path
+from shutil import copytree
+
+import pytest
+
+from prism.errors import FieldValueError, InputError
+from prism.runs import begin
+from prism.worlds import WorldRun
+from prism.worlds.examples.rumour import Rumour
+from tests.kit.commands import Prism
+
+pytest.importorskip("polars")
+pytest.importorskip("altair")
+pytest.importorskip("statsmodels")
+stats = pytest.importorskip("scipy.stats")
+
+from prism.analysis import measures, read_log  # noqa: E402
+from prism.science import Comparison, compare  # noqa: E402
+
+SEEDS = range(6)
+BOTH = ("plain", "warned")
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with runs of the same seeds, half of them treated in round 2."""
+    folder = tmp_path_factory.mktemp("runs")
+    for seed in SEEDS:
+        for name in BOTH:
+            treatments = ("warning@2",) if name == "warned" else ()
+            options = WorldRun(Rumour, 20, rounds=6, seed=seed, treatments=treatments)
+            begin(options, folder / name / f"seed-{seed}")
+
+    return folder
+
+
+@pytest.fixture(scope="module")
+def found(runs: Path) -> Comparison:
+    """Return the comparison of all runs."""
+    return compare(runs / "plain", runs / "warned", resamples=199)
+
+
+def last(folder: Path, seed: int) -> float:
+    """Return the last value of the world's measure."""
+    return float(measures(read_log(folder / f"seed-{seed}"))["value"][-1])
+
+
+def test_pairs_are_compared_as_scipy_would(runs: Path, found: Comparison) -> None:
+    """The world's own measure comes first, from its last round, in pairs of the same seed."""
+    row = found.differences[0]
+    first, second = ([last(runs / name, seed) for seed in SEEDS] for name in BOTH)
+    assert (row.measure, row.kind, row.paired, row.runs_first) == ("reached", "own", True, 6)
+    assert (row.mean_first, row.mean_second) == pytest.approx((sum(first) / 6, sum(second) / 6))
+    moved = [b - a for a, b in zip(first, second, strict=True) if abs(b - a) > 1e-9]
+    assert row.p == pytest.approx(
+        stats.wilcoxon(moved, method=stats.PermutationMethod(n_resamples=10_000)).pvalue
+    )
+    assert row.low <= row.difference <= row.high
+    tested = [each for each in found.differences if each.p is not None]
+    assert (
+        min(each.p_holm for each in tested) >= min(each.p for each in tested) * len(tested) - 1e-9
+    )
+    assert {each.remark for each in found.differences if each.test is None} == {
+        "the same in every run"
+    }
+    assert any("no p-value below" in note for note in found.notes)
+
+
+def test_a_folder_of_groups_and_patterns_name_the_same_runs(runs: Path, found: Comparison) -> None:
+    """The folders that hold runs are groups; a pattern names several runs of one."""
+    below = compare(runs, resamples=199, measures=["reached"])
+    pattern = str(runs / "war*" / "seed-[0-5]")
+    assert [group.label for group in below.groups] == list(BOTH)
+    assert below.differences[0].difference == found.differences[0].difference
+    assert below.differences[0].p_holm == below.differences[0].p
+    one = compare(runs / "plain" / "seed-3", pattern, measures=["reached"])
+    assert [group.seeds for group in one.groups] == [(3,), tuple(SEEDS)]
+
+
+def test_runs_without_partners_are_told(runs: Path) -> None:
+    """Seeds of one group alone are left out of pairs; without shared seeds groups are compared."""
+    plain, warned = runs / "plain", runs / "warned"
+    three = [plain / f"seed-{seed}" for seed in (1, 2, 3)]
+    pairs = compare(three, [warned / "seed-2", warned / "seed-3"], measures=["decisions"])
+    assert (pairs.differences[0].runs_first, pairs.differences[0].least_p) == (2, 0.5)
+    assert any("with seed 1, which" in note for note in pairs.notes)
+    assert any("at least 6 pairs are needed" in note for note in pairs.notes)
+    groups = compare(three[:2], [warned / "seed-3", warned / "seed-4"], measures=["decisions"])
+    assert (groups.differences[0].test, groups.differences[0].least_p) == ("Mann-Whitney", 2 / 6)
+    assert any("share no seeds" in note for note in groups.notes)
+    with pytest.raises(InputError, match="cannot be paired by their seeds"):
+        compare(three[0], warned / "seed-4", paired=True)
+
+
+def test_runs_of_other_lengths_are_refused_or_cut(runs: Path, tmp_path: Path) -> None:
+    """Runs of fewer rounds are compared by the first rounds of all, which are as in long runs."""
+    for seed in (0, 1):
+        begin(WorldRun(Rumour, 20, rounds=3, seed=seed), tmp_path / "short" / str(seed))
+    long = [runs / "plain" / f"seed-{seed}" for seed in (0, 1)]
+    with pytest.raises(InputError, match="to_round"):
+        compare(long, tmp_path / "short")
+    cut = compare(long, tmp_path / "short", to_round=3)
+    assert {row.difference for row in cut.differences if row.mean_first is not None} == {0}
+    with pytest.raises(FieldValueError, match="to_round must be 4 or more"):
+        compare(runs, from_round=4, to_round=3)
+
+
+def test_a_run_that_broke_off_is_left_out(runs: Path, tmp_path: Path) -> None:
+    """A run without its last rounds does not count, and that is told."""
+    for name in BOTH:
+        for seed in ("seed-1", "seed-5"):
+            copytree(runs / name / seed, tmp_path / name / seed)
+    log = tmp_path / "plain" / "seed-5" / "events.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join(lines[: len(lines) // 2]))
+    found = compare(tmp_path, measures=["reached"])
+    assert found.differences[0].runs_first == 1
+    assert any("seed-5 is left out" in note for note in found.notes)
+
+
+def test_rounds_are_means_of_the_runs(runs: Path, found: Comparison) -> None:
+    """The last round of a group is the mean of its runs, within its band."""
+    table = found.rounds(["reached"]).filter(group="warned", round=6)
+    expected = sum(last(runs / "warned", seed) for seed in SEEDS) / 6
+    assert table["mean"].to_list() == pytest.approx([expected])
+    assert table["low"][0] <= expected <= table["high"][0]
+    assert found.runs().height == 12
+    assert found.table().height == len(found.differences)
+
+
+def test_the_page_has_figures(runs: Path, tmp_path: Path) -> None:
+    """The page shows all sections; figures are saved as PDF with their fonts."""
+    groups = [[runs / name / f"seed-{seed}" for seed in (3, 4)] for name in BOTH]
+    found = compare(*groups, measures=["decisions", "ticks_in_ignorant"])
+    names = re.findall(r'<section id="(\w+)"', found.html())
+    assert names == ["groups", "effects", "differences", "rounds", "distributions"]
+    saved = found.save_figures(tmp_path, "pdf")
+    assert "effects.pdf" in {path.name for path in saved}
+    for path in saved:
+        content = path.read_bytes()
+        assert content.startswith(b"%PDF-")
+        assert b"/FontFile2" in content
+    assert not found.failures
+
+
+def test_the_command_writes_table_page_and_figures(prism: Prism, runs: Path) -> None:
+    """The table is on standard output, what was done and what cannot be found on standard error."""
+    few = [runs / name / "seed-3" for name in BOTH]
+    ran = prism("compare", *few, "--measure", "decisions", "--page", "p.html", "--figures", "f")
+    assert ran.status == 0, ran.err
+    assert ran.out.startswith("warned/seed-3 (1 run) against plain/seed-3 (1 run)\n")
+    assert "1 pair: no p-value but 1 is possible" in ran.err
+    assert (prism.folder / "p.html").read_bytes().startswith(b"<!DOCTYPE html>")
+    assert [path.name for path in (prism.folder / "f").iterdir()] == ["rounds-1.svg"]
+
+
+def test_the_command_writes_data(prism: Prism, runs: Path) -> None:
+    """Other formats have all columns."""
+    few = [runs / name / "seed-0" for name in BOTH]
+    (row,) = prism("compare", *few, "--measure", "reached", "--format", "json").rows
+    assert (row["measure"], row["first"], row["runs_first"]) == ("reached", "plain/seed-0", 1)
+    assert row["mean_second"] == last(runs / "warned", 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["plain"], "is one group of runs alone"),
+        (["plain", "nowhere"], "nowhere: cannot be read"),
+        (["plain", "plain/seed-0"], "is given more than once"),
+        (["plain/seed-0", "warned/seed-0", "--measure", "much"], "no such measure; the runs have"),
+        (["plain", "warned", "--page", "-"], "a page goes to a file here"),
+        (["plain", "x*"], "matches no file"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(
+    prism: Prism, runs: Path, arguments: list[str], said: str
+) -> None:
+    """One line says what is wrong."""
+    folder = [str(runs / each) if each[0] in "pwx" else each for each in arguments]
+    refused = prism("compare", *folder)
+    assert (refused.status, refused.out) == (2, "")
+    assert said in refused.err
