@@ -180,8 +180,9 @@ def _short(found: Comparison, several: bool) -> dict[str, str]:
 
 def _hint(found: Comparison, tested: int) -> str:
     ways = dict.fromkeys(row.test for row in found.differences if row.test)
-    drawn = f"{tested} tests" if tested <= MOST_ROWS else f"{MOST_ROWS} of {tested} tests"
+    counted = "1 test" if tested == 1 else f"{tested} tests"
+    drawn = counted if tested <= MOST_ROWS else f"{MOST_ROWS} of {tested} tests"
     text = f"{drawn} ({', '.join(ways)}), p holm is corrected for all"
     rest = len(found.differences) - tested
 
-    return f"{text}; more columns, and {rest} measures without a test, with --format csv"
+    return f"{text}; more columns, and what has no test ({rest}), with --format csv"
