@@ -29,7 +29,7 @@ from prism.runlog._events import EVENTS
 from prism.runlog._keys import COMMON, Key
 from prism.runlog._schema import PAGE_NAME, SCHEMA_NAME, json_schema, write
 from prism.runs import begin
-from prism.social import Likes, RemoveAgents, Simulation
+from prism.social import Likes, Parameters, RemoveAgents, Simulation
 from prism.statechart import (
     AgentState,
     Cost,
@@ -160,6 +160,7 @@ def simulate(
     agents: int = 12,
     writer: Any = None,
     treatments: Sequence[Treatment] = (),
+    parameters: Parameters | None = None,
 ) -> Lines:
     """Run a small simulation and return its log."""
     population, clock = synthetic_population(agents, seed=5), SimulatedClock()
@@ -179,6 +180,7 @@ def simulate(
             reasoner=reasoner,
             writer=writer,
             treatments=treatments,
+            parameters=parameters,
             logger=log.logger,
             clock=clock,
         ).run()
@@ -311,6 +313,9 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
             ReasonerByAgent({"all": Reasoner(Answers(), model="any")}, lambda agent: "all"),
         ),
         simulate(folder / "words.jsonl", agents=40, writer=words_of_all()),
+        simulate(
+            folder / "shown.jsonl", parameters=Parameters(logs_follows=True, shows_scores=True)
+        ),
         simulate(
             folder / "treated.jsonl", treatments=[Likes(1, share=0.5), RemoveAgents(1, share=0.3)]
         ),

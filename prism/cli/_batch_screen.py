@@ -184,9 +184,9 @@ def print_batch(done: Batch, *, as_json: bool) -> None:
 def _table(done: Batch) -> Table:
     """Return the means of measures over the runs of each configuration."""
     results = done.results().to_dicts()
-    measures = done.outcomes()[:_MOST_MEASURES]
+    measures = (done.measures() or done.outcomes())[:_MOST_MEASURES]
     table = plain_table()
-    table.add_column("configuration", overflow="fold")
+    table.add_column("configuration", no_wrap=True)
     table.add_column("runs", justify="right")
     for name in measures:
         table.add_column(plain(name), justify="right")

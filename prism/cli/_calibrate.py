@@ -148,6 +148,8 @@ def _require_figure(path: Path | None) -> None:
 
 
 def _print(policy: Policy, found: pl.DataFrame) -> None:
+    import polars as pl
+
     from prism.science import (
         policy_coefficients,
         policy_probabilities,
@@ -155,8 +157,9 @@ def _print(policy: Policy, found: pl.DataFrame) -> None:
         policy_unidentified,
     )
 
+    everybody = pl.col("group").fill_null("all")
     parts = (
-        ("Probabilities", policy_probabilities(policy), _PROBABILITIES),
+        ("Probabilities", policy_probabilities(policy).with_columns(everybody), _PROBABILITIES),
         ("Logit", policy_coefficients(policy), _COEFFICIENTS),
         ("Likelihood-ratio tests", policy_tests(policy), _TESTS),
         ("Not identified", policy_unidentified(policy), _UNIDENTIFIED),

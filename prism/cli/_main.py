@@ -6,8 +6,9 @@ import io
 import logging
 import os
 import sys
+from functools import cache
 from traceback import format_exc
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -34,6 +35,7 @@ from prism.cli._log_worlds import (
 from prism.cli._memory import memories
 from prism.cli._protocol import protocol
 from prism.cli._report import report
+from prism.cli._rerun import rerun
 from prism.cli._screen import note, say
 from prism.cli._sensitivity import sensitivity
 from prism.cli._simulate import simulate
@@ -61,6 +63,7 @@ app.command()(calibrate)
 app.command()(protocol)
 app.command()(doctor)
 app.command()(batch)
+app.command()(rerun)
 app.command()(compare)
 app.command()(sensitivity)
 charts.command()(explain)
@@ -116,9 +119,15 @@ def main() -> None:
     sys.exit(_run())
 
 
+@cache
+def _command() -> Any:
+    """Return all commands; made once, as it takes a tenth of a second."""
+    return typer.main.get_command(app)
+
+
 def _run() -> int:
     try:
-        status = int(app(prog_name="prism", standalone_mode=False) or 0)
+        status = int(_command()(prog_name="prism", standalone_mode=False) or 0)
     except KeyboardInterrupt:
         status = _INTERRUPTED
     except typer.TyperException as error:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from prism.cli._calibrate import print_divergence
+from prism.cli._feed_parameters import ParameterFile, PresetName, feed_parameters
 from prism.cli._options import (
     Cache,
     Deadline,
@@ -30,6 +31,7 @@ from prism.cli._options import (
 from prism.cli._results import RoundProgress
 from prism.cli._run_screen import own_folder, refuse_what_is_settled, run_screen
 from prism.cli._screen import Screen, say
+from prism.cli._simulate_world import Parameters
 from prism.cli._table_output import TableFormat, write
 from prism.errors import InputError
 from prism.files import write_durably
@@ -81,6 +83,9 @@ def protocol(
     ] = DEFAULT_TICKS_PER_ROUND,
     decisions: Annotated[int, typer.Option(min=1, help="Decisions to compare.")] = 10_000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all runs.")] = 0,
+    preset: PresetName = None,
+    parameter_file: ParameterFile = None,
+    parameters: Parameters = None,
     strategies: Annotated[
         list[Told] | None,
         typer.Option(
@@ -149,7 +154,13 @@ def protocol(
         raise InputError("--model is needed: the name of a model")
 
     run = SocialRun(
-        agents, posts, ticks_per_round=ticks, seed=seed, reasoner=model_options(models, asked)
+        agents,
+        posts,
+        ticks_per_round=ticks,
+        seed=seed,
+        reasoner=model_options(models, asked),
+        parameters=feed_parameters(None, preset, parameter_file, parameters),
+        preset=preset,
     )
     told: Any = tuple(each.value for each in dict.fromkeys(strategies or (Told.BASE,)))
     made = Protocol(run, decisions, told, kind, reference, smoothing=smoothing)

@@ -18,6 +18,7 @@ from prism.runlog._keys import (
     ERROR,
     FAULT,
     FROM,
+    HASH,
     KNOWN_COST,
     OBJECT,
     OBJECTS,
@@ -273,6 +274,13 @@ EVENTS = (
                 required=False,
             ),
             *optional((*COST, *KNOWN_COST, DECISION_ID)),
+            Key(
+                "prompt_hash",
+                HASH,
+                "The beginning of the SHA-256 of the prompt in UTF-8, of a chat also where "
+                "probabilities were asked for. Only where a model was to be asked.",
+                required=False,
+            ),
         ),
     ),
     Event(
@@ -286,7 +294,7 @@ EVENTS = (
             Key("key", TEXT, "What it is for; with the agent, the name of the call."),
             Key(
                 "prompt_hash",
-                Kind("16 hexadecimal digits", {"type": "string", "pattern": "^[0-9a-f]{16}$"}),
+                HASH,
                 "The beginning of the SHA-256 of the prompt in UTF-8.",
             ),
             Key("text", or_null(TEXT), "What the model wrote last; null if it wrote nothing."),

@@ -90,6 +90,7 @@ CHANCES = each(
 COUNTS = each("object: a whole number, 0 or more, for each text", COUNT)
 OBJECT = Kind("object", {"type": "object"})
 OBJECTS = Kind("list of objects", {"type": "array", "items": OBJECT.schema})
+HASH = Kind("16 hexadecimal digits", {"type": "string", "pattern": "^[0-9a-f]{16}$"})
 TIME = Kind("time", {"type": "string", "format": "date-time", "pattern": "Z$"})
 
 COMMON = (

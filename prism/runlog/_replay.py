@@ -40,6 +40,14 @@ from prism.telemetry.events import (
     TEXT_WRITTEN,
 )
 
+
+class Parting:
+    """Whether a run has parted from the one that it repeats; reasoner and writer share it."""
+
+    def __init__(self) -> None:
+        self.is_parted: bool = False
+
+
 _QUESTION_KEYS = ("agent_id", "state", "trigger", "options", "context")
 _ANSWER_KEYS = ("chosen", "source", "reason", "probabilities")
 _CALL_KEYS = ("agent_id", "key")
@@ -56,6 +64,11 @@ class ReplayReasoner(BaseReasoner):
         log: The log, plain or compressed with gzip, or the folder of the run.
         verbatim: Report decisions exactly as in the log, so that the repeated run writes the same
             bytes. By default their source is ``replay``.
+        otherwise: Who decides from the first question on that is not the one of the log: of another
+            agent, about something else, in another prompt, or put to another model. By default such
+            a question is an error.
+        told: Who knows the prompts of questions, where ``otherwise`` is told none.
+        parting: Whether the runs have parted, where a writer is to know it, too.
         logger: A structlog logger for the decisions.
 
     Raises:
@@ -64,9 +77,22 @@ class ReplayReasoner(BaseReasoner):
     """
 
     def __init__(
-        self, log: PathLike[str] | str, *, verbatim: bool = False, logger: EventLogger | None = None
+        self,
+        log: PathLike[str] | str,
+        *,
+        verbatim: bool = False,
+        otherwise: BaseReasoner | None = None,
+        told: BaseReasoner | None = None,
+        parting: Parting | None = None,
+        logger: EventLogger | None = None,
     ) -> None:
         super().__init__(logger)
+        self.otherwise: BaseReasoner | None = otherwise
+        self.concurrency: int = 0 if otherwise is None else otherwise.concurrency
+        self.budget: Any = getattr(otherwise, "budget", None)
+        self._told: Any = told or otherwise
+        self.memory: Any = getattr(self._told, "memory", None)
+        self._parting = parting or Parting()
         self._path = locate_log(log)
         self._verbatim = verbatim
         self._recorded, self._has_ended, self._models = _answers_in(
@@ -80,14 +106,33 @@ class ReplayReasoner(BaseReasoner):
         Raises:
             ReplayError: If a question is not in the log.
         """
-        decisions = [self._look_up(question) for question in questions]
+        decisions = []
+        for question in questions:
+            if self.otherwise is not None and self._differs(question):
+                break
+            decisions.append(self._look_up(question))
+
+        left = questions[len(decisions) :]
+        if left and self.otherwise is not None:
+            decisions += await self.otherwise.answer(left)
         for decision in decisions:
             self._costs.add(decision.cost)
 
         return decisions
 
-    def models_for(self, _agents: Iterable[Any]) -> list[dict[str, Any]]:
-        """Return who was asked for which agents in the earlier run, as its log tells it."""
+    async def close(self) -> None:
+        """Close the connections of whoever decides where the log does not."""
+        close = getattr(self.otherwise, "close", None)
+        if close is not None:
+            await close()
+
+    def models_for(self, agents: Iterable[Any]) -> list[dict[str, Any]]:
+        """Return who was asked for which agents in the earlier run, and who may be in this one.
+
+        Args:
+            agents: All agents of the run.
+        """
+        self._models = _together(self._models, self.otherwise, agents)
         return self._models
 
     @property
@@ -99,8 +144,36 @@ class ReplayReasoner(BaseReasoner):
         """Skip a decision that the run took from this log before it was interrupted."""
         self._costs.add_event(decision)
         recorded = self._recorded.get(_key(*(decision[name] for name in _QUESTION_KEYS)))
+        if self.otherwise is not None and (not recorded or recorded[0] != decision):
+            self._parting.is_parted = True
         if recorded:
             recorded.popleft()
+
+    def _differs(self, question: Question) -> bool:
+        """Return whether a question is not the one of the log; from the first on, all are not."""
+        if self._parting.is_parted:
+            return True
+
+        recorded = self._recorded.get(_key_of(question))
+        asker: Any = self.otherwise
+        switch: Any = getattr(asker, "choose", None)
+        is_other = (
+            not recorded
+            or recorded[0].get("prompt_hash") != self._hash_of(question, recorded[0])
+            or (hasattr(switch, "is_switched") and switch.is_switched(question.agent))
+        )
+        if is_other:
+            self._parting.is_parted = True
+        elif recorded and recorded[0]["probabilities"] is not None:
+            # whoever decided drew by them
+            asker.skip(question)
+
+        return is_other
+
+    def _hash_of(self, question: Question, event: Mapping[str, Any]) -> str | None:
+        found: str | None = self._told.prompt_hash(question)
+        # logs of earlier versions have none, and a policy is told nothing
+        return event.get("prompt_hash") if found is None or "prompt_hash" not in event else found
 
     def _advice(self) -> str:
         return "replay with the population, posts, seed, rounds and ticks of the recorded run" + (
@@ -108,18 +181,14 @@ class ReplayReasoner(BaseReasoner):
         )
 
     def _look_up(self, question: Question) -> Decision:
-        options = [state_text(option) for option in question.options]
-        agent, state, context = (
-            agent_name(question.agent),
-            state_text(question.state),
-            identify(question.context),
-        )
-        recorded = self._recorded.get(_key(agent, state, question.trigger, options, context))
+        recorded = self._recorded.get(_key_of(question))
+        agent = agent_name(question.agent)
         if not recorded:
+            options = ", ".join(map(state_text, question.options))
             raise ReplayError(
-                f"{self._path} holds no (further) decision of agent {agent!r} in {state!r} "
-                f"on {question.trigger!r} among {', '.join(options)} about {context}: "
-                f"{self._advice()}"
+                f"{self._path} holds no (further) decision of agent {agent!r} in "
+                f"{state_text(question.state)!r} on {question.trigger!r} among {options} about "
+                f"{identify(question.context)}: {self._advice()}"
             )
 
         event = recorded.popleft()
@@ -142,6 +211,7 @@ class ReplayReasoner(BaseReasoner):
             _cost_of(event),
             said=event.get("said"),
             decision_id=event.get("decision_id") if self._verbatim else None,
+            prompt_hash=event.get("prompt_hash"),
         )
 
 
@@ -155,6 +225,9 @@ class ReplayWriter(BaseWriter):
         log: The log, plain or compressed with gzip, or the folder of the run.
         verbatim: Report texts exactly as in the log, so that the repeated run writes the same
             bytes. By default their source is ``replay``.
+        otherwise: Who writes from the first call on that is not the one of the log; by default such
+            a call is an error.
+        parting: Whether the runs have parted, where a reasoner is to know it, too.
         logger: A structlog logger for the texts.
 
     Raises:
@@ -162,9 +235,19 @@ class ReplayWriter(BaseWriter):
     """
 
     def __init__(
-        self, log: PathLike[str] | str, *, verbatim: bool = False, logger: EventLogger | None = None
+        self,
+        log: PathLike[str] | str,
+        *,
+        verbatim: bool = False,
+        otherwise: BaseWriter | None = None,
+        parting: Parting | None = None,
+        logger: EventLogger | None = None,
     ) -> None:
         super().__init__(logger)
+        self.otherwise: BaseWriter | None = otherwise
+        self.concurrency: int = 0 if otherwise is None else otherwise.concurrency
+        self.budget: Any = getattr(otherwise, "budget", None)
+        self._parting = parting or Parting()
         self._path = locate_log(log)
         self._verbatim = verbatim
         self._recorded, self._has_ended, self._models = _answers_in(
@@ -179,14 +262,33 @@ class ReplayWriter(BaseWriter):
             ReplayError: If a call is not in the log, its prompt was another one, or its text, which
                 was of use then, is not any more.
         """
-        texts = [self._look_up(call) for call in calls]
+        texts = []
+        for call in calls:
+            if self.otherwise is not None and self._differs(call):
+                break
+            texts.append(self._look_up(call))
+
+        left = calls[len(texts) :]
+        if left and self.otherwise is not None:
+            texts += await self.otherwise.answer(left)
         for written in texts:
             self._costs.add(written.cost)
 
         return texts
 
-    def models_for(self, _agents: Iterable[Any]) -> list[dict[str, Any]]:
-        """Return who was asked for which agents in the earlier run, as its log tells it."""
+    async def close(self) -> None:
+        """Close the connections of whoever writes where the log does not."""
+        close = getattr(self.otherwise, "close", None)
+        if close is not None:
+            await close()
+
+    def models_for(self, agents: Iterable[Any]) -> list[dict[str, Any]]:
+        """Return who was asked for which agents in the earlier run, and who may be in this one.
+
+        Args:
+            agents: All agents of the run.
+        """
+        self._models = _together(self._models, self.otherwise, agents)
         return self._models
 
     @property
@@ -202,8 +304,18 @@ class ReplayWriter(BaseWriter):
         """
         self._costs.add_event(text)
         recorded = self._recorded.get(_key(*(text[name] for name in _CALL_KEYS)))
+        if self.otherwise is not None and (not recorded or recorded[0] != text):
+            self._parting.is_parted = True
         if recorded:
             recorded.popleft()
+
+    def _differs(self, call: TextCall) -> bool:
+        """Return whether a call is not the one of the log; from the first on, all are not."""
+        recorded = self._recorded.get(_key(call.agent_id, call.key))
+        if not recorded or recorded[0]["prompt_hash"] != call.prompt_hash:
+            self._parting.is_parted = True
+
+        return self._parting.is_parted
 
     def _look_up(self, call: TextCall) -> Written:
         recorded = self._recorded.get(_key(call.agent_id, call.key))
@@ -251,6 +363,16 @@ class ReplayWriter(BaseWriter):
 _TAKEN_INSTEAD = ("template", "fallback")
 _SAME_RUN = "replay with the files and options of the recorded run"
 _MAY_HAVE_STOPPED = " (which may have been stopped before: its log has no run.ended)"
+
+
+def _together(
+    recorded: list[dict[str, Any]], asker: Any, agents: Iterable[Any]
+) -> list[dict[str, Any]]:
+    """Return the models that a log tells, and those of whoever answers where it does not."""
+    models_for = getattr(asker, "models_for", None)
+    now = [] if models_for is None else models_for(agents)
+    known = [each["for"] for each in recorded]
+    return [*recorded, *(each for each in now if each["for"] not in known)]
 
 
 def _cost_of(event: Mapping[str, Any]) -> Cost | None:
@@ -358,6 +480,12 @@ def _check_answer(
 
     if kind == "text" and event["source"] != "failed" and not isinstance(event["text"], str):
         raise InputError("is no text", path=path, line=number, field="text")
+
+
+def _key_of(question: Question) -> bytes:
+    options = [state_text(option) for option in question.options]
+    agent, state = agent_name(question.agent), state_text(question.state)
+    return _key(agent, state, question.trigger, options, identify(question.context))
 
 
 def _key(*parts: Any) -> bytes:

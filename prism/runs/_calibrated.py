@@ -15,6 +15,7 @@ ARCHETYPE = "archetype"
 RELEVANCE = "relevance"
 
 _POOLED = "pooled over all groups"
+_INSTEAD = "shares of the group, as its logit does not answer"
 _UNIDENTIFIED = "not identified"
 
 
@@ -29,10 +30,13 @@ class Answer:
     Args:
         probabilities: Probability of every option, in the options' order.
         basis: What they rest on.
+        is_instead: Whether they are in place of a logit, which does not know the agent's group or
+            a covariate.
     """
 
     probabilities: tuple[float, ...]
     basis: Basis
+    is_instead: bool = False
 
 
 class LooksUp(Protocol):
@@ -91,7 +95,10 @@ class CalibratedReasoner(PolicyReasoner):
             return replace(decision, source="fallback", reason=_UNIDENTIFIED)
 
         decision = self._draw(question, found.probabilities)
-        return replace(decision, reason=_POOLED) if found.basis == "pooled" else decision
+        if found.basis == "pooled":
+            return replace(decision, reason=_POOLED)
+
+        return replace(decision, reason=_INSTEAD) if found.is_instead else decision
 
     def _look_up(self, question: Question) -> Answer | None:
         policy = self._policy

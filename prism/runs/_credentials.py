@@ -43,7 +43,10 @@ def with_credentials(
     writer = config.get("writer", {})
     # a writer may have a model, and servers, of its own
     model = writer.get("model")
-    parts = [config, *([model] if isinstance(model, Mapping) else [])]
+    then = config.get("then", {})
+    # and so has a run that may part from the one that it repeats
+    further = [each for each in (model, then.get("model")) if isinstance(each, Mapping)]
+    parts = [config, *further]
     own = [host for part in parts for host in _hosts_of(part)]
     given = _by_address(hosts, own)
     secured = {host for part in parts for host in part.get("credentials", ())}
@@ -60,10 +63,12 @@ def with_credentials(
             )
 
     found = _with_hosts(config, lambda host: full[host])
-    if not isinstance(model, Mapping):
-        return found
+    for name, part in (("writer", writer), ("then", then)):
+        if isinstance(part.get("model"), Mapping):
+            of_part = _with_hosts(part["model"], lambda host: full[host])
+            found[name] = {**part, "model": of_part}
 
-    return {**found, "writer": {**writer, "model": _with_hosts(model, lambda host: full[host])}}
+    return found
 
 
 def _hosts_of(config: Mapping[str, Any]) -> list[str]:

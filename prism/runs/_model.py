@@ -35,6 +35,8 @@ Look = Callable[[ModelHost], Awaitable[str]]
 
 def askers_in(reasoner: Any) -> list[Reasoner | Writer]:
     """Return all that ask a model: a reasoner or writer, or the parts of one by agent."""
+    # whoever is asked where a run parts from the one that it repeats
+    reasoner = getattr(reasoner, "otherwise", None) or reasoner
     is_by_agent = isinstance(reasoner, (ReasonerByAgent, WriterByAgent))
     parts: Sequence[Any] = list(reasoner.parts.values()) if is_by_agent else [reasoner]
     return [part for part in parts if isinstance(part, (Reasoner, Writer))]

@@ -11,7 +11,7 @@ from math import isfinite
 from pathlib import Path
 from reprlib import repr as brief
 from types import MappingProxyType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self, get_args
 
 from prism.errors import InputError
 from prism.files._durable import is_stream
@@ -33,19 +33,33 @@ Kinds = Mapping[str, Any]
 an ``object`` is anything."""
 
 
+Then = Literal["model", "policy"]
+"""Who decides where a run parts from the one that it repeats."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReplayOptions:
     """The decisions are taken from the log of an earlier run.
 
     Args:
         run: The folder of the earlier run, or its log.
+        model: The model of that run, where the new one may part from it: then questions that the
+            log does not hold are no error.
+        then: Who decides from the first question on that is not the one of the log: the ``model``,
+            or the ``policy``.
     """
 
     run: Path
+    model: ModelOptions | None = None
+    then: Then = "model"
 
     def to_config(self) -> dict[str, Any]:
         """Return the options as plain data."""
-        return {"reasoner": "replay", "replay": str(self.run)}
+        config: dict[str, Any] = {"reasoner": "replay", "replay": str(self.run)}
+        if self.model is not None:
+            config["then"] = {"by": self.then, "model": self.model.to_config()}
+
+        return config
 
 
 ONLY_DECIDES = (
@@ -279,7 +293,7 @@ DeciderOptions = ReasonerOptions | PolicyOptions
 
 REASONER_KINDS: Mapping[str, Kinds] = {
     **dict.fromkeys(CHOICES["server"], ModelOptions.KINDS),
-    "replay": {"replay": str},
+    "replay": {"replay": str, "then": dict},
 }
 """Keys of each kind of reasoner beside ``reasoner`` itself."""
 
@@ -300,7 +314,7 @@ def read_reasoner(config: Mapping[str, Any]) -> ReasonerOptions:
     if config["reasoner"] not in REASONER_KINDS:
         return None
     if config["reasoner"] == "replay":
-        return ReplayOptions(Path(config["replay"]))
+        return _read_replay(config)
 
     given = {name: value for name, value in config.items() if name in ModelOptions.KINDS}
     given.pop("credentials", None)
@@ -313,6 +327,22 @@ def read_reasoner(config: Mapping[str, Any]) -> ReasonerOptions:
     by_agent = _assigned(given.pop("models", {}))
 
     return ModelOptions(**given, **by_agent, server=config["reasoner"])
+
+
+def _read_replay(config: Mapping[str, Any]) -> ReplayOptions:
+    """Read a replay, and who decides where the log does not."""
+    run, then = Path(config["replay"]), config.get("then")
+    if then is None:
+        return ReplayOptions(run)
+
+    try:
+        model, by = read_reasoner(then["model"]), then["by"]
+    except (TypeError, KeyError):
+        raise InputError(f"cannot be {brief(then)}", field="then") from None
+    if not isinstance(model, ModelOptions) or by not in get_args(Then):
+        raise InputError(f"cannot be {brief(then)}", field="then")
+
+    return ReplayOptions(run, model, by)
 
 
 def read_decider(config: Mapping[str, Any]) -> DeciderOptions:

@@ -257,7 +257,7 @@ class Policy:
         for key, basis in bases:
             cell = self._cells.get((point, key))
             if cell is not None and cell.probabilities is not None:
-                return Answer(cell.probabilities, basis)
+                return Answer(cell.probabilities, basis, is_instead=logit is not None)
 
         return None
 

@@ -38,6 +38,11 @@ class ModelSwitch:
 
         return self._choose(agent)
 
+    def is_switched(self, agent: Any) -> bool:
+        """Return whether somebody else answers for an agent than as the run began."""
+        agent_id = agent if isinstance(agent, str) else name_or_address(agent)
+        return agent_id in self._switched
+
     def switch(self, title: str, agent_ids: Iterable[str]) -> None:
         """Have somebody else answer for some agents from now on."""
         self._switched.update(dict.fromkeys(agent_ids, title))

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 from prism.errors import FieldValueError, InputError
-from prism.runlog import ReplayWriter
+from prism.runlog import ReplayReasoner, ReplayWriter
+from prism.runlog._replay import Parting
 from prism.runs._assigned import Server
 from prism.runs._folder import SUMMARY_NAME, read_summary
 from prism.runs._makers import (
@@ -29,7 +30,14 @@ from prism.runs._options import (
     read_reasoner,
     require_writable,
 )
-from prism.statechart import BaseReasoner, BaseWriter, Reasoner, Wording, Writer
+from prism.statechart import (
+    BaseReasoner,
+    BaseWriter,
+    PolicyReasoner,
+    Reasoner,
+    Wording,
+    Writer,
+)
 from prism.statechart.reasoner._by_agent import ReasonerByAgent, WriterByAgent
 from prism.statechart.reasoner._wording import POST_LENGTH
 
@@ -159,6 +167,9 @@ def asks_a_model(
     reasoner: DeciderOptions, writer: WriterOptions | None, later: Later = NO_LATER
 ) -> bool:
     """Return whether a run would not write the same log again."""
+    if isinstance(reasoner, ReplayOptions) and reasoner.model is not None:
+        return reasoner.then == "model" or writer is not None
+
     is_switched = bool(later) and not isinstance(reasoner, ReplayOptions)
     return (
         is_switched
@@ -169,6 +180,8 @@ def asks_a_model(
 
 def deadline_of(reasoner: DeciderOptions, writer: WriterOptions | None) -> float | None:
     """Return the seconds that a run may ask models for; None without a limit."""
+    if isinstance(reasoner, ReplayOptions) and reasoner.model is not None:
+        reasoner = reasoner.model
     if isinstance(reasoner, ModelOptions):
         return reasoner.deadline
 
@@ -203,6 +216,9 @@ def make_askers(
         FieldValueError: If an option lies outside its range.
         InputError: If the log of the earlier run, or the file of answers, cannot be used.
     """
+    if isinstance(reasoner, ReplayOptions) and reasoner.model is not None:
+        return _until_they_part(reasoner, reasoner.model, writer, seed, fallback, chart, later)
+
     shared = Shared.of(reasoner) if isinstance(reasoner, ModelOptions) else None
     decides = _decider(reasoner, seed, fallback, chart, shared, later)
     if writer is None:
@@ -217,6 +233,28 @@ def make_askers(
         return decides, make_writer(options, seed, chart=chart, shared=shared)
 
     return decides, _written_by(decides, seed)
+
+
+def _until_they_part(
+    replayed: ReplayOptions,
+    model: ModelOptions,
+    writer: WriterOptions | None,
+    seed: int,
+    fallback: Any,
+    chart: str | None,
+    later: Later,
+) -> tuple[BaseReasoner, BaseWriter | None]:
+    """Make who answers from the log of an earlier run, and from where they part by themselves."""
+    asked, writes = make_askers(model, writer, seed, fallback, chart=chart, later=later)
+    assert asked is not None
+    parting = Parting()
+    decides = asked if replayed.then == "model" else PolicyReasoner(seed)
+    log = replayed.run
+    reasoner = ReplayReasoner(log, verbatim=True, otherwise=decides, told=asked, parting=parting)
+    if writes is None:
+        return reasoner, None
+
+    return reasoner, ReplayWriter(log, verbatim=True, otherwise=writes, parting=parting)
 
 
 def _decider(

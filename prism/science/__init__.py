@@ -4,6 +4,7 @@ Needs the extra ``science``.
 """
 
 from prism.runs._policy_file import Cell, Logit, Policy, PolicySource, RatioTest, Unidentified
+from prism.science._arms import arm_effects
 from prism.science._batch import (
     Batch,
     BatchObserver,
@@ -25,7 +26,9 @@ from prism.science._policy_tables import (
     policy_tests,
     policy_unidentified,
 )
+from prism.science._presets import preset_figures, preset_runs
 from prism.science._protocol import Protocol, ProtocolResults, run_protocol
+from prism.science._rerun import Parted, Rerun, read_change, rerun, resume_rerun
 from prism.science._sensitivity import (
     Sensitivity,
     SensitivityMethod,
@@ -48,17 +51,20 @@ __all__ = [
     "Configuration",
     "Difference",
     "Logit",
+    "Parted",
     "Plan",
     "Policy",
     "PolicySource",
     "Protocol",
     "ProtocolResults",
     "RatioTest",
+    "Rerun",
     "Sensitivity",
     "SensitivityMethod",
     "Steady",
     "Tail",
     "Unidentified",
+    "arm_effects",
     "batch",
     "calibrate",
     "compare",
@@ -71,9 +77,14 @@ __all__ = [
     "policy_probabilities",
     "policy_tests",
     "policy_unidentified",
+    "preset_figures",
+    "preset_runs",
     "read_batch",
+    "read_change",
     "read_sensitivity",
+    "rerun",
     "resume_batch",
+    "resume_rerun",
     "resume_sensitivity",
     "run_protocol",
     "sensitivity",

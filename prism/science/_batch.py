@@ -16,6 +16,7 @@ from prism.runs._ledger import MOST_SHARERS, Ledger
 from prism.runs._options import require_unchanged
 from prism.science._batch_crew import Crew, Watcher
 from prism.science._batch_folder import LEDGER_NAME, PLAN_NAME, BatchFolder
+from prism.science._batch_measures import is_of_feed, measure_run, with_measures
 from prism.science._batch_tables import polars, round_rows, run_row, table_of, write_tables
 from prism.science._batch_worker import COMPLETE, FAILED
 from prism.science._plan import Configuration, Plan
@@ -98,7 +99,10 @@ class Batch:
         return all(each.status == COMPLETE for each in self.runs)
 
     def results(self) -> pl.DataFrame:
-        """Return one row a run: parameters, status, totals, and measures of the last round.
+        """Return one row a run: parameters, status, totals, and measures in the end.
+
+        Measures are those of the world in the last round; for runs of the feed those of
+        `prism.analysis.run_measures` besides.
 
         Raises:
             MissingExtraError: If polars is not installed.
@@ -127,7 +131,7 @@ class Batch:
         )
 
     def measures(self) -> list[str]:
-        """Return the columns of `results` that are measures of the world.
+        """Return the columns of ``results`` that are measures of the world.
 
         Raises:
             InputError: If what a run left is damaged.
@@ -135,7 +139,7 @@ class Batch:
         return self._outcomes()[0]
 
     def outcomes(self) -> list[str]:
-        """Return the columns of `results` that tell what came of the runs: measures, then totals.
+        """Return the columns of ``results`` that tell what came of the runs: measures, then totals.
 
         Raises:
             InputError: If what a run left is damaged.
@@ -156,7 +160,7 @@ class Batch:
         totals: dict[str, None] = {}
         for _, _, parameters, results in self._parts():
             own = set(run_row({}, parameters, {}))
-            without = {**results, "rounds": ()}
+            without = {**results, "rounds": (), "measures": {}}
             totals |= dict.fromkeys(_numbers(run_row({}, parameters, without), own))
             measures |= dict.fromkeys(_numbers(run_row({}, parameters, results), own))
 
@@ -182,6 +186,8 @@ class Batch:
                 **config.get("parameters", {}),
             }
             results = {} if summary is None else summary.get("results", {})
+            if is_of_feed(results):
+                results = with_measures(results, measure_run(self.folder, run.name))
             yield run, {**head, **sizes}, parameters, results
 
     def _of_feed(self) -> dict[str, dict[str, Any]]:
@@ -437,7 +443,8 @@ class _Work:
 
     def _job(self, run: BatchRun) -> dict[str, Any]:
         config = self.plan.options(run.configuration, run.seed).to_config()
-        return {"run": {"folder": str(self.folder.path / run.name), "config": config}}
+        path = self.folder.path / run.name
+        return {"run": {"folder": str(path), "name": run.name, "config": config}}
 
 
 def _number_of(workers: int | None) -> int:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prism.errors import MissingExtraError
 from prism.files._durable import replacing
+from prism.science._libraries import library
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,18 +22,13 @@ def polars() -> Any:
     Raises:
         MissingExtraError: If it is not installed.
     """
-    try:
-        import polars
-    except ModuleNotFoundError:
-        raise MissingExtraError("science", "polars") from None
-
-    return polars
+    return library("polars")
 
 
 def run_row(
     head: Mapping[str, Any], parameters: Mapping[str, Any], results: Mapping[str, Any]
 ) -> Row:
-    """Return the row of one run: what it was, its totals, and its measures in the last round.
+    """Return the row of one run: what it was, its totals, and its measures in the end.
 
     Args:
         head: What comes first: run, configuration, arm, seed.
@@ -41,7 +36,8 @@ def run_row(
         results: What ``run.json`` says of what came of it; empty if nothing did.
     """
     rounds = results.get("rounds", ())
-    measures = rounds[-1].get("measures", {}) if rounds else {}
+    last = rounds[-1].get("measures", {}) if rounds else {}
+    measures = {**last, **results.get("measures", {})}
 
     return _joined(
         head,

@@ -19,10 +19,11 @@ from threading import Event, Thread
 from typing import IO, Any
 
 from prism.errors import PrismError
-from prism.runs import Observer, RunOptions, begin, resume
+from prism.runs import Observer, Outcome, RunOptions, begin, resume
 from prism.runs._credentials import with_credentials
 from prism.runs._folder import RunFolder
 from prism.runs._ledger import Ledger, lending
+from prism.science._batch_measures import is_of_feed, measure_run
 from prism.social import SocialRun
 from prism.worlds import WorldRun
 
@@ -103,6 +104,7 @@ class _Teller(Observer):
 def _carry_out(run: Message, how: Message, teller: _Teller) -> tuple[str, str | None]:
     """Begin or resume one run; return how it has ended, and what went wrong."""
     folder = Path(run["folder"])
+    outcome: Outcome[Any] | None
     kind: type[RunOptions[Any]] = WorldRun if "world" in run["config"] else SocialRun
     settings: dict[str, Any] = {
         "on_round": teller.round_ended,
@@ -111,11 +113,14 @@ def _carry_out(run: Message, how: Message, teller: _Teller) -> tuple[str, str | 
     }
     try:
         if RunFolder(folder).is_begun:
-            resume(folder, kind, hosts=how["hosts"], **settings)
+            outcome = resume(folder, kind, hosts=how["hosts"], **settings)
         else:
             plan = Path(how["plan"])
             config = with_credentials(run["config"], how["hosts"], plan)
-            begin(kind.from_config(config, plan), folder, **settings)
+            outcome = begin(kind.from_config(config, plan), folder, **settings)
+        if outcome is not None and is_of_feed(outcome.summary["results"]):
+            # while it is at hand, and by as many processes as there are
+            measure_run(Path(how["plan"]).parent, run["name"])
     except KeyboardInterrupt:
         return STOPPED, None
     except PrismError as error:

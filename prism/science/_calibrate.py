@@ -43,7 +43,7 @@ def calibrate(
     1974) for each state and event, with an intercept for each group and the covariates, and tests
     it against one with intercepts only and one with groups only.
 
-    What the decisions say nothing of is not made up, but listed as `Policy.unidentified`: states
+    What the decisions say nothing of is not made up, but listed as ``unidentified``: states
     that nobody decided in, options that were never offered, options that were never chosen (whose
     estimate is 0), groups with less than ``least`` decisions, covariates that do not vary, and
     logits that have no finite maximum (Albert and Anderson 1984).
@@ -54,7 +54,8 @@ def calibrate(
         logs: The runs, from `prism.analysis.read_log`; those that fell back are left out.
         model: ``markov`` or ``logit``.
         by: What agents are grouped by: ``archetype``, or an attribute.
-        covariates: What choices may depend on in a logit; see `read_choices`.
+        covariates: What choices may depend on in a logit: keys of ``post.weighed`` in the
+            log, of the decision or its context, or attributes of agents.
         least: Fewest decisions that identify a cell.
         charts: Charts of the agents, which say what could have been decided; that of the feed is
             known.

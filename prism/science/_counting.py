@@ -108,7 +108,9 @@ class Grid:
         """Return the number of agents that decided anything in each level."""
         import numpy as np
 
-        by_cell = counted.matrix.reshape(len(counted.matrix), len(self.cells), -1).sum(axis=2)
+        by_cell = counted.matrix.reshape(len(counted.matrix), len(self.cells), self.width).sum(
+            axis=2
+        )
         found = [
             (by_cell[:, self.cells[:, 0] == level].sum(axis=1) > 0).sum()
             for level in range(len(self.levels))
@@ -138,7 +140,7 @@ class Grid:
             ]
             np.add.at(matrix, (agents, np.array(columns, dtype=int)), weights)
 
-        return Counted(matrix.reshape(len(everybody), -1))
+        return Counted(matrix.reshape(len(everybody), len(self.cells) * self.width))
 
 
 def make_grid(compared: Sequence[Choices], bins: int) -> Grid:

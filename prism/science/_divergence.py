@@ -232,6 +232,9 @@ def _samples(agents: int, splits: int, random: Any) -> Array:
     """Return how often each agent is drawn in bootstrap samples: one row a sample."""
     import numpy as np
 
+    if not agents:
+        return np.zeros((splits, 0))
+
     return np.asarray(random.multinomial(agents, [1 / agents] * agents, size=splits), float)
 
 

@@ -17,6 +17,7 @@ from prism.runs import ModelOptions, PolicyOptions, RunOptions, WriterOptions, d
 from prism.science._plan_checks import contradictions
 from prism.science._plan_places import placed
 from prism.science._plan_schema import Keys, mistakes
+from prism.science._shipped import plan_path
 from prism.social import Feed, Parameters, SocialRun
 from prism.worlds import Treatment, WorldRun
 from prism.worlds._addresses import address_of, load_world
@@ -70,15 +71,18 @@ class Plan:
 
     @classmethod
     def from_file(cls, path: Path | str) -> Self:
-        """Read a plan file, TOML. Files that it names are looked for beside it.
+        """Read a plan file, TOML, or one that ships, by its name such as ``herd``.
+
+        Files that it names are looked for beside it.
 
         Raises:
             InputError: If it cannot be read, or says what no plan can; names line and key.
         """
-        file = TomlFile.read(Path(path))
+        found = plan_path(path)
+        file = TomlFile.read(found)
         plan = cls(file.data, file)
 
-        return replace(plan, data=placed(plan.data, Path(path).parent))
+        return replace(plan, data=placed(plan.data, found.parent))
 
     @property
     def name(self) -> str:

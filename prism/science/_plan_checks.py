@@ -51,6 +51,8 @@ def _wrong_bound(name: str, bound: Any) -> Iterator[tuple[Keys, str]]:
         yield ("bounds", name), f"must have its least value below its most, got {least} and {most}"
     elif scale == "log" and least <= 0:
         yield ("bounds", name), f"must be above 0 for a logarithmic scale, got {least}"
+    elif scale == "log" and "step" in bound:
+        yield ("bounds", name, "step"), "is for a linear scale: leave out one of them"
 
 
 def limits_of(bound: Any) -> tuple[float, float, str]:

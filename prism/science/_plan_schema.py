@@ -140,6 +140,11 @@ _BOUND: Schema = {
             "enum": ["linear", "log"],
             "description": "Whether values, or their logarithms, are spread evenly.",
         },
+        "step": {
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "description": "Take only the least value and those so far apart.",
+        },
     },
     "required": ["least", "most"],
     "additionalProperties": False,

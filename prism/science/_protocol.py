@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
@@ -29,7 +29,7 @@ Strategy = Literal["base", "guided", "probabilistic"]
 
 AGENTS = 1000
 DECISIONS = 10_000
-MOST_ROUNDS = 1000
+MOST_ROUNDS = 300
 PROTOCOL_NAME = "protocol.json"
 TIMES_NAME = "times.json"
 RESULTS_NAME = "divergence.csv"
@@ -286,21 +286,30 @@ class _Steps:
     made: _Made
     hosts: tuple[str, ...]
     observer: Observer
+    read: dict[str, Choices] = field(default_factory=dict)
+
+    @property
+    def how(self) -> dict[str, Any]:
+        # a round of a model takes far longer than a checkpoint
+        return {"observer": self.observer, "checkpoint_every": 0}
 
     def carry_out(self, name: str, run: SocialRun) -> None:
         folder = self.made.folder / name
         with self._timed(name):
             if (folder / SUMMARY_NAME).exists():
-                resume(folder, SocialRun, hosts=self.hosts, observer=self.observer)
+                resume(folder, SocialRun, hosts=self.hosts, **self.how)
             else:
-                begin(run, folder, observer=self.observer)
+                begin(run, folder, **self.how)
 
     def choices(self, name: str) -> Choices:
         """Return the first decisions of a run."""
         from prism.analysis import read_log
 
-        found = read_choices(read_log(self.made.folder / name))
-        return found.first(self.made.protocol.decisions)
+        if name not in self.read:
+            found = read_choices(read_log(self.made.folder / name))
+            self.read[name] = found.first(self.made.protocol.decisions)
+
+        return self.read[name]
 
     def times(self) -> dict[str, float]:
         path = self.made.folder / TIMES_NAME

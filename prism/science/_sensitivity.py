@@ -6,16 +6,17 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import exp, isnan, log
+from math import exp, floor, isnan, log
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from prism.errors import InputError, MissingExtraError
+from prism.errors import InputError
 from prism.files import write_durably
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.science._batch import Batch, BatchObserver, begin_batch, read_batch, resume_batch
 from prism.science._batch_folder import BatchFolder
 from prism.science._batch_tables import table_of, write_tables
+from prism.science._libraries import library
 from prism.science._plan import Plan
 from prism.science._plan_checks import limits_of
 from prism.science._sensitivity_figure import FigureKind, drawn, sensitivity_figure
@@ -303,7 +304,7 @@ def _seed_of(plan: Plan) -> int:
 def _points(
     method: SensitivityMethod, names: Sequence[str], samples: int, seed: int
 ) -> list[list[float]]:
-    sample = _salib("sample", method)
+    sample = library(f"SALib.sample.{method}")
     settings: dict[str, Any] = (
         {"num_levels": _LEVELS} if method == "morris" else {"calc_second_order": True}
     )
@@ -321,7 +322,7 @@ def _analyse(
 ) -> Mapping[str, Any]:
     import numpy as np
 
-    analyse = _salib("analyze", method).analyze
+    analyse = library(f"SALib.analyze.{method}").analyze
     settings: dict[str, Any] = {"conf_level": _CONFIDENCE, "seed": seed}
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         # of an outcome that is always the same
@@ -337,17 +338,6 @@ def _analyse(
 
 def _problem(names: Sequence[str]) -> dict[str, Any]:
     return {"num_vars": len(names), "names": list(names), "bounds": [[0.0, 1.0]] * len(names)}
-
-
-def _salib(part: str, method: str) -> Any:
-    from importlib import import_module
-
-    try:
-        return import_module(f"SALib.{part}.{method}")
-    except ModuleNotFoundError as error:
-        if error.name != "SALib":
-            raise
-        raise MissingExtraError("science", "SALib") from None
 
 
 def _values(
@@ -373,20 +363,26 @@ def _scale(plan: Plan, name: str) -> Callable[[float], float]:
         problem = f"is for a number, and {name} is {default!r} by default: see [vary]"
         raise plan.error(problem, ("bounds", name))
 
+    bound = plan.data["bounds"][name]
+    step = bound.get("step") if isinstance(bound, Mapping) else None
     is_whole = all(isinstance(each, int) for each in (default, least, most))
-    if is_whole:
-        # so that the first and the last number come up as often as those between them
-        low, high = least - 0.5, most + 0.5
-    else:
-        low, high = least, most
+    if scale == "log":
+        return _on_log_scale(least, most, is_whole=is_whole)
+    if step is None and not is_whole:
+        return lambda coordinate: least + (most - least) * coordinate
+
+    width = 1 if step is None else step
+    last = floor((most - least) / width + 1e-9)
+
+    # the first and the last value come up as often as those between them
+    return lambda coordinate: least + width * min(floor((last + 1) * coordinate), last)
+
+
+def _on_log_scale(least: float, most: float, *, is_whole: bool) -> Callable[[float], float]:
+    low, high = (max(least - 0.5, 0.5), most + 0.5) if is_whole else (least, most)
 
     def value(coordinate: float) -> float:
-        if scale == "log":
-            number = exp(
-                log(max(low, 0.5) if is_whole else low) * (1 - coordinate) + log(high) * coordinate
-            )
-        else:
-            number = low + (high - low) * coordinate
+        number = exp(log(low) * (1 - coordinate) + log(high) * coordinate)
         return min(max(round(number), int(least)), int(most)) if is_whole else number
 
     return value

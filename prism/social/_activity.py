@@ -19,6 +19,8 @@ FREQUENCY = "activity_level_frequency"
 _NORMAL = NormalDist()
 _RANKS: Mapping[str, int] = {"superuser": 0, "contributor": 1, "lurker": 3}
 _UNKNOWN = 2
+_TOP, _NEXT = 0.01, 0.09
+"""The classes of the rule of 90-9-1 (Nielsen 2006), from above."""
 
 DIURNAL = (
     *(0.45, 0.32, 0.24, 0.19, 0.17, 0.19, 0.27, 0.40, 0.53, 0.62, 0.68, 0.72),
@@ -67,24 +69,9 @@ def _shares(size: int, parameters: Parameters) -> list[float]:
     """Return the share of each of so many agents in what is written, the largest first."""
     if parameters.activity == "equal":
         return [1 / size] * size
-    if parameters.activity == "classes":
-        return _of_classes(size, parameters)
 
     curve = [_of_the_first(number / size, parameters) for number in range(size + 1)]
     return [after - before for before, after in itertools.pairwise(curve)]
-
-
-def _of_classes(size: int, parameters: Parameters) -> list[float]:
-    """Return the shares of superusers, contributors and all others, equal within each class."""
-    superusers = max(1, round(size * parameters.superusers))
-    contributors = max(1, round(size * parameters.contributors))
-    most, next_most = parameters.superuser_share, parameters.contributor_share
-    others = max(1, size - superusers - contributors)
-    shares = [most / superusers] * superusers
-    shares += [next_most / contributors] * contributors
-    shares += [(1 - most - next_most) / others] * others
-
-    return shares[:size]
 
 
 def _of_the_first(part: float, parameters: Parameters) -> float:
@@ -95,10 +82,26 @@ def _of_the_first(part: float, parameters: Parameters) -> float:
     """
     if part <= 0 or part >= 1:
         return float(part >= 1)
+    if parameters.activity == "classes":
+        return _of_classes(part, parameters)
     if parameters.activity == "pareto":
-        return part ** (1 - 1 / parameters.activity_exponent)
+        share: float = part ** (1 - 1 / parameters.activity_exponent)
+        return share
 
     return _NORMAL.cdf(_NORMAL.inv_cdf(part) + parameters.activity_sigma)
+
+
+def _of_classes(part: float, parameters: Parameters) -> float:
+    """Return the share of the first part of a population of three classes, each of equal agents."""
+    top, following = parameters.top_share, parameters.next_share
+    if part <= _TOP:
+        return top * part / _TOP
+    if part <= _TOP + _NEXT:
+        return top + following * (part - _TOP) / _NEXT
+
+    rest = (part - _TOP - _NEXT) / (1 - _TOP - _NEXT)
+
+    return top + following + max(0.0, 1 - top - following) * rest
 
 
 def _limited(shares: list[float], most: float) -> list[float]:

@@ -161,12 +161,6 @@ class Feeds:
             return partial(self._own, self._rank)
         if kind in self._rankings:
             return self._rankings[kind]
-        if ":" not in kind:
-            known = ", ".join((*self._rankings, MIXED))
-            raise FieldValueError(
-                f"feed must be one of {known}, package.module:function or file.py:function, got "
-                f"{kind!r}"
-            )
         if kind not in self._functions:
             self._functions[kind] = function_at(kind, "feed")
 

@@ -241,23 +241,15 @@ _KINDS: Mapping[str, Callable[[_Making], list[Pair]]] = {
 
 
 def _from_elsewhere(kind: str, making: _Making) -> list[Pair]:
-    place, colon, name = kind.rpartition(":")
-    if not colon or not place or not name:
-        known = ", ".join((GIVEN, *_KINDS))
-        raise FieldValueError(
-            f"network must be one of {known}, networkx:name(argument=...) or "
-            f"package.module:function, got {kind!r}"
-        )
-
     if kind.startswith(f"{_LIBRARY}:"):
         graph = _generated(kind.removeprefix(f"{_LIBRARY}:"), making)
     else:
         graph = function_at(kind, "network")(making.agents, making.stream)
 
-    return pairs_of(graph, making)
+    return _pairs_of(graph, making)
 
 
-def pairs_of(graph: Any, making: _Making) -> list[Pair]:
+def _pairs_of(graph: Any, making: _Making) -> list[Pair]:
     """Return who follows whom in a graph; where it has no directions, they are drawn."""
     places: dict[Any, int] = {agent.agent_id: n for n, agent in enumerate(making.agents)}
     nodes = getattr(graph, "nodes", None)

@@ -6,9 +6,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self, TypeVar
 
+from prism.errors import FieldValueError
 from prism.worlds._parameters import check_group
 
 ValueT = TypeVar("ValueT")
+
+FEEDS = ("interests", "chronological", "popular", "random", "collaborative", "mixed")
+NETWORKS = ("given", "scale_free", "small_world", "blocks", "random")
 
 
 def _of(
@@ -40,16 +44,14 @@ class Parameters:
             all hour; or ``diurnal``, a curve of the day with its trough at four and its peak at
             nine in the evening (after Golder and Macy 2011).
         posts_per_tick: Posts of their own accord, as a mean of all agents and ticks awake, 0 to 1.
-        activity: How much more some agents write than others: ``equal``, ``lognormal``,
-            ``pareto``, or in ``classes``. Where agents have archetypes, superusers come first,
-            lurkers last.
+        activity: How much more some agents write than others: ``equal``, ``lognormal``, ``pareto``,
+            or ``classes`` of 1, 9 and 90 % of the agents. Where agents have archetypes, superusers
+            come first, lurkers last.
         activity_sigma: Standard deviation of the logarithm of a lognormal activity, above 0.
         activity_exponent: Exponent of the distribution function of a Pareto activity, above 1.
-        superusers: Share of the agents who are superusers, where activity comes in classes (van
-            Mierlo 2014).
-        superuser_share: Their share in what is written.
-        contributors: Share of the agents who are contributors; the rest are lurkers.
-        contributor_share: Their share in what is written.
+        top_share: Share of what is written that the first 1 % of the agents write, with
+            ``classes`` (van Mierlo 2014: .747).
+        next_share: Share that the next 9 % write (van Mierlo 2014: .240).
         silent_share: Share of the agents that write nothing at all.
         most_active: Largest activity, in means of all agents; 0 for no limit.
         common_topics: Topics that the whole population shares, 0 to 60; each agent takes an
@@ -116,10 +118,8 @@ class Parameters:
     activity: str = _of("equal", among=("equal", "lognormal", "pareto", "classes"))
     activity_sigma: float = _of(2.0, 0.001, 10)
     activity_exponent: float = _of(1.5, 1.001, 100)
-    superusers: float = _of(0.01, 0, 1)
-    superuser_share: float = _of(0.747, 0, 1)
-    contributors: float = _of(0.09, 0, 1)
-    contributor_share: float = _of(0.240, 0, 1)
+    top_share: float = _of(0.747, 0, 1)
+    next_share: float = _of(0.240, 0, 1)
     silent_share: float = _of(0.0, 0, 0.999)
     most_active: float = _of(0.0, 0)
     common_topics: int = _of(0, 0, 60)
@@ -164,6 +164,13 @@ class Parameters:
     def __post_init__(self) -> None:
         """Refuse what no feed can do."""
         check_group(self)
+        for name, known in (("feed", FEEDS), ("network", NETWORKS)):
+            given = getattr(self, name)
+            if given not in known and ":" not in given:
+                raise FieldValueError(
+                    f"{name} must be one of {', '.join(known)}, package.module:function or "
+                    f"file.py:function, got {given!r}"
+                )
 
     @classmethod
     def preset(cls, name: str, /, **changed: Any) -> Self:

@@ -60,7 +60,16 @@ _NEEDS = (
 
 _SETTLED = (
     *("shuffled", "hours", "activity", "activity_sigma", "activity_exponent", "silent_share"),
-    *("most_active", "common_topics", "engagement", "resting_ticks", "opening", "candidates"),
+    *(
+        "top_share",
+        "next_share",
+        "most_active",
+        "common_topics",
+        "engagement",
+        "resting_ticks",
+        "opening",
+        "candidates",
+    ),
     *("network", "mean_follows", "reciprocity", "follower_exponent", "rewired", "within_block"),
     *("blocks", "block_by", "logs_follows"),
 )

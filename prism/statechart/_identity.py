@@ -319,6 +319,7 @@ def announce(
     cost: Mapping[str, Any] | None = None,
     said: str | None = None,
     decision_id: str | None = None,
+    prompt_hash: str | None = None,
 ) -> None:
     """Log one decision; a fallback is a warning, which is shown even without structlog.
 
@@ -336,6 +337,7 @@ def announce(
         cost: The keys of what it took, if a model was asked.
         said: The reason that the model gave, where it was asked for one.
         decision_id: Under which id its prompt is recorded, if it is.
+        prompt_hash: The beginning of the SHA-256 of the prompt, if a model was to be asked.
     """
     awaited = _awaited.get()
     if awaited is not None and awaited.is_about(agent, trigger):
@@ -357,6 +359,7 @@ def announce(
         "context": identified(context),
         **({} if said is None else {"said": said}),
         **(cost or {}),
+        **({} if prompt_hash is None else {"prompt_hash": prompt_hash}),
     }
     # only where prompts are recorded: other logs have the keys they always had
     if decision_id is not None:

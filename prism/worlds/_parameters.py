@@ -83,9 +83,8 @@ def parameters_told(world: Any) -> dict[str, Any]:
 
 def parameter_values(world: Any) -> dict[str, Any]:
     """Return a world's parameters as they are now, by name."""
-    return {
-        name: _value(world, name, each.group) for name, each in parameters_of(type(world)).items()
-    }
+    cls: Any = type(world)
+    return {name: _value(world, name, each.group) for name, each in parameters_of(cls).items()}
 
 
 def in_groups(
@@ -129,7 +128,7 @@ def in_groups(
 
 def set_parameters(world: Any, given: Mapping[str, Any]) -> None:
     """Set parameters of a world by name; texts are read as values of their types."""
-    cls = type(world)
+    cls: Any = type(world)
     current = {name: getattr(world, name) for name in groups_of(cls)}
     for name, value in in_groups(cls, parsed_parameters(cls, given), current).items():
         setattr(world, name, value)
@@ -200,8 +199,9 @@ class ParameterView(Mapping[str, Any]):
     __slots__ = ("_known", "_world")
 
     def __init__(self, world: Any) -> None:
+        cls: Any = type(world)
         self._world = world
-        self._known = {name: each.group for name, each in parameters_of(type(world)).items()}
+        self._known = {name: each.group for name, each in parameters_of(cls).items()}
 
     def __getitem__(self, name: str) -> Any:
         """Return a parameter; a KeyError if there is none of the name."""

@@ -128,7 +128,7 @@ def _read(
         return _read_own(table, cls, place, refuse)
 
     classes = treatment_classes(cls)
-    if kind not in classes:
+    if not isinstance(kind, str) or kind not in classes:
         known = [*classes, OWN]
         said = "is missing" if kind is None else f"cannot be {kind!r}{_instead(kind, known)}"
         raise refuse(f"{said}: there are {', '.join(known)}", (place, "kind"))

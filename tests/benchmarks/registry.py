@@ -14,6 +14,7 @@ MODULES = {
     "memory": "tests.benchmarks.memory",
     "logged": "tests.benchmarks.logged",
     "simulation": "tests.benchmarks.simulation",
+    "batch": "tests.benchmarks.batch",
     "reasoner": "tests.benchmarks.reasoner",
     "report": "tests.benchmarks.report",
     "log_tables": "tests.benchmarks.log_tables",

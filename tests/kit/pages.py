@@ -30,6 +30,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -215,8 +216,14 @@ def _check_command(words: list[str]) -> None:
     )
 
 
+@cache
+def all_commands() -> Any:
+    """Return the commands of prism; made once, as it takes a tenth of a second."""
+    return typer.main.get_command(app)
+
+
 def _check_options(arguments: list[str]) -> None:
-    command: Any = typer.main.get_command(app)
+    command = all_commands()
     rest = list(arguments)
     while rest and rest[0] in getattr(command, "commands", {}):
         command = command.commands[rest.pop(0)]

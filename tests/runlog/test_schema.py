@@ -43,7 +43,7 @@ def test_counts_and_calls_are_those_of_the_code() -> None:
         == counts
     )
     optional = [name for name, key in KEYS[events.DECISION].items() if not key.required]
-    assert optional == ["said", *COST_KEYS, *KNOWN_COST_KEYS, "decision_id"]
+    assert optional == ["said", *COST_KEYS, *KNOWN_COST_KEYS, "decision_id", "prompt_hash"]
 
 
 def test_the_schema_has_its_version() -> None:

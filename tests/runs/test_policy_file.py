@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -81,11 +82,20 @@ async def test_a_logit_answers_for_its_groups() -> None:
     assert (decision.source, decision.reason) == ("policy", None)
 
 
+async def test_what_a_question_tells_goes_before_what_the_agent_says() -> None:
+    """A covariate among the details of a question, such as likes, is taken from there."""
+    told = replace(asked("critic", 0.0), details={"relevance": 0.5})
+    assert (await answered(told)).probabilities == (
+        await answered(asked("critic", 0.5))
+    ).probabilities
+
+
 async def test_shares_answer_where_a_logit_does_not() -> None:
     """A group outside of the logit has its own shares, one that is not identified those of all."""
     own, pooled = await answered(asked("lurker")), await answered(asked("superuser"))
     assert list(own.probabilities.values()) == [0.1, 0.2, 0.7]
-    assert (own.reason, list(pooled.probabilities.values())) == (None, [0.2, 0.2, 0.6])
+    assert own.reason == "shares of the group, as its logit does not answer"
+    assert list(pooled.probabilities.values()) == [0.2, 0.2, 0.6]
     assert (pooled.source, pooled.reason) == ("policy", "pooled over all groups")
 
 

@@ -159,7 +159,7 @@ def test_a_batch_is_resumed_to_the_same_bytes(prism: Prism, how: signal.Signals)
     dice = random.Random(how)
     arguments: tuple[Any, ...] = ("batch", "plan.toml", "--out", "out")
     stops = 0
-    for _ in range(6):
+    for _ in range(4):
         with prism.start(*arguments, "--workers", 2, "--checkpoint-every", 0) as process:
             wait_until(lambda p=process: Path("out/plan.json").exists() or has_ended(p))  # type: ignore[misc]
             with suppress(TimeoutExpired):

@@ -34,7 +34,7 @@ PLANS: list[tuple[bool, dict[str, Any]]] = [
     (False, {"budget": {"deadline": 0}}),
     (False, {"bounds": {"x": [1]}}),
     (False, {"bounds": {"x": {"least": 1}}}),
-    (False, {"bounds": {"x": {"least": 1, "most": 2, "step": 1}}}),
+    (False, {"bounds": {"x": {"least": 1, "most": 2, "steps": 1}}}),
     (False, {"treatment": ["likes"]}),
     (False, {"worlds": "rumour"}),
 ]

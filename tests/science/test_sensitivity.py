@@ -58,12 +58,18 @@ def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 def test_indices_stand_beside_the_tables_of_the_batch(plan: dict[str, Any]) -> None:
     """Each sample is a configuration; indices, figures and points are found again."""
-    bounds = {"x1": [-PI, PI], "whole": [2, 4], "x3": {"least": 1, "most": 100, "scale": "log"}}
+    bounds = {
+        "x1": [-PI, PI],
+        "x2": {"least": 0, "most": 1, "step": 0.5},
+        "whole": [2, 4],
+        "x3": {"least": 1, "most": 100, "scale": "log"},
+    }
     found = sensitivity(Plan({**plan, "bounds": bounds}), "out", samples=2, workers=1)
 
     results = found.batch.results()
-    assert results.height == 8
+    assert results.height == 10
     assert set(results["whole"]) <= {2, 3, 4}
+    assert set(results["x2"]) <= {0.0, 0.5, 1.0}
     # four levels of the grid, spread evenly by their logarithms
     levels = {round(each, 6) for each in results["x3"]}
     assert levels <= {1.0, round(100 ** (1 / 3), 6), round(100 ** (2 / 3), 6), 100.0}

@@ -13,12 +13,6 @@ from prism.statechart import AgentState, PolicyReasoner, Question
 from tests.kit.runs import LoggedRun
 
 
-class Herd(Feed):
-    """A feed whose agents follow others."""
-
-    herding: float = 0.0
-
-
 @pytest.mark.parametrize(
     ("weight", "likes", "dislikes", "pull"),
     [(2.0, 1, 0, 2.0), (2.0, 0, 1, -2.0), (0.5, 9, 2, 1.5), (1.0, 0, 3, -2.0)],
@@ -66,7 +60,7 @@ def test_votes_draw_votes_where_agents_follow_others(run_logged: Any) -> None:
     """
     gaps = {
         weight: [
-            _gaps(run_logged(seed=seed, world=Herd(herding=weight), treatments=ARMS))
+            _gaps(run_logged(seed=seed, world=Feed(herding=weight), treatments=ARMS))
             for seed in range(10)
         ]
         for weight in (0.0, 1.5)

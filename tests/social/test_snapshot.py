@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from prism.agents import SocialAgent, synthetic_population
 from prism.errors import SimulationError
 from prism.runlog import ReplayReasoner, RunLog, SimulatedClock
-from prism.social import Results, RoundSummary, Simulation
+from prism.social import Parameters, Results, RoundSummary, Simulation
 from prism.statechart import (
     AgentState,
     BaseReasoner,
@@ -64,6 +64,7 @@ class Settings:
     rounds: int = 3
     ticks: int = 8
     reasoner: MakeReasoner = PolicyReasoner
+    parameters: Parameters | None = None
 
     def simulation(self, log: RunLog, clock: SimulatedClock) -> Simulation:
         """Make the simulation, ready to begin."""
@@ -77,6 +78,7 @@ class Settings:
             ticks_per_round=self.ticks,
             seed=self.seed,
             reasoner=self.reasoner(),
+            parameters=self.parameters,
             logger=log.logger,
             clock=clock,
         )
@@ -173,6 +175,23 @@ def test_stopping_after_any_round_changes_nothing(
         run = runs.whole(chosen)
         for done in range(1, chosen.rounds + 1):
             assert_equal(runs.resumed(run, chosen, done), run)
+
+
+@pytest.mark.parametrize("feed", ["chronological", "popular", "random", "collaborative", "mixed"])
+def test_every_feed_goes_on(feed: str, runs: Runs) -> None:
+    """What was seen, liked and ranked is made again from the log, whatever the feed."""
+    changed = Parameters(
+        feed=feed,
+        beyond_follows=0.4 if feed == "chronological" else None,
+        mix_collaborative=1.0,
+        network="scale_free",
+        mean_follows=4,
+        shows_scores=True,
+    )
+    chosen = Settings(agents=25, rounds=4, ticks=15, parameters=changed)
+    run = runs.whole(chosen)
+    for done in range(1, 4):
+        assert_equal(runs.resumed(run, chosen, done), run)
 
 
 @pytest.mark.parametrize("verbatim", [True, False])

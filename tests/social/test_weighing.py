@@ -1,13 +1,15 @@
 """What the log tells of a post that an agent weighs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
 from prism.agents import SocialAgent, synthetic_population
 from prism.agents._relevance import relevance, terms_of
-from prism.social import Simulation
+from prism.social import Parameters, Simulation
+from prism.statechart import Decision, PolicyReasoner, Question
+from prism.statechart.reasoner._prompts import chat_prompt
 from prism.telemetry.events import DECISION, POST_PUBLISHED, POST_WEIGHED, TRANSITION
 from prism.testing import LateReasoner
 
@@ -108,3 +110,24 @@ def test_a_guard_of_its_own_leaves_the_relevance_open(run_logged: Callable[..., 
         events = run_logged(**population(kind), seed=2, rounds=2).events(POST_WEIGHED)
         assert {event["relevance"] for event in events} == {None}
         assert {event["threshold"] for event in events} >= {0.7}
+
+
+def test_scores_stand_in_questions_prompts_and_log(run_logged: Callable[..., Any]) -> None:
+    """Where they are shown, readers are told likes, dislikes, score and their own relevance."""
+    asked: list[Question] = []
+
+    class Asking(PolicyReasoner):
+        async def answer(self, questions: Sequence[Question]) -> list[Decision]:
+            asked.extend(questions)
+            return await super().answer(questions)
+
+    run = run_logged(parameters=Parameters(shows_scores=True), reasoner=Asking())
+    weighed = run.events(POST_WEIGHED)
+    assert all(each["score"] == each["likes"] - each["dislikes"] for each in weighed)
+    assert any(each["likes"] for each in weighed)
+    assert asked
+    for question in asked:
+        assert list(question.details) == ["likes", "dislikes", "score", "relevance"]
+        assert question.details["relevance"] == question.agent.relevance(question.context)
+        prompt = chat_prompt(question)
+        assert f"\nLikes: {question.details['likes']}\nDislikes: 0\n" in prompt

@@ -223,6 +223,14 @@ class ReasonerByAgent(_ByAgent[BaseReasoner], BaseReasoner):
 
         return decisions
 
+    def prompt_hash(self, question: Question) -> str | None:
+        """Return the beginning of the SHA-256 of a question's prompt; None if it has none."""
+        return self.parts[self._name_for(question.agent)].prompt_hash(question)
+
+    def skip(self, question: Question) -> None:
+        """Draw what a question takes of random numbers, as somebody else has answered it."""
+        self.parts[self._name_for(question.agent)].skip(question)
+
 
 class WriterByAgent(_ByAgent[BaseWriter], BaseWriter):
     """Hands each text call to the writer of its agent, as `ReasonerByAgent` does with questions.

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic, perf_counter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from prism.errors import FieldValueError
 from prism.statechart.reasoner._attempts import GIVEN_UP, Attempt, Trail
 
 if TYPE_CHECKING:
     from asyncio import Future
+
+ItemT = TypeVar("ItemT")
 
 MOST_TOKENS = 10_000_000
 """A count of tokens above this is none: no model reads or writes so many at once."""
@@ -404,3 +406,9 @@ def require_one_of(name: str, value: str, known: Sequence[str]) -> None:
     """Raise FieldValueError for a value that is none of those that are known."""
     if value not in known:
         raise FieldValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
+
+
+def costs_of(asked: Sequence[ItemT], cost: Cost | None) -> Iterator[tuple[ItemT, Cost | None]]:
+    """Yield what was asked together, each with its cost; the charges stand with the first."""
+    for number, each in enumerate(asked):
+        yield each, cost if cost is None or number == 0 else cost.without_charges()

@@ -73,6 +73,10 @@ class PolicyReasoner(BaseReasoner):
         total = sum(weights)
         return [weight / total for weight in weights]
 
+    def skip(self, question: Question) -> None:
+        """Draw what a question takes of random numbers, as somebody else has answered it."""
+        self._streams.of(question.agent).random()
+
     def _draw(self, question: Question, chances: Sequence[float]) -> Decision:
         stream = self._streams.of(question.agent)
         chosen = question.options[stream.weighted_index(chances)]

@@ -78,6 +78,7 @@ class Decision:
         cost: What it took, if a model was asked.
         said: The reason that the model gave beside its choice, where it was asked for one.
         decision_id: Under which id its prompt is recorded, if it is.
+        prompt_hash: The beginning of the SHA-256 of the prompt, if a model was to be asked.
     """
 
     chosen: Any
@@ -87,6 +88,7 @@ class Decision:
     cost: Cost | None = None
     said: str | None = None
     decision_id: str | None = field(default=None, compare=False)
+    prompt_hash: str | None = field(default=None, compare=False)
 
 
 class BaseReasoner(ABC):
@@ -109,6 +111,17 @@ class BaseReasoner(ABC):
     @abstractmethod
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
         """Answer questions, in their order. A model's failure is a fallback, never an exception."""
+
+    def prompt_hash(self, _question: Question) -> str | None:
+        """Return the beginning of the SHA-256 of a question's prompt; None if there is none.
+
+        It is of the prompt of a chat, also where a model is asked for probabilities.
+        """
+        return None
+
+    def skip(self, question: Question) -> None:
+        """Draw what a question takes of random numbers, as somebody else has answered it."""
+        del question  # nothing is drawn
 
     async def decide(
         self, agent: Any, current_state: Any, trigger: str, options: list[Any], context: Any = None
@@ -164,6 +177,7 @@ def _announce(given: EventLogger | None, question: Question, decision: Decision)
         cost=None if cost is None else cost_told(cost),
         said=decision.said,
         decision_id=decision.decision_id,
+        prompt_hash=decision.prompt_hash,
     )
 
 

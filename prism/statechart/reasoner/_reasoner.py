@@ -29,7 +29,7 @@ from prism.statechart.reasoner._clients import (
     has_slots,
     require_model,
 )
-from prism.statechart.reasoner._cost import Budget, Cost, require_one_of, require_positive
+from prism.statechart.reasoner._cost import Budget, Cost, costs_of, require_one_of, require_positive
 from prism.statechart.reasoner._decision_requests import decision_requests
 from prism.statechart.reasoner._dispatch import (
     Dispatcher,
@@ -42,6 +42,7 @@ from prism.statechart.reasoner._dispatch import (
 from prism.statechart.reasoner._mode import ModeFinder, kind_by
 from prism.statechart.reasoner._model_client import Reply
 from prism.statechart.reasoner._own_prompts import PROMPT_LOGGER, OwnPrompts, Prompts
+from prism.statechart.reasoner._prompt_hashes import hashed, prompt_hash
 from prism.statechart.reasoner._prompts import (
     STATE_DESCRIPTIONS,
     Kind,
@@ -228,12 +229,20 @@ class Reasoner(BaseReasoner):
             raise
 
         decisions = [
-            self._settle(question, draw, next(found))
+            self._settle(question, draw, *next(found))
             if draw.fault is None
             else self._without_asking(question, draw.fault)
             for question, draw in zip(questions, draws, strict=True)
         ]
         return decisions if recording is None else recording.keep(decisions)
+
+    def prompt_hash(self, question: Question) -> str | None:
+        """Return the beginning of the SHA-256 of a question's prompt; None if it has none."""
+        return prompt_hash(question, self._settings)
+
+    def skip(self, question: Question) -> None:
+        """Draw what a question takes of random numbers, as somebody else has answered it."""
+        self._draw(question)
 
     @property
     def client(self) -> Any:
@@ -274,8 +283,8 @@ class Reasoner(BaseReasoner):
 
     async def _find(
         self, questions: Sequence[Question], recording: Recording | None
-    ) -> list[Found]:
-        """Return what the model says to each question."""
+    ) -> list[tuple[Found, str | None]]:
+        """Return what the model says to each question, and the hash of its prompt."""
         kind = self._kind or await self._find_kind()
         if kind == "decision":
             self._say_without_reasons()
@@ -283,13 +292,15 @@ class Reasoner(BaseReasoner):
         make = chat_requests if kind == "chat" else decision_requests
         requests = make(questions, self._settings)
         placed: dict[int, Found] = {}
+        hashes: dict[int, str | None] = {}
         # a server that would be asked one after the other anyway is asked in as many slots
         if getattr(self._client, "asks_one_by_one", False):
             requests = (one for request in requests for one in request.one_by_one())
-        chats = await self._ask_all(((request, 0) for request in requests), placed, recording)
+        asked = ((request, 0) for request in hashed(requests, self._settings, hashes))
+        chats = await self._ask_all(asked, placed, recording)
         await self._ask_all(chats, placed, recording)
 
-        return [placed[number] for number in range(len(questions))]
+        return [(placed[number], hashes.get(number)) for number in range(len(questions))]
 
     def _say_without_reasons(self) -> None:
         if self._settings.asks_reason and not self._has_said:
@@ -385,7 +396,7 @@ class Reasoner(BaseReasoner):
             return None
 
         found = self._read_all(request, reply, "cache", None)
-        if not _all_valid(found):
+        if any(item.source == "fallback" for item in found):
             return None
         if recording is not None:
             recording.stored(request, reply)
@@ -416,12 +427,12 @@ class Reasoner(BaseReasoner):
         if outcome.error is not None:
             return [
                 self._fall_back(question, outcome.error, own)
-                for question, own in _costs(request, cost)
+                for question, own in costs_of(request.questions, cost)
             ]
 
         assert outcome.result is not None
         found = self._read_all(request, outcome.result, "model", cost)
-        if self._replies is not None and _all_valid(found):
+        if self._replies is not None and all(item.source != "fallback" for item in found):
             key = self._replies.key(self._depends_on, identity)
             self._replies.put(key, outcome.result)
 
@@ -432,7 +443,7 @@ class Reasoner(BaseReasoner):
     ) -> list[Found]:
         return [
             self._read(request, question, reply, number, source, own)
-            for number, (question, own) in enumerate(_costs(request, cost))
+            for number, (question, own) in enumerate(costs_of(request.questions, cost))
         ]
 
     def _read(
@@ -452,10 +463,12 @@ class Reasoner(BaseReasoner):
         except ReasonerError as error:
             return self._fall_back(question, error, cost)
 
-    def _settle(self, question: Question, draw: Draw, found: Found) -> Decision:
+    def _settle(
+        self, question: Question, draw: Draw, found: Found, prompt_hash: str | None
+    ) -> Decision:
         """Choose an option by its probability, where the model gave those."""
         if isinstance(found, Decision):
-            return found
+            return replace(found, prompt_hash=prompt_hash)
 
         weights = list(found.by_option.values())
         number = (
@@ -466,7 +479,11 @@ class Reasoner(BaseReasoner):
         rounded = {text: round(chance, 6) for text, chance in found.by_option.items()}
 
         return Decision(
-            question.options[number], found.source, probabilities=rounded, cost=found.cost
+            question.options[number],
+            found.source,
+            probabilities=rounded,
+            cost=found.cost,
+            prompt_hash=prompt_hash,
         )
 
     def _without_asking(self, question: Question, fault: Exception) -> Decision:
@@ -476,16 +493,6 @@ class Reasoner(BaseReasoner):
         options = question.options
         chosen = next((option for option in options if option == self._fallback), options[0])
         return Decision(chosen, "fallback", reason=describe(error), cost=cost)
-
-
-def _costs(request: Request, cost: Cost | None) -> Iterator[tuple[Question, Cost | None]]:
-    """Return each question with its cost; the charges stand with the first."""
-    for number, question in enumerate(request.questions):
-        yield question, cost if cost is None or number == 0 else cost.without_charges()
-
-
-def _all_valid(found: Sequence[Found]) -> bool:
-    return all(item.source != "fallback" for item in found)
 
 
 def _text_or_none(value: Any) -> str | None:

@@ -249,6 +249,7 @@ async def test_a_decision_is_one_event(server: FakeOllama, connect: Connect, eve
     parts = event.pop("queue_seconds") + event.pop("request_seconds")
     assert parts == pytest.approx(event.pop("latency"))
     assert event.pop("input_tokens") > 0
+    assert len(event.pop("prompt_hash")) == 16
     assert event == {
         "event": "reasoner.decision",
         "log_level": "info",

@@ -1,0 +1,180 @@
+"""``prism rerun``: a run again, with something else from a round on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from prism.cli._chart_argument import import_from_here
+from prism.cli._options import AsJson, Hosts, keeping_option
+from prism.cli._results import RoundProgress, print_results
+from prism.cli._run_screen import (
+    own_folder,
+    refuse_what_is_settled,
+    run_screen,
+)
+from prism.cli._screen import pour, say
+from prism.cli._simulate_world import print_world_results
+from prism.errors import InputError
+from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
+from prism.science import Parted, Rerun, read_change, resume_rerun
+from prism.science import rerun as run_again
+from prism.social import Results
+
+_COMMAND = "prism rerun"
+_WITH_RESUME = ("resume", "host", "checkpoint_every", "as_json")
+
+
+def rerun(
+    context: typer.Context,
+    run: Annotated[
+        Path | None,
+        typer.Argument(metavar="RUN", help="Folder of the run.", show_default=False),
+    ] = None,
+    from_round: Annotated[
+        int | None,
+        typer.Option(min=1, help="The round from whose beginning on something is other."),
+    ] = None,
+    change: Annotated[
+        Path | None,
+        typer.Option(
+            "--with",
+            metavar="FILE",
+            help="A TOML file of treatments, which say what is other. Without one the new run is "
+            "the old one.",
+        ),
+    ] = None,
+    treatments: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--treat",
+            metavar="NAME@ROUND",
+            help="Apply a treatment of the world's own. Repeat it for several.",
+        ),
+    ] = None,
+    then: Annotated[
+        Literal["model", "policy"],
+        typer.Option(
+            help="Who decides from the first question on that the run's log does not hold, where "
+            "a model decided."
+        ),
+    ] = "model",
+    host: Hosts = None,
+    out: Annotated[
+        Path | None,
+        keeping_option(metavar="DIR", help="Folder for the new run, which is an ordinary run."),
+    ] = None,
+    resume: Annotated[
+        Path | None,
+        keeping_option(
+            metavar="DIR", help="Go on with the run in this folder, which was stopped in any way."
+        ),
+    ] = None,
+    checkpoint_every: Annotated[
+        float,
+        keeping_option(
+            min=0,
+            metavar="SECONDS",
+            help="A round that ends so long after the last checkpoint gets one; 0 for every round.",
+        ),
+    ] = DEFAULT_SECONDS_BETWEEN,
+    as_json: AsJson = False,
+) -> None:
+    """Run a run again, with something else from a round on.
+
+    The rounds before are repeated from the log, with the same random numbers and the recorded
+    answers of a model.
+
+    [bold]Examples[/bold]
+
+    prism rerun runs/first --from-round 5 --with treatment.toml --out runs/otherwise
+
+    prism rerun runs/rumour --from-round 12 --treat warning@12 --out runs/warned
+
+    prism rerun --resume runs/otherwise
+    """
+    import_from_here()
+    if resume is not None:
+        refuse_what_is_settled(context, _WITH_RESUME)
+        folder = own_folder("--resume", resume)
+        with _screen(folder) as screen:
+            found = resume_rerun(
+                folder,
+                hosts=host or [],
+                on_round=screen.round_ended,
+                checkpoint_every=checkpoint_every,
+                observer=screen,
+            )
+        _print(found, as_json=as_json)
+        return
+
+    if run is None or from_round is None or out is None:
+        lacking = "a RUN" if run is None else "--from-round" if from_round is None else "--out"
+        raise InputError(f"{_COMMAND} needs {lacking}")
+
+    given: tuple[Any, ...] = tuple(treatments or ())
+    if change is not None:
+        given += read_change(change, run, from_round)
+
+    folder = own_folder("--out", out)
+    with _screen(folder) as screen:
+        found = run_again(
+            run,
+            folder,
+            from_round=from_round,
+            treatments=given,
+            then=then,
+            hosts=host or [],
+            on_round=screen.round_ended,
+            checkpoint_every=checkpoint_every,
+            observer=screen,
+        )
+
+    _print(found, as_json=as_json)
+
+
+def _print(found: Rerun, *, as_json: bool) -> None:
+    if as_json:
+        told = {**found.to_dict(), "folder": str(found.folder)}
+        pour(json.dumps(told, indent=2) + "\n")
+        return
+
+    outcome = found.outcome
+    if outcome is not None and isinstance(outcome.results, Results):
+        print_results(outcome.results, outcome.folder)
+    elif outcome is not None:
+        print_world_results(outcome.results, outcome.folder)
+
+    if not found.parted:
+        say(f"No decision and no transition is other than in {found.run}.")
+        return
+
+    for what, parted in (("decision", found.decision), ("transition", found.transition)):
+        say(f"The first {what} that is other than in {found.run}: {_in_words(parted)}")
+
+
+def _in_words(parted: Parted | None) -> str:
+    if parted is None:
+        return "none"
+
+    was, now = _event(parted.was), _event(parted.is_now)
+    return f"round {parted.round}, tick {parted.tick}: {was} was, {now} is now"
+
+
+def _event(row: Any) -> str:
+    if row is None:
+        return "nothing"
+
+    target = row.get("chosen") or row.get("to_state")
+    source = row.get("state") or row.get("from_state")
+    about = f" about {row['context']}" if row.get("context") else ""
+    return f"{row['agent_id']} {source} -> {target} ({row['trigger']}{about})"
+
+
+def _screen(folder: Path) -> Any:
+    return run_screen(
+        folder, _COMMAND, lambda run: RoundProgress(run.rounds, done=len(run.finished))
+    )

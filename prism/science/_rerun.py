@@ -1,0 +1,309 @@
+"""Counterfactuals: a run again, with something else from a round on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from prism import runs
+from prism.analysis import RunLogs, read_log
+from prism.errors import InputError
+from prism.files import parse_json, write_durably
+from prism.runs import ModelOptions, Observer, Outcome, ReplayOptions
+from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
+from prism.runs._credentials import with_credentials
+from prism.runs._folder import SUMMARY_NAME, read_summary
+from prism.social import Feed, SocialRun
+from prism.telemetry.events import DECISION, TRANSITION
+from prism.worlds import Treatment, World, WorldRun
+from prism.worlds._addresses import load_world
+from prism.worlds._treatment_tables import read_treatment_file
+
+RERUN_NAME = "rerun.json"
+
+_WHEN = ("round", "tick", "agent_id")
+_COMPARED: Mapping[str, Sequence[str]] = {
+    DECISION: (*_WHEN, "state", "trigger", "options", "context", "chosen"),
+    TRANSITION: (*_WHEN, "from_state", "to_state", "trigger", "context"),
+}
+_NOT_ONE = "is no run of the feed or of a world: others cannot be run again with a change"
+
+
+@dataclass(frozen=True, slots=True)
+class Parted:
+    """Where two runs part: the first decision, or transition, that one has and the other has not.
+
+    Args:
+        round: Its round; of the two, the earlier one.
+        tick: Its tick.
+        was: What the earlier run has there: agent, state, trigger, and so on; None for nothing.
+        is_now: What the later run has there; None for nothing.
+    """
+
+    round: int
+    tick: int
+    was: Mapping[str, Any] | None
+    is_now: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rerun:
+    """A counterfactual that has come to its end.
+
+    Args:
+        outcome: What came of it; None if it was complete already.
+        folder: Where it is kept.
+        run: The run that was repeated.
+        from_round: The round from whose beginning on something is other.
+        decision: The first decision that differs; None if none does.
+        transition: The first transition that differs; None if none does.
+    """
+
+    outcome: Outcome[Any] | None
+    folder: Path
+    run: Path
+    from_round: int
+    decision: Parted | None
+    transition: Parted | None
+
+    @property
+    def parted(self) -> bool:
+        """Whether the two runs differ in any decision or transition."""
+        return self.decision is not None or self.transition is not None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return where they part as plain data."""
+        return {
+            "run": str(self.run),
+            "from_round": self.from_round,
+            "decision": None if self.decision is None else asdict(self.decision),
+            "transition": None if self.transition is None else asdict(self.transition),
+        }
+
+
+def rerun(
+    run: Path | str,
+    folder: Path | str,
+    *,
+    from_round: int,
+    treatments: Sequence[str | Treatment] = (),
+    then: Literal["model", "policy"] = "model",
+    hosts: Sequence[str] = (),
+    on_round: Callable[[Any], object] | None = None,
+    checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
+    observer: Observer | None = None,
+) -> Rerun:
+    """Run a run again, with treatments from a round on.
+
+    The rounds before are repeated with the same random numbers, to the same bytes of the log. Where
+    a model decided, its answers are taken from the log until the first question that is not the
+    one of the log; from there on the model is asked, or the policy. What is repeated is not asked
+    and costs nothing, though the log tells what it has cost.
+
+    Args:
+        run: The folder of the run, which has come to its end.
+        folder: Where to keep the new one, which is an ordinary run.
+        from_round: The round from whose beginning on something is other.
+        treatments: What is other: treatments of that round or later ones; without any, the new run
+            is the old one.
+        then: Who decides from the first difference on, in a run whose model decided.
+        hosts: Addresses of its servers with names and passwords, which no run keeps.
+        on_round: Called with every round as it ends, after it has been kept.
+        checkpoint_every: A round that ends so many seconds after the last checkpoint gets one.
+        observer: What to tell of the run.
+
+    Raises:
+        InputError: If there is no complete run of the feed or of a world, a file that it reads has
+            changed, or a treatment is of an earlier round.
+    """
+    source, target = Path(run), Path(folder)
+    options = _changed(source, from_round, tuple(treatments), then, hosts)
+    note = {"run": str(source), "from_round": from_round}
+
+    def keep(summary: Any) -> None:
+        # a process may be killed at any time from now on, and the run resumed
+        if not (target / RERUN_NAME).exists():
+            _note(target, note)
+        if on_round is not None:
+            on_round(summary)
+
+    outcome: Outcome[Any] = runs.begin(
+        options, target, on_round=keep, checkpoint_every=checkpoint_every, observer=observer
+    )
+
+    return _told(outcome, target, source, from_round)
+
+
+def resume_rerun(
+    folder: Path | str,
+    *,
+    hosts: Sequence[str] = (),
+    on_round: Callable[[Any], object] | None = None,
+    checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
+    observer: Observer | None = None,
+) -> Rerun:
+    """Go on with a counterfactual that was stopped, in whatever way, to its end.
+
+    Args:
+        folder: Where it is kept.
+        hosts: Addresses of its servers with names and passwords, which no run keeps.
+        on_round: Called with every round as it ends, after it has been kept.
+        checkpoint_every: A round that ends so many seconds after the last checkpoint gets one.
+        observer: What to tell of the run.
+
+    Raises:
+        InputError: If the folder holds none, or a file that it reads has changed.
+    """
+    path = Path(folder)
+    file = path / RERUN_NAME
+    if not file.is_file():
+        problem = f"holds no counterfactual (no {RERUN_NAME}): resume it as an ordinary run"
+        raise InputError(problem, path=path)
+
+    note: Any = parse_json(file.read_text(encoding="utf-8"), path=file)
+    kind = _kind(read_summary(path)["config"], path)
+    outcome = runs.resume(
+        path,
+        kind,
+        hosts=hosts,
+        on_round=on_round,
+        checkpoint_every=checkpoint_every,
+        observer=observer,
+    )
+
+    return _told(outcome, path, Path(note["run"]), int(note["from_round"]))
+
+
+def read_change(file: Path | str, run: Path | str, from_round: int) -> tuple[str | Treatment, ...]:
+    """Read a file of treatments for a counterfactual; a table without a round is of the first one.
+
+    Args:
+        file: The file.
+        run: The folder of the run.
+        from_round: The round from whose beginning on something is other.
+
+    Raises:
+        InputError: If it cannot be read, or says what cannot be; names line and key.
+    """
+    config = read_summary(Path(run))["config"]
+    _kind(config, Path(run))
+    cls: type[World[Any]] = load_world(config["world"]) if "world" in config else Feed
+    found = read_treatment_file(Path(file), cls, round_number=from_round)
+    for each in found:
+        if isinstance(each, Treatment) and each.round < from_round and each.place is not None:
+            path, line = each.place
+            raise InputError(_too_early(each.round, from_round), path=path, line=line)
+
+    return tuple(found)
+
+
+def _changed(
+    source: Path,
+    from_round: int,
+    treatments: tuple[str | Treatment, ...],
+    then: Literal["model", "policy"],
+    hosts: Sequence[str],
+) -> SocialRun | WorldRun:
+    """Return the options of the new run."""
+    summary = read_summary(source)
+    if "results" not in summary:
+        raise InputError("has not come to its end: resume it first", path=source)
+
+    config, file = summary["config"], source / SUMMARY_NAME
+    kind = _kind(config, source)
+    kind.from_config(config, file)  # what has changed is said first
+    options = kind.from_config(with_credentials(config, hosts, file), file)
+    rounds = options.rounds or 0
+    if not 1 <= from_round <= rounds:
+        problem = f"must be a round of the run, 1 to {rounds}, got {from_round}"
+        raise InputError(problem, field="from_round")
+
+    for each in treatments:
+        number = each.round if isinstance(each, Treatment) else _round_of(each)
+        if number < from_round:
+            raise InputError(_too_early(number, from_round), field="treatments")
+
+    changed = replace(options, treatments=(*options.treatments, *treatments))
+
+    return _answered(changed, source, then)
+
+
+def _answered(
+    options: SocialRun | WorldRun, source: Path, then: Literal["model", "policy"]
+) -> SocialRun | WorldRun:
+    """Return options whose answers come from the log, as long as it holds them."""
+    reasoner, writer = options.reasoner, options.writer
+    if isinstance(reasoner, ReplayOptions):
+        if reasoner.model is None:
+            problem = f"is a replay of {reasoner.run}: run that one again"
+            raise InputError(problem, path=source)
+        return replace(options, reasoner=ReplayOptions(source, reasoner.model, then))
+
+    own = None if writer is None else writer.model
+    if isinstance(reasoner, ModelOptions):
+        return replace(options, reasoner=ReplayOptions(source, reasoner, then))
+    if isinstance(own, ModelOptions):
+        return replace(options, reasoner=ReplayOptions(source, own, "policy"))
+
+    # a policy draws the same numbers again
+    return options
+
+
+def _kind(config: Mapping[str, Any], path: Path) -> type[SocialRun] | type[WorldRun]:
+    if "world" in config:
+        return WorldRun
+    if "ticks_per_round" in config and "agents" in config:
+        return SocialRun
+
+    raise InputError(_NOT_ONE, path=path)
+
+
+def _round_of(text: str) -> int:
+    name, _, number = text.partition("@")
+    if not number.isdecimal():
+        raise InputError(f"treatment {text!r} needs its round: write {name}@12", field="treatments")
+
+    return int(number)
+
+
+def _too_early(number: int, from_round: int) -> str:
+    return f"is of round {number}, and nothing may be other before round {from_round}"
+
+
+def _note(folder: Path, note: Mapping[str, Any]) -> None:
+    write_durably(folder / RERUN_NAME, (json.dumps(note, indent=2) + "\n").encode())
+
+
+def _told(outcome: Outcome[Any] | None, folder: Path, run: Path, from_round: int) -> Rerun:
+    decision, transition = (
+        first_difference(read_log(run), read_log(folder), event) for event in _COMPARED
+    )
+    found = Rerun(outcome, folder, run, from_round, decision, transition)
+    _note(folder, found.to_dict())
+
+    return found
+
+
+def first_difference(was: RunLogs, now: RunLogs, event: str) -> Parted | None:
+    """Return the first event of a kind that one of two logs has, and the other has not."""
+    import polars as pl
+
+    names = _COMPARED[event]
+    frames = [logs.scan(event).select(names).collect() for logs in (was, now)]
+    frames = [frame.with_columns(pl.col(pl.List).list.join(", ")) for frame in frames]
+    length = min(frame.height for frame in frames)
+    heads = [frame.head(length) for frame in frames]
+    unequal = pl.DataFrame({name: heads[0][name].ne_missing(heads[1][name]) for name in names})
+    places = unequal.select(pl.any_horizontal(pl.all()).arg_true()).to_series()
+    place = int(places[0]) if places.len() else length
+    rows = [frame.row(place, named=True) if place < frame.height else None for frame in frames]
+    found = [row for row in rows if row is not None]
+    if not found:
+        return None
+
+    first = min(found, key=lambda row: (row["round"], row["tick"]))
+
+    return Parted(first["round"], first["tick"], *rows)

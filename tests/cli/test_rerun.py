@@ -1,0 +1,38 @@
+"""``prism rerun`` as a user runs it."""
+
+import json
+
+from tests.kit.commands import Prism
+
+CHANGE = """
+[[treatment]]
+kind = "remove"
+share = 0.3
+"""
+
+
+def test_a_change_is_said_and_a_run_without_one_is_the_run(prism: Prism) -> None:
+    """The command tells where the runs part, as text and as JSON."""
+    (prism.folder / "change.toml").write_text(CHANGE)
+    assert prism("simulate", "--agents", "40", "--rounds", "4", "--out", "run").status == 0
+
+    again = prism("rerun", "run", "--from-round", "2", "--out", "again")
+    assert "No decision and no transition is other than in run." in again.out
+    logs = [prism.folder / name / "events.jsonl" for name in ("run", "again")]
+    assert logs[0].read_bytes() == logs[1].read_bytes()
+
+    line = ("rerun", "run", "--from-round", "3", "--with", "change.toml", "--out", "other")
+    other = prism(*line, "--json")
+    told = json.loads(other.out)
+    assert told["transition"]["round"] == 3
+    assert told["folder"] == "other"
+
+    resumed = prism("rerun", "--resume", "other")
+    assert "The first transition that is other than in run: round 3, tick 1:" in resumed.out
+
+
+def test_what_is_missing_is_said(prism: Prism) -> None:
+    """A run, a round and a folder are needed."""
+    assert "needs a RUN" in prism("rerun").err
+    assert "needs --from-round" in prism("rerun", "run").err
+    assert "needs --out" in prism("rerun", "run", "--from-round", "2").err

@@ -1,0 +1,172 @@
+"""Counterfactuals: a run again, with something else from a round on."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prism.errors import InputError
+from prism.runs import ModelOptions, begin
+from prism.science import read_change, rerun, resume_rerun
+from prism.social import Likes, RemoveAgents, SocialRun
+from prism.testing import FakeOllama
+from prism.worlds import SetParameters, SwitchModel, WorldRun
+from prism.worlds.examples import Lake, Rumour, Vaccination
+from tests.kit.worlds import Stopped
+
+
+def log_of(folder: Path) -> bytes:
+    return (folder / "events.jsonl").read_bytes()
+
+
+def decisions_of(folder: Path) -> list[dict[str, Any]]:
+    lines = map(json.loads, log_of(folder).splitlines())
+    return [line for line in lines if line["event"] == "reasoner.decision"]
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Any:
+    """Yield a model's server, with a run of the feed that asked it, and what that cost."""
+    with FakeOllama(models=["small", "large"]) as server:
+        model = ModelOptions("small", host=(server.host,))
+        begin(SocialRun(30, rounds=4, seed=1, reasoner=model), tmp_path / "run")
+        yield server
+
+
+@pytest.mark.parametrize(
+    "options",
+    [SocialRun(40, rounds=4, seed=2), WorldRun(Rumour, 50, rounds=8), WorldRun(Lake, 4, rounds=3)],
+)
+def test_without_a_change_a_policys_run_is_the_run(tmp_path: Path, options: Any) -> None:
+    """The feed, a world, and one with agents of other classes write the same bytes."""
+    begin(options, tmp_path / "run")
+    found = rerun(tmp_path / "run", tmp_path / "again", from_round=2)
+    assert log_of(tmp_path / "again") == log_of(tmp_path / "run")
+    assert not found.parted
+
+
+def test_without_a_change_a_models_run_is_the_run_and_asks_nobody(
+    tmp_path: Path, asked: FakeOllama
+) -> None:
+    """All answers come from the log, with what they cost."""
+    before = asked.asked
+    found = rerun(tmp_path / "run", tmp_path / "again", from_round=2)
+    assert log_of(tmp_path / "again") == log_of(tmp_path / "run")
+    assert asked.asked == before
+    assert not found.parted
+
+
+@pytest.mark.parametrize("stops", [(), (1, 2, 3)])
+def test_the_model_is_asked_from_the_first_question_on_that_differs(
+    tmp_path: Path, asked: FakeOllama, stops: tuple[int, ...]
+) -> None:
+    """Rounds before are the same bytes, also where the new run is killed after every round."""
+    before, due = asked.asked, list(stops)
+
+    def stop(summary: Any) -> None:
+        if summary.number in due:
+            due.remove(summary.number)
+            raise Stopped
+
+    folder = tmp_path / "again"
+    keeping: dict[str, Any] = {"on_round": stop, "checkpoint_every": 0}
+    change = RemoveAgents(3, share=0.5)
+    try:
+        found = rerun(tmp_path / "run", folder, from_round=3, treatments=[change], **keeping)
+    except Stopped:
+        while True:
+            try:
+                found = resume_rerun(folder, **keeping)
+                break
+            except Stopped:
+                continue
+
+    was, now = log_of(tmp_path / "run"), log_of(folder)
+    begins = now.index(b'{"event":"agent.removed"')
+    assert now[:begins] == was[:begins]
+    assert found.decision is not None
+    assert found.decision.round == 3
+
+    # the recorded answers until there, new ones from there on
+    recorded = {json.dumps(each) for each in decisions_of(tmp_path / "run")}
+    is_old = [json.dumps(each) in recorded for each in decisions_of(folder)]
+    new = is_old.count(False)
+    assert is_old == sorted(is_old, reverse=True)
+    assert asked.asked - before == new > 0
+    told = json.loads((folder / "rerun.json").read_text())
+    assert (told["run"], told["from_round"]) == (str(tmp_path / "run"), 3)
+    assert told["decision"]["round"] == 3
+
+
+def test_the_policy_may_decide_from_there_on(tmp_path: Path, asked: FakeOllama) -> None:
+    """Nobody is asked then."""
+    before = asked.asked
+    change = RemoveAgents(3, share=0.5)
+    rerun(tmp_path / "run", tmp_path / "again", from_round=3, treatments=[change], then="policy")
+    sources = [each["source"] for each in decisions_of(tmp_path / "again")]
+    assert sources == sorted(sources)
+    assert set(sources) == {"model", "policy"}
+    assert asked.asked == before
+
+
+def test_another_model_is_a_difference(tmp_path: Path, asked: FakeOllama) -> None:
+    """The same questions, put to another model, are asked anew."""
+    change = SwitchModel(3, model="large", agents=("agent_0010", "agent_0020"))
+    rerun(tmp_path / "run", tmp_path / "again", from_round=3, treatments=[change])
+    switched = [each for each in decisions_of(tmp_path / "again") if each["model"] == "large"]
+    assert {each["round"] for each in switched} <= {3, 4}
+    assert {each["agent_id"] for each in switched} <= set(change.agents)
+    assert switched
+
+
+def test_another_prompt_is_a_difference(tmp_path: Path) -> None:
+    """A parameter that only a prompt names makes the model be asked."""
+    with FakeOllama() as server:
+        model = ModelOptions("llama3.2", host=(server.host,), prompt="{world.rewired} {situation}")
+        begin(WorldRun(Rumour, 30, rounds=6, reasoner=model), tmp_path / "run")
+        before = server.asked
+        change = SetParameters(4, {"rewired": 0.2})
+        rerun(tmp_path / "run", tmp_path / "again", from_round=4, treatments=[change])
+        assert server.asked > before
+
+    was, now = decisions_of(tmp_path / "run"), decisions_of(tmp_path / "again")
+    early = [each for each in was if each["round"] < 4]
+    assert now[: len(early)] == early
+
+
+def test_a_treatment_that_changes_nothing_parts_nothing(tmp_path: Path) -> None:
+    """Votes that no policy looks at change no decision; their own lines alone are other."""
+    begin(SocialRun(30, rounds=4), tmp_path / "run")
+    found = rerun(tmp_path / "run", tmp_path / "again", from_round=2, treatments=[Likes(2)])
+    assert not found.parted
+    assert b"post.voted" in log_of(tmp_path / "again")
+
+
+def test_what_cannot_be_run_again_is_refused(tmp_path: Path) -> None:
+    """By folder, round, or line of the file."""
+    run = tmp_path / "run"
+    begin(WorldRun(Vaccination, 10, rounds=3), run)
+    with pytest.raises(InputError, match="must be a round of the run, 1 to 3, got 4"):
+        rerun(run, tmp_path / "a", from_round=4)
+    with pytest.raises(InputError, match="is of round 1, and nothing may be other before round 2"):
+        rerun(run, tmp_path / "a", from_round=2, treatments=[SetParameters(1, {"friends": 2})])
+    with pytest.raises(InputError, match="there is no such folder"):
+        rerun(tmp_path / "none", tmp_path / "a", from_round=2)
+    with pytest.raises(InputError, match="holds no counterfactual"):
+        resume_rerun(run)
+
+    file = tmp_path / "change.toml"
+    file.write_text('\n[[treatment]]\nkind = "set"\nround = 1\nparameters = {friends = 4}\n')
+    with pytest.raises(InputError, match=r"change.toml, line 2: is of round 1"):
+        read_change(file, run, 2)
+
+    file.write_text('[[treatment]]\nkind = "set"\nparameters = {friends = 4}\n')
+    (found,) = read_change(file, run, 2)
+    assert found == SetParameters(2, {"friends": 4})
+
+    summary = run / "run.json"
+    told = json.loads(summary.read_text())
+    summary.write_text(json.dumps({name: told[name] for name in told if name != "results"}))
+    with pytest.raises(InputError, match="has not come to its end: resume it first"):
+        rerun(run, tmp_path / "a", from_round=2)
