@@ -39,11 +39,11 @@ LastRound = Annotated[
         show_default=False,
     ),
 ]
-Paired = Annotated[
-    bool | None,
+Way = Annotated[
+    Literal["pairs", "groups"] | None,
     typer.Option(
-        "--pairs/--groups",
-        help="Pair runs of the same seed, or compare groups as a whole. By default runs are paired "
+        "--as",
+        help="Compare pairs of runs with the same seed, or groups as a whole. By default pairs "
         "where seeds allow it.",
         show_default=False,
     ),
@@ -86,7 +86,7 @@ def compare(
     groups: Groups,
     from_round: Rounds = 1,
     to_round: LastRound = None,
-    paired: Paired = None,
+    compared_as: Way = None,
     measure: Measures = None,
     confidence: Confidence = 0.95,
     page: Page = None,
@@ -125,7 +125,7 @@ def compare(
         task = progress.add_task("Measuring the runs", total=None)
         found = compare_groups(
             *groups,
-            paired=paired,
+            paired=None if compared_as is None else compared_as == "pairs",
             measures=measure,
             from_round=from_round,
             to_round=to_round,
@@ -180,8 +180,9 @@ def _short(found: Comparison, several: bool) -> dict[str, str]:
 
 def _hint(found: Comparison, tested: int) -> str:
     ways = dict.fromkeys(row.test for row in found.differences if row.test)
-    drawn = f"{tested} tests" if tested <= MOST_ROWS else f"{MOST_ROWS} of {tested} tests"
+    counted = "1 test" if tested == 1 else f"{tested} tests"
+    drawn = counted if tested <= MOST_ROWS else f"{MOST_ROWS} of {tested} tests"
     text = f"{drawn} ({', '.join(ways)}), p holm is corrected for all"
     rest = len(found.differences) - tested
 
-    return f"{text}; more columns, and {rest} measures without a test, with --format csv"
+    return f"{text}; more columns, and what has no test ({rest}), with --format csv"

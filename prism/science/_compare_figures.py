@@ -61,7 +61,7 @@ def effects(comparison: Comparison, figures: PageFigures) -> alt.TopLevelMixin |
     of_group = figures.colour(
         "group", {label: colours[label] for label in seconds}, legend=len(seconds) > 1
     )
-    title = f"difference from {comparison.groups[0].label}, in standard deviations"
+    title = f"standard deviations from {comparison.groups[0].label}"
     x = alt.X("effect:Q", scale=scale, title=title)
     y = alt.Y("measure:N", sort=names, title=None, axis=alt.Axis(labelLimit=200, grid=True))
     shared: dict[str, Any] = {"y": y, "color": of_group, "tooltip": _TOOLTIP}
