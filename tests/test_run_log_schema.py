@@ -160,6 +160,7 @@ def simulate(
     agents: int = 12,
     writer: Any = None,
     treatments: Sequence[Treatment] = (),
+    parameters: Parameters | None = None,
 ) -> Lines:
     """Run a small simulation and return its log."""
     population, clock = synthetic_population(agents, seed=5), SimulatedClock()
@@ -179,6 +180,7 @@ def simulate(
             reasoner=reasoner,
             writer=writer,
             treatments=treatments,
+            parameters=parameters,
             logger=log.logger,
             clock=clock,
         ).run()

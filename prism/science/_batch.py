@@ -131,7 +131,7 @@ class Batch:
         )
 
     def measures(self) -> list[str]:
-        """Return the columns of `results` that are measures of the world.
+        """Return the columns of ``results`` that are measures of the world.
 
         Raises:
             InputError: If what a run left is damaged.
@@ -139,7 +139,7 @@ class Batch:
         return self._outcomes()[0]
 
     def outcomes(self) -> list[str]:
-        """Return the columns of `results` that tell what came of the runs: measures, then totals.
+        """Return the columns of ``results`` that tell what came of the runs: measures, then totals.
 
         Raises:
             InputError: If what a run left is damaged.
