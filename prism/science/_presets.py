@@ -99,16 +99,16 @@ def preset_runs(preset: str, seeds: int | Iterable[int] = 20, agents: int = 1000
         FieldValueError: If there is no such preset.
         MissingExtraError: If polars is not installed, which the extra ``science`` brings.
     """
-    pl = polars()
+    library = polars()
     if preset not in TRIALS:
         raise FieldValueError(f"preset must be one of {', '.join(TRIALS)}, got {preset!r}")
 
     numbers = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
     rows = [_measured(preset, agents, seed) for seed in numbers]
 
-    table: pl.DataFrame = pl.concat(rows, how="diagonal_relaxed")
+    table: pl.DataFrame = library.concat(rows, how="diagonal_relaxed")
 
-    return table.select(pl.Series("seed", numbers), pl.all())
+    return table.select(library.Series("seed", numbers), library.all())
 
 
 def preset_figures(
@@ -131,11 +131,11 @@ def preset_figures(
         FieldValueError: If there is no such preset.
         MissingExtraError: If polars is not installed, which the extra ``science`` brings.
     """
-    pl = polars()
+    library = polars()
     measured = preset_runs(preset, seeds, agents)
     rows = [_held(measured, figure, TRIALS[preset]) for figure in PUBLISHED.values()]
 
-    table: pl.DataFrame = pl.DataFrame(rows)
+    table: pl.DataFrame = library.DataFrame(rows)
 
     return table
 

@@ -97,7 +97,8 @@ _RUMOUR = Preset(
     "rumour",
     "One post of the most followed agent spreads over a follow graph as in the 198 Twitter "
     "cascades of OASIS (arXiv 2411.11581): 248 to 401.5 users in the middle half, depth 3 in the "
-    "median and 9 at the most. Nobody writes anything else: it says nothing about participation.",
+    "median and 9 at the most. Nobody writes anything else, so it says nothing about "
+    "participation.",
     {
         "shuffled": True,
         "carries_over": True,

@@ -1,0 +1,75 @@
+"""How active each agent is, and when it is awake."""
+
+import pytest
+
+from prism.agents import SocialAgent, synthetic_population
+from prism.errors import FieldValueError
+from prism.social import Parameters, Simulation
+from prism.social._activity import Hours, activities
+
+AGENTS = [SocialAgent(f"a{number}") for number in range(1000)]
+
+
+def shares(parameters: Parameters) -> tuple[float, float]:
+    found = sorted(activities(AGENTS, parameters, 1), reverse=True)
+    assert sum(found) == pytest.approx(1000)
+    return sum(found[:10]) / 1000, sum(found[10:100]) / 1000
+
+
+def test_a_lognormal_activity_has_the_shares_of_its_lorenz_curve() -> None:
+    """With sigma 2.12 the first tenth writes .80 (Phi(2.12 - 1.2816) = .799)."""
+    top, following = shares(Parameters(activity="lognormal", activity_sigma=2.12))
+    assert top + following == pytest.approx(0.799, abs=0.002)
+
+
+def test_a_pareto_activity_has_the_shares_of_its_lorenz_curve() -> None:
+    """With exponent 1.5 the first hundredth writes .01 ** (1 / 3) of all."""
+    top, _ = shares(Parameters(activity="pareto", activity_exponent=1.5))
+    assert top == pytest.approx(0.01 ** (1 / 3))
+
+
+def test_classes_write_the_shares_that_are_named() -> None:
+    """The first 1 % and the next 9 % have exactly theirs."""
+    assert shares(Parameters(activity="classes")) == pytest.approx((0.747, 0.240))
+
+
+def test_nobody_is_more_active_than_the_limit_and_the_silent_are_silent() -> None:
+    """What is cut goes to the others, so that the mean stays 1."""
+    given = Parameters(activity="lognormal", most_active=5.0, silent_share=0.4)
+    found = activities(AGENTS, given, 1)
+    assert max(found) == pytest.approx(5)
+    assert sum(each == 0 for each in found) == 400
+    assert sum(found) == pytest.approx(1000)
+
+
+def test_activity_does_not_depend_on_the_order_of_the_list() -> None:
+    """Who is active is keyed by seed and agent."""
+    given = Parameters(activity="lognormal")
+    backwards = activities(AGENTS[::-1], given, 1)
+    assert backwards[::-1] == activities(AGENTS, given, 1)
+
+
+def test_agents_are_awake_in_the_hours_of_their_file() -> None:
+    """The busiest hour is awake for certain, an hour of 0 never; half of it every other day."""
+    frequency = [0] * 24
+    frequency[9], frequency[10] = 4, 2
+    owl = SocialAgent("owl", attributes={"activity_level_frequency": frequency})
+    hours = Hours([owl], Parameters(hours="file"), 0)
+    awake = [hour for hour in range(24 * 100) if "owl" not in hours.asleep(hour)]
+    assert {hour % 24 for hour in awake} == {9, 10}
+    assert sum(hour % 24 == 9 for hour in awake) == 100
+    assert 35 < sum(hour % 24 == 10 for hour in awake) < 65
+
+
+def test_hours_that_are_not_there_are_asked_for() -> None:
+    """The message names the agent and how to keep the column."""
+    with pytest.raises(FieldValueError, match=r"agent 'a0'.*--keep activity_level_frequency"):
+        Hours(AGENTS[:1], Parameters(hours="file"), 0)
+
+
+def test_who_sleeps_takes_no_step() -> None:
+    """Steps are counted for those who are awake."""
+    agents = synthetic_population(50).agents
+    given = Parameters(hours="diurnal", ticks_per_hour=1)
+    results = Simulation(agents, None, rounds=1, ticks_per_round=6, parameters=given).run()
+    assert 0.15 < results.totals.agent_ticks / (50 * 6) < 0.4
