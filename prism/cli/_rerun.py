@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -20,9 +20,10 @@ from prism.cli._screen import pour, say
 from prism.cli._simulate_world import print_world_results
 from prism.errors import InputError
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
-from prism.science import Parted, Rerun, read_change, resume_rerun
-from prism.science import rerun as run_again
 from prism.social import Results
+
+if TYPE_CHECKING:
+    from prism.science import Parted, Rerun
 
 _COMMAND = "prism rerun"
 _WITH_RESUME = ("resume", "host", "checkpoint_every", "as_json")
@@ -96,6 +97,10 @@ def rerun(
 
     prism rerun --resume runs/otherwise
     """
+    # what experiments need is loaded by their commands alone
+    from prism.science import read_change, resume_rerun
+    from prism.science import rerun as run_again
+
     import_from_here()
     if resume is not None:
         refuse_what_is_settled(context, _WITH_RESUME)

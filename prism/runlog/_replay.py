@@ -76,6 +76,9 @@ class ReplayReasoner(BaseReasoner):
             line that is not an event; the message names the line.
     """
 
+    # what is told to whoever decides where the log does not
+    memory: Any = None
+
     def __init__(
         self,
         log: PathLike[str] | str,
@@ -91,7 +94,8 @@ class ReplayReasoner(BaseReasoner):
         self.concurrency: int = 0 if otherwise is None else otherwise.concurrency
         self.budget: Any = getattr(otherwise, "budget", None)
         self._told: Any = told or otherwise
-        self.memory: Any = getattr(self._told, "memory", None)
+        if self._told is not None:
+            self.memory = getattr(self._told, "memory", None)
         self._parting = parting or Parting()
         self._path = locate_log(log)
         self._verbatim = verbatim

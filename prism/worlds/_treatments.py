@@ -49,6 +49,8 @@ class Treatment:
             raise InputError(problem, field="round")
 
         object.__setattr__(self, "name", self.name or type(self).kind)
+        if self.name == CONTROL:
+            raise InputError(f"{CONTROL} is the arm of those who are not treated", field="name")
 
     def check(self, world: World[Any]) -> None:
         """Refuse what cannot be done to a world, before its first round.
@@ -124,9 +126,6 @@ class SharedTreatment(Treatment):
         share: Any = self.share
         if not isinstance(share, (int, float)) or isinstance(share, bool) or not 0 < share <= 1:
             raise InputError(f"must be above 0 and at most 1, got {share!r}", field="share")
-        if self.name == CONTROL:
-            raise InputError(f"{CONTROL} is the arm of those who are not treated", field="name")
-
         for name, wanted in self.where.items():
             options = wanted if isinstance(wanted, (list, tuple)) else [wanted]
             if not all(isinstance(each, (str, int, float)) for each in options):

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import lru_cache
+from hashlib import sha256
 from typing import Any, Literal
 
 from prism.errors import ReasonerError
@@ -54,6 +55,9 @@ _DECIMALS = 2
 
 MOST_DECISION_BYTES = 60_000
 """How large a decision request may grow; servers refuse one beyond 64 KiB."""
+
+_HASH_DIGITS = 16
+"""Of a prompt's hash, which tells prompts apart in a log that does not hold them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -451,3 +455,35 @@ def _description(option: Any, descriptions: Mapping[Any, str]) -> str:
 
 def _field(context: Any, name: str) -> Any:
     return context.get(name) if isinstance(context, Mapping) else getattr(context, name, None)
+
+
+def hash_of(prompt: str) -> str:
+    """Return the beginning of the SHA-256 of a prompt."""
+    # a text of the user's may have what no UTF-8 has
+    return sha256(prompt.encode(errors="surrogatepass")).hexdigest()[:_HASH_DIGITS]
+
+
+def prompt_hash(question: Question, settings: PromptSettings) -> str | None:
+    """Return the hash of a question's prompt; None if it has none.
+
+    It is of the prompt of a chat, also where a model is asked for probabilities, so that it does
+    not depend on what a server offers.
+    """
+    try:
+        return hash_of(chat_prompt(question, settings))
+    except Exception:  # of the user's agent or post; asking says what is wrong
+        return None
+
+
+def hashed(
+    requests: Iterable[Request], settings: PromptSettings, hashes: dict[int, str | None]
+) -> Iterator[Request]:
+    """Yield requests, and note the hashes of their prompts by the questions' places."""
+    for request in requests:
+        is_chat = request.kind == "chat"
+        for place, question in zip(request.places, request.questions, strict=True):
+            if request.fault is None:
+                same = hash_of(request.text) if is_chat else prompt_hash(question, settings)
+                hashes[place] = same
+
+        yield request

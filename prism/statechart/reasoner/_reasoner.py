@@ -42,13 +42,14 @@ from prism.statechart.reasoner._dispatch import (
 from prism.statechart.reasoner._mode import ModeFinder, kind_by
 from prism.statechart.reasoner._model_client import Reply
 from prism.statechart.reasoner._own_prompts import PROMPT_LOGGER, OwnPrompts, Prompts
-from prism.statechart.reasoner._prompt_hashes import hashed, prompt_hash
 from prism.statechart.reasoner._prompts import (
     STATE_DESCRIPTIONS,
     Kind,
     PromptSettings,
     Request,
     chat_requests,
+    hashed,
+    prompt_hash,
 )
 from prism.statechart.reasoner._questions import BaseReasoner, Decision, Question, Source
 from prism.statechart.reasoner._recollection import Recollection, recollection_of
