@@ -28,6 +28,9 @@ KINDS = {"post": "posts", "reply": "replies", "reshare": "reshares"}
 
 Part = Literal["posts", "likes", "views", "transitions", "decisions", "measures"]
 
+_NO_ROUND = 2**62
+"""A round that no run has."""
+
 _STAMP = ("run", "round", "tick")
 _POST = ("agent_id", "post_id", "kind", "parent_id", "root_id")
 _STEP = ("chart", "from_state", "to_state", "trigger", "ticks_in_state")
@@ -102,7 +105,7 @@ def what_happened(
     read |= {key for part in parts for key in _KEYS[part][1]}
     has_object = pl.col("event").eq(ROUND_ENDED) | pl.col("trigger").eq_missing(SEES_POST)
 
-    is_late = pl.lit(False) if to_round is None else pl.col("round") > to_round
+    is_late = pl.col("round") > (_NO_ROUND if to_round is None else to_round)
     for block in logs.blocks_where(None, columns=sorted(read), objects_where=has_object):
         frame = block.filter(~is_late.fill_null(value=False))
         moves = pl.col("event").is_in([AGENT_JOINED, TRANSITION, POST_PUBLISHED, POST_LIKED])
