@@ -78,7 +78,7 @@ _TWITTER = Preset(
         "most_active": 20.0,
         "posts_per_tick": 0.005,
         "compose_chance": 0.012,
-        "fading": 0.36,
+        "fading": 0.42,
     },
 )
 _BROWSING = Preset(
