@@ -239,14 +239,14 @@ def steady_state(
 
 def _standard_errors(means: Sequence[float]) -> list[float]:
     """Return the squared standard error of the mean of what is left at each cut."""
-    # centred, so that the difference of two sums keeps its digits
-    centre = fmean(means)
-    errors, total, squares = [0.0] * len(means), 0.0, 0.0
+    # Welford's recurrence (1962) from the end: exact where all that is left is one value
+    errors, mean, squares = [0.0] * len(means), 0.0, 0.0
     for place in range(len(means) - 1, -1, -1):
-        value, left = means[place] - centre, len(means) - place
-        total += value
-        squares += value * value
-        errors[place] = max(squares - total * total / left, 0.0) / left**2
+        value, left = means[place], len(means) - place
+        off = value - mean
+        mean += off / left
+        squares += off * (value - mean)
+        errors[place] = squares / left**2
 
     return errors
 

@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from prism.analysis import read_log
@@ -27,6 +27,7 @@ def starting_high(length: int, transient: int, seed: int = 1) -> list[float]:
 
 
 @given(series=SERIES)
+@example(series=[5.0, *[0.0] * 11])
 def test_the_cut_has_the_least_standard_error(series: list[float]) -> None:
     """No earlier or later cut has a smaller sum of squares over the square of what is left."""
 
