@@ -67,7 +67,13 @@ class Feed(World[Any]):
     rounds = DEFAULT_ROUNDS
     ticks = DEFAULT_TICKS_PER_ROUND
     overlap = True
-    treatment_classes = (Likes, Dislikes, PublishPost, RemoveAgents, SwitchFeed)
+    treatment_classes: ClassVar[Sequence[type]] = (
+        Likes,
+        Dislikes,
+        PublishPost,
+        RemoveAgents,
+        SwitchFeed,
+    )
     _prism_stage: ClassVar[Any] = FeedStage
 
     parameters: Parameters = DEFAULTS

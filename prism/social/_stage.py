@@ -59,19 +59,29 @@ _NEEDS = (
 """What the feed uses of an agent, besides what the chart does."""
 
 _SETTLED = (
-    *("shuffled", "hours", "activity", "activity_sigma", "activity_exponent", "silent_share"),
-    *(
-        "top_share",
-        "next_share",
-        "most_active",
-        "common_topics",
-        "engagement",
-        "resting_ticks",
-        "opening",
-        "candidates",
-    ),
-    *("network", "mean_follows", "reciprocity", "follower_exponent", "rewired", "within_block"),
-    *("blocks", "block_by", "logs_follows"),
+    "shuffled",
+    "hours",
+    "activity",
+    "activity_sigma",
+    "activity_exponent",
+    "silent_share",
+    "top_share",
+    "next_share",
+    "most_active",
+    "common_topics",
+    "engagement",
+    "resting_ticks",
+    "opening",
+    "candidates",
+    "network",
+    "mean_follows",
+    "reciprocity",
+    "follower_exponent",
+    "rewired",
+    "within_block",
+    "blocks",
+    "block_by",
+    "logs_follows",
 )
 """Parameters that make population and chart, so that no treatment can change them any more."""
 

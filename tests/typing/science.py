@@ -43,5 +43,5 @@ found = sensitivity(plan, "screened", method="sobol", samples=64)
 assert_type(found, Sensitivity)
 assert_type(found.save_figures("pdf"), list[Path])
 
-batch(plan, "out", workers="two")  # type: ignore[arg-type]
-sensitivity(plan, "out", method="fast")  # type: ignore[arg-type]
+batch(plan, "out", workers="two")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+sensitivity(plan, "out", method="fast")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
