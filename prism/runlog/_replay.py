@@ -44,8 +44,7 @@ from prism.telemetry.events import (
 class Parting:
     """Whether a run has parted from the one that it repeats; reasoner and writer share it."""
 
-    def __init__(self) -> None:
-        self.is_parted: bool = False
+    is_parted: bool = False
 
 
 _QUESTION_KEYS = ("agent_id", "state", "trigger", "options", "context")
@@ -76,7 +75,6 @@ class ReplayReasoner(BaseReasoner):
             line that is not an event; the message names the line.
     """
 
-    # what is told to whoever decides where the log does not
     memory: Any = None
 
     def __init__(
