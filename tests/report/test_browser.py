@@ -26,6 +26,7 @@ from prism.statechart import AgentState
 
 pytestmark = pytest.mark.slow
 
+UNSEEN = ("p_se", "at_risk", "agent_ticks", "log_likelihood")
 DEFINED = [state.value for state in AgentState]
 
 CELLS = """
@@ -57,7 +58,7 @@ def assert_tables(found: dict[str, list[list[str]]], logs: RunLogs, suffix: str)
     """Compare every cell of a run's tables with the analysis of its log."""
     tables = {
         "transitions": (transition_counts(logs), None),
-        "dwell": (dwell_times(logs).drop("log_likelihood"), None),
+        "dwell": (dwell_times(logs).drop(UNSEEN), None),
         "engagement": (engagement(logs).drop("agents"), None),
         "cascades": (cascades(logs).filter(pl.col("size") > 1), 20),
         "decisions": (decisions(logs), None),
