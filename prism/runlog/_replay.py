@@ -8,7 +8,7 @@ from dataclasses import replace
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args
 
 import orjson
 
@@ -53,7 +53,48 @@ _CALL_KEYS = ("agent_id", "key")
 _TEXT_KEYS = ("prompt_hash", "text", "source", "reason")
 
 
-class ReplayReasoner(BaseReasoner):
+class _Repeating:
+    """What a reasoner and a writer have in common that answer from a log."""
+
+    _skip_by: ClassVar[tuple[str, ...]]
+
+    otherwise: BaseReasoner | BaseWriter | None
+    _recorded: Mapping[bytes, deque[dict[str, Any]]]
+    _models: list[dict[str, Any]]
+    _costs: CostsByModel
+    _parting: Parting
+
+    async def close(self) -> None:
+        """Close the connections of whoever answers where the log does not."""
+        close = getattr(self.otherwise, "close", None)
+        if close is not None:
+            await close()
+
+    def models_for(self, agents: Iterable[Any]) -> list[dict[str, Any]]:
+        """Return who was asked for which agents in the earlier run, and who may be in this one.
+
+        Args:
+            agents: All agents of the run.
+        """
+        self._models = _together(self._models, self.otherwise, agents)
+        return self._models
+
+    @property
+    def costs(self) -> CostsByModel | None:
+        """What the answers so far have cost by model, if the earlier run's log told it."""
+        return self._costs if self._models else None
+
+    def _skip(self, event: Mapping[str, Any]) -> None:
+        """Pass over an answer that the run took from this log before it was interrupted."""
+        self._costs.add_event(event)
+        recorded = self._recorded.get(_key(*(event[name] for name in self._skip_by)))
+        if self.otherwise is not None and (not recorded or recorded[0] != event):
+            self._parting.is_parted = True
+        if recorded:
+            recorded.popleft()
+
+
+class ReplayReasoner(_Repeating, BaseReasoner):
     """Answers from the log of an earlier run, to repeat a run with a model without the model.
 
     A question is identified by its agent, state, trigger, options and context. Repeated questions
@@ -75,6 +116,7 @@ class ReplayReasoner(BaseReasoner):
             line that is not an event; the message names the line.
     """
 
+    _skip_by = _QUESTION_KEYS
     memory: Any = None
 
     def __init__(
@@ -122,34 +164,9 @@ class ReplayReasoner(BaseReasoner):
 
         return decisions
 
-    async def close(self) -> None:
-        """Close the connections of whoever decides where the log does not."""
-        close = getattr(self.otherwise, "close", None)
-        if close is not None:
-            await close()
-
-    def models_for(self, agents: Iterable[Any]) -> list[dict[str, Any]]:
-        """Return who was asked for which agents in the earlier run, and who may be in this one.
-
-        Args:
-            agents: All agents of the run.
-        """
-        self._models = _together(self._models, self.otherwise, agents)
-        return self._models
-
-    @property
-    def costs(self) -> CostsByModel | None:
-        """What the answers so far have cost by model, if the earlier run's log told it."""
-        return self._costs if self._models else None
-
     def remember(self, decision: Mapping[str, Any]) -> None:
         """Skip a decision that the run took from this log before it was interrupted."""
-        self._costs.add_event(decision)
-        recorded = self._recorded.get(_key(*(decision[name] for name in _QUESTION_KEYS)))
-        if self.otherwise is not None and (not recorded or recorded[0] != decision):
-            self._parting.is_parted = True
-        if recorded:
-            recorded.popleft()
+        self._skip(decision)
 
     def _differs(self, question: Question) -> bool:
         """Return whether a question is not the one of the log; from the first on, all are not."""
@@ -217,7 +234,7 @@ class ReplayReasoner(BaseReasoner):
         )
 
 
-class ReplayWriter(BaseWriter):
+class ReplayWriter(_Repeating, BaseWriter):
     """Answers text calls from the log of an earlier run, to repeat it without the model.
 
     A call is identified by its agent and key, and its prompt has to be the one of the log. Repeated
@@ -235,6 +252,8 @@ class ReplayWriter(BaseWriter):
     Raises:
         InputError: As for `ReplayReasoner`.
     """
+
+    _skip_by = _CALL_KEYS
 
     def __init__(
         self,
@@ -278,38 +297,13 @@ class ReplayWriter(BaseWriter):
 
         return texts
 
-    async def close(self) -> None:
-        """Close the connections of whoever writes where the log does not."""
-        close = getattr(self.otherwise, "close", None)
-        if close is not None:
-            await close()
-
-    def models_for(self, agents: Iterable[Any]) -> list[dict[str, Any]]:
-        """Return who was asked for which agents in the earlier run, and who may be in this one.
-
-        Args:
-            agents: All agents of the run.
-        """
-        self._models = _together(self._models, self.otherwise, agents)
-        return self._models
-
-    @property
-    def costs(self) -> CostsByModel | None:
-        """What the answers so far have cost by model, if the earlier run's log told it."""
-        return self._costs if self._models else None
-
     def remember(self, text: Mapping[str, Any]) -> None:
         """Skip a text that the run took from this log before it was interrupted.
 
         Args:
             text: Its event, ``text.written``.
         """
-        self._costs.add_event(text)
-        recorded = self._recorded.get(_key(*(text[name] for name in _CALL_KEYS)))
-        if self.otherwise is not None and (not recorded or recorded[0] != text):
-            self._parting.is_parted = True
-        if recorded:
-            recorded.popleft()
+        self._skip(text)
 
     def _differs(self, call: TextCall) -> bool:
         """Return whether a call is not the one of the log; from the first on, all are not."""

@@ -67,11 +67,8 @@ class _Votes(SharedTreatment):
         meant = {post.post_id: post for post in posts if self._is_meant(feed, post)}
         arms = self.arms_of(world)
         for post_id in arms.assign("post_id", meant, self.experiment, self.name):
-            feed.vote(meant[post_id], **self.votes())
-
-    def votes(self) -> dict[str, int]:
-        """Return the votes that a treated post gets."""
-        raise NotImplementedError
+            # a class is called as what it gives
+            feed.vote(meant[post_id], **{self.kind: self.number})
 
     def _is_meant(self, feed: Any, post: Post) -> bool:
         if post.kind not in self.posts:
@@ -106,10 +103,6 @@ class Likes(_Votes):
 
     kind: ClassVar[str] = "likes"
 
-    def votes(self) -> dict[str, int]:
-        """Return the votes that a treated post gets."""
-        return {"likes": self.number, "dislikes": 0}
-
 
 @dataclass(frozen=True, slots=True)
 class Dislikes(_Votes):
@@ -131,10 +124,6 @@ class Dislikes(_Votes):
     """
 
     kind: ClassVar[str] = "dislikes"
-
-    def votes(self) -> dict[str, int]:
-        """Return the votes that a treated post gets."""
-        return {"likes": 0, "dislikes": self.number}
 
 
 @dataclass(frozen=True, slots=True)

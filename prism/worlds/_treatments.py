@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, ClassVar
@@ -14,7 +15,7 @@ from prism.worlds._world import World
 
 
 @dataclass(frozen=True, slots=True)
-class Treatment:
+class Treatment(ABC):
     """Something that is done to a world at the beginning of a round.
 
     A class of your own has fields for what it needs, a ``kind`` that names it in files and tables,
@@ -52,7 +53,7 @@ class Treatment:
         if self.name == CONTROL:
             raise InputError(f"{CONTROL} is the arm of those who are not treated", field="name")
 
-    def check(self, world: World[Any]) -> None:
+    def check(self, world: World[Any]) -> None:  # noqa: B027  (most have nothing to refuse)
         """Refuse what cannot be done to a world, before its first round.
 
         Args:
@@ -62,15 +63,15 @@ class Treatment:
             PrismError: If it cannot.
         """
 
+    @abstractmethod
     def apply(self, world: World[Any]) -> None:
         """Do it; every class says how.
 
         Args:
             world: The world.
         """
-        raise NotImplementedError(f"{type(self).__name__}.apply")
 
-    def go_on(self, world: World[Any]) -> None:
+    def go_on(self, world: World[Any]) -> None:  # noqa: B027  (most do not last)
         """Go on with what lasts, when a run is resumed that this was applied to already.
 
         Args:
