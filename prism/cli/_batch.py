@@ -17,7 +17,11 @@ WITH_RESUME = ("resume", "workers", "host", "checkpoint_every", "as_json")
 
 PlanFile = Annotated[
     Path | None,
-    typer.Argument(metavar="PLAN", help="The plan, TOML.", show_default=False),
+    typer.Argument(
+        metavar="PLAN",
+        help="The plan, a TOML file, or the name of one that ships: herd.",
+        show_default=False,
+    ),
 ]
 Seeds = Annotated[
     int | None,
