@@ -13,10 +13,11 @@ from prism.errors import InputError
 from prism.files._toml import TomlFile
 from prism.llm._addresses import shown_address
 from prism.runs import ModelOptions, PolicyOptions, RunOptions, WriterOptions, digest
+from prism.science._configuration import Configuration, kind_of
 from prism.science._plan_checks import SOCIAL, contradictions
 from prism.science._plan_places import placed
 from prism.science._plan_schema import VARIED_SETTINGS, Keys, mistakes
-from prism.science._plan_trials import MisplacedError, impossible_in, keys_of_treatment, kind_of
+from prism.science._plan_trials import MisplacedError, impossible_in, keys_of_treatment
 from prism.science._shipped import plan_path
 from prism.social import Feed, Parameters, SocialRun
 from prism.worlds import Treatment, WorldRun
@@ -26,23 +27,6 @@ from prism.worlds._treatment_tables import read_treatments
 _MOST_TOLD = 5
 _MOST_NAME = 80
 _UNSAFE = re.compile(r"[^A-Za-z0-9._=,+-]+")
-
-
-@dataclass(frozen=True, slots=True)
-class Configuration:
-    """One point of a plan: its parameters in one arm. A run is a configuration and a seed.
-
-    Args:
-        name: What it is called in tables and folders.
-        arm: The arm; None in a plan without arms.
-        parameters: The parameters, those of the plan and the arm included.
-        settings: What else the plan and the arm say, with the keys of a plan.
-    """
-
-    name: str
-    arm: str | None
-    parameters: Mapping[str, Any]
-    settings: Mapping[str, Any]
 
 
 @dataclass(frozen=True)

@@ -159,7 +159,7 @@ _VARY: Schema = {
         name: {"type": "array", "items": each, "minItems": 1} for name, each in _SIZES.items()
     },
     "additionalProperties": {"type": "array", "items": _VALUE, "minItems": 1},
-    "description": "Values of parameters, agents, rounds, ticks or preset; all combinations are run.",
+    "description": "Values of parameters, agents, rounds, ticks, preset; all combinations are run.",
 }
 
 PLAN: Schema = _table(

@@ -6,20 +6,40 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from prism.errors import InputError, PrismError
 from prism.runs import ModelOptions, RunOptions
-from prism.science._plan_schema import VARIED_SETTINGS, Keys
-
-if TYPE_CHECKING:
-    from prism.science._plan import Configuration, Plan
+from prism.science._configuration import Configuration, kind_of
+from prism.science._plan_schema import Keys
 
 _KEYS_OF_FIELDS: Mapping[str | None, str] = {"ticks_per_round": "ticks", None: "world"}
 _LEFT_OUT = ("preset", "agents", "posts", "keep", "rounds", "ticks")
 """Settings without which the rest of a run can still be looked at."""
 
 Wrong = tuple[Keys, str]
+
+
+class Plan(Protocol):
+    """What a plan is asked for here; see `prism.science.Plan`."""
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        """What it says."""
+
+    @property
+    def path(self) -> Path | None:
+        """The file that it was read from, if it was."""
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds."""
+
+    def options(self, configuration: Configuration, seed: int) -> RunOptions[Any]:
+        """Return one run of the plan."""
+
+    def error(self, problem: str, keys: Keys) -> InputError:
+        """Return an error that says where in the plan something is wrong."""
 
 
 class MisplacedError(InputError):
@@ -43,12 +63,6 @@ def impossible_in(plan: Plan, configurations: Sequence[Configuration]) -> Iterat
         is_new = (kind := kind_of(each)) not in tried
         tried.add(kind)
         yield from _wrong_in(plan, each, is_new)
-
-
-def kind_of(configuration: Configuration) -> str:
-    """Return what configurations have in common that differ in parameters of the world alone."""
-    varied = [configuration.settings.get(name) for name in VARIED_SETTINGS]
-    return repr((configuration.arm, varied))
 
 
 def arm_of(plan: Plan, configuration: Configuration) -> tuple[int, Mapping[str, Any]]:
