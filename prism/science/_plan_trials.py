@@ -164,15 +164,16 @@ def _make(options: Any) -> None:
 
 def _without(configuration: Configuration, name: str) -> Configuration | None:
     """Return a configuration without a parameter or setting; None if that is needed."""
-    for key, given in (
-        ("parameters", configuration.parameters),
-        ("settings", configuration.settings),
-    ):
-        if name in given and (key == "parameters" or name in _LEFT_OUT):
-            left = {each: value for each, value in given.items() if each != name}
-            return replace(configuration, **{key: left})
+    if name in configuration.parameters:
+        return replace(configuration, parameters=_but(configuration.parameters, name))
+    if name in _LEFT_OUT and name in configuration.settings:
+        return replace(configuration, settings=_but(configuration.settings, name))
 
     return None
+
+
+def _but(given: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return {each: value for each, value in given.items() if each != name}
 
 
 def _keys_of(plan: Plan, error: InputError, configuration: Configuration) -> Keys:
