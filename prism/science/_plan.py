@@ -99,12 +99,15 @@ class Plan:
         Raises:
             InputError: If no model is asked.
         """
-        if "reasoner" not in self.data:
-            raise InputError("is for a model, and this plan asks none", field="host")
+        return self._with_reasoner("host", [*hosts])
 
-        return replace(
-            self, data={**self.data, "reasoner": {**self.data["reasoner"], "host": [*hosts]}}
-        )
+    def with_model(self, model: str) -> Self:
+        """Return the same plan with another model.
+
+        Raises:
+            InputError: If no model is asked.
+        """
+        return self._with_reasoner("model", model)
 
     def configurations(self) -> tuple[Configuration, ...]:
         """Return the configurations: every combination of varied values in every arm."""
@@ -227,6 +230,12 @@ class Plan:
     def path(self) -> Path | None:
         """The file that it was read from, if it was."""
         return None if self.file is None else self.file.path
+
+    def _with_reasoner(self, key: str, value: Any) -> Self:
+        if "reasoner" not in self.data:
+            raise InputError("is for a model, and this plan asks none: see [reasoner]", field=key)
+
+        return replace(self, data={**self.data, "reasoner": {**self.data["reasoner"], key: value}})
 
     def _kinds(self) -> Sequence[Configuration]:
         """Return one of the configurations that differ in parameters of the world alone."""
