@@ -12,6 +12,7 @@ from prism.agents import SeedPost, SocialAgent
 from prism.agents._relevance import Terms, terms_of
 from prism.errors import FieldValueError
 from prism.social._holding import Later
+from prism.social._parameters import Parameters
 from prism.statechart import Written
 
 PostKind = Literal["post", "reply", "reshare"]
@@ -93,6 +94,7 @@ class Reader:
         words: The words of the draft, where somebody else than the composer writes them.
         seen_until: Number of the first post that its feed has not taken in yet.
         seen: Numbers of the posts that it has looked at.
+        nothing_by: The parameters by which its feed was empty when it was last made.
         liked: The posts that it has liked, in that order.
         reshared: Numbers of the roots whose cascades it has reshared a post of.
         replied: How often it has replied in the cascade of a root, by its number.
@@ -110,6 +112,7 @@ class Reader:
         "ideas",
         "inbox",
         "liked",
+        "nothing_by",
         "post",
         "replied",
         "reshared",
@@ -131,6 +134,7 @@ class Reader:
         self.words: Words | None = None
         self.seen_until: int = 0
         self.seen: set[int] = set()
+        self.nothing_by: Parameters | None = None
         self.liked: list[Post] = []
         self.reshared: set[int] = set()
         self.replied: dict[int, int] = {}
