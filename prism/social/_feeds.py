@@ -114,7 +114,7 @@ class Feeds:
         """
         now = self._parameters()
         if now.feed == INTERESTS and now.beyond_follows is None and self._rank is None:
-            return self._network.refresh(reader)
+            return self._network.refresh(reader, now.feed_length)
 
         clock, name = self._clock, reader.agent.agent_id
         stream = RandomStream(self._seed, "feed", name, clock.round, clock.tick)

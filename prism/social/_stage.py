@@ -13,8 +13,8 @@ from prism.social._feeds import Feeds
 from prism.social._holding import HoldingLogger
 from prism.social._networks import follow_network
 from prism.social._order import Order
-from prism.social._parameters import CLASSIC
-from prism.social._populating import attributes_of, check_population
+from prism.social._parameters import CLASSIC, SETTLED
+from prism.social._populating import attributes_of, check_population, take_archetypes
 from prism.social._posts import Draft, Network, Post
 from prism.social._results import Activity, Results, RoundSummary, summarize
 from prism.social._rules import FeedRules
@@ -57,33 +57,6 @@ _NEEDS = (
     "state_history",
 )
 """What the feed uses of an agent, besides what the chart does."""
-
-_SETTLED = (
-    "shuffled",
-    "hours",
-    "activity",
-    "activity_sigma",
-    "activity_exponent",
-    "silent_share",
-    "top_share",
-    "next_share",
-    "most_active",
-    "common_topics",
-    "engagement",
-    "resting_ticks",
-    "opening",
-    "candidates",
-    "network",
-    "mean_follows",
-    "reciprocity",
-    "follower_exponent",
-    "rewired",
-    "within_block",
-    "blocks",
-    "block_by",
-    "logs_follows",
-)
-"""Parameters that make population and chart, so that no treatment can change them any more."""
 
 _HOME = "prism.social._feed"
 
@@ -164,6 +137,7 @@ class FeedStage(FeedSteps):
         self.agents[:] = population(self._world, agents)
         require_fit(self.agents, self.chart.definition, _NEEDS)
         check_population(self.agents, ())
+        take_archetypes(self.agents, now.archetypes())
         follow_network(self.agents, now, self.seed)
         share_topics(self.agents, now.common_topics, self.seed)
         self._order = Order(self.agents, self.seed, is_shuffled=now.shuffled)
@@ -245,7 +219,8 @@ class FeedStage(FeedSteps):
         self.network.now = self._clock()
         acting = self._order.of_tick(self.treated.acting, self._clock)
         if self._hours is not None:
-            asleep = self._hours.asleep((self._clock.ticks - 1) // self._now.ticks_per_hour)
+            passed = (self._clock.ticks - 1) // self._now.ticks_per_hour
+            asleep = self._hours.asleep(self._now.first_hour + passed)
             acting = [agent for agent in acting if agent.agent_id not in asleep]
 
         self._activity.agent_ticks += len(acting)
@@ -273,7 +248,7 @@ class FeedStage(FeedSteps):
         if now is before:
             return
 
-        changed = [each for each in _SETTLED if getattr(now, each) != getattr(before, each)]
+        changed = [each for each in SETTLED if getattr(now, each) != getattr(before, each)]
         if now.posts_per_tick and not before.posts_per_tick:
             changed.append("posts_per_tick")
         if changed:
