@@ -10,6 +10,7 @@ from prism.agents import ARCHETYPES, Archetype, Communities
 from prism.errors import FieldValueError
 from prism.statechart import AgentState
 from prism.worlds._parameters import check_group
+from prism.worlds._values import plain_value
 
 ValueT = TypeVar("ValueT")
 
@@ -335,12 +336,13 @@ class Parameters:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all parameters as plain data."""
-        return asdict(self)
+        plain: dict[str, Any] = plain_value(asdict(self))
+        return plain
 
     def changes(self) -> Mapping[str, Any]:
         """Return the parameters that are not those of ``classic``."""
         return {
-            each.name: getattr(self, each.name)
+            each.name: plain_value(getattr(self, each.name))
             for each in fields(self)
             if getattr(self, each.name) != each.default
         }

@@ -126,6 +126,12 @@ def in_groups(
     return found
 
 
+def read_group(cls: type[Any], values: Mapping[str, Any]) -> Any:
+    """Return a group whose values JSON has held, where a tuple is a list."""
+    hints = hints_of(cls)
+    return cls(**{name: read_value(hints[name], value) for name, value in values.items()})
+
+
 def set_parameters(world: Any, given: Mapping[str, Any]) -> None:
     """Set parameters of a world by name; texts are read as values of their types."""
     cls: Any = type(world)

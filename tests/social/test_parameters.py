@@ -1,6 +1,8 @@
 """The parameters of a feed: each of them changes what happens, and no number stands elsewhere."""
 
+import json
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -157,6 +159,14 @@ def test_a_run_makes_up_its_agents_by_its_parameters() -> None:
     assert {each.archetype and each.archetype.name for each in agents} == {"superuser"}
     assert max(len(each.following) for each in agents) <= 2
     assert {each.engagement_threshold for each in agents} == {0.3}
+
+
+def test_options_come_back_from_run_json() -> None:
+    """What JSON holds of the parameters, a list where a tuple was, is read as the same run."""
+    run = SocialRun(5, parameters={"diurnal_curve": "[1" + ", 0.5" * 23 + "]", "hub_share": 0.1})
+    config = json.loads(json.dumps(run.to_config()))
+    assert config["parameters"]["diurnal_curve"] == [1.0, *[0.5] * 23]
+    assert SocialRun.from_config(config, Path("run.json")) == run
 
 
 @pytest.mark.parametrize(
