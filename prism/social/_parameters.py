@@ -272,7 +272,7 @@ class Parameters:
                 )
 
         self._check_curve()
-        self._check_archetypes()
+        self._check_shares()
         # refuses what no community can be
         self.communities()
 
@@ -307,15 +307,16 @@ class Parameters:
                 f"diurnal_curve must be {HOURS} numbers from 0 to 1, got {list(curve)!r}"
             )
 
-    def _check_archetypes(self) -> None:
+    def _check_shares(self) -> None:
         shares = {f"{name}_share": kind.share for name, kind in self.archetypes().items()}
         if not any(shares.values()):
             raise FieldValueError(f"one of {', '.join(shares)} must be above 0")
-        if self.top_agents + self.next_agents > 1:
-            raise FieldValueError(
-                "top_agents and next_agents must be 1 or less together, got "
-                f"{self.top_agents} and {self.next_agents}"
-            )
+        for one, other in (("top_agents", "next_agents"), ("top_share", "next_share")):
+            given = getattr(self, one), getattr(self, other)
+            if sum(given) > 1:
+                raise FieldValueError(
+                    f"{one} and {other} must be 1 or less together, got {given[0]} and {given[1]}"
+                )
 
     @classmethod
     def preset(cls, name: str, /, **changed: Any) -> Self:

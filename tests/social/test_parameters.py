@@ -175,6 +175,7 @@ def test_options_come_back_from_run_json() -> None:
         ({"diurnal_curve": (0.5,)}, "diurnal_curve must be 24 numbers from 0 to 1"),
         (dict.fromkeys(("lurker_share", "contributor_share", "superuser_share"), 0), "above 0"),
         ({"top_agents": 0.5, "next_agents": 0.6}, "must be 1 or less together, got 0.5 and 0.6"),
+        ({"top_share": 0.8}, "must be 1 or less together, got 0.8 and 0.24"),
         ({"most_interests": 16}, "got 15 topics and 16 interests"),
         ({"least_follows": 13}, "got 13 and 12"),
     ],
