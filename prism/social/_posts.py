@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Literal
@@ -11,7 +11,6 @@ from typing import Any, Literal
 from prism.agents import SeedPost, SocialAgent
 from prism.agents._relevance import Terms, terms_of
 from prism.errors import FieldValueError
-from prism.randomness import RandomStream
 from prism.social._holding import Later
 from prism.social._parameters import CLASSIC
 from prism.statechart import Written
@@ -92,12 +91,14 @@ class Reader:
         reshared: Numbers of the roots whose cascades it has reshared a post of.
         replied: How often it has replied in the cascade of a root, by its number.
         activity: How much it writes, in means of the population.
-        ideas: Random numbers for writing of its own accord in this round; None if it never does.
+        ideas: Steps at leisure before each of its ideas in this round; None if it has none.
+        before_idea: Steps at leisure until the next one.
     """
 
     __slots__ = (
         "activity",
         "agent",
+        "before_idea",
         "draft",
         "follows",
         "ideas",
@@ -128,7 +129,8 @@ class Reader:
         self.reshared: set[int] = set()
         self.replied: dict[int, int] = {}
         self.activity: float = 1.0
-        self.ideas: RandomStream | None = None
+        self.ideas: Iterator[int] | None = None
+        self.before_idea: int = 0
 
     def note_written(self, post: Post) -> None:
         """Note what the agent has published in whose cascade."""
@@ -365,14 +367,20 @@ class Network:
         Returns:
             Whether there is anything to read.
         """
+        since, reader.seen_until = reader.seen_until, len(self.posts)
+        # most feeds have nothing new most of the time
+        sources = (reader.inbox, *map(self._by_topic.get, reader.topics))
+        new = [posts for posts in sources if posts and posts[-1].number >= since]
+        if not new:
+            return bool(reader.unread)
+
         fresh: dict[int, Post] = {}
-        for posts in (reader.inbox, *(self.posts_on(topic) for topic in reader.topics)):
+        for posts in new:
             for post in islice(reversed(posts), length):
-                if post.number < reader.seen_until:
+                if post.number < since:
                     break
                 fresh[post.number] = post
 
-        reader.seen_until = len(self.posts)
         own = reader.agent.agent_id
         newest = [
             fresh[number]
