@@ -115,6 +115,7 @@ class FeedStage(FeedSteps):
         )
         self.host: FeedHost = FeedHost(setting.world, setting.seed, clock, self.logger)
         self.host.stage = self
+        self._has_ideas: bool = self._now.posts_per_tick > 0
         self.agents: list[SocialAgent] = self.host.agents
         self.chart: Statechart[AgentState] = feed_chart(
             self._now, self._feed.guard(), self.logger, clock
@@ -205,14 +206,7 @@ class FeedStage(FeedSteps):
         for agent in self.agents:
             agent.random = RandomStream(self.seed, agent.agent_id, number)
 
-        rate = self._feed.parameters.posts_per_tick
-        for reader in self.network.readers:
-            reader.ideas, probability = None, rate * reader.activity
-            if probability:
-                # apart from what a policy draws, which a replay of the run does not
-                stream = RandomStream(self.seed, "ideas", reader.agent.agent_id, number)
-                reader.ideas = waits(probability, stream)
-                reader.before_idea = next(reader.ideas)
+        self._draw_ideas()
 
     async def tick(self) -> None:
         """Let every agent that is awake take its step, and ask what they have to decide."""
@@ -251,7 +245,7 @@ class FeedStage(FeedSteps):
             return
 
         changed = [each for each in SETTLED if getattr(now, each) != getattr(before, each)]
-        if now.posts_per_tick and not before.posts_per_tick:
+        if now.posts_per_tick and not self._has_ideas:
             changed.append("posts_per_tick")
         if changed:
             raise FieldValueError(
@@ -259,6 +253,19 @@ class FeedStage(FeedSteps):
             )
 
         self._now = now
+        if now.posts_per_tick != before.posts_per_tick:
+            self._draw_ideas()
+
+    def _draw_ideas(self) -> None:
+        """Draw when each agent has ideas in this round, at the rate that is its own."""
+        rate, number = self._feed.parameters.posts_per_tick, self._clock.round
+        for reader in self.network.readers:
+            reader.ideas, probability = None, rate * reader.activity
+            if probability:
+                # apart from what a policy draws, which a replay of the run does not
+                stream = RandomStream(self.seed, "ideas", reader.agent.agent_id, number)
+                reader.ideas = waits(probability, stream)
+                reader.before_idea = next(reader.ideas)
 
     async def end_ticks(self) -> None:
         """Settle every question that is still open."""
