@@ -21,6 +21,7 @@ from prism.social import (
     SocialRun,
     SwitchFeed,
 )
+from prism.telemetry.events import TRANSITION
 from prism.worlds import SetParameters, Treatment, treatment
 from tests.kit.runs import LoggedRun
 from tests.kit.worlds import run_in
@@ -49,7 +50,7 @@ def test_another_rate_of_posts_holds_from_its_round_on(run_logged: Any) -> None:
     found: LoggedRun = run_logged(
         rounds=4, parameters=Parameters(posts_per_tick=0.2), treatments=rates
     )
-    moves = found.events("transition")
+    moves = found.events(TRANSITION)
     assert {each["round"] for each in moves if each["trigger"] == "has_idea"} == {1, 4}
 
 
