@@ -248,7 +248,7 @@ def _clustered(model: Any, result: Any, design: _Design) -> Array | None:
         cov_kwds={"groups": design.agents},
     )
 
-    return np.sqrt(np.diag(np.asarray(again.cov_params())))
+    return np.asarray(np.sqrt(np.diag(np.asarray(again.cov_params()))))
 
 
 def _rows(design: _Design, matrix: Array) -> dict[str, tuple[float, ...]]:

@@ -16,10 +16,12 @@ from prism.runs import ModelOptions, Observer, Outcome, ReplayOptions
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.runs._credentials import with_credentials
 from prism.runs._folder import SUMMARY_NAME, read_summary
+from prism.runs._options import DeciderOptions
 from prism.social import Feed, SocialRun
 from prism.telemetry.events import DECISION, TRANSITION
-from prism.worlds import Treatment, World, WorldRun
+from prism.worlds import SwitchModel, Treatment, World, WorldRun
 from prism.worlds._addresses import load_world
+from prism.worlds._switch_model import later_models
 from prism.worlds._treatment_tables import read_treatment_file
 
 RERUN_NAME = "rerun.json"
@@ -226,30 +228,34 @@ def _changed(
         if number < from_round:
             raise InputError(_too_early(number, from_round), field="treatments")
 
-    changed = replace(options, treatments=(*options.treatments, *treatments))
+        if isinstance(each, SwitchModel) and then == "policy":
+            problem = f"{each.name!r} switches to a model, and then='policy' asks none: leave out"
+            raise InputError(f"{problem} one of them", field="treatments")
 
-    return _answered(changed, source, then)
+    return replace(
+        options,
+        treatments=(*options.treatments, *treatments),
+        reasoner=_decider(options, source, then),
+    )
 
 
-def _answered(
+def _decider(
     options: SocialRun | WorldRun, source: Path, then: Literal["model", "policy"]
-) -> SocialRun | WorldRun:
-    """Return options whose answers come from the log, as long as it holds them."""
+) -> DeciderOptions:
+    """Return who decides: the log, as long as it holds the answers, if any are a model's."""
     reasoner, writer = options.reasoner, options.writer
     if isinstance(reasoner, ReplayOptions):
-        if reasoner.model is None:
+        if reasoner.then is None:
             problem = f"is a replay of {reasoner.run}: run that one again"
             raise InputError(problem, path=source)
-        return replace(options, reasoner=ReplayOptions(source, reasoner.model, then))
+        return ReplayOptions(source, reasoner.model, then)
 
-    own = None if writer is None else writer.model
-    if isinstance(reasoner, ModelOptions):
-        return replace(options, reasoner=ReplayOptions(source, reasoner, then))
-    if isinstance(own, ModelOptions):
-        return replace(options, reasoner=ReplayOptions(source, own, "policy"))
+    asks = isinstance(reasoner, ModelOptions) or bool(later_models(options.treatments))
+    if asks or writer is not None:
+        return ReplayOptions(source, reasoner, then)
 
     # a policy draws the same numbers again
-    return options
+    return reasoner
 
 
 def _kind(config: Mapping[str, Any], path: Path) -> type[SocialRun] | type[WorldRun]:
