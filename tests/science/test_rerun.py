@@ -3,14 +3,15 @@
 import json
 from itertools import count
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
 
-from prism.errors import InputError
-from prism.runs import ModelOptions, WriterOptions, begin
+from prism.errors import FieldValueError, InputError
+from prism.runs import ModelOptions, Observer, WriterOptions, begin
 from prism.science import read_change, rerun, resume_rerun
-from prism.social import Likes, RemoveAgents, SocialRun
+from prism.social import Likes, PublishPost, RemoveAgents, SocialRun
 from prism.testing import FakeOllama
 from prism.worlds import SetParameters, SwitchModel, WorldRun
 from prism.worlds.examples import Lake, Rumour, Vaccination
@@ -100,6 +101,25 @@ def test_the_model_is_asked_from_the_first_question_on_that_differs(
     assert told["decision"]["round"] == 3
 
 
+def test_a_run_that_was_killed_as_it_began_is_resumed(tmp_path: Path) -> None:
+    """The folder says what it is for before the first round; if no run begins, it is gone."""
+
+    class Stops(Observer):
+        def started(self, run: Any) -> None:
+            # a killed process takes nothing back
+            copytree(tmp_path / "again", tmp_path / "killed")
+
+    begin(SocialRun(20, rounds=2), tmp_path / "run")
+    rerun(tmp_path / "run", tmp_path / "again", from_round=2, observer=Stops())
+    resume_rerun(tmp_path / "killed")
+    assert log_of(tmp_path / "killed") == log_of(tmp_path / "run")
+
+    change = PublishPost(2, "nobody", "Hello")
+    with pytest.raises(FieldValueError, match="no agent 'nobody'"):
+        rerun(tmp_path / "run", tmp_path / "other", from_round=2, treatments=[change])
+    assert not (tmp_path / "other").exists()
+
+
 def test_the_policy_may_decide_from_there_on(tmp_path: Path, asked: FakeOllama) -> None:
     """Nobody is asked then."""
     before = asked.asked
@@ -151,7 +171,7 @@ def test_a_model_may_decide_from_there_on_where_one_only_wrote(tmp_path: Path) -
     """The policy decides before, and the model that a treatment names afterwards."""
     with FakeOllama(models=["small"]) as server:
         model = ModelOptions("small", host=(server.host,))
-        begin(SocialRun(20, rounds=3, writer=WriterOptions(model)), tmp_path / "run")
+        begin(SocialRun(20, rounds=2, writer=WriterOptions(model)), tmp_path / "run")
         change = SwitchModel(2, model="small", host=(server.host,))
         rerun(tmp_path / "run", tmp_path / "again", from_round=2, treatments=[change])
         found = [(each["round"] > 1, each["source"]) for each in decisions_of(tmp_path / "again")]
