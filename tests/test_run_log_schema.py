@@ -160,7 +160,7 @@ def simulate(
     agents: int = 12,
     writer: Any = None,
     treatments: Sequence[Treatment] = (),
-    parameters: Parameters | None = None,
+    parameters: Parameters = Parameters(),  # noqa: B008
 ) -> Lines:
     """Run a small simulation and return its log."""
     population, clock = synthetic_population(agents, seed=5), SimulatedClock()

@@ -12,7 +12,7 @@ from prism.runs._calibrated import ARCHETYPE, RELEVANCE
 from prism.runs._policy_file import Cell, Logit, ModelKind, Policy, RatioTest, Unidentified
 from prism.science._choices import Choices, Point, read_choices
 from prism.science._libraries import library
-from prism.statechart import Definition, Statechart, social_media_chart
+from prism.statechart import Definition, Statechart, social_feed_chart, social_media_chart
 from prism.statechart.states import state_text
 
 if TYPE_CHECKING:
@@ -252,9 +252,9 @@ def _logits(choices: Choices, least: int, found: _Found) -> None:
 def _never_met(choices: Choices, charts: Sequence[Statechart[Any]]) -> Iterator[Unidentified]:
     """Yield what the charts allow, and the decisions do not show."""
     known = [chart.definition for chart in charts]
-    social = social_media_chart().definition
-    if not charts and set(choices.charts) <= {social.name}:
-        known.append(social)
+    if not charts:
+        social = (social_media_chart().definition, social_feed_chart().definition)
+        known += [each for each in social if each.name in choices.charts]
 
     met = {(state, event) for state, event, _ in choices.points}
     offered = {

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import log1p
 from statistics import NormalDist
 from typing import Any
 
@@ -31,6 +32,24 @@ DIURNAL = (
 Its shape, with the trough at four in the morning and the peak in the evening, is that of the posts
 of a day in Golder and Macy (2011, Science 333, figure 1); the numbers are read off for a model.
 """
+
+
+def waits(probability: float, stream: RandomStream) -> Iterator[int]:
+    """Yield how many trials without success come before each success; without end.
+
+    The numbers are geometric, so that one draw does for all trials until the next success (Devroye
+    1986, Non-Uniform Random Variate Generation, X.2).
+
+    Args:
+        probability: That of a success in each trial, above 0; 1 or more is certain.
+        stream: Random numbers.
+    """
+    if probability >= 1:
+        yield from itertools.repeat(0)
+
+    of_failure = log1p(-probability)
+    while True:
+        yield int(log1p(-stream.random()) / of_failure)
 
 
 def activities(agents: Sequence[SocialAgent], parameters: Parameters, seed: int) -> list[float]:

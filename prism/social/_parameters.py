@@ -26,6 +26,10 @@ def _of(
     return field(default=default, metadata={"least": least, "most": most, "among": among})
 
 
+LIBRARY = "networkx"
+"""Before the colon, what makes a network by a function of that library's."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
     """All numbers of the feed's behaviour; the defaults are those of ``classic``.
@@ -192,6 +196,17 @@ class Parameters:
     def to_dict(self) -> dict[str, Any]:
         """Return all parameters as plain data."""
         return asdict(self)
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The addresses of functions of the user's own: of a feed, of a network."""
+        named = (self.feed, self.network)
+        return tuple(each for each in named if ":" in each and not each.startswith(f"{LIBRARY}:"))
+
+    @property
+    def chart(self) -> str:
+        """Name of the agents' chart, which has one event more if they post of their own accord."""
+        return "social_feed" if self.posts_per_tick else "social_media"
 
     def changes(self) -> Mapping[str, Any]:
         """Return the parameters that are not those of ``classic``."""

@@ -48,8 +48,6 @@ from prism.worlds._treatment_tables import tables_of, treatments_in
 DEFAULT_AGENTS = "100"
 
 _POLICY = "policy"
-_CHART = "social_media"
-"""Name of the chart of `prism.statechart.social_media_chart`, which agents do not say."""
 
 _MOST_SEED = 2**53
 """The largest whole number that every reader of JSON reads exactly."""
@@ -163,7 +161,7 @@ class SocialRun:
                 self.writer,
                 self.seed,
                 AgentState.SCROLLING,
-                chart=_CHART,
+                chart=self.feed_parameters.chart,
                 later=later,
             )
 
@@ -273,8 +271,8 @@ class SocialRun:
             files[agents] = Path(agents)
         if self.reasoner is not None:
             files |= files_of(self.reasoner)
-        if self.parameters != DEFAULTS:
-            files |= code_in(self.feed_parameters)
+        if self.feed_parameters.functions:
+            files |= code_in(self.feed_parameters.functions)
 
         return {name: digest(path) for name, path in files.items()}
 

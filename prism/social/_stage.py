@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from prism.agents import SocialAgent
 from prism.errors import FieldValueError
-from prism.social._activity import Hours, activities
+from prism.social._activity import Hours, activities, waits
 from prism.social._charts import feed_chart
 from prism.social._feeds import Feeds
 from prism.social._holding import HoldingLogger
@@ -231,12 +231,14 @@ class FeedStage(FeedSteps):
         for agent in self.agents:
             agent.random = RandomStream(self.seed, agent.agent_id, number)
 
-        if self._feed.parameters.posts_per_tick:
-            for reader in self.network.readers:
-                if reader.activity:
-                    name = reader.agent.agent_id
-                    # apart from what a policy draws, which a replay of the run does not
-                    reader.ideas = RandomStream(self.seed, "ideas", name, number)
+        rate = self._feed.parameters.posts_per_tick
+        for reader in self.network.readers:
+            reader.ideas, probability = None, rate * reader.activity
+            if probability:
+                # apart from what a policy draws, which a replay of the run does not
+                stream = RandomStream(self.seed, "ideas", reader.agent.agent_id, number)
+                reader.ideas = waits(probability, stream)
+                reader.before_idea = next(reader.ideas)
 
     async def tick(self) -> None:
         """Let every agent that is awake take its step, and ask what they have to decide."""

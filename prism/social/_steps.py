@@ -8,7 +8,6 @@ from typing import Any
 
 from prism.agents import SocialAgent
 from prism.runlog import SimulatedClock
-from prism.social._charts import HAS_IDEA, IDEAS_FROM
 from prism.social._feeds import Feeds
 from prism.social._herding import herding_pulls
 from prism.social._odds import odds_of
@@ -22,9 +21,11 @@ from prism.social._wording import PostTexts
 from prism.statechart import AgentState, Question, RandomStream, Statechart, TextCall
 from prism.statechart.social import (
     ACTION_DONE,
+    AT_LEISURE,
     COMPOSE_DONE,
     DECIDES,
     FEED_READY,
+    HAS_IDEA,
     IGNORES,
     ROUND_ENDS,
     SEES_POST,
@@ -109,7 +110,7 @@ class FeedSteps:
             return None
 
         reader = self._readers[agent.agent_id]
-        if reader.ideas is not None and before in IDEAS_FROM and self._has_idea(reader):
+        if reader.ideas is not None and before in AT_LEISURE and self._has_idea(reader):
             return None
 
         return step(reader)
@@ -117,9 +118,11 @@ class FeedSteps:
     def _has_idea(self, reader: Reader) -> bool:
         """Have an agent begin a post of its own accord, at the rate that is its own."""
         assert reader.ideas is not None
-        if reader.ideas.random() >= self._now.posts_per_tick * reader.activity:
+        if reader.before_idea:
+            reader.before_idea -= 1
             return False
 
+        reader.before_idea = next(reader.ideas)
         reader.post = None
         reader.agent.pending_action = "post"
         self._fire(reader.agent, HAS_IDEA)
