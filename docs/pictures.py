@@ -60,7 +60,7 @@ def states(folder: Path) -> str:
     figure = (folder / "states-1.svg").read_text(encoding="utf-8")
 
     # Where letters stand depends on the fonts and versions at hand. So this picture is compared by
-    # the log that it shows, without its first line: that tells parameters which change nothing, too.
+    # the log that it shows, without its first line, which tells parameters that change nothing.
     _, _, shown = path.read_bytes().partition(b"\n")
     return f"{figure}\n<!-- shows the log {sha256(shown).hexdigest()} -->\n"
 
