@@ -170,6 +170,7 @@ class FeedSteps:
                 parameters=self.host.parameters,
                 recall=partial(recollect, self.network, agent),
                 pulls=pulls,
+                relevance_pull=self._now.relevance_pull,
                 details=details,
             )
 
