@@ -47,13 +47,27 @@ class RandomStream:
             return heappop(self._put_back)[1]
 
         if not self._ready:
-            block = blake2b(
-                f"{self._seed}\x1e{self._counter}".encode(), digest_size=_BLOCK
-            ).digest()
-            self._ready = list(unpack("<8Q", block))
-            self._counter += 1
+            self._ready = self._next_block()
 
         return (self._ready.pop() >> 11) * _TO_UNIT
+
+    def _next_block(self) -> list[int]:
+        """Return the next numbers as they are hashed, the last to be drawn first."""
+        key = f"{self._seed}\x1e{self._counter}".encode()
+        self._counter += 1
+        return list(unpack("<8Q", blake2b(key, digest_size=_BLOCK).digest()))
+
+    def _several(self, number: int) -> list[float]:
+        """Draw several floats at once: those that `random` would give one by one."""
+        if self._put_back:
+            return [self.random() for _ in range(number)]
+
+        drawn = self._ready[::-1]
+        while len(drawn) < number:
+            drawn += reversed(self._next_block())
+
+        self._ready = drawn[number:][::-1]
+        return [(each >> 11) * _TO_UNIT for each in drawn[:number]]
 
     def index(self, length: int) -> int:
         """Draw an index, uniform in 0 .. length - 1."""
@@ -93,8 +107,9 @@ class RandomStream:
             raise TypeError("a set has another order in every process: give a list, or sorted(...)")
 
         order = list(items)
-        for last in range(len(order) - 1, 0, -1):
-            other = int(self.random() * (last + 1))
+        lasts = range(len(order) - 1, 0, -1)
+        for last, number in zip(lasts, self._several(len(lasts)), strict=True):
+            other = int(number * (last + 1))
             order[last], order[other] = order[other], order[last]
 
         return order

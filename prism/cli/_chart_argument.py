@@ -14,9 +14,17 @@ import typer
 
 from prism.errors import DefinitionError, InputError, PrismError
 from prism.files import reading
-from prism.statechart import Statechart, social_media_chart, social_media_guards
+from prism.statechart import (
+    Statechart,
+    social_feed_chart,
+    social_media_chart,
+    social_media_guards,
+)
 
-BUILT_IN: dict[str, Callable[[], Statechart[Any]]] = {"social_media": social_media_chart}
+BUILT_IN: dict[str, Callable[[], Statechart[Any]]] = {
+    "social_media": social_media_chart,
+    "social_feed": social_feed_chart,
+}
 MOST_CHARACTERS = 10_000_000
 
 _WORKFLOWS = (".yaml", ".yml")

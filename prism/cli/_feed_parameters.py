@@ -21,8 +21,8 @@ PresetName = Annotated[
     typer.Option(
         metavar="NAME",
         rich_help_panel="The feed",
-        help="Parameters of the feed that resemble published figures: classic, participation, "
-        "twitter, browsing or rumour.",
+        help="Parameters of the feed that resemble published figures: participation, which is the "
+        "default, twitter, browsing, rumour, or classic, which resembles none.",
     ),
 ]
 ParameterFile = Annotated[

@@ -10,12 +10,13 @@ from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.notes import Note, NoteKind
 from prism.errors import InputError
 from prism.files._names import shown_path
-from prism.report._document import Document, FigureFormat, library
+from prism.report._document import Document, library
 from prism.report._facts.run_facts import RunFacts, facts_of
+from prism.report._figures.files import FigureFormat
 from prism.report._figures.page_figures import PageFigures
 from prism.report._figures.timeline import are_many
 from prism.report._sections import make_sections
-from prism.statechart import Statechart, social_media_chart
+from prism.statechart import Statechart, social_feed_chart, social_media_chart
 from prism.statechart.formats._diagram import to_diagram
 
 _NOTHING_TO_SHOW: tuple[NoteKind, ...] = ("empty", "unreadable")
@@ -99,7 +100,9 @@ def make_report(logs: RunLogs, charts: Iterable[Statechart[Any]] = ()) -> Report
     """
     library()  # takes half a second, while the logs are read
     known = [to_diagram(chart.definition) for chart in charts]
-    familiar = [to_diagram(social_media_chart().definition)]
+    familiar = [
+        to_diagram(chart.definition) for chart in (social_media_chart(), social_feed_chart())
+    ]
     runs, notes = facts_of(logs, known, familiar)
     if not runs:
         raise InputError("; ".join(str(note) for note in notes if note.kind in _NOTHING_TO_SHOW))

@@ -76,7 +76,8 @@ _CASCADES = ("reshare_singletons", "reshare_beyond_one_degree")
 
 TRIALS: Mapping[str, Trial] = {
     "classic": Trial(20, 12, 9, ()),
-    "participation": Trial(60, 12, 10, _WRITES),
+    # of those who hardly ever write, fewer rounds would count chance
+    "participation": Trial(120, 12, 10, _WRITES),
     "twitter": Trial(30, 12, 7, ("top_10", *_CASCADES)),
     "browsing": Trial(10, 12, 4, ("browsing",)),
     "rumour": Trial(6, 12, 1, ("largest_cascade", "deepest_cascade")),

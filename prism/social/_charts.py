@@ -6,14 +6,18 @@ from collections.abc import Callable
 from typing import Any
 
 from prism.social._parameters import CLASSIC, Parameters
-from prism.statechart import AgentState, Guard, Statechart, Transition, social_media_chart
+from prism.statechart import (
+    AgentState,
+    Guard,
+    Statechart,
+    social_feed_chart,
+    social_media_chart,
+)
+from prism.statechart.social import DECIDES
 from prism.telemetry._loggers import EventLogger
 
-HAS_IDEA = "has_idea"
-"""An agent begins to write of its own accord."""
-
-IDEAS_FROM = (AgentState.IDLE, AgentState.SCROLLING)
-"""Where ideas come: agents who are at leisure, or who only scroll."""
+_ENGAGING = (AgentState.COMPOSING, AgentState.ENGAGING_LIKE)
+"""Where only those go from EVALUATING whom a post concerns enough."""
 
 
 def feed_chart(
@@ -31,42 +35,47 @@ def feed_chart(
         logger: Where events go.
         clock: The run's clock.
     """
-    if parameters.engagement != CLASSIC.engagement:
-        guard = _Scaled(parameters.engagement, guard or _agents_own)
+    resting = parameters.resting_ticks
+    if parameters.posts_per_tick:
+        chart = social_feed_chart(
+            should_engage=guard, resting_ticks=resting, logger=logger, clock=clock
+        )
+    else:
+        chart = social_media_chart(should_engage=guard, logger=logger, clock=clock)
+        if resting != CLASSIC.resting_ticks:
+            chart = chart.extended(timeouts={AgentState.RESTING: resting})
 
-    chart = social_media_chart(should_engage=guard, logger=logger, clock=clock)
-    ideas = [
-        Transition(HAS_IDEA, state, AgentState.COMPOSING)
-        for state in IDEAS_FROM
-        if parameters.posts_per_tick
-    ]
-    rests = parameters.resting_ticks != CLASSIC.resting_ticks
-    if not ideas and not rests:
+    # a guard of the user's own has the last word
+    if guard is not None or parameters.engagement == CLASSIC.engagement:
         return chart
 
-    timeouts = {AgentState.RESTING: parameters.resting_ticks} if rests else {}
-    return chart.extended(transitions=ideas, timeouts=timeouts)
-
-
-def _agents_own(agent: Any, post: Any) -> bool:
-    return bool(agent.should_engage(post))
+    # so the chart still needs of agents what it needed
+    scaled = _Scaled(parameters.engagement)
+    return chart.extended(
+        guards={(DECIDES, AgentState.EVALUATING, target): scaled for target in _ENGAGING}
+    )
 
 
 class _Scaled:
     """Guard: what an agent engages with if a part of its threshold counts.
 
+    An agent without a relevance or a threshold has the last word itself.
+
     Args:
         scale: That part.
-        guard: Whom to ask first.
     """
 
-    def __init__(self, scale: float, guard: Guard) -> None:
+    def __init__(self, scale: float) -> None:
         self._scale = scale
-        self._guard = guard
 
     __name__ = "should_engage"
 
     def __call__(self, agent: Any, post: Any) -> bool:
         # asked in any case, as it notes the relevance that the log tells
-        engages = self._guard(agent, post)
-        return bool(engages or agent.relevance(post) >= self._scale * agent.engagement_threshold)
+        engages = bool(agent.should_engage(post))
+        rating = getattr(agent, "relevance", None)
+        threshold = getattr(agent, "engagement_threshold", None)
+        if engages or rating is None or threshold is None:
+            return engages
+
+        return bool(rating(post) >= self._scale * threshold)

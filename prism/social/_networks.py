@@ -13,12 +13,11 @@ from typing import Any
 from prism.agents import SocialAgent
 from prism.errors import FieldValueError, MissingExtraError
 from prism.randomness import RandomStream
-from prism.social._parameters import Parameters
+from prism.social._parameters import LIBRARY, Parameters
 from prism.worlds._addresses import module_at
 from prism.worlds._networks import Pair, edges_of, find_place, rewired_pairs, ring_pairs
 
 GIVEN = "given"
-_LIBRARY = "networkx"
 
 _MOST_FAILED = 1000
 """Draws in a row that find no pair before blocks do not matter: there is none left then."""
@@ -242,8 +241,8 @@ _KINDS: Mapping[str, Callable[[_Making], list[Pair]]] = {
 
 
 def _from_elsewhere(kind: str, making: _Making) -> list[Pair]:
-    if kind.startswith(f"{_LIBRARY}:"):
-        graph = _generated(kind.removeprefix(f"{_LIBRARY}:"), making)
+    if kind.startswith(f"{LIBRARY}:"):
+        graph = _generated(kind.removeprefix(f"{LIBRARY}:"), making)
     else:
         graph = function_at(kind, "network")(making.agents, making.stream)
 
@@ -284,9 +283,9 @@ def _generated(call: str, making: _Making) -> Any:
     try:
         import networkx  # type: ignore[import-untyped,import-not-found,unused-ignore]
     except ModuleNotFoundError as error:
-        if error.name != _LIBRARY:
+        if error.name != LIBRARY:
             raise
-        raise MissingExtraError("social", _LIBRARY, extra="networks") from None
+        raise MissingExtraError("social", LIBRARY, extra="networks") from None
 
     name, values, named = _read_call(call)
     function = getattr(networkx, name, None)
@@ -319,16 +318,11 @@ def _read_call(call: str) -> tuple[str, list[Any], dict[str, Any]]:
         ) from None
 
 
-def code_in(parameters: Parameters) -> dict[str, Path]:
-    """Return the files of the functions that parameters name, by their addresses."""
-    named = [
-        address
-        for address in (parameters.feed, parameters.network)
-        if ":" in address and not address.startswith(f"{_LIBRARY}:")
-    ]
+def code_in(addresses: Iterable[str]) -> dict[str, Path]:
+    """Return the files of the functions at addresses, by these."""
     files = {
         address: getattr(module_at(address.rpartition(":")[0]), "__file__", None)
-        for address in named
+        for address in addresses
     }
 
     return {address: Path(file) for address, file in files.items() if file is not None}

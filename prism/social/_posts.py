@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Literal
@@ -11,17 +11,11 @@ from typing import Any, Literal
 from prism.agents import SeedPost, SocialAgent
 from prism.agents._relevance import Terms, terms_of
 from prism.errors import FieldValueError
-from prism.randomness import RandomStream
 from prism.social._holding import Later
+from prism.social._parameters import CLASSIC, Parameters
 from prism.statechart import Written
 
 PostKind = Literal["post", "reply", "reshare"]
-
-FEED_LENGTH = 20
-"""How many posts a feed shows at the most, where nothing else is said."""
-
-CANDIDATES = 100
-"""How many posts by authors whom it follows an agent's feed may choose from, likewise."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,7 +75,6 @@ class Reader:
 
     Args:
         agent: The agent.
-
         candidates: How many posts its inbox holds.
 
     Attributes:
@@ -94,21 +87,25 @@ class Reader:
         words: The words of the draft, where somebody else than the composer writes them.
         seen_until: Number of the first post that its feed has not taken in yet.
         seen: Numbers of the posts that it has looked at.
+        nothing_by: The parameters by which its feed was empty when it was last made.
         liked: The posts that it has liked, in that order.
         reshared: Numbers of the roots whose cascades it has reshared a post of.
         replied: How often it has replied in the cascade of a root, by its number.
         activity: How much it writes, in means of the population.
-        ideas: Random numbers for writing of its own accord in this round; None if it never does.
+        ideas: Steps at leisure before each of its ideas in this round; None if it has none.
+        before_idea: Steps at leisure until the next one.
     """
 
     __slots__ = (
         "activity",
         "agent",
+        "before_idea",
         "draft",
         "follows",
         "ideas",
         "inbox",
         "liked",
+        "nothing_by",
         "post",
         "replied",
         "reshared",
@@ -119,7 +116,7 @@ class Reader:
         "words",
     )
 
-    def __init__(self, agent: SocialAgent, candidates: int = CANDIDATES) -> None:
+    def __init__(self, agent: SocialAgent, candidates: int = CLASSIC.candidates) -> None:
         self.agent: SocialAgent = agent
         self.topics: list[str] = sorted(terms_of(agent.interests).topics)
         self.follows: frozenset[str] = frozenset(agent.following)
@@ -130,11 +127,13 @@ class Reader:
         self.words: Words | None = None
         self.seen_until: int = 0
         self.seen: set[int] = set()
+        self.nothing_by: Parameters | None = None
         self.liked: list[Post] = []
         self.reshared: set[int] = set()
         self.replied: dict[int, int] = {}
         self.activity: float = 1.0
-        self.ideas: RandomStream | None = None
+        self.ideas: Iterator[int] | None = None
+        self.before_idea: int = 0
 
     def note_written(self, post: Post) -> None:
         """Note what the agent has published in whose cascade."""
@@ -243,7 +242,7 @@ class Network:
         now: The time, in seconds since the epoch; who runs the network sets it.
     """
 
-    def __init__(self, agents: Iterable[SocialAgent], candidates: int = CANDIDATES) -> None:
+    def __init__(self, agents: Iterable[SocialAgent], candidates: int = CLASSIC.candidates) -> None:
         self.readers: list[Reader] = [Reader(agent, candidates) for agent in agents]
         self._of: dict[str, Reader] = {each.agent.agent_id: each for each in self.readers}
         self.posts: list[Post] = []
@@ -353,11 +352,12 @@ class Network:
     def remove(self, agent_id: str) -> None:
         """Take an agent out: from now on it follows nobody, and is followed by nobody."""
         self.removed[agent_id] = None
-        self._followers.pop(agent_id, None)
+        for reader in self._followers.pop(agent_id, ()):
+            reader.follows -= {agent_id}
         for readers in self._followers.values():
             readers[:] = [reader for reader in readers if reader.agent.agent_id != agent_id]
 
-    def refresh(self, reader: Reader, length: int = FEED_LENGTH) -> bool:
+    def refresh(self, reader: Reader, length: int = CLASSIC.feed_length) -> bool:
         """Bring a reader's feed up to date with what it follows and is interested in, newest first.
 
         No post is shown twice, nor to its author. Posts left over from the last feed follow the new
@@ -370,14 +370,20 @@ class Network:
         Returns:
             Whether there is anything to read.
         """
+        since, reader.seen_until = reader.seen_until, len(self.posts)
+        # most feeds have nothing new most of the time
+        sources = (reader.inbox, *map(self._by_topic.get, reader.topics))
+        new = [posts for posts in sources if posts and posts[-1].number >= since]
+        if not new:
+            return bool(reader.unread)
+
         fresh: dict[int, Post] = {}
-        for posts in (reader.inbox, *(self.posts_on(topic) for topic in reader.topics)):
+        for posts in new:
             for post in islice(reversed(posts), length):
-                if post.number < reader.seen_until:
+                if post.number < since:
                     break
                 fresh[post.number] = post
 
-        reader.seen_until = len(self.posts)
         own = reader.agent.agent_id
         newest = [
             fresh[number]

@@ -48,8 +48,6 @@ from prism.worlds._treatment_tables import tables_of, treatments_in
 DEFAULT_AGENTS = "100"
 
 _POLICY = "policy"
-_CHART = "social_media"
-"""Name of the chart of `prism.statechart.social_media_chart`, which agents do not say."""
 
 _MOST_SEED = 2**53
 """The largest whole number that every reader of JSON reads exactly."""
@@ -163,7 +161,7 @@ class SocialRun:
                 self.writer,
                 self.seed,
                 AgentState.SCROLLING,
-                chart=_CHART,
+                chart=self.feed_parameters.chart,
                 later=later,
             )
 
@@ -243,14 +241,16 @@ class SocialRun:
         return later_models(self.treatments) if self.treatments else {}
 
     def _population(self) -> Population:
-        given = str(self.agents)
+        given, now = str(self.agents), self.feed_parameters
         size = _number(given)
         if size is None:
             if not given.strip():
                 raise InputError("must be a number or a file, got nothing", field="agents")
-            hours = (FREQUENCY,) if self.feed_parameters.hours == "file" else ()
+            hours = (FREQUENCY,) if now.hours == "file" else ()
             keep = tuple(dict.fromkeys((*self.keep, *hours)))
-            return load_population(Path(given), seed=self.seed, keep=keep)
+            return load_population(
+                Path(given), seed=self.seed, keep=keep, archetypes=now.archetypes()
+            )
 
         if not size.is_integer():
             raise InputError(f"must be a whole number or a file, got {given}", field="agents")
@@ -263,7 +263,14 @@ class SocialRun:
             )
 
         # what they have posted before is for the parameters to say
-        return Population(synthetic_population(int(size), seed=self.seed).agents)
+        made_up = synthetic_population(
+            int(size),
+            seed=self.seed,
+            archetypes=now.archetypes(),
+            communities=now.communities(),
+        )
+
+        return Population(made_up.agents)
 
     def _digests(self) -> dict[str, str]:
         """Return the SHA-256 of every file that is read, by its name."""
@@ -273,8 +280,8 @@ class SocialRun:
             files[agents] = Path(agents)
         if self.reasoner is not None:
             files |= files_of(self.reasoner)
-        if self.parameters != DEFAULTS:
-            files |= code_in(self.feed_parameters)
+        if self.feed_parameters.functions:
+            files |= code_in(self.feed_parameters.functions)
 
         return {name: digest(path) for name, path in files.items()}
 

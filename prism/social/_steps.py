@@ -8,10 +8,9 @@ from typing import Any
 
 from prism.agents import SocialAgent
 from prism.runlog import SimulatedClock
-from prism.social._charts import HAS_IDEA, IDEAS_FROM
 from prism.social._feeds import Feeds
 from prism.social._herding import herding_pulls
-from prism.social._odds import odds_of
+from prism.social._odds import dislike_odds, odds_of
 from prism.social._posts import Draft, Network, Post, Reader
 from prism.social._recollecting import recollect
 from prism.social._results import Activity
@@ -22,15 +21,17 @@ from prism.social._wording import PostTexts
 from prism.statechart import AgentState, Question, RandomStream, Statechart, TextCall
 from prism.statechart.social import (
     ACTION_DONE,
+    AT_LEISURE,
     COMPOSE_DONE,
     DECIDES,
     FEED_READY,
+    HAS_IDEA,
     IGNORES,
     ROUND_ENDS,
     SEES_POST,
 )
 from prism.telemetry._loggers import EventLogger, active_logger
-from prism.telemetry.events import POST_LIKED, POST_PUBLISHED, POST_WEIGHED
+from prism.telemetry.events import POST_DISLIKED, POST_LIKED, POST_PUBLISHED, POST_WEIGHED
 from prism.worlds._host import RunHost
 
 _STEPS_TO_FINISH = 2
@@ -109,7 +110,7 @@ class FeedSteps:
             return None
 
         reader = self._readers[agent.agent_id]
-        if reader.ideas is not None and before in IDEAS_FROM and self._has_idea(reader):
+        if reader.ideas is not None and before in AT_LEISURE and self._has_idea(reader):
             return None
 
         return step(reader)
@@ -117,9 +118,11 @@ class FeedSteps:
     def _has_idea(self, reader: Reader) -> bool:
         """Have an agent begin a post of its own accord, at the rate that is its own."""
         assert reader.ideas is not None
-        if reader.ideas.random() >= self._now.posts_per_tick * reader.activity:
+        if reader.before_idea:
+            reader.before_idea -= 1
             return False
 
+        reader.before_idea = next(reader.ideas)
         reader.post = None
         reader.agent.pending_action = "post"
         self._fire(reader.agent, HAS_IDEA)
@@ -167,13 +170,36 @@ class FeedSteps:
                 parameters=self.host.parameters,
                 recall=partial(recollect, self.network, agent),
                 pulls=pulls,
+                relevance_pull=self._now.relevance_pull,
                 details=details,
             )
 
         # one option leaves nothing to decide
         self._fire(agent, IGNORES, post)
+        if self._now.dislike_chance:
+            self._pass_by(agent, post)
 
         return None
+
+    def _pass_by(self, agent: SocialAgent, post: Post | None) -> None:
+        """Have an agent that scrolls past a post that it has weighed dislike it, with a chance."""
+        now = self._now
+        if post is None:
+            return
+
+        # a stream of its own: whether anybody dislikes anything shifts no other number
+        stream = RandomStream(self.seed, "dislikes", agent.agent_id, post.post_id)
+        pulls = herding_pulls(now.herding, self.network, post)
+        if stream.random() >= dislike_odds(now.dislike_chance, pulls):
+            return
+
+        self.network.vote(post, 0, 1)
+        self._emit(
+            POST_DISLIKED,
+            agent_id=agent.agent_id,
+            post_id=post.post_id,
+            author_id=post.author_id,
+        )
 
     def _odds(
         self, reader: Reader, pulls: Mapping[Any, float] | None

@@ -30,7 +30,7 @@ from prism.statechart.reasoner._recollection import Recollection
 from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
 from prism.statechart.reasoner._wording import Wording
 from prism.statechart.reasoner._writer import Writer
-from prism.statechart.social import social_media_chart, social_media_guards
+from prism.statechart.social import social_feed_chart, social_media_chart, social_media_guards
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState, state_enum
 from prism.statechart.transitions import Action, Guard, StateTransition, Transition
@@ -68,6 +68,7 @@ __all__ = [
     "format_context",
     "identify",
     "parse_reasoner_response",
+    "social_feed_chart",
     "social_media_chart",
     "social_media_guards",
     "state_distribution",

@@ -22,8 +22,12 @@ IGNORES = "ignores"
 COMPOSE_DONE = "compose_done"
 ACTION_DONE = "action_done"
 ROUND_ENDS = "round_ends"
+HAS_IDEA = "has_idea"
 
 RESTING_TICKS = 2
+
+AT_LEISURE = (AgentState.IDLE, AgentState.SCROLLING)
+"""Where ideas come: to agents who do nothing, or who only scroll."""
 
 _ENGAGING = (AgentState.ENGAGING_LIKE, AgentState.ENGAGING_REPLY, AgentState.ENGAGING_RESHARE)
 
@@ -71,6 +75,40 @@ def social_media_chart(
         needs=needs if should_engage is None else needs[1:],
         logger=logger,
         clock=clock,
+    )
+
+
+def social_feed_chart(
+    *,
+    should_engage: Guard | None = None,
+    resting_ticks: int = RESTING_TICKS,
+    strict: bool = False,
+    logger: EventLogger | None = None,
+    clock: Callable[[], float] = time,
+) -> Statechart[AgentState]:
+    """Make the chart of a feed whose agents write of their own accord, too.
+
+    It is `social_media_chart` with one event more: by ``has_idea`` an agent at leisure, in IDLE or
+    in SCROLLING, begins to compose a post of its own.
+
+    Args:
+        should_engage: As for `social_media_chart`.
+        resting_ticks: Ticks that an agent rests.
+        strict: Let exceptions of guards propagate.
+        logger: A structlog logger for this chart's events.
+        clock: Returns the current time in seconds since the epoch.
+
+    Raises:
+        DefinitionError: (a ValueError) if ``should_engage`` is not a plain function of two
+            arguments.
+    """
+    plain = social_media_chart(
+        should_engage=should_engage, strict=strict, logger=logger, clock=clock
+    )
+    return plain.extended(
+        name="social_feed",
+        transitions=[Transition(HAS_IDEA, state, AgentState.COMPOSING) for state in AT_LEISURE],
+        timeouts={AgentState.RESTING: resting_ticks},
     )
 
 

@@ -326,7 +326,7 @@ def test_notes_precede_an_unknown_agent(content: bytes, told: list[str], log: Pr
 
 def test_check_of_a_sound_run_passes(run: Path, log: Prism) -> None:
     """A run agrees with its chart: status 0, no output, and the number of steps checked."""
-    said = log("check", run, "--chart", "social_media")
+    said = log("check", run, "--chart", "social_feed")
     assert (said.status, said.out) == (0, "")
     assert said.err.startswith("prism: ")
     assert said.err.endswith(" steps agree\n")
@@ -334,19 +334,21 @@ def test_check_of_a_sound_run_passes(run: Path, log: Prism) -> None:
 
 def test_check_reports_violations(run: Path, log: Prism) -> None:
     """Violations have line and agent, are counted by kind, and end with status 1 in any format."""
-    text = (run / "events.jsonl").read_text().replace('"trigger":"ignores"', '"trigger":"snubs"', 2)
+    text = (
+        (run / "events.jsonl").read_text().replace('"trigger":"sees_post"', '"trigger":"snubs"', 2)
+    )
     (log.folder / "log.jsonl").write_text(text)
-    said = log("check", "log.jsonl", "--chart", "social_media")
+    said = log("check", "log.jsonl", "--chart", "social_feed")
     assert said.status == 1
     assert said.out.count("unknown_trigger") == 2
     assert max(map(len, said.out.splitlines())) <= 80
     assert said.err.startswith("prism: 2 violations in ")
     assert said.err.endswith(" steps (unknown_trigger 2)\n")
-    as_json = log("check", "log.jsonl", "--chart", "social_media", "--format", "json")
+    as_json = log("check", "log.jsonl", "--chart", "social_feed", "--format", "json")
     assert as_json.status == 1
     (first, _) = as_json.rows
     assert (first["kind"], first["found"]) == ("unknown_trigger", "snubs")
-    assert first["allowed"].startswith("evaluating allows ignores to scrolling, ")
+    assert first["allowed"].startswith("scrolling allows ")
 
 
 def test_check_writes_every_violation(run: Path, log: Prism) -> None:
@@ -400,7 +402,7 @@ def test_check_against_a_chart_of_a_module(run: Path, log: Prism) -> None:
         0,
         "prism: 1 steps agree; 1 transitions by the chart else not checked\n",
     )
-    said = log("check", "mine.jsonl", "--chart", "social_media")
+    said = log("check", "mine.jsonl", "--chart", "social_feed")
     assert said.status == 2
     assert (
         "nothing to check: its transitions are by the chart else, mine, not social_media"
@@ -423,7 +425,7 @@ def test_parquet_is_not_for_a_terminal(run: Path, prism: Prism, log: Prism) -> N
     )
     assert (
         pl.read_parquet(io.BytesIO(log("transitions", run, "--format", "parquet").stdout)).height
-        > 10
+        > 5
     )
 
 

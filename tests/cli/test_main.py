@@ -258,7 +258,7 @@ def test_text_that_the_output_cannot_show_is_replaced(prism: Prism) -> None:
         person.format("é1") + person.format("é2"), encoding="utf-8"
     )
     ascii_only = replace(prism, environment={"PYTHONIOENCODING": "ascii"})
-    ran = ascii_only.run("simulate", "--agents", "people.jsonl")
+    ran = ascii_only.run("simulate", "--preset", "classic", "--agents", "people.jsonl")
     assert (ran.status, ran.err) == (0, "")
     assert ran.out.isascii()
     assert "caf? ?" in ran.out

@@ -40,7 +40,9 @@ def troubles(err: str) -> list[str]:
 
 def test_tables_show_the_results(prism: Prism) -> None:
     """Every state, every count of engagement and the five largest cascades stand in the tables."""
-    ran = prism("simulate", "--agents", "60", "--rounds", "5", "--out", "run")
+    ran = prism(
+        "simulate", "--preset", "classic", "--agents", "60", "--rounds", "5", "--out", "run"
+    )
     assert (ran.status, ran.err) == (0, "")
     assert "(60 agents)" in ran.out
     results = summary_of(prism.folder / "run")["results"]

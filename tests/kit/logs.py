@@ -11,7 +11,7 @@ import pytest
 
 from prism.agents import opening_posts, synthetic_population
 from prism.runlog import RunLog, SimulatedClock
-from prism.social import Results, Simulation
+from prism.social import Parameters, Results, Simulation
 
 ROUNDS, TICKS, SEED = 4, 12, 3
 
@@ -30,6 +30,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Results]:
             rounds=ROUNDS,
             ticks_per_round=TICKS,
             seed=SEED,
+            parameters=Parameters(),
             logger=log.logger,
             clock=clock,
         )

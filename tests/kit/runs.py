@@ -11,7 +11,7 @@ import pytest
 
 from prism.agents import synthetic_population
 from prism.runlog import RunLog, SimulatedClock
-from prism.social import Results, Simulation
+from prism.social import Parameters, Results, Simulation
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,10 @@ class LoggedRun:
 
 @pytest.fixture
 def run_logged(tmp_path: Path) -> Callable[..., LoggedRun]:
-    """Return a function that runs and logs a simulation, by default 60 agents for 6 rounds."""
+    """Return a function that runs and logs a simulation, by default 60 agents for 6 rounds.
+
+    Where neither parameters nor a world are given, the parameters are those of ``classic``.
+    """
     numbers = count()
 
     def run(
@@ -39,6 +42,8 @@ def run_logged(tmp_path: Path) -> Callable[..., LoggedRun]:
         if agents is None:
             population = synthetic_population(60, seed=seed)
             agents, posts = population.agents, population.posts
+        if "world" not in options:
+            options.setdefault("parameters", Parameters())
         clock = SimulatedClock()
         with RunLog(tmp_path / f"{next(numbers)}.jsonl", clock) as log:
             simulation = Simulation(

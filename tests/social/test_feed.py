@@ -34,6 +34,7 @@ class Warned(Feed):
     """A feed whose readers are warned, and which counts what was published by warned ones."""
 
     rounds = ROUNDS
+    parameters: Parameters = Parameters()
     threshold: float = 0.3
     warned: int = state(0)
 
@@ -95,6 +96,8 @@ def logged(path: Path, world: Feed | None, **options: Any) -> list[dict[str, Any
     population, clock = synthetic_population(AGENTS, seed=0), SimulatedClock()
     with RunLog(path, clock) as log:
         given = {"rounds": ROUNDS, "logger": log.logger, "clock": clock, **options}
+        if world is None:
+            given.setdefault("parameters", Parameters())
         Simulation(population.agents, population.posts, world=world, **given).run()
     return [orjson.loads(line) for line in path.read_bytes().splitlines()]
 
@@ -146,14 +149,18 @@ def test_a_plain_feed_writes_what_a_simulation_writes(tmp_path: Path) -> None:
         with RunLog(tmp_path / f"{make}", clock) as log:
             given: Any = {"seed": 3, "logger": log.logger, "clock": clock}
             run = (
-                Simulation(population.agents, population.posts, **given)
+                Simulation(population.agents, population.posts, parameters=Parameters(), **given)
                 if make is None
-                else make(Feed(), AGENTS, **given)
+                else make(Feed(parameters=Parameters()), AGENTS, **given)
             )
             run.run()
         written.append(log.path.read_bytes())
 
-    for options in (SocialRun(AGENTS, seed=3), WorldRun(Feed, AGENTS, seed=3)):
+    classic = Parameters().to_dict()
+    for options in (
+        SocialRun(AGENTS, seed=3, parameters=classic),
+        WorldRun(Feed, AGENTS, seed=3, parameters=classic),
+    ):
         folder = tmp_path / type(options).__name__
         runs.begin(options, folder)  # type: ignore[type-var]
         written.append((folder / "events.jsonl").read_bytes())
@@ -192,6 +199,7 @@ def test_what_is_added_shifts_nobody_elses_draws(tmp_path: Path) -> None:
     """Measures, events and draws of a feed of one's own leave its agents' story as it was."""
 
     class Watched(Feed):
+        parameters: Parameters = Parameters()
         drawn: float = state(0.0)
 
         def setup(self) -> None:

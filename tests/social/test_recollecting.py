@@ -18,7 +18,7 @@ def prompts_of(folder: Path, stops: list[int], **options: Any) -> list[str]:
         choose=lambda asked: asked.options[sum(map(ord, asked.prompt)) % len(asked.options)]
     ) as server:
         model = ModelOptions("llama3.2", (server.host,), mode="chat", **options)
-        run_in(folder, SocialRun(25, rounds=5, seed=3, reasoner=model), stops)
+        run_in(folder, SocialRun(25, rounds=5, seed=3, reasoner=model, preset="classic"), stops)
         return sorted(chat["messages"][0]["content"] for chat in chats_of(server))
 
 

@@ -255,7 +255,7 @@ def test_an_impossible_number_of_agents_is_refused(
 
 def test_personas_of_oasis_live(tmp_path: Path) -> None:
     """A run on the personas file has its 36 people in the log, and they like each other's posts."""
-    outcome = runs.begin(SocialRun(PERSONAS, rounds=4), tmp_path)
+    outcome = runs.begin(SocialRun(PERSONAS, rounds=4, preset="classic"), tmp_path)
     joined = [event for event in events_of(tmp_path) if event["event"] == "agent.joined"]
     people = load_population(PERSONAS).agents
     assert [(event["agent_id"], event["interests"]) for event in joined] == [
@@ -268,7 +268,7 @@ def test_personas_of_oasis_live(tmp_path: Path) -> None:
 
 def test_twitter_population_lives(tmp_path: Path) -> None:
     """A run on a Twitter population begins with its tweets and uses its follow graph."""
-    runs.begin(SocialRun(DATA / "twitter.csv", rounds=2), tmp_path)
+    runs.begin(SocialRun(DATA / "twitter.csv", rounds=2, preset="classic"), tmp_path)
     population, events = load_population(DATA / "twitter.csv"), events_of(tmp_path)
     begun = [
         event["text"]
@@ -294,7 +294,7 @@ def test_posts_file_is_what_the_run_begins_with(tmp_path: Path) -> None:
         '{"author_id": "ann", "text": "Look.", "topics": ["art"], "post_id": "first"}\n'
         '{"author_id": "ben", "text": "Hm."}\n'
     )
-    runs.begin(SocialRun(people, posts, rounds=1), tmp_path / "run")
+    runs.begin(SocialRun(people, posts, rounds=1, preset="classic"), tmp_path / "run")
     published = [
         event for event in events_of(tmp_path / "run") if event["event"] == "post.published"
     ]
@@ -307,7 +307,7 @@ def test_posts_file_is_what_the_run_begins_with(tmp_path: Path) -> None:
 
 def test_summary_is_complete(tmp_path: Path) -> None:
     """The summary tells version, every option, and results that agree with the log."""
-    runs.begin(SocialRun(20, rounds=3, ticks_per_round=9, seed=7), tmp_path)
+    runs.begin(SocialRun(20, rounds=3, ticks_per_round=9, seed=7, preset="classic"), tmp_path)
     summary, events = json.loads((tmp_path / "run.json").read_bytes()), events_of(tmp_path)
     assert summary["prism"] == prism.__version__
     assert summary["schema"] == events[0]["schema"] == 1

@@ -10,7 +10,7 @@ import pytest
 
 from prism.agents import SeedPost, SocialAgent, synthetic_population
 from prism.errors import AgentError
-from prism.social import Feed, Simulation
+from prism.social import Feed, Parameters, Simulation
 from prism.statechart import (
     AgentState,
     Decision,
@@ -169,7 +169,7 @@ def test_what_was_decided_is_carried_out() -> None:
 def test_everyone_is_idle_after_a_round() -> None:
     """When a round has ended, every agent is in IDLE."""
     population = synthetic_population(60)
-    simulation = Simulation(population.agents, population.posts, rounds=3)
+    simulation = Simulation(population.agents, population.posts, rounds=3, parameters=Parameters())
     seen: list[set[AgentState]] = []
     simulation.run(lambda summary: seen.append({agent.state for agent in simulation.agents}))
     assert seen == [{S.IDLE}] * 3
@@ -427,7 +427,7 @@ def test_what_an_agent_lacks_is_said_before_the_run(name: str, logger: Any, capt
     fields = {key: getattr(foreign, key) for key in NEEDED if key != name}
     with pytest.raises(AgentError, match=f"SimpleNamespace .* lacks {name}: ") as caught:
         Simulation([SimpleNamespace(**fields), *two_agents()], logger=logger)
-    assert "chart 'social_media'" in str(caught.value)
+    assert "chart 'social_feed'" in str(caught.value)
     assert capture.entries == []
 
 

@@ -18,7 +18,7 @@ from prism.agents import synthetic_population
 from prism.llm import OllamaPool
 from prism.runlog import ReplayReasoner, ReplayWriter
 from prism.runs import ModelOptions, WriterOptions
-from prism.social import Simulation, SocialRun
+from prism.social import Parameters, Simulation, SocialRun
 from prism.statechart import Budget, Reasoner, Wording, Writer
 from prism.testing import FakeOllama, Fault, LateReasoner
 from tests.kit.runs import LoggedRun
@@ -105,6 +105,7 @@ def test_one_pool_and_one_budget_serve_decisions_and_words() -> None:
             population.posts,
             rounds=ROUNDS,
             seed=1,
+            parameters=Parameters(),
             reasoner=Reasoner(pool, mode="chat", budget=budget),
             writer=Writer(pool, budget=budget),
         )

@@ -14,7 +14,7 @@ import polars as pl
 from prism.analysis._reading.notes import Note, NoteKind
 from prism.analysis._reading.parsing import OBJECTS, OWN_KEYS, empty, objects_of, parse
 from prism.analysis._reading.queries import query_of
-from prism.analysis._reading.runs import KNOWN_EVENTS, Run, is_known
+from prism.analysis._reading.runs import KNOWN_EVENTS, Run, is_known, parameters_apart
 from prism.analysis._reading.scanning import (
     ADDED,
     Column,
@@ -34,6 +34,7 @@ from prism.runlog._reader import LOG_NAME, Block, locate_log, read_blocks
 from prism.telemetry.events import (
     AGENT_JOINED,
     DECISION,
+    POST_DISLIKED,
     POST_LIKED,
     POST_PUBLISHED,
     POST_VOTED,
@@ -57,6 +58,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 COLUMNS |= {ROUND_ENDED: ("measures",), TREATMENT_APPLIED: ("treatment", "parameters")}
 COLUMNS |= {
     TREATMENT_ASSIGNED: ("experiment", "arm", "agent_id", "post_id"),
+    POST_DISLIKED: ("post_id",),
     POST_VOTED: ("post_id", "likes", "dislikes"),
 }
 
@@ -276,7 +278,7 @@ class RunLogs:
         if not self._with_parameters:
             return table
 
-        values = as_columns([run.parameters for run in self.runs], otherwise="parameters")
+        values = as_columns(parameters_apart(self.runs), otherwise="parameters")
         labels = [run.label for run in self.runs]
         added = {
             f"parameter_{name}" if name in columns else name: pl.col("run").replace_strict(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -28,9 +28,35 @@ _BOUNDARIES = frozenset((RUN_STARTED, AGENT_JOINED, RUN_ENDED))
 _WARNINGS = [name for name in KNOWN_EVENTS if name.startswith("reasoner.") and name != DECISION]
 
 
+_FEW_PARAMETERS = 12
+"""Parameters of a world that are all columns of its tables."""
+
+
 def is_known(event: str | None) -> bool:
     """Return True for an event of prism, or one that a world has logged."""
     return event is not None and (event in KNOWN_EVENTS or event.startswith(WORLD_EVENTS))
+
+
+def parameters_apart(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """Return the parameters of each run that tell it from others.
+
+    Of a world with few parameters, these are all. Of one with many, such as the social feed, they
+    are those of which runs have different values: the rest would fill every table with the same.
+    """
+    told = [run.parameters for run in runs]
+    if all(len(each) <= _FEW_PARAMETERS for each in told):
+        return [dict(each) for each in told]
+
+    found: dict[str, set[str]] = {}
+    for each in told:
+        for name, value in each.items():
+            found.setdefault(name, set()).add(repr(value))
+    few = {name for each in told if len(each) <= _FEW_PARAMETERS for name in each}
+
+    return [
+        {name: value for name, value in each.items() if name in few or len(found[name]) > 1}
+        for each in told
+    ]
 
 
 @dataclass(frozen=True, slots=True)

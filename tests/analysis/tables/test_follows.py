@@ -38,7 +38,9 @@ def test_a_log_that_does_not_tell_is_noted(tmp_path: Path) -> None:
     """Both tables are empty then, and a note says what to do."""
     population, clock = synthetic_population(5), SimulatedClock()
     with RunLog(tmp_path / "run.jsonl", clock) as log:
-        Simulation(population.agents, rounds=1, logger=log.logger, clock=clock).run()
+        Simulation(
+            population.agents, rounds=1, parameters=Parameters(), logger=log.logger, clock=clock
+        ).run()
 
     logs = read_log(log.path)
     assert follows(logs).is_empty()
