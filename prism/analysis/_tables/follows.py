@@ -23,7 +23,7 @@ def follows(logs: RunLogs) -> pl.DataFrame:
         One row for each follow, by name: ``agent_id`` (who follows), ``author_id`` (whom) and
         ``mutual`` (whether that is returned). With ``run`` first if there are several.
     """
-    return logs.labelled(_pairs(_joined(logs)))
+    return logs.labelled(_pairs(_told(logs)))
 
 
 def follow_networks(logs: RunLogs) -> pl.DataFrame:
@@ -38,7 +38,7 @@ def follow_networks(logs: RunLogs) -> pl.DataFrame:
         any; Newman, Forrest and Balthrop 2002), ``most_followers``, and ``gini`` of the numbers of
         followers. With ``run`` first if there are several.
     """
-    joined = _joined(logs)
+    joined = _told(logs)
     pairs = _pairs(joined)
     followers = (
         joined.select("run", author_id="agent_id")
@@ -71,13 +71,14 @@ def follow_networks(logs: RunLogs) -> pl.DataFrame:
     return logs.labelled(pl.DataFrame(rows, schema=schema))
 
 
-def _joined(logs: RunLogs) -> pl.DataFrame:
-    """Return all agents of the logs that tell whom they follow."""
-    joined = merge_by_first(["run", "agent_id"])
-    for frame in logs.blocks(AGENT_JOINED, columns=["agent_id", "follows"]):
-        joined.add(frame.select("run", "agent_id", "follows").drop_nulls())
+def pairs_of(logs: RunLogs) -> pl.DataFrame:
+    """Return the table of `follows` by number of run, without a remark where a log has none."""
+    return _pairs(_joined(logs))
 
-    table = joined.table().sort("run", "agent_id")
+
+def _told(logs: RunLogs) -> pl.DataFrame:
+    """Return the agents with whom they follow, and remark which runs do not tell."""
+    table = _joined(logs)
     told = set(table["run"])
     for number, run in enumerate(logs.runs):
         if number not in told:
@@ -85,6 +86,15 @@ def _joined(logs: RunLogs) -> pl.DataFrame:
             logs.remark(Note("no_follows", str(run.path), None, text))
 
     return table
+
+
+def _joined(logs: RunLogs) -> pl.DataFrame:
+    """Return all agents of the logs that tell whom they follow."""
+    joined = merge_by_first(["run", "agent_id"])
+    for frame in logs.blocks(AGENT_JOINED, columns=["agent_id", "follows"]):
+        joined.add(frame.select("run", "agent_id", "follows").drop_nulls())
+
+    return joined.table().sort("run", "agent_id")
 
 
 def _pairs(joined: pl.DataFrame) -> pl.DataFrame:
