@@ -75,7 +75,7 @@ class Logit:
         n: Number of decisions.
         log_likelihood: What the fit has reached.
         clustered_errors: Standard errors by option that allow for decisions of one agent being
-            alike (Liang and Zeger 1986); none for one agent.
+            alike (Liang and Zeger 1986); none if there are not more agents than coefficients.
         agents: Number of agents that decided.
     """
 

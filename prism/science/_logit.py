@@ -241,10 +241,13 @@ def _fit(design: _Design) -> Logit | str:
 
 
 def _clustered(model: Any, result: Any, design: _Design) -> dict[str, tuple[float, ...]]:
-    """Return standard errors that allow for the choices of one agent being alike; none for one."""
+    """Return standard errors that allow for the choices of one agent being alike.
+
+    None if there are not more agents than coefficients, as their covariance has not full rank then.
+    """
     import numpy as np
 
-    if len(np.unique(design.agents)) < 2:
+    if len(np.unique(design.agents)) <= result.params.size:
         return {}
 
     # Liang and Zeger 1986; it starts at the maximum, and so takes one step
