@@ -63,6 +63,9 @@ def _range(field: Any) -> str:
     if isinstance(field.default, bool):
         return "true, false"
 
+    if isinstance(field.default, tuple):
+        return f"{len(field.default)} numbers"
+
     least, most = known.get("least"), known.get("most")
     nothing = ", or none" if field.default is None else ""
     if least is not None and most is not None:
@@ -80,6 +83,9 @@ def _shown(value: Any) -> str:
         return str(value).lower()
     if value == "":
         return "(empty)"
+
+    if isinstance(value, tuple):
+        return ", ".join(map(_shown, value))
 
     return f"{value:g}" if isinstance(value, float) else str(value)
 

@@ -3,12 +3,19 @@
 from prism.agents._archetypes import ARCHETYPES, Archetype
 from prism.agents._loading.personas import load_population, load_posts
 from prism.agents._mixin import StatechartMixin
-from prism.agents._population import Population, SeedPost, opening_posts, synthetic_population
+from prism.agents._population import (
+    Communities,
+    Population,
+    SeedPost,
+    opening_posts,
+    synthetic_population,
+)
 from prism.agents.social_agent import SocialAgent
 
 __all__ = [
     "ARCHETYPES",
     "Archetype",
+    "Communities",
     "Population",
     "SeedPost",
     "SocialAgent",

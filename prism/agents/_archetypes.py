@@ -59,23 +59,27 @@ ARCHETYPES: Mapping[str, Archetype] = {kind.name: kind for kind in (LURKER, CONT
 """The archetypes that a population file can name."""
 
 
-def archetype_named(name: str) -> Archetype:
+def archetype_named(name: str, archetypes: Mapping[str, Archetype] = ARCHETYPES) -> Archetype:
     """Return the archetype of a name.
 
     Raises:
         FieldValueError: If there is none.
     """
-    if name not in ARCHETYPES:
-        raise FieldValueError(f"archetype must be one of {', '.join(ARCHETYPES)}, got {name!r}")
-    return ARCHETYPES[name]
+    if name not in archetypes:
+        raise FieldValueError(f"archetype must be one of {', '.join(archetypes)}, got {name!r}")
+    return archetypes[name]
 
 
-def draw_archetype(stream: RandomStream) -> Archetype:
-    """Draw an archetype by the usual proportions."""
-    kinds = list(ARCHETYPES.values())
+def draw_archetype(
+    stream: RandomStream, archetypes: Mapping[str, Archetype] = ARCHETYPES
+) -> Archetype:
+    """Draw an archetype by the proportions that they have."""
+    kinds = list(archetypes.values())
     return kinds[stream.weighted_index([kind.share for kind in kinds])]
 
 
-def archetype_for(agent_id: str, seed: int) -> Archetype:
+def archetype_for(
+    agent_id: str, seed: int, archetypes: Mapping[str, Archetype] = ARCHETYPES
+) -> Archetype:
     """Draw the archetype of an agent; it depends on the seed and the agent's id alone."""
-    return draw_archetype(RandomStream(seed, agent_id, "archetype"))
+    return draw_archetype(RandomStream(seed, agent_id, "archetype"), archetypes)

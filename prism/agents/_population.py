@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from prism.agents._archetypes import LURKER, archetype_for
+from prism.agents._archetypes import ARCHETYPES, LURKER, Archetype, archetype_for
 from prism.agents.social_agent import SocialAgent
 from prism.errors import FieldValueError
 from prism.statechart import RandomStream
@@ -30,10 +30,52 @@ TOPICS = (
 )
 """Interests of synthetic agents."""
 
-_COMMUNITY = 100
-_MOST_INTERESTS = 3
-_MOST_FOLLOWED = 12
-_HUB_CHANCE = 0.5
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Communities:
+    """What the communities of a made-up population are like.
+
+    Args:
+        size: Agents of a community, from 1 on.
+        topics: Topics of a community, of which an agent has some as its interests, 1 to 15.
+        most_interests: Most interests of an agent, from 1 on; each number up to it is as likely.
+        least_follows: Fewest draws of whom an agent follows; who is drawn again, and the agent
+            itself, is left out.
+        most_follows: Most such draws; each number between the two is as likely.
+        hub_share: Probability that such a draw is of the contributors and superusers of the
+            community, and not of anybody anywhere.
+
+    Raises:
+        FieldValueError: If there are no such communities.
+    """
+
+    size: int = 100
+    topics: int = len(TOPICS)
+    most_interests: int = 3
+    least_follows: int = 2
+    most_follows: int = 12
+    hub_share: float = 0.5
+
+    def __post_init__(self) -> None:
+        """Refuse communities that there cannot be."""
+        if self.size < 1:
+            raise FieldValueError(f"a community needs at least one agent, got {self.size}")
+        if not 1 <= self.most_interests <= self.topics <= len(TOPICS):
+            raise FieldValueError(
+                f"a community has 1 to {len(TOPICS)} topics and an agent at most as many "
+                f"interests, got {self.topics} topics and {self.most_interests} interests"
+            )
+        if not 0 <= self.least_follows <= self.most_follows:
+            raise FieldValueError(
+                "the fewest follows must be from 0 to the most follows, got "
+                f"{self.least_follows} and {self.most_follows}"
+            )
+        if not 0 <= self.hub_share <= 1:
+            raise FieldValueError(f"hub_share must be from 0 to 1, got {self.hub_share}")
+
+
+COMMUNITIES = Communities()
+"""The communities of a population of which nothing else is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +108,13 @@ class Population:
     posts: Sequence[SeedPost] = field(default=())
 
 
-def synthetic_population(size: int, *, seed: int = 0) -> Population:
+def synthetic_population(
+    size: int,
+    *,
+    seed: int = 0,
+    archetypes: Mapping[str, Archetype] = ARCHETYPES,
+    communities: Communities = COMMUNITIES,
+) -> Population:
     """Generate a population of communities with archetypes, interests and a follow graph.
 
     Every hundred agents form a community with its own topics, so that feeds are as busy in a large
@@ -77,6 +125,8 @@ def synthetic_population(size: int, *, seed: int = 0) -> Population:
     Args:
         size: Number of agents, from 1 on.
         seed: The same seed gives the same population.
+        archetypes: The kinds of agents by name, with their shares.
+        communities: Other communities than those above.
 
     Raises:
         FieldValueError: If the size is below 1.
@@ -84,13 +134,11 @@ def synthetic_population(size: int, *, seed: int = 0) -> Population:
     if size < 1:
         raise FieldValueError(f"a population needs at least one agent, got {size}")
 
-    draw = random.Random(f"population {seed}")
     width = max(4, len(str(size)))
     ids = [f"agent_{number:0{width}}" for number in range(1, size + 1)]
+    making = _Making(random.Random(f"population {seed}"), seed, ids, archetypes, communities)
     agents = [
-        agent
-        for start in range(0, size, _COMMUNITY)
-        for agent in _community(draw, seed, ids, start)
+        agent for start in range(0, size, communities.size) for agent in _community(making, start)
     ]
 
     return Population(agents, opening_posts(agents, seed=seed))
@@ -110,30 +158,52 @@ def opening_posts(agents: Sequence[SocialAgent], *, seed: int = 0) -> list[SeedP
     ]
 
 
-def _community(draw: random.Random, seed: int, ids: list[str], start: int) -> list[SocialAgent]:
-    members = ids[start : start + _COMMUNITY]
-    topics = [topic if start == 0 else f"{topic} {start // _COMMUNITY + 1}" for topic in TOPICS]
-    kinds = [archetype_for(agent_id, seed) for agent_id in members]
+@dataclass(frozen=True, slots=True)
+class _Making:
+    """A population in the making.
+
+    Args:
+        draw: Random numbers for interests and follows.
+        seed: Seed of the archetypes.
+        ids: The ids of all agents.
+        archetypes: The kinds of agents.
+        like: What communities are like.
+    """
+
+    draw: random.Random
+    seed: int
+    ids: list[str]
+    archetypes: Mapping[str, Archetype]
+    like: Communities
+
+
+def _community(making: _Making, start: int) -> list[SocialAgent]:
+    draw, like = making.draw, making.like
+    members = making.ids[start : start + like.size]
+    names = TOPICS[: like.topics]
+    topics = [topic if start == 0 else f"{topic} {start // like.size + 1}" for topic in names]
+    kinds = [archetype_for(agent_id, making.seed, making.archetypes) for agent_id in members]
     hubs = [
-        agent_id for agent_id, kind in zip(members, kinds, strict=True) if kind is not LURKER
+        agent_id for agent_id, kind in zip(members, kinds, strict=True) if kind.name != LURKER.name
     ] or members
 
     return [
         SocialAgent(
             agent_id,
-            interests=draw.sample(topics, draw.randint(1, _MOST_INTERESTS)),
+            interests=draw.sample(topics, draw.randint(1, like.most_interests)),
             personality=f"A typical {kind.name}.",
             archetype=kind,
-            following=_follow(draw, agent_id, ids, hubs),
+            following=_follow(making, agent_id, hubs),
         )
         for agent_id, kind in zip(members, kinds, strict=True)
     ]
 
 
-def _follow(draw: random.Random, agent_id: str, everyone: list[str], hubs: list[str]) -> list[str]:
+def _follow(making: _Making, agent_id: str, hubs: list[str]) -> list[str]:
+    draw, like = making.draw, making.like
     chosen = {
-        draw.choice(hubs if draw.random() < _HUB_CHANCE else everyone)
-        for _ in range(draw.randint(2, _MOST_FOLLOWED))
+        draw.choice(hubs if draw.random() < like.hub_share else making.ids)
+        for _ in range(draw.randint(like.least_follows, like.most_follows))
     }
     return sorted(chosen - {agent_id})
 

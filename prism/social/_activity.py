@@ -12,26 +12,13 @@ from prism.agents import SocialAgent
 from prism.errors import FieldValueError
 from prism.files import parse_json
 from prism.randomness import RandomStream
-from prism.social._parameters import Parameters
+from prism.social._parameters import HOURS, Parameters
 
-HOURS = 24
 FREQUENCY = "activity_level_frequency"
 
 _NORMAL = NormalDist()
 _RANKS: Mapping[str, int] = {"superuser": 0, "contributor": 1, "lurker": 3}
 _UNKNOWN = 2
-_TOP, _NEXT = 0.01, 0.09
-"""The classes of the rule of 90-9-1 (Nielsen 2006), from above."""
-
-DIURNAL = (
-    *(0.45, 0.32, 0.24, 0.19, 0.17, 0.19, 0.27, 0.40, 0.53, 0.62, 0.68, 0.72),
-    *(0.76, 0.78, 0.78, 0.78, 0.80, 0.83, 0.87, 0.92, 0.97, 1.00, 0.90, 0.66),
-)
-"""The share of agents awake in each hour of the day, from midnight on.
-
-Its shape, with the trough at four in the morning and the peak in the evening, is that of the posts
-of a day in Golder and Macy (2011, Science 333, figure 1); the numbers are read off for a model.
-"""
 
 
 def waits(probability: float, stream: RandomStream) -> Iterator[int]:
@@ -113,12 +100,13 @@ def _of_the_first(part: float, parameters: Parameters) -> float:
 def _of_classes(part: float, parameters: Parameters) -> float:
     """Return the share of the first part of a population of three classes, each of equal agents."""
     top, following = parameters.top_share, parameters.next_share
-    if part <= _TOP:
-        return top * part / _TOP
-    if part <= _TOP + _NEXT:
-        return top + following * (part - _TOP) / _NEXT
+    in_top, in_next = parameters.top_agents, parameters.next_agents
+    if part <= in_top:
+        return top * part / in_top
+    if part <= in_top + in_next:
+        return top + following * (part - in_top) / in_next
 
-    rest = (part - _TOP - _NEXT) / (1 - _TOP - _NEXT)
+    rest = (part - in_top - in_next) / (1 - in_top - in_next)
 
     return top + following + max(0.0, 1 - top - following) * rest
 
@@ -158,7 +146,8 @@ class Hours:
         self._agents = list(agents)
         by_file = parameters.hours == "file"
         self._curves = {
-            agent.agent_id: _frequency(agent) if by_file else DIURNAL for agent in self._agents
+            agent.agent_id: _frequency(agent) if by_file else parameters.diurnal_curve
+            for agent in self._agents
         }
 
     def asleep(self, hour: int) -> frozenset[str]:

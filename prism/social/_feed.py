@@ -159,13 +159,20 @@ class Feed(World[Any]):
 
     def populate(self, agents: int) -> Iterable[SocialAgent]:
         """Make the population of a run that says a number only; by default a synthetic one."""
-        population = synthetic_population(agents, seed=self._played().seed)
+        now, seed = self.parameters, self._played().seed
 
-        return population.agents
+        return synthetic_population(
+            agents, seed=seed, archetypes=now.archetypes(), communities=now.communities()
+        ).agents
 
     def _from_table(self, table: Any) -> Iterable[SocialAgent]:
         """Make the population from any file that `load_population` reads."""
-        population = load_population(table.path, seed=self._played().seed, keep=table.keep)
+        population = load_population(
+            table.path,
+            seed=self._played().seed,
+            keep=table.keep,
+            archetypes=self.parameters.archetypes(),
+        )
         # such a file need not hold posts
         self.give(posts=population.posts or None)
 

@@ -6,12 +6,16 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self, TypeVar
 
+from prism.agents import ARCHETYPES, Archetype, Communities
 from prism.errors import FieldValueError
+from prism.statechart import AgentState
 from prism.worlds._parameters import check_group
+from prism.worlds._values import plain_value
 
 ValueT = TypeVar("ValueT")
 
 FEEDS = ("interests", "chronological", "popular", "random", "collaborative", "mixed")
+HOURS = 24
 NETWORKS = ("given", "scale_free", "small_world", "blocks", "random")
 
 
@@ -21,9 +25,44 @@ def _of(
     most: float | None = None,
     *,
     among: tuple[str, ...] = (),
+    settled: bool = False,
 ) -> ValueT:
-    """Return a field with its range, or with the texts that it may be."""
-    return field(default=default, metadata={"least": least, "most": most, "among": among})
+    """Return a field with its range, or with the texts that it may be.
+
+    Args:
+        default: Its value in ``classic``.
+        least: The least that it may be.
+        most: The most that it may be.
+        among: The texts that it may be.
+        settled: Whether population and chart are made by it, so that no treatment can change it.
+    """
+    known = {"least": least, "most": most, "among": among, "settled": settled}
+    return field(default=default, metadata=known)
+
+
+_LURKER, _CONTRIBUTOR, _SUPERUSER = ARCHETYPES.values()
+_MADE_UP = Communities()
+_INCLINED = {
+    "scrolling": AgentState.SCROLLING.value,
+    "liking": AgentState.ENGAGING_LIKE.value,
+    "composing": AgentState.COMPOSING.value,
+}
+"""Options by what the inclinations towards them are called."""
+
+
+def _inclination(kind: Archetype, option: str) -> float:
+    return _of(kind.inclinations[_INCLINED[option]], settled=True)
+
+
+DIURNAL = (
+    *(0.45, 0.32, 0.24, 0.19, 0.17, 0.19, 0.27, 0.40, 0.53, 0.62, 0.68, 0.72),
+    *(0.76, 0.78, 0.78, 0.78, 0.80, 0.83, 0.87, 0.92, 0.97, 1.00, 0.90, 0.66),
+)
+"""The share of agents awake in each hour of the day, from midnight on.
+
+Its shape, with the trough at four in the morning and the peak in the evening, is that of the posts
+of a day in Golder and Macy (2011, Science 333, figure 1); the numbers are read off for a model.
+"""
 
 
 LIBRARY = "networkx"
@@ -45,17 +84,21 @@ class Parameters:
         ticks_per_hour: Ticks in an hour of the day, from 1 on, for ``hours`` and ``hot_half_life``.
         hours: When agents are awake: ``always``; ``file``, by the attribute
             ``activity_level_frequency`` of each agent, 24 numbers, the largest of which is awake
-            all hour; or ``diurnal``, a curve of the day with its trough at four and its peak at
-            nine in the evening (after Golder and Macy 2011).
+            all hour; or ``diurnal``, the curve of the day below.
+        diurnal_curve: The share of agents awake in each hour of the day, 24 numbers from midnight
+            on, 0 to 1, with ``diurnal``. By default its trough is at four and its peak at nine in
+            the evening (after Golder and Macy 2011).
+        first_hour: Hour of the day in which the run begins, 0 to 23.
         posts_per_tick: Posts of their own accord, as a mean of all agents and ticks awake, 0 to 1.
         activity: How much more some agents write than others: ``equal``, ``lognormal``, ``pareto``,
-            or ``classes`` of 1, 9 and 90 % of the agents. Where agents have archetypes, superusers
+            or ``classes``, three of equal agents each. Where agents have archetypes, superusers
             come first, lurkers last.
         activity_sigma: Standard deviation of the logarithm of a lognormal activity, above 0.
         activity_exponent: Exponent of the distribution function of a Pareto activity, above 1.
-        top_share: Share of what is written that the first 1 % of the agents write, with
-            ``classes`` (van Mierlo 2014: .747).
-        next_share: Share that the next 9 % write (van Mierlo 2014: .240).
+        top_agents: Share of the agents in the first class (Nielsen 2006: 1 %).
+        next_agents: Share of those in the second (Nielsen 2006: 9 %); the third has the others.
+        top_share: Share of what is written that the first class writes (van Mierlo 2014: .747).
+        next_share: Share that the second writes (van Mierlo 2014: .240).
         silent_share: Share of the agents that write nothing at all.
         most_active: Largest activity, in means of all agents; 0 for no limit.
         common_topics: Topics that the whole population shares, 0 to 60; each agent takes an
@@ -66,11 +109,14 @@ class Parameters:
         compose_chance: Probability that an agent of mean activity writes about a post that it
             weighs, of relevance 0; None for the inclinations of archetypes.
         like_chance: As above, that it likes one; None as above, for both.
+        dislike_chance: Probability that an agent dislikes a post that it has weighed and scrolls
+            past.
         most_chance: Largest probability that an agent writes about a post.
-        relevance_pull: What a post's relevance of 1 adds to the utility of writing and liking, as
-            the logarithm of a factor, where chances are given.
-        herding: What a post's score adds to the utility of liking it: this times the logarithm of
-            1 + likes - dislikes to the base 2, with its sign (Muchnik, Aral and Taylor 2013).
+        relevance_pull: What a post's relevance of 1 adds to the utility of writing and liking;
+            where chances are given, as the logarithm of a factor.
+        herding: What a post's score adds to the utility of liking it, and takes from that of
+            disliking it: this times the logarithm of 1 + likes - dislikes to the base 2, with its
+            sign (Muchnik, Aral and Taylor 2013).
         fading: Factor on the chances of writing about a post, for each step from its root.
         reply_share: Weight of replies among what is written about a post.
         reshare_share: Weight of reshares.
@@ -105,32 +151,65 @@ class Parameters:
         within_block: Share of the follows that stay within a block.
         blocks: Number of blocks of equal size; 0 for those that ``block_by`` makes.
         block_by: Attribute that makes blocks; nothing for the first interest.
+        community_size: Agents of a community of a made-up population, from 1 on.
+        community_topics: Topics of such a community, 1 to 15.
+        most_interests: Most interests of a made-up agent, from 1 on.
+        least_follows: Fewest draws of whom a made-up agent follows, from 0 on.
+        most_follows: Most such draws.
+        hub_share: Probability that such a draw is of the community's contributors and superusers,
+            and not of anybody anywhere.
+        lurker_share: Weight of lurkers among agents of whom no file says what they are.
+        lurker_threshold: Relevance from which lurkers engage.
+        lurker_timeout: Longest dwell time of lurkers in one state, in ticks, from 1 on.
+        lurker_scrolling: Utility of scrolling on for lurkers, where no chances are given.
+        lurker_liking: Utility of liking for lurkers.
+        lurker_composing: Utility of writing for lurkers.
+        contributor_share: Weight of contributors among agents of whom no file says what they are.
+        contributor_threshold: Relevance from which contributors engage.
+        contributor_timeout: Longest dwell time of contributors in one state, in ticks, from 1 on.
+        contributor_scrolling: Utility of scrolling on for contributors, where no chances are given.
+        contributor_liking: Utility of liking for contributors.
+        contributor_composing: Utility of writing for contributors.
+        superuser_share: Weight of superusers among agents of whom no file says what they are.
+        superuser_threshold: Relevance from which superusers engage.
+        superuser_timeout: Longest dwell time of superusers in one state, in ticks, from 1 on.
+        superuser_scrolling: Utility of scrolling on for superusers, where no chances are given.
+        superuser_liking: Utility of liking for superusers.
+        superuser_composing: Utility of writing for superusers.
         shows_scores: Whether questions, prompts and ``post.weighed`` tell likes, dislikes, score
             and relevance.
         logs_follows: Whether ``agent.joined`` tells whom an agent follows.
+
+    Archetypes' numbers are those of the agents that have one of the three; where thresholds are an
+    agent's own, it keeps them.
 
     Raises:
         FieldTypeError: If a value is of another type; names it.
         FieldValueError: If a value is out of its range; names it.
     """
 
-    shuffled: bool = False
+    shuffled: bool = _of(False, settled=True)
     carries_over: bool = False
     ticks_per_hour: int = _of(12, 1)
-    hours: str = _of("always", among=("always", "file", "diurnal"))
+    hours: str = _of("always", among=("always", "file", "diurnal"), settled=True)
+    diurnal_curve: tuple[float, ...] = _of(DIURNAL, settled=True)
+    first_hour: int = _of(0, 0, 23)
     posts_per_tick: float = _of(0.0, 0, 1)
-    activity: str = _of("equal", among=("equal", "lognormal", "pareto", "classes"))
-    activity_sigma: float = _of(2.0, 0.001, 10)
-    activity_exponent: float = _of(1.5, 1.001, 100)
-    top_share: float = _of(0.747, 0, 1)
-    next_share: float = _of(0.240, 0, 1)
-    silent_share: float = _of(0.0, 0, 0.999)
-    most_active: float = _of(0.0, 0)
-    common_topics: int = _of(0, 0, 60)
+    activity: str = _of("equal", among=("equal", "lognormal", "pareto", "classes"), settled=True)
+    activity_sigma: float = _of(2.0, 0.001, 10, settled=True)
+    activity_exponent: float = _of(1.5, 1.001, 100, settled=True)
+    top_agents: float = _of(0.01, 0, 1, settled=True)
+    next_agents: float = _of(0.09, 0, 1, settled=True)
+    top_share: float = _of(0.747, 0, 1, settled=True)
+    next_share: float = _of(0.240, 0, 1, settled=True)
+    silent_share: float = _of(0.0, 0, 0.999, settled=True)
+    most_active: float = _of(0.0, 0, settled=True)
+    common_topics: int = _of(0, 0, 60, settled=True)
     common_share: float = _of(0.0, 0, 1)
-    engagement: float = _of(1.0, 0, 1)
+    engagement: float = _of(1.0, 0, 1, settled=True)
     compose_chance: float | None = _of(None, 0, 1)
     like_chance: float | None = _of(None, 0, 1)
+    dislike_chance: float = _of(0.0, 0, 1)
     most_chance: float = _of(0.8, 0, 1)
     relevance_pull: float = 2.0
     herding: float = 0.0
@@ -140,11 +219,11 @@ class Parameters:
     post_share: float = _of(0.15, 0, 1)
     reshares_once: bool = False
     replies_per_cascade: int | None = _of(None, 0)
-    resting_ticks: int = _of(2, 1)
-    opening: str = _of("each", among=("each", "hub", "none"))
+    resting_ticks: int = _of(2, 1, settled=True)
+    opening: str = _of("each", among=("each", "hub", "none"), settled=True)
     feed: str = "interests"
     feed_length: int = _of(20, 1)
-    candidates: int = _of(100, 1)
+    candidates: int = _of(100, 1, settled=True)
     beyond_follows: float | None = _of(None, 0, 1)
     mix_chronological: float = _of(0.5, 0)
     mix_interests: float = _of(0.0, 0)
@@ -154,16 +233,40 @@ class Parameters:
     hot_half_life: float = _of(45.0, 0.001)
     similar_agents: int = _of(20, 1)
     likes_compared: int = _of(20, 1)
-    network: str = "given"
-    mean_follows: float = _of(10.0, 0)
-    reciprocity: float = _of(0.36, 0, 1)
-    follower_exponent: float = _of(2.3, 2.001)
-    rewired: float = _of(0.1, 0, 1)
-    within_block: float = _of(0.8, 0, 1)
-    blocks: int = _of(0, 0)
-    block_by: str = ""
+    network: str = _of("given", settled=True)
+    mean_follows: float = _of(10.0, 0, settled=True)
+    reciprocity: float = _of(0.36, 0, 1, settled=True)
+    follower_exponent: float = _of(2.3, 2.001, settled=True)
+    rewired: float = _of(0.1, 0, 1, settled=True)
+    within_block: float = _of(0.8, 0, 1, settled=True)
+    blocks: int = _of(0, 0, settled=True)
+    block_by: str = _of("", settled=True)
+    community_size: int = _of(_MADE_UP.size, 1, settled=True)
+    community_topics: int = _of(_MADE_UP.topics, 1, _MADE_UP.topics, settled=True)
+    most_interests: int = _of(_MADE_UP.most_interests, 1, settled=True)
+    least_follows: int = _of(_MADE_UP.least_follows, 0, settled=True)
+    most_follows: int = _of(_MADE_UP.most_follows, 0, settled=True)
+    hub_share: float = _of(_MADE_UP.hub_share, 0, 1, settled=True)
+    lurker_share: float = _of(_LURKER.share, 0, 1, settled=True)
+    lurker_threshold: float = _of(_LURKER.engagement_threshold, 0, 1, settled=True)
+    lurker_timeout: int = _of(_LURKER.timeout_threshold, 1, settled=True)
+    lurker_scrolling: float = _inclination(_LURKER, "scrolling")
+    lurker_liking: float = _inclination(_LURKER, "liking")
+    lurker_composing: float = _inclination(_LURKER, "composing")
+    contributor_share: float = _of(_CONTRIBUTOR.share, 0, 1, settled=True)
+    contributor_threshold: float = _of(_CONTRIBUTOR.engagement_threshold, 0, 1, settled=True)
+    contributor_timeout: int = _of(_CONTRIBUTOR.timeout_threshold, 1, settled=True)
+    contributor_scrolling: float = _inclination(_CONTRIBUTOR, "scrolling")
+    contributor_liking: float = _inclination(_CONTRIBUTOR, "liking")
+    contributor_composing: float = _inclination(_CONTRIBUTOR, "composing")
+    superuser_share: float = _of(_SUPERUSER.share, 0, 1, settled=True)
+    superuser_threshold: float = _of(_SUPERUSER.engagement_threshold, 0, 1, settled=True)
+    superuser_timeout: int = _of(_SUPERUSER.timeout_threshold, 1, settled=True)
+    superuser_scrolling: float = _inclination(_SUPERUSER, "scrolling")
+    superuser_liking: float = _inclination(_SUPERUSER, "liking")
+    superuser_composing: float = _inclination(_SUPERUSER, "composing")
     shows_scores: bool = False
-    logs_follows: bool = False
+    logs_follows: bool = _of(False, settled=True)
 
     def __post_init__(self) -> None:
         """Refuse what no feed can do."""
@@ -174,6 +277,53 @@ class Parameters:
                 raise FieldValueError(
                     f"{name} must be one of {', '.join(known)}, package.module:function or "
                     f"file.py:function, got {given!r}"
+                )
+
+        self._check_curve()
+        self._check_shares()
+        # refuses what no community can be
+        self.communities()
+
+    def communities(self) -> Communities:
+        """Return what the communities of a made-up population are like."""
+        return Communities(
+            size=self.community_size,
+            topics=self.community_topics,
+            most_interests=self.most_interests,
+            least_follows=self.least_follows,
+            most_follows=self.most_follows,
+            hub_share=self.hub_share,
+        )
+
+    def archetypes(self) -> Mapping[str, Archetype]:
+        """Return the kinds of agents with the numbers that they have here."""
+        return {
+            name: Archetype(
+                name,
+                getattr(self, f"{name}_threshold"),
+                getattr(self, f"{name}_timeout"),
+                getattr(self, f"{name}_share"),
+                {state: getattr(self, f"{name}_{named}") for named, state in _INCLINED.items()},
+            )
+            for name in ARCHETYPES
+        }
+
+    def _check_curve(self) -> None:
+        curve = self.diurnal_curve
+        if len(curve) != HOURS or not all(0 <= share <= 1 for share in curve):
+            raise FieldValueError(
+                f"diurnal_curve must be {HOURS} numbers from 0 to 1, got {list(curve)!r}"
+            )
+
+    def _check_shares(self) -> None:
+        shares = {f"{name}_share": kind.share for name, kind in self.archetypes().items()}
+        if not any(shares.values()):
+            raise FieldValueError(f"one of {', '.join(shares)} must be above 0")
+        for one, other in (("top_agents", "next_agents"), ("top_share", "next_share")):
+            given = getattr(self, one), getattr(self, other)
+            if sum(given) > 1:
+                raise FieldValueError(
+                    f"{one} and {other} must be 1 or less together, got {given[0]} and {given[1]}"
                 )
 
     @classmethod
@@ -195,7 +345,8 @@ class Parameters:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all parameters as plain data."""
-        return asdict(self)
+        plain: dict[str, Any] = plain_value(asdict(self))
+        return plain
 
     @property
     def functions(self) -> tuple[str, ...]:
@@ -211,11 +362,16 @@ class Parameters:
     def changes(self) -> Mapping[str, Any]:
         """Return the parameters that are not those of ``classic``."""
         return {
-            each.name: getattr(self, each.name)
+            each.name: plain_value(getattr(self, each.name))
             for each in fields(self)
             if getattr(self, each.name) != each.default
         }
 
+
+SETTLED: tuple[str, ...] = tuple(
+    each.name for each in fields(Parameters) if each.metadata.get("settled")
+)
+"""Parameters that make population and chart, so that no treatment can change them any more."""
 
 CLASSIC = Parameters()
 """The parameters of the feed as it was before there were presets."""

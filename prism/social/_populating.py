@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from prism.agents import SeedPost, SocialAgent, opening_posts
+from prism.agents import ARCHETYPES, Archetype, SeedPost, SocialAgent, opening_posts
 from prism.agents._attributes import plain_attributes
 from prism.errors import FieldValueError
 
@@ -16,6 +16,26 @@ def attributes_of(agent: SocialAgent) -> dict[str, Any]:
     # an agent of another engine may have none
     own = getattr(agent, "attributes", None)
     return plain_attributes(own) if own else {}
+
+
+def take_archetypes(agents: Iterable[SocialAgent], archetypes: Mapping[str, Archetype]) -> None:
+    """Give agents of the usual archetypes those of the same name, with what these set.
+
+    Args:
+        agents: The population; a threshold that is not the usual archetype's is the agent's own.
+        archetypes: The archetypes by name.
+    """
+    changed = {name: kind for name, kind in archetypes.items() if kind != ARCHETYPES[name]}
+    for agent in agents if changed else ():
+        usual = agent.archetype
+        if usual is None or usual.name not in changed or usual != ARCHETYPES[usual.name]:
+            continue
+
+        agent.archetype = kind = changed[usual.name]
+        if agent.engagement_threshold == usual.engagement_threshold:
+            agent.engagement_threshold = kind.engagement_threshold
+        if agent.timeout_threshold == usual.timeout_threshold:
+            agent.timeout_threshold = kind.timeout_threshold
 
 
 def opened_by(agents: Sequence[SocialAgent], opening: str, seed: int) -> list[SeedPost]:

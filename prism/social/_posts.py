@@ -12,16 +12,10 @@ from prism.agents import SeedPost, SocialAgent
 from prism.agents._relevance import Terms, terms_of
 from prism.errors import FieldValueError
 from prism.social._holding import Later
-from prism.social._parameters import Parameters
+from prism.social._parameters import CLASSIC, Parameters
 from prism.statechart import Written
 
 PostKind = Literal["post", "reply", "reshare"]
-
-FEED_LENGTH = 20
-"""How many posts a feed shows at the most, where nothing else is said."""
-
-CANDIDATES = 100
-"""How many posts by authors whom it follows an agent's feed may choose from, likewise."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,7 +75,6 @@ class Reader:
 
     Args:
         agent: The agent.
-
         candidates: How many posts its inbox holds.
 
     Attributes:
@@ -123,7 +116,7 @@ class Reader:
         "words",
     )
 
-    def __init__(self, agent: SocialAgent, candidates: int = CANDIDATES) -> None:
+    def __init__(self, agent: SocialAgent, candidates: int = CLASSIC.candidates) -> None:
         self.agent: SocialAgent = agent
         self.topics: list[str] = sorted(terms_of(agent.interests).topics)
         self.follows: frozenset[str] = frozenset(agent.following)
@@ -249,7 +242,7 @@ class Network:
         now: The time, in seconds since the epoch; who runs the network sets it.
     """
 
-    def __init__(self, agents: Iterable[SocialAgent], candidates: int = CANDIDATES) -> None:
+    def __init__(self, agents: Iterable[SocialAgent], candidates: int = CLASSIC.candidates) -> None:
         self.readers: list[Reader] = [Reader(agent, candidates) for agent in agents]
         self._of: dict[str, Reader] = {each.agent.agent_id: each for each in self.readers}
         self.posts: list[Post] = []
@@ -359,11 +352,12 @@ class Network:
     def remove(self, agent_id: str) -> None:
         """Take an agent out: from now on it follows nobody, and is followed by nobody."""
         self.removed[agent_id] = None
-        self._followers.pop(agent_id, None)
+        for reader in self._followers.pop(agent_id, ()):
+            reader.follows -= {agent_id}
         for readers in self._followers.values():
             readers[:] = [reader for reader in readers if reader.agent.agent_id != agent_id]
 
-    def refresh(self, reader: Reader, length: int = FEED_LENGTH) -> bool:
+    def refresh(self, reader: Reader, length: int = CLASSIC.feed_length) -> bool:
         """Bring a reader's feed up to date with what it follows and is interested in, newest first.
 
         No post is shown twice, nor to its author. Posts left over from the last feed follow the new

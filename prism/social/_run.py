@@ -241,14 +241,16 @@ class SocialRun:
         return later_models(self.treatments) if self.treatments else {}
 
     def _population(self) -> Population:
-        given = str(self.agents)
+        given, now = str(self.agents), self.feed_parameters
         size = _number(given)
         if size is None:
             if not given.strip():
                 raise InputError("must be a number or a file, got nothing", field="agents")
-            hours = (FREQUENCY,) if self.feed_parameters.hours == "file" else ()
+            hours = (FREQUENCY,) if now.hours == "file" else ()
             keep = tuple(dict.fromkeys((*self.keep, *hours)))
-            return load_population(Path(given), seed=self.seed, keep=keep)
+            return load_population(
+                Path(given), seed=self.seed, keep=keep, archetypes=now.archetypes()
+            )
 
         if not size.is_integer():
             raise InputError(f"must be a whole number or a file, got {given}", field="agents")
@@ -261,7 +263,14 @@ class SocialRun:
             )
 
         # what they have posted before is for the parameters to say
-        return Population(synthetic_population(int(size), seed=self.seed).agents)
+        made_up = synthetic_population(
+            int(size),
+            seed=self.seed,
+            archetypes=now.archetypes(),
+            communities=now.communities(),
+        )
+
+        return Population(made_up.agents)
 
     def _digests(self) -> dict[str, str]:
         """Return the SHA-256 of every file that is read, by its name."""

@@ -13,8 +13,8 @@ from prism.social._feeds import Feeds
 from prism.social._holding import HoldingLogger
 from prism.social._networks import follow_network
 from prism.social._order import Order
-from prism.social._parameters import CLASSIC
-from prism.social._populating import attributes_of, check_population
+from prism.social._parameters import CLASSIC, SETTLED
+from prism.social._populating import attributes_of, check_population, take_archetypes
 from prism.social._posts import Draft, Network, Post
 from prism.social._results import Activity, Results, RoundSummary, summarize
 from prism.social._rules import FeedRules
@@ -57,33 +57,6 @@ _NEEDS = (
     "state_history",
 )
 """What the feed uses of an agent, besides what the chart does."""
-
-_SETTLED = (
-    "shuffled",
-    "hours",
-    "activity",
-    "activity_sigma",
-    "activity_exponent",
-    "silent_share",
-    "top_share",
-    "next_share",
-    "most_active",
-    "common_topics",
-    "engagement",
-    "resting_ticks",
-    "opening",
-    "candidates",
-    "network",
-    "mean_follows",
-    "reciprocity",
-    "follower_exponent",
-    "rewired",
-    "within_block",
-    "blocks",
-    "block_by",
-    "logs_follows",
-)
-"""Parameters that make population and chart, so that no treatment can change them any more."""
 
 _HOME = "prism.social._feed"
 
@@ -142,6 +115,7 @@ class FeedStage(FeedSteps):
         )
         self.host: FeedHost = FeedHost(setting.world, setting.seed, clock, self.logger)
         self.host.stage = self
+        self._has_ideas: bool = self._now.posts_per_tick > 0
         self.agents: list[SocialAgent] = self.host.agents
         self.chart: Statechart[AgentState] = feed_chart(
             self._now, self._feed.guard(), self.logger, clock
@@ -164,6 +138,7 @@ class FeedStage(FeedSteps):
         self.agents[:] = population(self._world, agents)
         require_fit(self.agents, self.chart.definition, _NEEDS)
         check_population(self.agents, ())
+        take_archetypes(self.agents, now.archetypes())
         follow_network(self.agents, now, self.seed)
         share_topics(self.agents, now.common_topics, self.seed)
         self._order = Order(self.agents, self.seed, is_shuffled=now.shuffled)
@@ -226,19 +201,14 @@ class FeedStage(FeedSteps):
     def begin_round(self) -> None:
         """Return the counts to 0, and give every agent its random numbers for the round."""
         self.host.begin_phase("")
+        # a treatment may publish before the first tick
+        self.network.now = self._clock()
         self._activity = Activity()
         number = self._clock.round
         for agent in self.agents:
             agent.random = RandomStream(self.seed, agent.agent_id, number)
 
-        rate = self._feed.parameters.posts_per_tick
-        for reader in self.network.readers:
-            reader.ideas, probability = None, rate * reader.activity
-            if probability:
-                # apart from what a policy draws, which a replay of the run does not
-                stream = RandomStream(self.seed, "ideas", reader.agent.agent_id, number)
-                reader.ideas = waits(probability, stream)
-                reader.before_idea = next(reader.ideas)
+        self._draw_ideas()
 
     async def tick(self) -> None:
         """Let every agent that is awake take its step, and ask what they have to decide."""
@@ -247,7 +217,8 @@ class FeedStage(FeedSteps):
         self.network.now = self._clock()
         acting = self._order.of_tick(self.treated.acting, self._clock)
         if self._hours is not None:
-            asleep = self._hours.asleep((self._clock.ticks - 1) // self._now.ticks_per_hour)
+            passed = (self._clock.ticks - 1) // self._now.ticks_per_hour
+            asleep = self._hours.asleep(self._now.first_hour + passed)
             acting = [agent for agent in acting if agent.agent_id not in asleep]
 
         self._activity.agent_ticks += len(acting)
@@ -275,8 +246,8 @@ class FeedStage(FeedSteps):
         if now is before:
             return
 
-        changed = [each for each in _SETTLED if getattr(now, each) != getattr(before, each)]
-        if now.posts_per_tick and not before.posts_per_tick:
+        changed = [each for each in SETTLED if getattr(now, each) != getattr(before, each)]
+        if now.posts_per_tick and not self._has_ideas:
             changed.append("posts_per_tick")
         if changed:
             raise FieldValueError(
@@ -284,6 +255,19 @@ class FeedStage(FeedSteps):
             )
 
         self._now = now
+        if now.posts_per_tick != before.posts_per_tick:
+            self._draw_ideas()
+
+    def _draw_ideas(self) -> None:
+        """Draw when each agent has ideas in this round, at the rate that is its own."""
+        rate, number = self._feed.parameters.posts_per_tick, self._clock.round
+        for reader in self.network.readers:
+            reader.ideas, probability = None, rate * reader.activity
+            if probability:
+                # apart from what a policy draws, which a replay of the run does not
+                stream = RandomStream(self.seed, "ideas", reader.agent.agent_id, number)
+                reader.ideas = waits(probability, stream)
+                reader.before_idea = next(reader.ideas)
 
     async def end_ticks(self) -> None:
         """Settle every question that is still open."""
@@ -318,6 +302,10 @@ class FeedStage(FeedSteps):
         )
         if made is not None:
             self._activity.transitions += 1
+
+        is_own = decision.chosen is AgentState.SCROLLING and decision.source != "fallback"
+        if is_own and self._now.dislike_chance:
+            self._pass_by(question.agent, question.context)
 
     def states(self) -> dict[str, int]:
         """Return the number of agents in each state."""

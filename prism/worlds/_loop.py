@@ -32,7 +32,7 @@ from prism.worlds._asking import Answerers
 from prism.worlds._decider import Decider, Event, Remembering
 from prism.worlds._elsewhere import drawing_nowhere_else
 from prism.worlds._kinds import parts_of
-from prism.worlds._parameters import groups_of
+from prism.worlds._parameters import groups_of, read_group
 from prism.worlds._people import AgentTable
 from prism.worlds._results import Measured
 from prism.worlds._snapshot import Decoder, Encoder
@@ -340,7 +340,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         for name, value in snapshot["world"].items():
             object.__setattr__(world, name, code.value(value))
         for name, values in snapshot.get("groups", {}).items():
-            object.__setattr__(world, name, type(getattr(world, name))(**values))
+            object.__setattr__(world, name, read_group(type(getattr(world, name)), values))
         if snapshot["network"] is not None:
             world.network.restore(snapshot["network"])
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from prism.errors import DefinitionError, FieldTypeError, FieldValueError
+from prism.statechart._engine.arguments import did_you_mean
 from prism.statechart._identity import identify
 from prism.worlds._fields import (
     MISSING,
@@ -18,6 +19,9 @@ from prism.worlds._fields import (
     hints_of,
 )
 from prism.worlds._values import read_value, words_of_type
+
+_MOST_LISTED = 20
+"""Parameters that are all named where one is misspelt, rather than only the most similar."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +130,12 @@ def in_groups(
     return found
 
 
+def read_group(cls: type[Any], values: Mapping[str, Any]) -> Any:
+    """Return a group whose values JSON has held, where a tuple is a list."""
+    hints = hints_of(cls)
+    return cls(**{name: read_value(hints[name], value) for name, value in values.items()})
+
+
 def set_parameters(world: Any, given: Mapping[str, Any]) -> None:
     """Set parameters of a world by name; texts are read as values of their types."""
     cls: Any = type(world)
@@ -184,6 +194,9 @@ def unknown_parameter(cls: Fields, name: str) -> str:
         return f"{cls.__name__}.{name} is state, not a parameter: set it in setup"
 
     known = parameters_of(cls)
+    if len(known) > _MOST_LISTED and (meant := did_you_mean(name, list(known))).startswith(";"):
+        return f"{cls.__name__} has no parameter {name!r}{meant}"
+
     listed = f"the parameters {', '.join(known)}" if known else "no parameters"
 
     return f"{cls.__name__} has no parameter {name!r}: it has {listed}"

@@ -193,6 +193,10 @@ def test_what_makes_no_run_is_refused_by_name(
     ("given", "problem"),
     [
         (("--set", "a=1"), "prism: --set Feed has no parameter 'a': it has the parameters"),
+        (
+            ("--set", "mean_folows=1"),
+            "prism: --set Feed has no parameter 'mean_folows'; did you mean 'mean_follows'?",
+        ),
         (("--treat", "a@1"), "prism: --treat needs --world"),
     ],
 )

@@ -13,6 +13,7 @@ from prism.errors import FieldValueError
 from prism.runlog import RunLog, SimulatedClock
 from prism.social import Draft, Feed, Network, Parameters, Post, Simulation
 from prism.social._feeds import Feeds
+from prism.social._parameters import FEEDS
 from prism.social._posts import Reader
 
 AGENTS = 6
@@ -81,6 +82,18 @@ def reddit(network: Network, post: Post) -> float:
     score = network.likes[post.post_id] - network.dislikes[post.post_id]
     sign = (score > 0) - (score < 0)
     return sign * log10(max(abs(score), 1)) + network.published[post.number] / 45_000
+
+
+@pytest.mark.parametrize("kind", [kind for kind in FEEDS if kind != "mixed"])
+def test_no_feed_is_longer_than_it_may_be(kind: str) -> None:
+    """Of twenty posts that concern a reader, a feed of 8 has 8, however it is made."""
+    network = Network(
+        [SocialAgent("ann", interests=["art"], following=["ben"]), SocialAgent("ben")]
+    )
+    for _ in range(20):
+        network.publish("ben", Draft("post", "text", ("art",)), None)
+
+    assert len(shown(network, network.readers[0], feed=kind)) == 8
 
 
 @given(scenes())

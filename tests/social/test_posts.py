@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from prism.agents import SeedPost, SocialAgent
 from prism.errors import FieldValueError
 from prism.social import Draft, Network, Post
-from prism.social._posts import FEED_LENGTH, Reader
+from prism.social._parameters import CLASSIC
+from prism.social._posts import Reader
 
 AUTHORS = ("ann", "ben", "cem", "dee")
 TOPICS = ("art", "bees", "chess")
@@ -91,11 +92,11 @@ def test_leftovers_follow_what_is_new() -> None:
 def test_feed_has_a_bounded_length(liking: dict[str, Any]) -> None:
     """A feed keeps the newest posts and drops the oldest when there are too many."""
     network, reader = network_of(**liking)
-    posts = [write(network, "ben", "art") for _ in range(2 * FEED_LENGTH)]
+    posts = [write(network, "ben", "art") for _ in range(2 * CLASSIC.feed_length)]
     network.refresh(reader)
-    assert list(reader.unread) == posts[: FEED_LENGTH - 1 : -1]
+    assert list(reader.unread) == posts[: CLASSIC.feed_length - 1 : -1]
     newest = [write(network, "ben", "art") for _ in range(3)]
-    assert read(network, reader) == [*newest[::-1], *posts[: FEED_LENGTH + 2 : -1]]
+    assert read(network, reader) == [*newest[::-1], *posts[: CLASSIC.feed_length + 2 : -1]]
 
 
 def test_refresh_tells_whether_there_is_anything_to_read() -> None:
@@ -118,7 +119,7 @@ happenings = st.one_of(
 @given(
     st.sets(st.sampled_from(TOPICS)),
     st.sets(st.sampled_from(AUTHORS)),
-    st.lists(happenings, max_size=FEED_LENGTH),
+    st.lists(happenings, max_size=CLASSIC.feed_length),
 )
 def test_feeds_follow_their_definition(
     interests: set[str], following: set[str], history: list[Any]
@@ -143,7 +144,7 @@ def test_feeds_follow_their_definition(
 @given(
     st.sets(st.sampled_from(TOPICS)),
     st.sets(st.sampled_from(AUTHORS)),
-    st.lists(happenings, min_size=2 * FEED_LENGTH, max_size=6 * FEED_LENGTH),
+    st.lists(happenings, min_size=2 * CLASSIC.feed_length, max_size=6 * CLASSIC.feed_length),
 )
 def test_busy_feeds_keep_their_promises(
     interests: set[str], following: set[str], history: list[Any]
@@ -156,7 +157,7 @@ def test_busy_feeds_keep_their_promises(
             write(network, detail, *sorted(topics))
             continue
         network.refresh(reader)
-        assert len(reader.unread) <= FEED_LENGTH
+        assert len(reader.unread) <= CLASSIC.feed_length
         assert all(one.number > other.number for one, other in pairwise(reader.unread))
         shown += [reader.unread.popleft() for _ in range(min(detail, len(reader.unread)))]
     assert len({post.post_id for post in shown}) == len(shown)

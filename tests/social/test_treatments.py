@@ -14,13 +14,15 @@ from prism.social import (
     Draft,
     Feed,
     Likes,
+    Parameters,
     PublishPost,
     RemoveAgents,
     Simulation,
     SocialRun,
     SwitchFeed,
 )
-from prism.worlds import Treatment, treatment
+from prism.telemetry.events import TRANSITION
+from prism.worlds import SetParameters, Treatment, treatment
 from tests.kit.runs import LoggedRun
 from tests.kit.worlds import run_in
 
@@ -33,13 +35,26 @@ TREATMENTS: tuple[Treatment, ...] = (
 
 
 def test_a_treated_feed_is_resumed_with_the_same_bytes(tmp_path: Path) -> None:
-    """Votes, a seeded post and removals: stopped after each round, the log is the same."""
-    options = SocialRun(60, rounds=5, seed=1, treatments=TREATMENTS)
+    """Votes, dislikes, a seeded post, removals: stopped after each round, the log is the same."""
+    disliked = {"dislike_chance": 0.2, "herding": 0.7, "feed": "popular"}
+    options = SocialRun(
+        60, rounds=5, seed=1, treatments=TREATMENTS, preset="classic", parameters=disliked
+    )
     whole = run_in(tmp_path / "whole", options)
     assert run_in(tmp_path / "stopped", options, [1, 2, 3, 4]) == whole
 
     config = json.loads((tmp_path / "whole" / "run.json").read_text())["config"]
     assert SocialRun.from_config(config, tmp_path / "run.json") == options
+
+
+def test_another_rate_of_posts_holds_from_its_round_on(run_logged: Any) -> None:
+    """Nobody has an idea while the rate is 0, from the very round of the treatment on."""
+    rates = [SetParameters(2, {"posts_per_tick": 0.0}), SetParameters(4, {"posts_per_tick": 0.2})]
+    found: LoggedRun = run_logged(
+        rounds=4, parameters=Parameters(posts_per_tick=0.2), treatments=rates
+    )
+    moves = found.events(TRANSITION)
+    assert {each["round"] for each in moves if each["trigger"] == "has_idea"} == {1, 4}
 
 
 def test_votes_stand_in_the_log_and_count(run_logged: Any) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from prism.agents._archetypes import archetype_for
+from prism.agents._archetypes import ARCHETYPES, Archetype, archetype_for
 from prism.agents._loading.kept import kept_cells, kept_values, require_fields
 from prism.agents._loading.literals import read_list
 from prism.agents._loading.unique import told_apart
@@ -73,7 +73,12 @@ world would years yourself
 _COMMON_WORDS = frozenset(_COMMON_TEXT.split())
 
 
-def load_reddit(path: Path, seed: int, keep: Sequence[str] = ()) -> Population:
+def load_reddit(
+    path: Path,
+    seed: int,
+    keep: Sequence[str] = (),
+    archetypes: Mapping[str, Archetype] = ARCHETYPES,
+) -> Population:
     """Load Reddit personas: a JSON array of objects with ``REDDIT_FIELDS``."""
     records = list(read_json_array(path))
     fields = dict.fromkeys(field for record in records for field in record.fields)
@@ -86,7 +91,7 @@ def load_reddit(path: Path, seed: int, keep: Sequence[str] = ()) -> Population:
             name=record.text("realname", ""),
             interests=record.texts("interested_topics", least=1),
             personality=record.text("persona", "") or record.text("bio", ""),
-            archetype=archetype_for(agent_id, seed),
+            archetype=archetype_for(agent_id, seed, archetypes),
             attributes=kept_values(record, keep),
         )
         for record, agent_id in zip(records, _ids(path, records), strict=True)
@@ -95,7 +100,12 @@ def load_reddit(path: Path, seed: int, keep: Sequence[str] = ()) -> Population:
     return Population(agents)
 
 
-def load_twitter(path: Path, seed: int, keep: Sequence[str] = ()) -> Population:
+def load_twitter(
+    path: Path,
+    seed: int,
+    keep: Sequence[str] = (),
+    archetypes: Mapping[str, Archetype] = ARCHETYPES,
+) -> Population:
     """Load a Twitter population: CSV with ``TWITTER_FIELDS``, whose rows follow each other."""
     records = list(read_csv(path, lambda header: _check_header(path, header, keep)))
     ids = _ids(path, records)
@@ -105,7 +115,8 @@ def load_twitter(path: Path, seed: int, keep: Sequence[str] = ()) -> Population:
     posts: list[SeedPost] = []
     for row, record in enumerate(records):
         tweets = [text for text in _literal_list(record, "previous_tweets", str) if text.strip()]
-        agent = _twitter_agent(record, ids[row], ids, tweets, seed)
+        kind = archetype_for(ids[row], seed, archetypes)
+        agent = _twitter_agent(record, ids[row], ids, tweets, kind)
         agent.attributes = kept[row]
         agents.append(agent)
         posts += [SeedPost(agent.agent_id, text, tuple(agent.interests)) for text in tweets]
@@ -116,7 +127,7 @@ def load_twitter(path: Path, seed: int, keep: Sequence[str] = ()) -> Population:
 
 
 def _twitter_agent(
-    record: Record, agent_id: str, ids: list[str], tweets: list[str], seed: int
+    record: Record, agent_id: str, ids: list[str], tweets: list[str], archetype: Archetype
 ) -> SocialAgent:
     rows = _literal_list(record, "following_agentid_list", int)
     outside = [row for row in rows if not 0 <= row < len(ids)]
@@ -131,7 +142,7 @@ def _twitter_agent(
         name=record.text("name", ""),
         interests=_keywords(record, tweets),
         personality=record.text("user_char", "") or record.text("description", ""),
-        archetype=archetype_for(agent_id, seed),
+        archetype=archetype,
         following=[name for name in followed if name != agent_id],
     )
 

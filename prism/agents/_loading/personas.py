@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from prism.agents._archetypes import archetype_for, archetype_named
+from prism.agents._archetypes import ARCHETYPES, Archetype, archetype_for, archetype_named
 from prism.agents._loading.kept import kept_values, require_fields
 from prism.agents._loading.oasis import load_reddit, load_twitter
 from prism.agents._loading.unique import UniqueNames
@@ -26,8 +26,16 @@ PRISM_FIELDS = (
 )
 POST_FIELDS = ("post_id", "author_id", "text", "topics")
 
+_Loader = Callable[[Path, int, Sequence[str], Mapping[str, Archetype]], Population]
 
-def load_population(path: Path | str, *, seed: int = 0, keep: Iterable[str] = ()) -> Population:
+
+def load_population(
+    path: Path | str,
+    *,
+    seed: int = 0,
+    keep: Iterable[str] = (),
+    archetypes: Mapping[str, Archetype] = ARCHETYPES,
+) -> Population:
     """Load a population from a file.
 
     An agent without an archetype draws one by the usual proportions. The draw depends on the seed
@@ -47,6 +55,7 @@ def load_population(path: Path | str, *, seed: int = 0, keep: Iterable[str] = ()
         keep: Fields or columns to keep as `SocialAgent.attributes`. A column of a CSV file gives
             numbers if all its cells are numbers, truth values if all are true or false, and texts
             otherwise; an empty cell is None among numbers and truth values.
+        archetypes: The kinds of agents by name, with their shares and thresholds.
 
     Returns:
         The agents in the file's order, with their earlier posts if the file has any.
@@ -58,7 +67,7 @@ def load_population(path: Path | str, *, seed: int = 0, keep: Iterable[str] = ()
     """
     path = Path(path)
     kept = _names("keep", keep)
-    loaders: dict[str, Callable[[Path, int, Sequence[str]], Population]] = {
+    loaders: dict[str, _Loader] = {
         ".jsonl": _load_prism,
         ".json": load_reddit,
         ".csv": load_twitter,
@@ -70,7 +79,7 @@ def load_population(path: Path | str, *, seed: int = 0, keep: Iterable[str] = ()
             problem = f"must end in one of {', '.join(loaders)}, got {path.suffix!r}"
             raise InputError(problem, path=path)
 
-        population = load(path, seed, kept)
+        population = load(path, seed, kept, archetypes)
 
     if not population.agents:
         raise InputError("holds no agents", path=path)
@@ -124,14 +133,16 @@ def _names(field: str, given: Iterable[str]) -> list[str]:
     return names
 
 
-def _load_prism(path: Path, seed: int, keep: Sequence[str]) -> Population:
+def _load_prism(
+    path: Path, seed: int, keep: Sequence[str], archetypes: Mapping[str, Archetype]
+) -> Population:
     agents: list[SocialAgent] = []
     records: list[Record] = []
     ids = UniqueNames("agent_id")
 
     for record in read_json_lines(path):
         record.require_known((*PRISM_FIELDS, *keep))
-        agent = _prism_agent(record, ids.take(record), seed)
+        agent = _prism_agent(record, ids.take(record), seed, archetypes)
         agent.attributes = kept_values(record, keep)
         agents.append(agent)
         records.append(record)
@@ -147,10 +158,14 @@ def _load_prism(path: Path, seed: int, keep: Sequence[str]) -> Population:
     return Population(agents)
 
 
-def _prism_agent(record: Record, agent_id: str, seed: int) -> SocialAgent:
+def _prism_agent(
+    record: Record, agent_id: str, seed: int, archetypes: Mapping[str, Archetype]
+) -> SocialAgent:
     kind = record.text("archetype", "")
     with record.at("archetype"):
-        archetype = archetype_named(kind) if kind else archetype_for(agent_id, seed)
+        archetype = (
+            archetype_named(kind, archetypes) if kind else archetype_for(agent_id, seed, archetypes)
+        )
 
     agent = SocialAgent(
         agent_id,

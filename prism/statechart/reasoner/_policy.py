@@ -11,13 +11,16 @@ from prism.statechart.reasoner._questions import BaseReasoner, Decision, Questio
 from prism.statechart.states import AgentState, state_text
 from prism.telemetry._loggers import EventLogger
 
-RELEVANCE_PULL: Mapping[str, float] = {
-    AgentState.COMPOSING.value: 2.0,
-    AgentState.ENGAGING_LIKE.value: 2.0,
-    AgentState.ENGAGING_REPLY.value: 2.0,
-    AgentState.ENGAGING_RESHARE.value: 2.0,
-}
-"""How strongly a post's relevance speaks for each option, in units of utility for relevance 1."""
+_PULLED = frozenset(
+    state.value
+    for state in (
+        AgentState.COMPOSING,
+        AgentState.ENGAGING_LIKE,
+        AgentState.ENGAGING_REPLY,
+        AgentState.ENGAGING_RESHARE,
+    )
+)
+"""Options for which a post's relevance speaks."""
 
 _NEUTRAL: Mapping[str, float] = {}
 
@@ -25,11 +28,11 @@ _NEUTRAL: Mapping[str, float] = {}
 class PolicyReasoner(BaseReasoner):
     """Decides by a seeded softmax over the options; needs no model and no server.
 
-    The utility of an option is the inclination of the agent's archetype towards it, plus the post's
-    relevance times ``RELEVANCE_PULL``; options are drawn with probability proportional to
-    ``exp(utility / temperature)`` (the multinomial logit model, McFadden 1974). An agent is read by
-    duck type: ``agent.archetype.inclinations`` and ``agent.relevance(context)``; without them every
-    option is equally likely.
+    The utility of an option is the inclination of the agent's archetype towards it, plus, for what
+    engages with a post, its relevance times the question's ``relevance_pull``; options are drawn
+    with probability proportional to ``exp(utility / temperature)`` (the multinomial logit model,
+    McFadden 1974). An agent is read by duck type: ``agent.archetype.inclinations`` and
+    ``agent.relevance(context)``; without them every option is equally likely.
 
     What a question says of its ``pulls`` is added to the utility of those options. A question with
     weights of its own is drawn by these.
@@ -90,8 +93,9 @@ class PolicyReasoner(BaseReasoner):
         inclinations = getattr(getattr(agent, "archetype", None), "inclinations", _NEUTRAL)
         relevance = agent.relevance(question.context) if hasattr(agent, "relevance") else 0.0
 
+        pull = question.relevance_pull * relevance
         utilities = [
-            inclinations.get(text, 0.0) + RELEVANCE_PULL.get(text, 0.0) * relevance
+            inclinations.get(text, 0.0) + (pull if text in _PULLED else 0.0)
             for text in map(state_text, question.options)
         ]
         pulls = question.pulls

@@ -33,6 +33,7 @@ class Question:
         parameters: The parameters of the world, if it has any.
         pulls: What speaks for options besides the agent's own inclinations, in units of utility,
             where no model decides.
+        relevance_pull: What a relevance of 1 adds to the utility of engaging, likewise.
         details: What is known of the context besides, by name, such as the likes of a post; a model
             is told of it after the context.
         recall: Returns the last things that happened to the agent, so many at most, oldest first;
@@ -53,6 +54,7 @@ class Question:
     parameters: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
     recall: Callable[[int], Sequence[str]] | None = field(default=None, compare=False, repr=False)
     pulls: Mapping[Any, float] | None = field(default=None, compare=False, repr=False)
+    relevance_pull: float = field(default=2.0, compare=False, repr=False)
     details: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
