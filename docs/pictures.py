@@ -1,6 +1,6 @@
 """All pictures of the documentation: ``python docs/pictures.py`` makes them again.
 
-They show what prism does by default, so they are out of date as soon as a default changes:
+They show what prism does, so they are out of date as soon as that changes:
 ``python docs/pictures.py --check`` names those, and a test does the same.
 """
 
@@ -20,7 +20,7 @@ from prism.analysis import read_log
 from prism.cognition import CognitiveAgent, CognitiveState, Config, Memory, cognitive_chart
 from prism.report import make_report
 from prism.runlog import RunLog, SimulatedClock
-from prism.social import Simulation
+from prism.social import Parameters, Simulation
 
 DOCS = Path(__file__).parent
 
@@ -52,7 +52,9 @@ def states(folder: Path) -> str:
     path = folder / "events.jsonl"
     with RunLog(path, clock) as log:
         posts = opening_posts(population.agents, seed=7)
-        Simulation(population.agents, posts, rounds=4, seed=7, logger=log.logger, clock=clock).run()
+        lively = Parameters.preset("classic")
+        given = {"rounds": 4, "seed": 7, "logger": log.logger, "clock": clock}
+        Simulation(population.agents, posts, parameters=lively, **given).run()
 
     make_report(read_log(path)).save_figures(folder)
     figure = (folder / "states-1.svg").read_text(encoding="utf-8")

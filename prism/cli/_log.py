@@ -267,7 +267,7 @@ def check(
 
     [bold]Example[/bold]
 
-    prism log check runs/first --chart social_media
+    prism log check runs/first --chart social_feed
     """
     from prism.analysis import check_log
 

@@ -30,6 +30,9 @@ Rank = Callable[[SocialAgent, Sequence[Post], RandomStream], Iterable[Post]]
 INTERESTS = "interests"
 MIXED = "mixed"
 
+_OF_ALL = ("chronological", INTERESTS, "random")
+"""Rankings that leave out no post that a reader has not seen, whatever others think of it."""
+
 _DRAWS = 10
 """Draws for each place of a random feed before what is left is shuffled."""
 
@@ -116,12 +119,28 @@ class Feeds:
         if now.feed == INTERESTS and now.beyond_follows is None and self._rank is None:
             return self._network.refresh(reader, now.feed_length)
 
+        if reader.nothing_by is now and self._stays_empty(reader, now):
+            return False
+
         clock, name = self._clock, reader.agent.agent_id
         stream = RandomStream(self._seed, "feed", name, clock.round, clock.tick)
         reader.unread = deque(self._fill(_Refresh(reader, now, stream)))
         reader.seen_until = len(self._network.posts)
+        reader.nothing_by = None if reader.unread else now
 
         return bool(reader.unread)
+
+    def _stays_empty(self, reader: Reader, now: Parameters) -> bool:
+        """Return whether a feed that was empty is so still: nothing has come that it may show."""
+        if now.feed not in _OF_ALL or self._rank is not None:
+            return False
+        if now.beyond_follows == 0:
+            return not reader.inbox or reader.inbox[-1].number < reader.seen_until
+        # else each place is drawn anew
+        if now.beyond_follows in (None, 1):
+            return len(self._network.posts) == reader.seen_until
+
+        return False
 
     def _fill(self, refresh: _Refresh) -> Iterator[Post]:
         """Yield the posts of a feed, each from the ranking for which its place was drawn."""

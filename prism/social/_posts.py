@@ -12,7 +12,7 @@ from prism.agents import SeedPost, SocialAgent
 from prism.agents._relevance import Terms, terms_of
 from prism.errors import FieldValueError
 from prism.social._holding import Later
-from prism.social._parameters import CLASSIC
+from prism.social._parameters import CLASSIC, Parameters
 from prism.statechart import Written
 
 PostKind = Literal["post", "reply", "reshare"]
@@ -87,6 +87,7 @@ class Reader:
         words: The words of the draft, where somebody else than the composer writes them.
         seen_until: Number of the first post that its feed has not taken in yet.
         seen: Numbers of the posts that it has looked at.
+        nothing_by: The parameters by which its feed was empty when it was last made.
         liked: The posts that it has liked, in that order.
         reshared: Numbers of the roots whose cascades it has reshared a post of.
         replied: How often it has replied in the cascade of a root, by its number.
@@ -104,6 +105,7 @@ class Reader:
         "ideas",
         "inbox",
         "liked",
+        "nothing_by",
         "post",
         "replied",
         "reshared",
@@ -125,6 +127,7 @@ class Reader:
         self.words: Words | None = None
         self.seen_until: int = 0
         self.seen: set[int] = set()
+        self.nothing_by: Parameters | None = None
         self.liked: list[Post] = []
         self.reshared: set[int] = set()
         self.replied: dict[int, int] = {}
@@ -351,6 +354,7 @@ class Network:
         self.removed[agent_id] = None
         for reader in self._followers.pop(agent_id, ()):
             reader.follows -= {agent_id}
+            reader.nothing_by = None
         for readers in self._followers.values():
             readers[:] = [reader for reader in readers if reader.agent.agent_id != agent_id]
 

@@ -11,12 +11,14 @@ from time import perf_counter
 
 from prism.agents import synthetic_population
 from prism.runlog import RunLog, SimulatedClock
-from prism.social import Simulation
+from prism.social import Parameters, Simulation
+from prism.social._presets import DEFAULT_PRESET, PRESETS
 from tests.benchmarks.harness import Claim, Effort, Measurement, Table, ratio
 
 SMALL = 100
 ROUNDS, TICKS = 10, 12
 LEAST_RATE, MOST_GROWTH = 100_000.0, 1.25
+LEAST_RATE_OF_DEFAULT = 90_000.0
 _TURNS_SAVED = 8
 
 
@@ -55,14 +57,14 @@ class Cost:
 
 
 def run(effort: Effort) -> Sequence[Table]:
-    """Run both sizes, with and without log, in turns."""
+    """Run both sizes of ``classic``, with and without log, in turns; then every preset."""
     sizes = (Size(SMALL, runs=max(1, effort.agents // 100)), Size(10 * effort.agents, runs=1))
     columns = [(size, logged) for logged in (True, False) for size in sizes]
     costs: dict[tuple[Size, bool], list[Cost]] = {column: [] for column in columns}
     for turn in range(max(1, effort.repeats // _TURNS_SAVED)):
         for size, logged in columns[turn % len(columns) :] + columns[: turn % len(columns)]:
             costs[size, logged].append(_average(size, logged=logged))
-    return [_times(sizes, costs), _work(sizes, costs)]
+    return [_times(sizes, costs), _work(sizes, costs), _presets(effort)]
 
 
 def _times(sizes: tuple[Size, Size], costs: dict[tuple[Size, bool], list[Cost]]) -> Table:
@@ -82,10 +84,25 @@ def _times(sizes: tuple[Size, Size], costs: dict[tuple[Size, bool], list[Cost]])
     return Table("simulation: one agent-tick", "µs", small.name, found, claims)
 
 
-def _rate(column: Measurement) -> Claim:
+def _rate(column: Measurement, at_least: float = LEAST_RATE) -> Claim:
     return Claim(
-        column.name, 1e6 / column.best, 1e6 / column.median, "agent-ticks/s", at_least=LEAST_RATE
+        column.name, 1e6 / column.best, 1e6 / column.median, "agent-ticks/s", at_least=at_least
     )
+
+
+def _presets(effort: Effort) -> Table:
+    """Return a table of all presets, the default one first, with the log written."""
+    names = [DEFAULT_PRESET, *(name for name in PRESETS if name != DEFAULT_PRESET)]
+    taken: dict[str, list[float]] = {name: [] for name in names}
+    for seed in range(max(1, effort.repeats // _TURNS_SAVED)):
+        for name in names:
+            cost = _once(effort.agents, seed, preset=name, logged=True)
+            taken[name].append(cost.microseconds)
+
+    found = [Measurement(name, tuple(times)) for name, times in taken.items()]
+    title = f"simulation: one agent-tick of each preset, {effort.agents:,} agents, log written"
+
+    return Table(title, "µs", names[0], found, [_rate(found[0], LEAST_RATE_OF_DEFAULT)])
 
 
 def _work(sizes: tuple[Size, Size], costs: dict[tuple[Size, bool], list[Cost]]) -> Table:
@@ -108,7 +125,7 @@ def _figures(cost: Cost) -> tuple[float, float, float, float]:
     return cost.microseconds, cost.transitions, cost.decisions, cost.lines
 
 
-def _once(agents: int, seed: int, *, logged: bool) -> Cost:
+def _once(agents: int, seed: int, *, logged: bool, preset: str = "classic") -> Cost:
     """Time a run from its first event until its log is closed, without making the agents."""
     population, clock = synthetic_population(agents, seed=seed), SimulatedClock()
     with TemporaryDirectory() as directory:
@@ -119,6 +136,7 @@ def _once(agents: int, seed: int, *, logged: bool) -> Cost:
             rounds=ROUNDS,
             ticks_per_round=TICKS,
             seed=seed,
+            parameters=Parameters.preset(preset),
             logger=None if log is None else log.logger,
             clock=clock,
         )

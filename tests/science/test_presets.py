@@ -32,17 +32,19 @@ def test_there_are_no_other_presets() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("least", [200, 205, 210, 215])
 @pytest.mark.parametrize("preset", ["participation", "twitter", "browsing"])
-def test_a_preset_comes_near_its_figures(preset: str) -> None:
-    """The mean of 3 of the 20 seeds lies inside the spread of each figure it is made for."""
-    table = preset_figures(preset, seeds=3).filter("is_meant")
-    assert all(distance < 1 for distance in table["distance"])
+def test_a_preset_comes_near_its_figures(preset: str, least: int) -> None:
+    """With each of 20 seeds, every figure that it is made for lies inside its spread."""
+    table = preset_figures(preset, seeds=range(least, least + 5)).filter("is_meant")
+    missed = {row["measure"]: row["misses"] for row in table.iter_rows(named=True)}
+    assert missed == {measure: [] for measure in missed}
 
 
 @pytest.mark.slow
 def test_a_rumour_reaches_as_many_as_a_real_one() -> None:
     """Over 20 seeds: 248 to 401.5 users in the median, depth 3 in the median, never above 9."""
-    table = preset_runs("rumour")
+    table = preset_runs("rumour", seeds=range(200, 220))
     assert 248 <= table["largest_cascade"].median() <= 401.5
     assert table["deepest_cascade"].median() == 3
     assert table["deepest_cascade"].max() <= 9

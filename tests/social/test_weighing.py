@@ -100,7 +100,7 @@ def test_the_log_tells_what_the_guard_saw(run_logged: Callable[..., Any]) -> Non
 def test_a_log_changes_nothing(kind: type[SocialAgent], run_logged: Callable[..., Any]) -> None:
     """A run that is logged ends as one that is not, whatever its agents do when they look."""
     logged = run_logged(**population(kind), seed=2)
-    silent = Simulation(**population(kind), seed=2, rounds=6).run()
+    silent = Simulation(**population(kind), seed=2, rounds=6, parameters=Parameters()).run()
     assert silent == logged.results
 
 
