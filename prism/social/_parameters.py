@@ -10,7 +10,6 @@ from prism.agents import ARCHETYPES, Archetype, Communities
 from prism.errors import FieldValueError
 from prism.statechart import AgentState
 from prism.worlds._parameters import check_group
-from prism.worlds._values import plain_value
 
 ValueT = TypeVar("ValueT")
 
@@ -341,8 +340,7 @@ class Parameters:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all parameters as plain data."""
-        plain: dict[str, Any] = plain_value(asdict(self))
-        return plain
+        return {name: _plain(value) for name, value in asdict(self).items()}
 
     @property
     def functions(self) -> tuple[str, ...]:
@@ -358,10 +356,14 @@ class Parameters:
     def changes(self) -> Mapping[str, Any]:
         """Return the parameters that are not those of ``classic``."""
         return {
-            each.name: plain_value(getattr(self, each.name))
+            each.name: _plain(getattr(self, each.name))
             for each in fields(self)
             if getattr(self, each.name) != each.default
         }
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
 
 
 SETTLED: tuple[str, ...] = tuple(
