@@ -73,6 +73,7 @@ EARLIER: Lines = [
 """A log from before the reason of a discarded answer was written, which stays valid."""
 
 
+SHOWN = Parameters(logs_follows=True, shows_scores=True, dislike_chance=0.5)
 TREATMENTS = [Likes(1, share=0.5), RemoveAgents(1, share=0.3)]
 
 
@@ -313,9 +314,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
             ReasonerByAgent({"all": Reasoner(Answers(), model="any")}, lambda agent: "all"),
         ),
         simulate(folder / "words.jsonl", agents=40, writer=words_of_all()),
-        simulate(
-            folder / "shown.jsonl", parameters=Parameters(logs_follows=True, shows_scores=True)
-        ),
+        simulate(folder / "shown.jsonl", parameters=SHOWN),
         simulate(
             folder / "treated.jsonl", treatments=[Likes(1, share=0.5), RemoveAgents(1, share=0.3)]
         ),

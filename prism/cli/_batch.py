@@ -8,7 +8,15 @@ from typing import Annotated
 import typer
 
 from prism.cli._chart_argument import import_from_here
-from prism.cli._options import AsJson, Deadline, Hosts, MaxCalls, MaxTokens, keeping_option
+from prism.cli._options import (
+    AsJson,
+    Deadline,
+    Hosts,
+    MaxCalls,
+    MaxTokens,
+    keeping_option,
+    model_option,
+)
 from prism.cli._run_screen import own_folder
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 
@@ -17,7 +25,11 @@ WITH_RESUME = ("resume", "workers", "host", "checkpoint_every", "as_json")
 
 PlanFile = Annotated[
     Path | None,
-    typer.Argument(metavar="PLAN", help="The plan, TOML.", show_default=False),
+    typer.Argument(
+        metavar="PLAN",
+        help="The plan, a TOML file, or the name of one that ships: herd, herd-model.",
+        show_default=False,
+    ),
 ]
 Seeds = Annotated[
     int | None,
@@ -26,6 +38,10 @@ Seeds = Annotated[
 Workers = Annotated[
     int | None,
     typer.Option(min=1, help="Runs at a time. By default as many as there are processors."),
+]
+PlansModel = Annotated[
+    str | None,
+    model_option(help="Model that decides, instead of the one that the plan names."),
 ]
 Out = Annotated[
     Path | None,
@@ -59,6 +75,7 @@ def batch(
     plan: PlanFile = None,
     seeds: Seeds = None,
     workers: Workers = None,
+    model: PlansModel = None,
     host: Hosts = None,
     max_calls: MaxCalls = None,
     max_tokens: MaxTokens = None,
@@ -103,7 +120,7 @@ def batch(
                 observer=screen,
             )
     else:
-        given = plan_with(plan, seeds, host, max_calls, max_tokens, deadline)
+        given = plan_with(plan, seeds, model, host, max_calls, max_tokens, deadline)
         folder = new_folder(out)
         with batch_screen(folder, COMMAND) as screen:
             done = carry_out(

@@ -26,6 +26,7 @@ _MOST_MEASURES = 4
 def plan_with(
     plan: Path | None,
     seeds: int | None,
+    model: str | None,
     hosts: Sequence[str] | None,
     max_calls: int | None,
     max_tokens: int | None,
@@ -42,8 +43,10 @@ def plan_with(
     found = Plan.from_file(plan)
     if seeds is not None:
         found = found.with_seeds(seeds)
-    if hosts:
-        with naming_options():
+    with naming_options():
+        if model is not None:
+            found = found.with_model(model)
+        if hosts:
             found = found.with_hosts(hosts)
 
     return found.with_budget(max_calls=max_calls, max_tokens=max_tokens, deadline=deadline)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from prism.science import Policy
 
-_PROBABILITIES = ("at", "group", "option", "n", "probability", "standard_error")
-_COEFFICIENTS = ("at", "option", "term", "coefficient", "standard_error", "p")
+_PROBABILITIES = ("at", "group", "option", "n", "probability", "standard_error", "clustered_error")
+_COEFFICIENTS = ("at", "option", "term", "coefficient", "standard_error", "clustered_error", "p")
 _TESTS = ("at", "null", "alternative", "statistic", "df", "p", "least_expected")
 _UNIDENTIFIED = ("what", "at", "group", "name", "n", "reason")
 _DIVERGENCE = ("of", "n", "divergence", "low", "high", "halves", "floor_high", "above")

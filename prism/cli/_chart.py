@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
 from prism.cli._chart_argument import ChartArgument, chart_from
-from prism.cli._output import output_file, refuse_read_output
+from prism.cli._chart_format import ChartFile, ChartFormat, write_chart
 from prism.cli._screen import Screen, plain, plain_table, pour, say
 from prism.drawing import showable
 from prism.statechart import Finding, Statechart
@@ -44,19 +44,7 @@ def show(chart: ChartArgument) -> None:
 
 
 @charts.command()
-def export(
-    chart: ChartArgument,
-    as_format: Annotated[
-        Literal["mermaid", "dot", "scxml", "json", "svg"],
-        typer.Option("--format", help="Format to write."),
-    ],
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", metavar="FILE", help="File to write to, instead of standard output."
-        ),
-    ] = None,
-) -> None:
+def export(chart: ChartArgument, as_format: ChartFormat, out: ChartFile = None) -> None:
     """Write a chart for Mermaid or Graphviz, as SCXML, as prism's JSON, or as a picture.
 
     [bold]Examples[/bold]
@@ -64,16 +52,10 @@ def export(
     prism chart export social_media --format mermaid
 
     prism chart export mine.json --format svg -o mine.svg
-    """
-    text = format(chart_from(chart), as_format)
-    text = text if text.endswith("\n") else text + "\n"
-    if out is None:
-        refuse_read_output([Path(chart)])
-        pour(text)
-        return
 
-    with output_file(out, reads=[Path(chart)]) as file:
-        file.write(text.encode())
+    prism chart export social_media --format pdf -o social.pdf
+    """
+    write_chart(chart_from(chart), as_format, out, [Path(chart)])
 
 
 @charts.command()

@@ -12,6 +12,7 @@ from prism.cli._batch import (
     CheckpointEvery,
     Out,
     PlanFile,
+    PlansModel,
     ResumeBatch,
     Seeds,
     Workers,
@@ -58,6 +59,7 @@ def sensitivity(
     samples: Samples = 16,
     seeds: Seeds = None,
     workers: Workers = None,
+    model: PlansModel = None,
     host: Hosts = None,
     max_calls: MaxCalls = None,
     max_tokens: MaxTokens = None,
@@ -104,7 +106,7 @@ def sensitivity(
                 observer=screen,
             )
     else:
-        given = plan_with(plan, seeds, host, max_calls, max_tokens, deadline)
+        given = plan_with(plan, seeds, model, host, max_calls, max_tokens, deadline)
         folder = new_folder(out)
         with batch_screen(folder, _COMMAND) as screen:
             done = science.sensitivity(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from prism import runs
+from prism.cli._chart_format import ChartFile, ChartFormat, write_chart
 from prism.cli._options import (
     AsJson,
     Cache,
@@ -31,7 +32,6 @@ from prism.cli._options import (
     model_option,
     writer_options,
 )
-from prism.cli._output import output_file, refuse_read_output
 from prism.cli._run_screen import (
     RunScreen,
     is_given,
@@ -238,39 +238,19 @@ def check(
 
 
 @workflows.command()
-def diagram(
-    file: File,
-    as_format: Annotated[
-        Literal["mermaid", "dot", "scxml", "json", "svg"],
-        typer.Option("--format", help="Format to write."),
-    ] = "mermaid",
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", metavar="FILE", help="File to write to, instead of standard output."
-        ),
-    ] = None,
-) -> None:
+def diagram(file: File, as_format: ChartFormat = "mermaid", out: ChartFile = None) -> None:
     """Draw the states of a workflow and the transitions that it allows.
 
     [bold]Examples[/bold]
 
     prism workflow diagram agent.yaml
 
-    prism workflow diagram agent.yaml --format svg -o agent.svg
+    prism workflow diagram agent.yaml --format pdf -o agent.pdf
     """
     from prism.workflow import Workflow
 
     workflow = Workflow.load(file)
-    text = format(workflow.chart, as_format)
-    text = text if text.endswith("\n") else text + "\n"
-    if out is None:
-        refuse_read_output(workflow.files)
-        pour(text)
-        return
-
-    with output_file(out, reads=workflow.files) as opened:
-        opened.write(text.encode())
+    write_chart(workflow.chart, as_format, out, workflow.files)
 
 
 class TurnProgress(Progress):

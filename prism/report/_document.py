@@ -11,7 +11,7 @@ from functools import cache, cached_property
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import jinja2
 import vl_convert
@@ -20,13 +20,10 @@ from markupsafe import Markup
 from prism import __version__
 from prism.errors import InputError
 from prism.files import replacing
+from prism.report._figures.files import FigureFormat, in_format
 from prism.report._figures.page_figures import PageFigures
 from prism.report._figures.rendering import VEGA_LITE, draw
 from prism.report._sections import Section
-
-FigureFormat = Literal["svg", "png", "pdf"]
-
-_PIXELS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +88,12 @@ class Document:
         folder.mkdir(parents=True, exist_ok=True)
         drawings = {**self.figures.drawings, **self._drawn[0]}
 
-        return [_saved(svg, folder / f"{name}.{format}") for name, svg in drawings.items()]
+        paths = [folder / f"{name}.{format}" for name in drawings]
+        for path, svg in zip(paths, drawings.values(), strict=True):
+            with replacing(path) as file:
+                file.write(in_format(svg, format))
+
+        return paths
 
     @property
     def failures(self) -> Mapping[str, str]:
@@ -136,20 +138,6 @@ def _script(text: str) -> _Script:
     safe = text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
     digest = b64encode(sha256(safe.encode()).digest()).decode()
     return _Script(Markup(safe), f"sha256-{digest}")
-
-
-def _saved(svg: str, path: Path) -> Path:
-    with replacing(path) as file:
-        file.write(_as_bytes(svg, path.suffix))
-
-    return path
-
-
-def _as_bytes(svg: str, suffix: str) -> bytes:
-    if suffix == ".png":
-        return vl_convert.svg_to_png(svg, scale=_PIXELS)
-    # vectors, with the fonts embedded
-    return vl_convert.svg_to_pdf(svg) if suffix == ".pdf" else svg.encode()
 
 
 def _embedded(data: Any) -> Markup:

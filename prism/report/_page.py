@@ -10,8 +10,9 @@ from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.notes import Note, NoteKind
 from prism.errors import InputError
 from prism.files._names import shown_path
-from prism.report._document import Document, FigureFormat, library
+from prism.report._document import Document, library
 from prism.report._facts.run_facts import RunFacts, facts_of
+from prism.report._figures.files import FigureFormat
 from prism.report._figures.page_figures import PageFigures
 from prism.report._figures.timeline import are_many
 from prism.report._sections import make_sections

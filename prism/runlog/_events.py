@@ -209,6 +209,12 @@ EVENTS = (
         (AGENT, POST, Key("author_id", TEXT, "Id of the post's author.")),
     ),
     Event(
+        events.POST_DISLIKED,
+        "info",
+        "An agent dislikes a post that it has weighed and scrolls past.",
+        (AGENT, POST, Key("author_id", TEXT, "Id of the post's author.")),
+    ),
+    Event(
         events.POST_WEIGHED,
         "info",
         "An agent weighs a post. Below the threshold it scrolls on; from there on a decision "

@@ -133,15 +133,15 @@ class ReplayReasoner(_Repeating, BaseReasoner):
         self.otherwise: BaseReasoner | None = otherwise
         self.concurrency: int = 0 if otherwise is None else otherwise.concurrency
         self.budget: Any = getattr(otherwise, "budget", None)
-        self._told: Any = told or otherwise
-        if self._told is not None:
-            self.memory = getattr(self._told, "memory", None)
+        self.told: Any = told or otherwise
+        self.memory = getattr(self.told, "memory", None)
         self._parting = parting or Parting()
         self._path = locate_log(log)
         self._verbatim = verbatim
         self._recorded, self._has_ended, self._models = _answers_in(
             self._path, DECISION, _QUESTION_KEYS, "decisions"
         )
+        self._known_models = {each["for"] for each in self._models}
         self._costs = CostsByModel()
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
@@ -175,11 +175,10 @@ class ReplayReasoner(_Repeating, BaseReasoner):
 
         recorded = self._recorded.get(_key_of(question))
         asker: Any = self.otherwise
-        switch: Any = getattr(asker, "choose", None)
         is_other = (
             not recorded
             or recorded[0].get("prompt_hash") != self._hash_of(question, recorded[0])
-            or (hasattr(switch, "is_switched") and switch.is_switched(question.agent))
+            or self._is_put_to_another(question)
         )
         if is_other:
             self._parting.is_parted = True
@@ -189,8 +188,14 @@ class ReplayReasoner(_Repeating, BaseReasoner):
 
         return is_other
 
+    def _is_put_to_another(self, question: Question) -> bool:
+        """Return whether it goes to a model that the earlier run has not had."""
+        switch: Any = getattr(self.otherwise, "choose", None)
+        is_switched = hasattr(switch, "is_switched") and switch.is_switched(question.agent)
+        return is_switched and switch(question.agent) not in self._known_models
+
     def _hash_of(self, question: Question, event: Mapping[str, Any]) -> str | None:
-        found: str | None = self._told.prompt_hash(question)
+        found: str | None = self.told.prompt_hash(question)
         # logs of earlier versions have none, and a policy is told nothing
         return event.get("prompt_hash") if found is None or "prompt_hash" not in event else found
 

@@ -183,26 +183,47 @@ def _told(options: ModelOptions) -> dict[str, Any]:
     }
 
 
-def policy_until(later: Later, seed: int, fallback: Any) -> BaseReasoner:
-    """Make the reasoner of a run in which the policy decides, and models later on.
+def policy_until(
+    later: Later, seed: int, fallback: Any, first: BaseReasoner | None = None
+) -> BaseReasoner:
+    """Make the reasoner of a run in which a policy decides, and models later on.
 
     Args:
         later: The models by what the log calls them.
         seed: Seed of the run.
         fallback: The state to take when a model gives no valid answer.
+        first: The policy; None for the built-in one.
 
     Raises:
         FieldValueError: If an option lies outside its range.
         InputError: If an option cannot be used.
     """
     shared: Shared | None = None
-    parts: dict[str, BaseReasoner] = {ALL_OTHERS: PolicyReasoner(seed)}
+    parts: dict[str, BaseReasoner] = {ALL_OTHERS: first or PolicyReasoner(seed)}
     for title, assignment in later.items():
         options = options_of(assignment)
         shared = shared or Shared.of(options)
         parts[title] = make_reasoner(options, seed, fallback, shared=shared)
 
     return ReasonerByAgent(parts, ModelSwitch(lambda _agent: ALL_OTHERS, later))
+
+
+def stand_in(later: Later, seed: int) -> BaseReasoner | None:
+    """Make who stands in for the later models of a run while its options are tried.
+
+    Args:
+        later: The models by what the log calls them.
+        seed: Seed of the run.
+
+    Returns:
+        None if there are none.
+    """
+    if not later:
+        return None
+
+    names = (ALL_OTHERS, *later)
+    policies: dict[str, BaseReasoner] = {name: PolicyReasoner(seed) for name in names}
+    return ReasonerByAgent(policies, ModelSwitch(lambda _agent: ALL_OTHERS, later))
 
 
 def options_of(assignment: ModelAssignment) -> ModelOptions:

@@ -43,21 +43,28 @@ class ReplayOptions:
 
     Args:
         run: The folder of the earlier run, or its log.
-        model: The model of that run, where the new one may part from it: then questions that the
-            log does not hold are no error.
-        then: Who decides from the first question on that is not the one of the log: the ``model``,
-            or the ``policy``.
+        model: Who decided in that run, where the new one may part from it; None for the built-in
+            policy.
+        then: Who decides from the first question on that is not the one of the log: ``model`` for
+            whoever did in that run, or the built-in ``policy``. None if such a question is an
+            error, the default without a model.
     """
 
     run: Path
-    model: ModelOptions | None = None
-    then: Then = "model"
+    model: ModelOptions | PolicyOptions | None = None
+    then: Then | None = None
+
+    def __post_init__(self) -> None:
+        """Ask a model that was given."""
+        if self.model is not None and self.then is None:
+            object.__setattr__(self, "then", "model")
 
     def to_config(self) -> dict[str, Any]:
         """Return the options as plain data."""
         config: dict[str, Any] = {"reasoner": "replay", "replay": str(self.run)}
-        if self.model is not None:
-            config["then"] = {"by": self.then, "model": self.model.to_config()}
+        if self.then is not None:
+            decided = {} if self.model is None else {"model": self.model.to_config()}
+            config["then"] = {"by": self.then, **decided}
 
         return config
 
@@ -334,12 +341,12 @@ def _read_replay(config: Mapping[str, Any]) -> ReplayOptions:
     run, then = Path(config["replay"]), config.get("then")
     if then is None:
         return ReplayOptions(run)
-
     try:
-        model, by = read_reasoner(then["model"]), then["by"]
+        by, model = then["by"], read_decider(then["model"]) if "model" in then else None
     except (TypeError, KeyError):
         raise InputError(f"cannot be {brief(then)}", field="then") from None
-    if not isinstance(model, ModelOptions) or by not in get_args(Then):
+    is_unknown = model is None and "model" in then
+    if is_unknown or isinstance(model, ReplayOptions) or by not in get_args(Then):
         raise InputError(f"cannot be {brief(then)}", field="then")
 
     return ReplayOptions(run, model, by)
@@ -447,7 +454,7 @@ def files_of(reasoner: DeciderOptions) -> dict[str, Path]:
         problem = "is a pipe: the run has to find it again, so give a file or folder"
         raise InputError(problem, path=reasoner.run)
 
-    return {str(reasoner.run): locate_log(reasoner.run)}
+    return {str(reasoner.run): locate_log(reasoner.run), **files_of(reasoner.model)}
 
 
 def require_writable(field: str, value: Any) -> None:

@@ -31,7 +31,11 @@ class Cell:
         counts: How often each option was chosen.
         probabilities: Their shares, which are the maximum-likelihood estimates of a multinomial;
             None where they are not identified.
-        standard_errors: ``sqrt(p (1 - p) / n)``; None as above.
+        standard_errors: ``sqrt(p (1 - p) / n)``, as if all decisions were independent; None as
+            above.
+        clustered_errors: Those that allow for decisions of one agent being alike (Liang and Zeger
+            1986); None as above, and for one agent.
+        agents: Number of agents that decided.
     """
 
     state: str
@@ -41,6 +45,8 @@ class Cell:
     counts: tuple[int, ...]
     probabilities: tuple[float, ...] | None = None
     standard_errors: tuple[float, ...] | None = None
+    clustered_errors: tuple[float, ...] | None = None
+    agents: int = 0
 
     @property
     def n(self) -> int:
@@ -68,6 +74,9 @@ class Logit:
         covariance: Covariance matrix of all coefficients, option by option.
         n: Number of decisions.
         log_likelihood: What the fit has reached.
+        clustered_errors: Standard errors by option that allow for decisions of one agent being
+            alike (Liang and Zeger 1986); none for one agent.
+        agents: Number of agents that decided.
     """
 
     state: str
@@ -81,6 +90,8 @@ class Logit:
     covariance: tuple[tuple[float, ...], ...]
     n: int
     log_likelihood: float
+    clustered_errors: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    agents: int = 0
 
     def probabilities(self, group: str, values: Sequence[float]) -> tuple[float, ...]:
         """Return the probability of every option.

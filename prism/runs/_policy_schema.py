@@ -44,6 +44,10 @@ _TEXT_OR_NONE: dict[str, Any] = {"type": ["string", "null"]}
 _NUMBER: dict[str, Any] = {"type": "number"}
 _COUNT: dict[str, Any] = {"type": "integer", "minimum": 0}
 _SHARE: dict[str, Any] = {"type": "number", "minimum": 0, "maximum": 1}
+_ERRORS: dict[str, Any] = {
+    "type": ["array", "null"],
+    "items": {"type": "number", "minimum": 0},
+}
 _POINT = {"state": _TEXT, "event": _TEXT, "options": _list_of(_TEXT)}
 _BY_OPTION = {"type": "object", "additionalProperties": _list_of(_NUMBER)}
 
@@ -59,11 +63,15 @@ _CELL = _object(
         },
         "standard_errors": {
             "description": "sqrt(p (1 - p) / n); null where they are not identified.",
-            "type": ["array", "null"],
-            "items": {"type": "number", "minimum": 0},
+            **_ERRORS,
         },
+        "clustered_errors": {
+            "description": "Those clustered by agent; null where they are not identified.",
+            **_ERRORS,
+        },
+        "agents": {**_COUNT, "description": "Number of agents that decided."},
     },
-    optional=("standard_errors",),
+    optional=("standard_errors", "clustered_errors", "agents"),
 )
 _LOGIT = _object(
     {
@@ -80,7 +88,10 @@ _LOGIT = _object(
         "covariance": _list_of(_list_of(_NUMBER), "Of all coefficients, option by option."),
         "n": _COUNT,
         "log_likelihood": _NUMBER,
-    }
+        "clustered_errors": {**_BY_OPTION, "description": "Those clustered by agent."},
+        "agents": {**_COUNT, "description": "Number of agents that decided."},
+    },
+    optional=("clustered_errors", "agents"),
 )
 _TEST = _object(
     {
@@ -193,7 +204,7 @@ def _in_cell(cell: Mapping[str, Any], place: str) -> Iterator[tuple[str, str]]:
     options = cell["options"]
     if len(set(options)) < len(options) or not options:
         yield f"{place}.options", "must be one option at least, none of them twice"
-    for name in ("counts", "probabilities", "standard_errors"):
+    for name in ("counts", "probabilities", "standard_errors", "clustered_errors"):
         found = cell.get(name)
         if found is not None and len(found) != len(options):
             yield f"{place}.{name}", f"must have {len(options)} items, one an option"

@@ -24,6 +24,7 @@ from prism.runs._options import (
     ONLY_DECIDES,
     DeciderOptions,
     ModelOptions,
+    PolicyOptions,
     ReplayOptions,
     check_config,
     naming,
@@ -167,8 +168,9 @@ def asks_a_model(
     reasoner: DeciderOptions, writer: WriterOptions | None, later: Later = NO_LATER
 ) -> bool:
     """Return whether a run would not write the same log again."""
-    if isinstance(reasoner, ReplayOptions) and reasoner.model is not None:
-        return reasoner.then == "model" or writer is not None
+    if isinstance(reasoner, ReplayOptions) and reasoner.then is not None:
+        may_ask = bool(later) or isinstance(reasoner.model, ModelOptions)
+        return (may_ask and reasoner.then == "model") or writer is not None
 
     is_switched = bool(later) and not isinstance(reasoner, ReplayOptions)
     return (
@@ -180,7 +182,7 @@ def asks_a_model(
 
 def deadline_of(reasoner: DeciderOptions, writer: WriterOptions | None) -> float | None:
     """Return the seconds that a run may ask models for; None without a limit."""
-    if isinstance(reasoner, ReplayOptions) and reasoner.model is not None:
+    if isinstance(reasoner, ReplayOptions) and reasoner.then is not None:
         reasoner = reasoner.model
     if isinstance(reasoner, ModelOptions):
         return reasoner.deadline
@@ -216,8 +218,8 @@ def make_askers(
         FieldValueError: If an option lies outside its range.
         InputError: If the log of the earlier run, or the file of answers, cannot be used.
     """
-    if isinstance(reasoner, ReplayOptions) and reasoner.model is not None:
-        return _until_they_part(reasoner, reasoner.model, writer, seed, fallback, chart, later)
+    if isinstance(reasoner, ReplayOptions) and reasoner.then is not None:
+        return _until_they_part(reasoner, writer, seed, fallback, chart, later)
 
     shared = Shared.of(reasoner) if isinstance(reasoner, ModelOptions) else None
     decides = _decider(reasoner, seed, fallback, chart, shared, later)
@@ -237,7 +239,6 @@ def make_askers(
 
 def _until_they_part(
     replayed: ReplayOptions,
-    model: ModelOptions,
     writer: WriterOptions | None,
     seed: int,
     fallback: Any,
@@ -245,10 +246,9 @@ def _until_they_part(
     later: Later,
 ) -> tuple[BaseReasoner, BaseWriter | None]:
     """Make who answers from the log of an earlier run, and from where they part by themselves."""
-    asked, writes = make_askers(model, writer, seed, fallback, chart=chart, later=later)
-    assert asked is not None
+    asked, writes = make_askers(replayed.model, writer, seed, fallback, chart=chart, later=later)
     parting = Parting()
-    decides = asked if replayed.then == "model" else PolicyReasoner(seed)
+    decides = asked if asked is not None and replayed.then == "model" else PolicyReasoner(seed)
     log = replayed.run
     reasoner = ReplayReasoner(log, verbatim=True, otherwise=decides, told=asked, parting=parting)
     if writes is None:
@@ -268,7 +268,9 @@ def _decider(
     if reasoner is None:
         return policy_until(later, seed, fallback) if later else None
 
-    return make_reasoner(reasoner, seed, fallback, chart=chart, shared=shared, later=later)
+    made = make_reasoner(reasoner, seed, fallback, chart=chart, shared=shared, later=later)
+    is_policy = isinstance(reasoner, PolicyOptions)
+    return policy_until(later, seed, fallback, made) if is_policy and later else made
 
 
 def _written_by(decides: Any, seed: int) -> BaseWriter:

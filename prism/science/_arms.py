@@ -11,7 +11,7 @@ from prism.errors import InputError
 from prism.science._libraries import library
 from prism.worlds._assignments import CONTROL
 
-_OUTCOMES = ("score", "likes", "replies", "reshares", "like_chance")
+_OUTCOMES = ("score", "likes", "dislikes", "replies", "reshares", "like_chance")
 _SCHEMA = {
     "experiment": pl.String(),
     "arm": pl.String(),
@@ -37,10 +37,10 @@ def arm_effects(*runs: Path | str, level: float = 0.95) -> pl.DataFrame:
         level: Level of the interval, between 0 and 1.
 
     Returns:
-        One row for each arm and outcome (``score``, ``likes`` by agents, ``replies``, ``reshares``,
-        ``like_chance``): ``experiment``, ``arm``, ``outcome``, ``runs``, ``mean`` (over runs),
-        ``difference`` from the control with ``low`` and ``high``, and ``p`` of a difference of 0;
-        null where there are fewer than two runs, and for the control.
+        One row for each arm and outcome (``score``; ``likes`` and ``dislikes`` by agents;
+        ``replies``, ``reshares``, ``like_chance``): ``experiment``, ``arm``, ``outcome``, ``runs``,
+        ``mean`` (over runs), ``difference`` from the control with ``low`` and ``high``, and ``p``
+        of a difference of 0; null where there are fewer than two runs, and for the control.
 
     Raises:
         InputError: If there is no run, or none has assigned posts.

@@ -19,7 +19,9 @@ from prism.science._batch_folder import LEDGER_NAME, PLAN_NAME, BatchFolder
 from prism.science._batch_measures import is_of_feed, measure_run, with_measures
 from prism.science._batch_tables import polars, round_rows, run_row, table_of, write_tables
 from prism.science._batch_worker import COMPLETE, FAILED
-from prism.science._plan import Configuration, Plan
+from prism.science._configuration import Configuration
+from prism.science._plan import Plan
+from prism.social._presets import DEFAULT_PRESET
 
 if TYPE_CHECKING:
     import polars as pl
@@ -191,7 +193,7 @@ class Batch:
             yield run, {**head, **sizes}, parameters, results
 
     def _of_feed(self) -> dict[str, dict[str, Any]]:
-        """Return the feed's parameters by configuration: all that any configuration changes."""
+        """Return the feed's preset and parameters by configuration: what any configuration says."""
         configurations = {run.configuration.name: run.configuration for run in self.runs}
         found = {name: self.plan.feed_parameters(each) for name, each in configurations.items()}
         names = dict.fromkeys(
@@ -200,7 +202,16 @@ class Batch:
             for name in (*each.parameters, *found[key].changes())
         )
 
-        return {key: {name: getattr(each, name) for name in names} for key, each in found.items()}
+        presets = {key: each.settings.get("preset") for key, each in configurations.items()}
+        told = any(presets.values())
+
+        return {
+            key: {
+                **({"preset": presets[key] or DEFAULT_PRESET} if told else {}),
+                **{name: getattr(each, name) for name in names},
+            }
+            for key, each in found.items()
+        }
 
 
 def batch(

@@ -16,7 +16,11 @@ from prism.statechart import Definition, Statechart, social_feed_chart, social_m
 from prism.statechart.states import state_text
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from prism.analysis import RunLogs
+
+    Array = np.ndarray[Any, Any]
 
 LEAST = 10
 """Fewest decisions that identify the probabilities of a cell."""
@@ -48,7 +52,9 @@ def calibrate(
     estimate is 0), groups with less than ``least`` decisions, covariates that do not vary, and
     logits that have no finite maximum (Albert and Anderson 1984).
 
-    Decisions of one agent are taken to be independent, given what they depend on.
+    Agents have tendencies of their own, so standard errors are given twice: with all decisions
+    independent, and clustered by agent (Liang and Zeger 1986). The tests take them to be
+    independent.
 
     Args:
         logs: The runs, from `prism.analysis.read_log`; those that fell back are left out.
@@ -115,46 +121,49 @@ class _Found:
     unidentified: list[Unidentified] = field(default_factory=list)
 
 
-def counts_at(choices: Choices, number: int, options: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """Return how often each group chose each option at a point."""
+def _counts_at(choices: Choices, number: int, options: Sequence[str]) -> dict[str, Array]:
+    """Return by group how often each agent chose each option at a point: one row an agent."""
     import polars as pl
 
+    agent = ["group", "run", "agent_id"]
     rows = choices.table.filter(pl.col("point") == number)
-    chosen = {
-        (group, option): count
-        for group, option, count in rows.group_by("group", "chosen").len().iter_rows()
-    }
+    counted = rows.group_by(agent, maintain_order=True).agg(
+        (pl.col("chosen") == option).sum().alias(str(place)) for place, option in enumerate(options)
+    )
 
     return {
-        group: tuple(chosen.get((group, option), 0) for option in options)
+        group: counted.filter(group=group).drop(agent).to_numpy().astype(int)
         for group in choices.groups
     }
 
 
 def _frequencies(choices: Choices, number: int, point: Point, least: int, found: _Found) -> None:
-    counts = counts_at(choices, number, point[2])
-    for group, row in counts.items():
-        cell, unclear = _cell(point, group, row, least)
+    import numpy as np
+
+    counts = _counts_at(choices, number, point[2])
+    for group, rows in counts.items():
+        cell, unclear = _cell(point, group, rows, least)
         found.cells.append(cell)
         found.unidentified += unclear
 
-    together = tuple(map(sum, zip(*counts.values(), strict=True)))
+    together = np.concatenate(list(counts.values()))
     # what is never chosen by anybody is told of the groups already
     found.cells.append(_cell(point, None, together, least)[0])
-    test = _homogeneity(point, [row for row in counts.values() if any(row)])
+    test = _homogeneity(point, [rows.sum(axis=0).tolist() for rows in counts.values() if len(rows)])
     if test is not None:
         found.tests.append(test)
 
 
 def _cell(
-    point: Point, group: str | None, counts: tuple[int, ...], least: int
+    point: Point, group: str | None, rows: Array, least: int
 ) -> tuple[Cell, list[Unidentified]]:
     state, event, options = point
+    counts, agents = tuple(rows.sum(axis=0).tolist()), len(rows)
     n = sum(counts)
     if n < least:
         reason = f"{n} decisions, and {least} are needed" if n else "was never asked"
         unclear = Unidentified("cell", reason, state, event, group, n=n)
-        return Cell(state, event, options, group, counts), [unclear]
+        return Cell(state, event, options, group, counts, agents=agents), [unclear]
 
     shares = tuple(count / n for count in counts)
     errors = tuple(sqrt(share * (1 - share) / n) for share in shares)
@@ -173,7 +182,27 @@ def _cell(
         if not count
     ]
 
-    return Cell(state, event, options, group, counts, shares, errors), never
+    clustered = _clustered(rows)
+
+    return Cell(state, event, options, group, counts, shares, errors, clustered, agents), never
+
+
+def _clustered(rows: Array) -> tuple[float, ...] | None:
+    """Return standard errors of shares where the decisions of one agent may depend on each other.
+
+    What an agent's counts differ by from those expected of it is taken as a whole (Liang and Zeger
+    1986), with the correction G / (G - 1) for G agents (Cameron and Miller 2015).
+    """
+    import numpy as np
+
+    agents, n = len(rows), rows.sum()
+    if agents < 2:
+        return None
+
+    residuals = rows - np.outer(rows.sum(axis=1), rows.sum(axis=0) / n)
+    errors = np.sqrt((residuals**2).sum(axis=0) * agents / (agents - 1)) / n
+
+    return tuple(errors.tolist())
 
 
 def _homogeneity(point: Point, rows: Sequence[Sequence[int]]) -> RatioTest | None:

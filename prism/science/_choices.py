@@ -11,7 +11,7 @@ from prism.runs._calibrated import ARCHETYPE, RELEVANCE
 from prism.runs._options import digest
 from prism.runs._policy_file import PolicySource
 from prism.statechart.reasoner._attributes import in_words
-from prism.telemetry.events import AGENT_JOINED, DECISION, POST_WEIGHED
+from prism.telemetry.events import AGENT_JOINED, DECISION, POST_WEIGHED, RUN_STARTED
 
 if TYPE_CHECKING:
     import polars as pl
@@ -105,8 +105,15 @@ def read_choices(
         tuple(sorted(set(agents["group"]) | set(table["group"]))),
         tuple(covariates),
         _sources(logs, known),
-        tuple(agents["chart"].drop_nulls().unique().sort()) if "chart" in agents.columns else (),
+        _charts(logs, agents),
     )
+
+
+def _charts(logs: RunLogs, agents: pl.DataFrame) -> tuple[str, ...]:
+    """Return the names of the charts that agents follow: that of the run, or their own."""
+    started = logs.scan(RUN_STARTED).collect()
+    found = {*_column(started, "chart"), *_column(agents, "chart")}
+    return tuple(sorted(name for name in found if name is not None))
 
 
 def _with_run(frame: pl.LazyFrame) -> pl.LazyFrame:

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import polars as pl
 
-from prism.analysis import RunLogs, costs, measures, read_log, run_measures, state_counts
+from prism.analysis import costs, read_log, state_counts
 from prism.analysis._tables.cascades import trees
-from prism.analysis._tables.happened import acts, what_happened
+from prism.analysis._tables.happened import IN_ALL, Happened, acts, what_happened
+from prism.analysis._tables.run_measures import MEASURES, PARTS, measured_of
 from prism.errors import InputError
 from prism.runlog._reader import LOG_NAME
 from prism.science._compared_names import Source
@@ -60,12 +61,14 @@ def measure_run(path: Path, from_round: int, to_round: int | None) -> Measured:
         InputError: If it cannot be read, or its log holds several runs or none.
     """
     logs = read_log(path)
-    both = run_measures(logs, from_round=from_round, to_round=to_round, by_round=True)
+    # read once for all that is measured of it, as a log may be long
+    happened = what_happened(logs, *PARTS, from_round=from_round, to_round=to_round)
     if len(logs.runs) != 1:
         problem = f"holds {len(logs.runs)} runs: compare logs of one run each"
         raise InputError(problem, path=path)
 
     run = logs.runs[0]
+    both = measured_of(happened, 1)
     last = both["round"].max()
     completed = last if isinstance(last, int) else 0
     if not run.ended and completed != to_round:
@@ -73,25 +76,20 @@ def measure_run(path: Path, from_round: int, to_round: int | None) -> Measured:
     measured = Measured(ComparedRun(path, run.seed, completed, run.ended))
 
     rows = (pl.col("round") >= from_round) & (pl.col("round") <= (to_round or completed))
-    _add_measures(measured, logs, both, rows)
+    _add_measures(measured, both, rows)
     _add_states(measured, state_counts(logs).filter(rows))
     _add_costs(measured, costs(logs, by=["round"]).filter(rows))
-    _add_distributions(measured, logs, from_round, to_round)
+    _add_distributions(measured, happened)
 
     return measured
 
 
-def _add_measures(measured: Measured, logs: RunLogs, both: pl.DataFrame, rows: pl.Expr) -> None:
+def _add_measures(measured: Measured, both: pl.DataFrame, rows: pl.Expr) -> None:
     """Add the measures of every run, and those of worlds, which come first."""
-    found = measures(logs).filter(rows)
-    own = {
-        f"measure_{name}" if f"measure_{name}" in both.columns else name
-        for name in found["measure"].unique(maintain_order=True)
-    }
     (total,) = both.filter(pl.col("round").is_null()).to_dicts()
     by_round = both.filter(rows).to_dicts()
-    names = [name for name in both.columns if name not in ("run", "round")]
-    for name in sorted(names, key=lambda name: name not in own):
+    own = [name for name in both.columns if name not in (*IN_ALL, *MEASURES)]
+    for name in (*own, *MEASURES):
         measured.add("own" if name in own else "run", name, total[name])
         for row in by_round:
             measured.add_round(name, row["round"], row[name])
@@ -127,18 +125,13 @@ def _add_costs(measured: Measured, table: pl.DataFrame) -> None:
                 measured.add_round(f"model_{name}", number, value)
 
 
-def _add_distributions(
-    measured: Measured, logs: RunLogs, from_round: int, to_round: int | None
-) -> None:
+def _add_distributions(measured: Measured, happened: Happened) -> None:
     """Add how large cascades were, how much agents wrote, and how long they stayed in states."""
-    happened = what_happened(
-        logs, "posts", "likes", "transitions", from_round=from_round, to_round=to_round
-    )
     posts = happened.tables["posts"]
     if posts.height:
         grown = trees(posts)
-        if from_round > 1:
-            grown = grown.filter(pl.col("round") >= from_round)
+        if happened.from_round > 1:
+            grown = grown.filter(pl.col("round") >= happened.from_round)
         wrote = acts(happened).filter(pl.col("what") != "likes").group_by("agent_id")
         written = happened.agents.join(wrote.agg(posts=pl.len()), on="agent_id", how="left")
         measured.distributions["posts_of_cascade"] = _counts(grown["size"])

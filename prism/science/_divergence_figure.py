@@ -46,12 +46,12 @@ def divergence_figure(table: pl.DataFrame) -> dict[str, Any]:
             "by:N",
             title=None,
             sort=list(dict.fromkeys(row["by"] for row in rows)),
-            header=alt.Header(labelAngle=0, labelAlign="left"),
+            header=alt.Header(labelAngle=0, labelAlign="left", labelPadding=12),
         )
     ).resolve_scale(y="independent")
     subtitle = [
-        "Dot: half of the model against the policy. Bar: 97.5 % of the model's halves against each "
-        "other.",
+        "Dot: one half of the model against the policy.",
+        "Bar: 97.5 % of the model's halves against each other.",
         "Tick and line: everything, with its 95 % interval.",
     ]
 

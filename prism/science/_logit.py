@@ -38,6 +38,7 @@ class _Design:
         chosen: The options that were chosen at all; the first is the base.
         exog: One row a decision: 1, a dummy for each further group, the covariates.
         endog: The number of the option that was chosen.
+        agents: The number of the agent that chose.
     """
 
     point: Point
@@ -46,6 +47,7 @@ class _Design:
     chosen: tuple[str, ...]
     exog: Array
     endog: Array
+    agents: Array
 
 
 def fit_logit(choices: Choices, number: int, point: Point, least: int) -> Fitted:
@@ -133,9 +135,10 @@ def _design(
     )
 
     exog = np.column_stack(columns)
+    agents = used.select(pl.struct("run", "agent_id").rank("dense")).to_series().to_numpy()
 
     return (
-        _Design(point, tuple(groups), tuple(known), chosen, exog, endog.to_numpy()),
+        _Design(point, tuple(groups), tuple(known), chosen, exog, endog.to_numpy(), agents),
         unclear,
     )
 
@@ -198,8 +201,10 @@ def _fit(design: _Design) -> Logit | str:
         # what they warn of is looked at below
         warnings.simplefilter("ignore")
         try:
-            result = logit(design.endog, design.exog).fit(maxiter=_MOST_STEPS, disp=0)
+            model = logit(design.endog, design.exog)
+            result = model.fit(maxiter=_MOST_STEPS, disp=0)
             covariance = np.asarray(result.cov_params())
+            clustered = _clustered(model, result, design)
         except (np.linalg.LinAlgError, ValueError) as error:
             return f"the fit failed ({error})"
 
@@ -222,7 +227,28 @@ def _fit(design: _Design) -> Logit | str:
         tuple(map(tuple, covariance.tolist())),
         len(design.endog),
         float(result.llf),
+        {} if clustered is None else _rows(design, clustered.reshape(weights.shape)),
+        len(np.unique(design.agents)),
     )
+
+
+def _clustered(model: Any, result: Any, design: _Design) -> Array | None:
+    """Return standard errors that allow for the choices of one agent being alike."""
+    import numpy as np
+
+    if len(np.unique(design.agents)) < 2:
+        return None
+
+    # Liang and Zeger 1986; it starts at the maximum, and so takes one step
+    again = model.fit(
+        np.asarray(result.params).ravel(order="F"),
+        maxiter=_MOST_STEPS,
+        disp=0,
+        cov_type="cluster",
+        cov_kwds={"groups": design.agents},
+    )
+
+    return np.asarray(np.sqrt(np.diag(np.asarray(again.cov_params()))))
 
 
 def _rows(design: _Design, matrix: Array) -> dict[str, tuple[float, ...]]:

@@ -5,45 +5,28 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any, Self
 
-from prism.errors import InputError, PrismError
+from prism.errors import InputError
 from prism.files._toml import TomlFile
 from prism.llm._addresses import shown_address
 from prism.runs import ModelOptions, PolicyOptions, RunOptions, WriterOptions, digest
-from prism.science._plan_checks import contradictions
+from prism.science._configuration import Configuration, kind_of
+from prism.science._plan_checks import SOCIAL, contradictions
 from prism.science._plan_places import placed
-from prism.science._plan_schema import Keys, mistakes
+from prism.science._plan_schema import VARIED_SETTINGS, Keys, mistakes
+from prism.science._plan_trials import MisplacedError, impossible_in, keys_of_treatment
 from prism.science._shipped import plan_path
 from prism.social import Feed, Parameters, SocialRun
 from prism.worlds import Treatment, WorldRun
 from prism.worlds._addresses import address_of, load_world
 from prism.worlds._treatment_tables import read_treatments
 
-SOCIAL = "social"
 _MOST_TOLD = 5
 _MOST_NAME = 80
 _UNSAFE = re.compile(r"[^A-Za-z0-9._=,+-]+")
-
-
-@dataclass(frozen=True, slots=True)
-class Configuration:
-    """One point of a plan: its parameters in one arm. A run is a configuration and a seed.
-
-    Args:
-        name: What it is called in tables and folders.
-        arm: The arm; None in a plan without arms.
-        parameters: The parameters, those of the plan and the arm included.
-        settings: What else the plan and the arm say, with the keys of a plan.
-    """
-
-    name: str
-    arm: str | None
-    parameters: Mapping[str, Any]
-    settings: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -116,12 +99,15 @@ class Plan:
         Raises:
             InputError: If no model is asked.
         """
-        if "reasoner" not in self.data:
-            raise InputError("is for a model, and this plan asks none", field="host")
+        return self._with_reasoner("host", [*hosts])
 
-        return replace(
-            self, data={**self.data, "reasoner": {**self.data["reasoner"], "host": [*hosts]}}
-        )
+    def with_model(self, model: str) -> Self:
+        """Return the same plan with another model.
+
+        Raises:
+            InputError: If no model is asked.
+        """
+        return self._with_reasoner("model", model)
 
     def configurations(self) -> tuple[Configuration, ...]:
         """Return the configurations: every combination of varied values in every arm."""
@@ -145,8 +131,7 @@ class Plan:
     @property
     def asks_a_model(self) -> bool:
         """Whether a model is asked in any arm, from the beginning or later on."""
-        arms = {each.arm: each for each in self.configurations()}.values()
-        return not all(self.options(each, self.seeds[0]).is_repeatable for each in arms)
+        return not all(self.options(each, self.seeds[0]).is_repeatable for each in self._kinds())
 
     def options(self, configuration: Configuration, seed: int) -> RunOptions[Any]:
         """Return one run of the plan.
@@ -210,43 +195,8 @@ class Plan:
         Raises:
             InputError: If there is anything; names line and key where the plan is a file.
         """
-        wrong: list[tuple[Keys, str]] = []
-        looked_into: set[str | None] = set()
-        for each in configurations or self.configurations():
-            is_new = each.arm not in looked_into
-            looked_into.add(each.arm)
-            wrong += self._wrong_in(each, is_new)
-
+        wrong = impossible_in(self, configurations or self.configurations())
         self._refuse(list(dict.fromkeys(wrong)))
-
-    def _wrong_in(self, configuration: Configuration, is_new: bool) -> Iterator[tuple[Keys, str]]:
-        """Yield what is wrong with a configuration, a parameter after the other.
-
-        Args:
-            configuration: The configuration.
-            is_new: Whether its run is to be made, too, as it is the first of its arm.
-        """
-        try:
-            options = self.options(configuration, self.seeds[0])
-            if is_new:
-                _without_cache(options).prepare()
-        except _MisplacedError as error:
-            yield error.keys, error.problem
-        except InputError as error:
-            if error.path is not None and Path(error.path) != self._path:
-                raise
-            keys = self._keys_of(error, configuration)
-            yield keys, error.problem
-            left = {
-                name: value for name, value in configuration.parameters.items() if name != keys[-1]
-            }
-            if len(left) < len(configuration.parameters):
-                yield from self._wrong_in(replace(configuration, parameters=left), is_new)
-        except PrismError as error:
-            yield (
-                self._keys_in(configuration, _KEYS_OF_WORLD[" treatment " in str(error)]),
-                str(error),
-            )
 
     def inputs(self) -> dict[str, str]:
         """Return the SHA-256 of every file that runs of the plan read, by its name.
@@ -255,8 +205,8 @@ class Plan:
             InputError: If one cannot be read.
         """
         found: dict[str, str] = {}
-        for arm in {each.arm: each for each in self.configurations()}.values():
-            found.update(self.options(arm, self.seeds[0]).to_config()["inputs"])
+        for each in self._kinds():
+            found.update(self.options(each, self.seeds[0]).to_config()["inputs"])
         for settings in (self.data, *self.data.get("arm", ())):
             models = settings.get("reasoner", {}).get("models")
             if models is not None:
@@ -276,9 +226,20 @@ class Plan:
 
         return found
 
-    @cached_property
-    def _path(self) -> Path | None:
+    @property
+    def path(self) -> Path | None:
+        """The file that it was read from, if it was."""
         return None if self.file is None else self.file.path
+
+    def _with_reasoner(self, key: str, value: Any) -> Self:
+        if "reasoner" not in self.data:
+            raise InputError("is for a model, and this plan asks none: see [reasoner]", field=key)
+
+        return replace(self, data={**self.data, "reasoner": {**self.data["reasoner"], key: value}})
+
+    def _kinds(self) -> Sequence[Configuration]:
+        """Return one of the configurations that differ in parameters of the world alone."""
+        return tuple({kind_of(each): each for each in self.configurations()}.values())
 
     def _configuration(
         self, arm: Mapping[str, Any], varied: Mapping[str, Any], name: str
@@ -290,10 +251,12 @@ class Plan:
             both = [*common.get(key, ()), *arm.get(key, ())]
             if both:
                 settings[key] = both
+        settings |= {name: varied[name] for name in VARIED_SETTINGS if name in varied}
         if "reasoner" in arm:
             settings["reasoner"] = {**common.get("reasoner", {}), **arm["reasoner"]}
 
-        parameters = {**self.data.get("parameters", {}), **varied, **arm.get("parameters", {})}
+        others = {name: varied[name] for name in varied if name not in VARIED_SETTINGS}
+        parameters = {**self.data.get("parameters", {}), **others, **arm.get("parameters", {})}
 
         return Configuration(name, arm.get("name"), parameters, settings)
 
@@ -332,49 +295,16 @@ class Plan:
     def _treatments(self, configuration: Configuration, world: str) -> tuple[str | Treatment, ...]:
         settings = configuration.settings
         cls = Feed if world == SOCIAL else load_world(address_of(world))
-        common = len(self.data.get("treatment", ()))
 
         def refuse(problem: str, keys: Keys) -> InputError:
             place, *inside = keys
             assert isinstance(place, int)
-            # those of the plan come before those of the arm
-            if place < common:
-                return _MisplacedError(self, problem, ("treatment", place, *inside))
-            arm = self._arm_of(configuration)[0]
-            return _MisplacedError(
-                self, problem, ("arm", arm, "treatment", place - common, *inside)
-            )
+            table = keys_of_treatment(self, configuration, "treatment", place)
+            return MisplacedError(self, problem, (*table, *inside))
 
         tables = read_treatments(settings.get("treatment", ()), cls, refuse)
 
         return (*settings.get("treatments", ()), *tables)
-
-    def _keys_of(self, error: InputError, configuration: Configuration) -> Keys:
-        """Return where in the plan stands what an error of a run's options is about."""
-        place, arm = self._arm_of(configuration)
-        if error.field == "parameters":
-            # what is wrong is said of a name; those that there are follow it
-            said = set(re.findall(r"\w+", error.problem.partition(": it has")[0]))
-            for name in (each for each in configuration.parameters if each in said):
-                if name in arm.get("parameters", {}):
-                    return ("arm", place, "parameters", name)
-                groups = (each for each in ("vary", "bounds") if name in self.data.get(each, {}))
-                return (next(groups, "parameters"), name)
-
-        return self._keys_in(configuration, _KEYS_OF_FIELDS.get(error.field, error.field or ""))
-
-    def _keys_in(self, configuration: Configuration, key: str) -> Keys:
-        """Return where in the plan a key stands that holds for a configuration."""
-        place, arm = self._arm_of(configuration)
-        if key in arm:
-            return ("arm", place, key)
-
-        return ("reasoner", key) if key in self.data.get("reasoner", {}) else (key,)
-
-    def _arm_of(self, configuration: Configuration) -> tuple[int, Mapping[str, Any]]:
-        """Return the place of the arm of a configuration, and what it says."""
-        arms = enumerate(self.data.get("arm", ()))
-        return next((each for each in arms if each[1]["name"] == configuration.arm), (0, {}))
 
     def _refuse(self, wrong: Sequence[tuple[Keys, str]]) -> None:
         """Raise one error for all mistakes."""
@@ -384,8 +314,8 @@ class Plan:
         (keys, problem), *others = wrong
         first = self.error(problem, keys)
         told = [str(self.error(said, where)) for where, said in others[: _MOST_TOLD - 1]]
-        if self._path is not None:
-            told = [each.removeprefix(f"{self._path}, ") for each in told]
+        if self.path is not None:
+            told = [each.removeprefix(f"{self.path}, ") for each in told]
         more = len(others) - len(told)
         tail = [f"and {more} more"] if more > 0 else []
         raise InputError(
@@ -409,17 +339,6 @@ class Plan:
         return InputError(problem, field=".".join(names) or None)
 
 
-class _MisplacedError(InputError):
-    """An error that knows where in a plan it is about."""
-
-    def __init__(self, plan: Plan, problem: str, keys: Keys) -> None:
-        found = plan.error(problem, keys)
-        super().__init__(problem, path=found.path, line=found.line, field=found.field)
-        self.keys = keys
-
-
-_KEYS_OF_FIELDS: Mapping[str | None, str] = {"ticks_per_round": "ticks", None: "world"}
-_KEYS_OF_WORLD = ("world", "treatments")
 _OF_PLAN = (
     "name",
     "description",
@@ -436,7 +355,12 @@ _OF_PLAN = (
 
 def _name_of(arm: Mapping[str, Any], varied: Mapping[str, Any]) -> str:
     parts = [arm["name"]] if "name" in arm else []
-    parts += [f"{name}={_shown(value)}" for name, value in varied.items()]
+    # a file of agents by its name: where it lies says nothing
+    told = {
+        key: Path(value).name if key == "agents" and isinstance(value, str) else value
+        for key, value in varied.items()
+    }
+    parts += [f"{name}={_shown(value)}" for name, value in told.items()]
     name = _UNSAFE.sub("-", ",".join(parts)).strip(".-")[:_MOST_NAME]
 
     return name or "all"
@@ -458,11 +382,3 @@ def _named_apart(found: Sequence[Configuration]) -> Iterator[Configuration]:
             name = f"{each.name}-{number}"
         seen.add(name.casefold())
         yield replace(each, name=name)
-
-
-def _without_cache(options: Any) -> Any:
-    """Return the same options without a file of answers, which another process may use."""
-    reasoner = options.reasoner
-    if isinstance(reasoner, ModelOptions) and reasoner.cache is not None:
-        return replace(options, reasoner=replace(reasoner, cache=None))
-    return options

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from prism.science._plan_schema import Keys
+from prism.science._plan_schema import VARIED_SETTINGS, Keys
+
+SOCIAL = "social"
+"""What plans call the social feed."""
 
 
 def contradictions(data: Mapping[str, Any]) -> Iterator[tuple[Keys, str]]:
@@ -15,9 +18,12 @@ def contradictions(data: Mapping[str, Any]) -> Iterator[tuple[Keys, str]]:
     if isinstance(seeds, list) and len(set(seeds)) < len(seeds):
         yield ("seeds",), "has a seed twice"
 
+    yield from _not_of_the_feed(data)
     for name, values in vary.items():
         if name in fixed:
             yield ("vary", name), "is among [parameters], too: leave one out"
+        if name in VARIED_SETTINGS and name in data:
+            yield ("vary", name), f"is said outside of [vary], too ({data[name]!r}): leave one out"
         yield from _twice(values, ("vary", name))
 
     yield from _wrong_arms(data.get("arm", []), vary)
@@ -25,6 +31,20 @@ def contradictions(data: Mapping[str, Any]) -> Iterator[tuple[Keys, str]]:
         if name in vary or name in fixed:
             yield ("bounds", name), "is among [parameters] or [vary], too: leave one out"
         yield from _wrong_bound(name, bound)
+
+
+def _not_of_the_feed(data: Mapping[str, Any]) -> Iterator[tuple[Keys, str]]:
+    """Yield what is for the social feed alone, in a plan of another world."""
+    world = data.get("world", SOCIAL)
+    if world == SOCIAL:
+        return
+
+    wrong: list[Keys] = [(key,) for key in ("preset", "posts") if key in data]
+    wrong += [("vary", "preset")] if "preset" in data.get("vary", {}) else []
+    arms = enumerate(data.get("arm", ()))
+    wrong += [("arm", place, "preset") for place, arm in arms if "preset" in arm]
+    for keys in wrong:
+        yield keys, f"is for the social feed, and this world is {world}: leave it out"
 
 
 def _twice(values: Sequence[Any], keys: Keys) -> Iterator[tuple[Keys, str]]:
@@ -43,6 +63,8 @@ def _wrong_arms(
         for name in arm.get("parameters", {}):
             if name in vary:
                 yield ("arm", place, "parameters", name), "is varied in [vary], too"
+        for name in (each for each in VARIED_SETTINGS if each in arm and each in vary):
+            yield ("arm", place, name), "is varied in [vary], too"
 
 
 def _wrong_bound(name: str, bound: Any) -> Iterator[tuple[Keys, str]]:

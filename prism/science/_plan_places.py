@@ -15,10 +15,16 @@ def placed(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     def beside(name: str) -> str:
         return str(folder / name)
 
+    def beside_if_file(given: Any) -> Any:
+        return beside(given) if isinstance(given, str) and not _is_number(given) else given
+
     found = {**data}
     for key in ("agents", "posts"):
-        if isinstance(found.get(key), str) and not _is_number(found[key]):
-            found[key] = beside(found[key])
+        if key in found:
+            found[key] = beside_if_file(found[key])
+    if "agents" in found.get("vary", {}):
+        varied = [beside_if_file(each) for each in found["vary"]["agents"]]
+        found["vary"] = {**found["vary"], "agents": varied}
     place, colon, name = str(found.get("world", "")).rpartition(":")
     if (place if colon else name).endswith(".py"):
         found["world"] = beside(str(found["world"]))

@@ -11,6 +11,7 @@ from typing import Any
 
 from prism.runs import ModelOptions, WriterOptions
 from prism.runs._assigned import CHOICES
+from prism.science._treatment_schema import treatment_schema
 from prism.statechart._engine.arguments import did_you_mean
 
 SCHEMA_NAME = "plan.schema.json"
@@ -97,7 +98,7 @@ _BUDGET = _table(
 _TREATMENTS = _texts("Treatments of the world and their rounds, such as warning@12.")
 _TREATMENT: Schema = {
     "type": "array",
-    "items": {"type": "object"},
+    "items": {"type": "object", "$ref": "#/$defs/treatment"},
     "description": "Treatments with a kind and a round, as in files of treatments.",
 }
 _PARAMETERS: Schema = {
@@ -149,10 +150,16 @@ _BOUND: Schema = {
     "required": ["least", "most"],
     "additionalProperties": False,
 }
+VARIED_SETTINGS = tuple(_SIZES)
+"""What may be varied besides parameters of the world."""
+
 _VARY: Schema = {
     "type": "object",
+    "properties": {
+        name: {"type": "array", "items": each, "minItems": 1} for name, each in _SIZES.items()
+    },
     "additionalProperties": {"type": "array", "items": _VALUE, "minItems": 1},
-    "description": "Values of parameters; every combination of them is run.",
+    "description": "Values of parameters, agents, rounds, ticks, preset; all combinations are run.",
 }
 
 PLAN: Schema = _table(
@@ -197,6 +204,7 @@ def json_schema() -> dict[str, Any]:
         "$id": SCHEMA_NAME,
         "title": "A plan of prism batch",
         **PLAN,
+        "$defs": {"treatment": treatment_schema()},
     }
 
 

@@ -20,25 +20,28 @@ def policy_probabilities(policy: Policy) -> pl.DataFrame:
 
     Returns:
         ``state``, ``event``, ``group`` (null for all together), ``option``, ``n`` decisions of the
-        cell, ``count``, ``probability`` and ``standard_error`` (null where not identified).
+        cell, ``count``, ``probability``, ``standard_error`` as if all decisions were independent,
+        ``clustered_error`` by agent (null where not identified), and ``agents``.
     """
     import polars as pl
 
     rows = [
-        (cell.state, cell.event, cell.group, option, cell.n, count, share, error)
+        (cell.state, cell.event, cell.group, option, cell.n, *found, cell.agents)
         for cell in policy.cells
-        for option, count, share, error in zip(
+        for option, *found in zip(
             cell.options,
             cell.counts,
             cell.probabilities or [None] * len(cell.options),
             cell.standard_errors or [None] * len(cell.options),
+            cell.clustered_errors or [None] * len(cell.options),
             strict=True,
         )
     ]
     schema = {
         **dict.fromkeys(("state", "event", "group", "option"), pl.String),
         **dict.fromkeys(("n", "count"), pl.Int64),
-        **dict.fromkeys(("probability", "standard_error"), pl.Float64),
+        **dict.fromkeys(("probability", "standard_error", "clustered_error"), pl.Float64),
+        "agents": pl.Int64,
     }
 
     return pl.DataFrame(rows, schema, orient="row")
@@ -52,7 +55,9 @@ def policy_coefficients(policy: Policy) -> pl.DataFrame:
 
     Returns:
         One row each: ``state``, ``event``, ``option``, ``base`` (whose utility is 0), ``term``,
-        ``coefficient``, ``standard_error``, ``z``, and ``p`` (two-sided; Wald 1943).
+        ``coefficient``, ``standard_error`` as if all decisions were independent,
+        ``clustered_error`` by agent (null where it is not known), ``z``, and ``p`` (two-sided; Wald
+        1943), by the clustered error if there is one.
     """
     import polars as pl
 
@@ -62,15 +67,16 @@ def policy_coefficients(policy: Policy) -> pl.DataFrame:
             *row,
             coefficient,
             error,
-            coefficient / error,
-            float(2 * norm.sf(abs(coefficient / error))),
+            clustered,
+            coefficient / (clustered or error),
+            float(2 * norm.sf(abs(coefficient / (clustered or error)))),
         )
         for logit in policy.logits
-        for *row, coefficient, error in _terms(logit)
+        for *row, coefficient, error, clustered in _terms(logit)
     ]
     schema = {
         **dict.fromkeys(("state", "event", "option", "base", "term"), pl.String),
-        **dict.fromkeys(("coefficient", "standard_error", "z", "p"), pl.Float64),
+        **dict.fromkeys(("coefficient", "standard_error", "clustered_error", "z", "p"), pl.Float64),
     }
 
     return pl.DataFrame(rows, schema, orient="row")
@@ -121,5 +127,6 @@ def _terms(logit: Logit) -> Iterator[tuple[Any, ...]]:
     names = (f"intercept ({logit.groups[0]})", *groups, *logit.covariates)
     for option, weights in logit.coefficients.items():
         errors = logit.standard_errors[option]
-        for name, weight, error in zip(names, weights, errors, strict=True):
-            yield logit.state, logit.event, option, logit.base, name, weight, error
+        clustered = logit.clustered_errors.get(option, [None] * len(weights))
+        for name, *found in zip(names, weights, errors, clustered, strict=True):
+            yield logit.state, logit.event, option, logit.base, name, *found

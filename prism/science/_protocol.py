@@ -148,11 +148,13 @@ class ProtocolResults:
             ``fallbacks``, and ``times_reference``, how many times as long as the reference a
             decision takes.
         folder: Where everything is kept.
+        protocol: What was run.
     """
 
     divergence: pl.DataFrame
     speed: pl.DataFrame
     folder: Path
+    protocol: Protocol
 
 
 def run_protocol(
@@ -189,7 +191,8 @@ def run_protocol(
         _calibrate(steps.choices(f"model-{strategy}"), made, path)
         steps.carry_out(f"policy-{strategy}", replace(made.run, reasoner=PolicyOptions(path)))
 
-    results = ProtocolResults(_diverge(made, steps), _speed(made, steps), made.folder)
+    divergence, speed = _diverge(made, steps), _speed(made, steps)
+    results = ProtocolResults(divergence, speed, made.folder, made.protocol)
     results.divergence.write_csv(made.folder / RESULTS_NAME)
     results.speed.write_csv(made.folder / SPEED_NAME)
 

@@ -6,6 +6,8 @@ from html import escape
 from importlib import resources
 from typing import TYPE_CHECKING
 
+from prism.runs import ModelOptions
+
 if TYPE_CHECKING:
     from prism.science._protocol import ProtocolResults
 
@@ -54,24 +56,37 @@ def protocol_page(results: ProtocolResults) -> str:
     Raises:
         MissingExtraError: If the extra ``report`` is not installed.
     """
+    import polars as pl
+
     from prism.report._figures.html_table import html_table
     from prism.report._figures.rendering import draw
     from prism.science._divergence_figure import divergence_figure
 
     style = resources.files("prism.report").joinpath("page.css").read_text(encoding="utf-8")
-    parts = [_HEAD.format(style=style, subtitle=escape(f"Kept in {results.folder}"))]
+    parts = [_HEAD.format(style=style, subtitle=escape(_subtitle(results)))]
     by = ["strategy", "comparison"]
     for (strategy, compared), table in results.divergence.group_by(by, maintain_order=True):
         name = f"{compared}-{strategy}"
-        rows = table.drop(by)
+        rows, is_above = table.drop(by), pl.col("above").replace_strict({True: "yes", False: "no"})
         figure = draw({**divergence_figure(rows), "background": "white"})
         parts += [
             f"<section><h2>{_COMPARED[str(compared)]}: {strategy}</h2>",
             f'<p class="soft">{_ABOUT[str(compared)]}</p>',
-            f'<div class="picture">{figure}</div>',
-            f"{html_table(name, rows)}</section>",
+            f'<div class="figure">{figure}</div>',
+            f"{html_table(name, rows.with_columns(is_above))}</section>",
         ]
 
     parts += ["<section><h2>Time</h2>", f"{html_table('speed', results.speed)}</section>", _FOOT]
 
     return "\n".join(parts)
+
+
+def _subtitle(results: ProtocolResults) -> str:
+    protocol = results.protocol
+    run, model = protocol.run, protocol.run.reasoner
+    assert isinstance(model, ModelOptions)
+
+    return (
+        f"{model.model}, {run.agents} agents, seed {run.seed}, the first "
+        f"{protocol.decisions:,} decisions. Kept in {results.folder}"
+    )

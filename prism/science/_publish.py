@@ -9,12 +9,20 @@ from pathlib import Path
 from prism.files import write_durably
 from prism.runs._policy_schema import SCHEMA as POLICY_SCHEMA
 from prism.runs._policy_schema import SCHEMA_NAME as POLICY_NAME
-from prism.science._plan_schema import SCHEMA_NAME, json_schema
+from prism.science._plan_schema import SCHEMA_NAME as PLAN_NAME
+from prism.science._plan_schema import json_schema as plan_schema
+from prism.science._treatment_schema import SCHEMA_NAME as TREATMENTS_NAME
+from prism.science._treatment_schema import treatments_schema
 
 
 def write(folder: Path) -> None:
     """Write the schemas into a folder."""
-    for name, schema in {SCHEMA_NAME: json_schema(), POLICY_NAME: POLICY_SCHEMA}.items():
+    schemas = {
+        PLAN_NAME: plan_schema(),
+        TREATMENTS_NAME: treatments_schema(),
+        POLICY_NAME: POLICY_SCHEMA,
+    }
+    for name, schema in schemas.items():
         text = json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
         write_durably(folder / name, text.encode())
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -11,15 +12,17 @@ from typing import Any, Literal
 from prism import runs
 from prism.analysis import RunLogs, read_log
 from prism.errors import InputError
-from prism.files import parse_json, write_durably
+from prism.files import make_folder, parse_json, write_durably
 from prism.runs import ModelOptions, Observer, Outcome, ReplayOptions
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.runs._credentials import with_credentials
-from prism.runs._folder import SUMMARY_NAME, read_summary
+from prism.runs._folder import SUMMARY_NAME, RunFolder, read_summary
+from prism.runs._options import DeciderOptions
 from prism.social import Feed, SocialRun
 from prism.telemetry.events import DECISION, TRANSITION
-from prism.worlds import Treatment, World, WorldRun
+from prism.worlds import SwitchModel, Treatment, World, WorldRun
 from prism.worlds._addresses import load_world
+from prism.worlds._switch_model import later_models
 from prism.worlds._treatment_tables import read_treatment_file
 
 RERUN_NAME = "rerun.json"
@@ -121,18 +124,10 @@ def rerun(
     """
     source, target = Path(run), Path(folder)
     options = _changed(source, from_round, tuple(treatments), then, hosts)
-    note = {"run": str(source), "from_round": from_round}
-
-    def keep(summary: Any) -> None:
-        # a process may be killed at any time from now on, and the run resumed
-        if not (target / RERUN_NAME).exists():
-            _note(target, note)
-        if on_round is not None:
-            on_round(summary)
-
-    outcome: Outcome[Any] = runs.begin(
-        options, target, on_round=keep, checkpoint_every=checkpoint_every, observer=observer
-    )
+    with _noted(target, {"run": str(source), "from_round": from_round}):
+        outcome: Outcome[Any] = runs.begin(
+            options, target, on_round=on_round, checkpoint_every=checkpoint_every, observer=observer
+        )
 
     return _told(outcome, target, source, from_round)
 
@@ -226,30 +221,34 @@ def _changed(
         if number < from_round:
             raise InputError(_too_early(number, from_round), field="treatments")
 
-    changed = replace(options, treatments=(*options.treatments, *treatments))
+        if isinstance(each, SwitchModel) and then == "policy":
+            problem = f"{each.name!r} switches to a model, and then='policy' asks none: leave out"
+            raise InputError(f"{problem} one of them", field="treatments")
 
-    return _answered(changed, source, then)
+    return replace(
+        options,
+        treatments=(*options.treatments, *treatments),
+        reasoner=_decider(options, source, then),
+    )
 
 
-def _answered(
+def _decider(
     options: SocialRun | WorldRun, source: Path, then: Literal["model", "policy"]
-) -> SocialRun | WorldRun:
-    """Return options whose answers come from the log, as long as it holds them."""
+) -> DeciderOptions:
+    """Return who decides: the log, as long as it holds the answers, if any are a model's."""
     reasoner, writer = options.reasoner, options.writer
     if isinstance(reasoner, ReplayOptions):
-        if reasoner.model is None:
+        if reasoner.then is None:
             problem = f"is a replay of {reasoner.run}: run that one again"
             raise InputError(problem, path=source)
-        return replace(options, reasoner=ReplayOptions(source, reasoner.model, then))
+        return ReplayOptions(source, reasoner.model, then)
 
-    own = None if writer is None else writer.model
-    if isinstance(reasoner, ModelOptions):
-        return replace(options, reasoner=ReplayOptions(source, reasoner, then))
-    if isinstance(own, ModelOptions):
-        return replace(options, reasoner=ReplayOptions(source, own, "policy"))
+    asks = isinstance(reasoner, ModelOptions) or bool(later_models(options.treatments))
+    if asks or writer is not None:
+        return ReplayOptions(source, reasoner, then)
 
     # a policy draws the same numbers again
-    return options
+    return reasoner
 
 
 def _kind(config: Mapping[str, Any], path: Path) -> type[SocialRun] | type[WorldRun]:
@@ -271,6 +270,22 @@ def _round_of(text: str) -> int:
 
 def _too_early(number: int, from_round: int) -> str:
     return f"is of round {number}, and nothing may be other before round {from_round}"
+
+
+@contextmanager
+def _noted(folder: Path, note: Mapping[str, Any]) -> Iterator[None]:
+    """Note what a folder is for, before a run in it can be killed; forget it if none begins."""
+    RunFolder.for_new(folder)
+    make_folder(folder)
+    _note(folder, note)
+    try:
+        yield
+    finally:
+        if not (folder / SUMMARY_NAME).exists():
+            (folder / RERUN_NAME).unlink(missing_ok=True)
+            # what else is in the folder stays, and the folder with it
+            with suppress(OSError):
+                folder.rmdir()
 
 
 def _note(folder: Path, note: Mapping[str, Any]) -> None:

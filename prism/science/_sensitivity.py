@@ -19,10 +19,12 @@ from prism.science._batch_tables import table_of, write_tables
 from prism.science._libraries import library
 from prism.science._plan import Plan
 from prism.science._plan_checks import limits_of
-from prism.science._sensitivity_figure import FigureKind, drawn, sensitivity_figure
+from prism.science._sensitivity_figure import drawn, sensitivity_figure
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from prism.report import FigureFormat
 
 SensitivityMethod = Literal["morris", "sobol"]
 
@@ -126,7 +128,7 @@ class Sensitivity:
 
         return sensitivity_figure(outcome, rows)
 
-    def save_figures(self, kind: FigureKind = "svg") -> list[Path]:
+    def save_figures(self, kind: FigureFormat = "svg") -> list[Path]:
         """Draw the indices of every outcome into the folder, as ``sensitivity-OUTCOME.svg``.
 
         Args:

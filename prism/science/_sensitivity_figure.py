@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
-FigureKind = Literal["svg", "png", "pdf"]
+if TYPE_CHECKING:
+    from prism.report import FigureFormat
 
-_PIXELS = 2.0
 _WIDTH, _STEP = 420, 34
 _BLUE, _ORANGE = "#1f5fa8", "#b5541c"
 _SHOWN: Mapping[str, tuple[str, str]] = {
@@ -75,7 +75,7 @@ def _ends(row: Mapping[str, Any]) -> dict[str, float]:
     return {"low": row["value"] - half, "high": row["value"] + half}
 
 
-def drawn(spec: dict[str, Any], kind: FigureKind) -> bytes:
+def drawn(spec: dict[str, Any], kind: FigureFormat) -> bytes:
     """Return a figure as a file has it.
 
     Args:
@@ -85,13 +85,7 @@ def drawn(spec: dict[str, Any], kind: FigureKind) -> bytes:
     Raises:
         ValueError: If it cannot be drawn.
     """
-    import vl_convert
-
+    from prism.report._figures.files import in_format
     from prism.report._figures.rendering import draw
 
-    svg = draw(spec)
-    if kind == "png":
-        return vl_convert.svg_to_png(svg, scale=_PIXELS)
-
-    # vectors, with the fonts embedded
-    return vl_convert.svg_to_pdf(svg) if kind == "pdf" else svg.encode()
+    return in_format(draw(spec), kind)

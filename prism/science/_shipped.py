@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from prism.errors import InputError
+
 _PLANS = Path(__file__).with_name("plans")
 
 
@@ -13,9 +15,16 @@ def shipped_plans() -> list[str]:
 
 
 def plan_path(given: Path | str) -> Path:
-    """Return the path of a plan: the file that is given, or the one that ships by that name."""
-    path = Path(given)
-    if path.exists() or str(given) not in shipped_plans():
-        return path
+    """Return the path of a plan: the file that is given, or the one that ships by that name.
 
-    return _PLANS / f"{given}.toml"
+    Raises:
+        InputError: If there is neither.
+    """
+    path = Path(given)
+    if not path.exists() and str(given) in shipped_plans():
+        return _PLANS / f"{given}.toml"
+    if not path.exists() and not path.suffix:
+        problem = f"there is no such file, and plans that ship are {', '.join(shipped_plans())}"
+        raise InputError(problem, path=path)
+
+    return path

@@ -1,15 +1,12 @@
 """The published JSON Schema of files of treatments, made from the classes that they are read into.
 
-``python -m prism.science._treatment_schema docs`` writes it.
+``python -m prism.science._publish docs`` writes it.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 from collections.abc import Mapping
 from dataclasses import MISSING
-from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -58,12 +55,26 @@ def treatments_schema() -> dict[str, Any]:
 
 
 def treatment_schema(*, needs_round: bool = True) -> dict[str, Any]:
-    """Return the JSON Schema of one table of a treatment, of any kind that prism brings.
+    """Return the JSON Schema of one table of a treatment.
+
+    Of kinds that a world of one's own knows (``treatment_classes``) it says no more than the round.
 
     Args:
         needs_round: Whether the table has to say its round.
     """
-    tables = [_table(kind, cls) for kind, cls in treatment_classes(Feed).items()]
+    classes = treatment_classes(Feed)
+    tables = [_table(kind, cls) for kind, cls in classes.items()]
+    tables.append(
+        {
+            "description": "A treatment of a class that a world of one's own lists.",
+            "type": "object",
+            "properties": {
+                "kind": {"type": "string", "not": {"enum": [*classes, OWN]}},
+                "round": {"type": "integer", **_LIMITS["round"]},
+            },
+            "required": ["kind", "round"],
+        }
+    )
     tables.append(
         {
             "description": "A treatment of the world's own class.",
@@ -125,15 +136,3 @@ def _type(hint: Any) -> dict[str, Any]:
         return {"type": _TYPES[hint]}
 
     return {"type": "object"}
-
-
-def main() -> None:
-    """Write the schema into a folder."""
-    parser = argparse.ArgumentParser(description="Write the JSON Schema of files of treatments.")
-    parser.add_argument("folder", type=Path)
-    text = json.dumps(treatments_schema(), indent=2) + "\n"
-    (parser.parse_args().folder / SCHEMA_NAME).write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

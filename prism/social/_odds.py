@@ -42,3 +42,15 @@ def odds_of(
         AgentState.ENGAGING_LIKE: liking,
         AgentState.COMPOSING: composing,
     }
+
+
+def dislike_odds(chance: float, pulls: Mapping[Any, float] | None) -> float:
+    """Return the probability that an agent dislikes a post that it scrolls past.
+
+    Args:
+        chance: That of a post without a score, or where agents do not follow votes.
+        pulls: What the score adds to the utility of liking the post, which it takes from that of
+            disliking it.
+    """
+    pull = pulls.get(AgentState.ENGAGING_LIKE, 0.0) if pulls else 0.0
+    return min(1.0, chance * exp(-pull))

@@ -108,11 +108,14 @@ class Parameters:
         compose_chance: Probability that an agent of mean activity writes about a post that it
             weighs, of relevance 0; None for the inclinations of archetypes.
         like_chance: As above, that it likes one; None as above, for both.
+        dislike_chance: Probability that an agent dislikes a post that it has weighed and scrolls
+            past.
         most_chance: Largest probability that an agent writes about a post.
         relevance_pull: What a post's relevance of 1 adds to the utility of writing and liking;
             where chances are given, as the logarithm of a factor.
-        herding: What a post's score adds to the utility of liking it: this times the logarithm of
-            1 + likes - dislikes to the base 2, with its sign (Muchnik, Aral and Taylor 2013).
+        herding: What a post's score adds to the utility of liking it, and takes from that of
+            disliking it: this times the logarithm of 1 + likes - dislikes to the base 2, with its
+            sign (Muchnik, Aral and Taylor 2013).
         fading: Factor on the chances of writing about a post, for each step from its root.
         reply_share: Weight of replies among what is written about a post.
         reshare_share: Weight of reshares.
@@ -205,6 +208,7 @@ class Parameters:
     engagement: float = _of(1.0, 0, 1, settled=True)
     compose_chance: float | None = _of(None, 0, 1)
     like_chance: float | None = _of(None, 0, 1)
+    dislike_chance: float = _of(0.0, 0, 1)
     most_chance: float = _of(0.8, 0, 1)
     relevance_pull: float = 2.0
     herding: float = 0.0

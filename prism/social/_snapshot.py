@@ -18,6 +18,7 @@ from prism.statechart.social import SEES_POST
 from prism.statechart.transitions import Edge, shared_edge
 from prism.telemetry.events import (
     AGENT_REMOVED,
+    POST_DISLIKED,
     POST_LIKED,
     POST_PUBLISHED,
     POST_VOTED,
@@ -120,6 +121,7 @@ def _read_log(network: Network, events: Iterable[Event]) -> list[RoundSummary]:
         TRANSITION: move,
         POST_PUBLISHED: publish,
         POST_LIKED: lambda event: network.like(by_id[event["post_id"]], readers[event["agent_id"]]),
+        POST_DISLIKED: lambda event: network.vote(by_id[event["post_id"]], 0, 1),
         POST_VOTED: lambda event: network.vote(
             by_id[event["post_id"]], event["likes"], event["dislikes"]
         ),

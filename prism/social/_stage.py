@@ -201,6 +201,8 @@ class FeedStage(FeedSteps):
     def begin_round(self) -> None:
         """Return the counts to 0, and give every agent its random numbers for the round."""
         self.host.begin_phase("")
+        # a treatment may publish before the first tick
+        self.network.now = self._clock()
         self._activity = Activity()
         number = self._clock.round
         for agent in self.agents:
@@ -300,6 +302,10 @@ class FeedStage(FeedSteps):
         )
         if made is not None:
             self._activity.transitions += 1
+
+        is_own = decision.chosen is AgentState.SCROLLING and decision.source != "fallback"
+        if is_own and self._now.dislike_chance:
+            self._pass_by(question.agent, question.context)
 
     def states(self) -> dict[str, int]:
         """Return the number of agents in each state; those who have left are in none."""

@@ -10,7 +10,7 @@ from prism.agents import SocialAgent
 from prism.runlog import SimulatedClock
 from prism.social._feeds import Feeds
 from prism.social._herding import herding_pulls
-from prism.social._odds import odds_of
+from prism.social._odds import dislike_odds, odds_of
 from prism.social._posts import Draft, Network, Post, Reader
 from prism.social._recollecting import recollect
 from prism.social._results import Activity
@@ -31,7 +31,7 @@ from prism.statechart.social import (
     SEES_POST,
 )
 from prism.telemetry._loggers import EventLogger, active_logger
-from prism.telemetry.events import POST_LIKED, POST_PUBLISHED, POST_WEIGHED
+from prism.telemetry.events import POST_DISLIKED, POST_LIKED, POST_PUBLISHED, POST_WEIGHED
 from prism.worlds._host import RunHost
 
 _STEPS_TO_FINISH = 2
@@ -176,8 +176,30 @@ class FeedSteps:
 
         # one option leaves nothing to decide
         self._fire(agent, IGNORES, post)
+        if self._now.dislike_chance:
+            self._pass_by(agent, post)
 
         return None
+
+    def _pass_by(self, agent: SocialAgent, post: Post | None) -> None:
+        """Have an agent that scrolls past a post that it has weighed dislike it, with a chance."""
+        now = self._now
+        if post is None:
+            return
+
+        # a stream of its own: whether anybody dislikes anything shifts no other number
+        stream = RandomStream(self.seed, "dislikes", agent.agent_id, post.post_id)
+        pulls = herding_pulls(now.herding, self.network, post)
+        if stream.random() >= dislike_odds(now.dislike_chance, pulls):
+            return
+
+        self.network.vote(post, 0, 1)
+        self._emit(
+            POST_DISLIKED,
+            agent_id=agent.agent_id,
+            post_id=post.post_id,
+            author_id=post.author_id,
+        )
 
     def _odds(
         self, reader: Reader, pulls: Mapping[Any, float] | None

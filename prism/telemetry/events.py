@@ -15,6 +15,7 @@ __all__ = [
     "DECISION",
     "GUARD_FAILED",
     "MODE_UNKNOWN",
+    "POST_DISLIKED",
     "POST_LIKED",
     "POST_PUBLISHED",
     "POST_VOTED",
@@ -53,6 +54,7 @@ ROUND_STARTED = "round.started"
 ROUND_ENDED = "round.ended"
 POST_PUBLISHED = "post.published"
 POST_LIKED = "post.liked"
+POST_DISLIKED = "post.disliked"
 POST_VOTED = "post.voted"
 POST_WEIGHED = "post.weighed"
 TREATMENT_APPLIED = "treatment.applied"

@@ -10,6 +10,7 @@ from typing import Any, Self
 from prism.errors import InputError, PrismError
 from prism.runlog import SimulatedClock
 from prism.runs import DeciderOptions, ReplayOptions, WriterOptions
+from prism.runs._makers import stand_in
 from prism.runs._options import (
     DECIDER_KINDS,
     check_config,
@@ -151,8 +152,8 @@ class WorldRun:
         cls = self._class()
         agents = self.agents if isinstance(self.agents, int) else AgentTable(self.agents, self.keep)
         # what is wrong with the world is said before anything is written
-        self._make(cls, agents, (None, None), None, None)
         later = later_models(self.treatments)
+        self._make(cls, agents, (stand_in(later, self.seed), None), None, None)
         askers = make_askers(self.reasoner, self.writer, self.seed, None, later=later)
 
         def make(logger: EventLogger | None, clock: SimulatedClock | None) -> Run[World[Any]]:

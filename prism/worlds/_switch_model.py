@@ -13,6 +13,7 @@ from prism.runlog import ReplayReasoner
 from prism.runs._assigned import ALL_OTHERS, ModelAssignment
 from prism.runs._makers import options_of
 from prism.runs._models_file import LEAST
+from prism.runs._options import PolicyOptions
 from prism.runs._switching import ModelSwitch, switch_of
 from prism.statechart import BaseReasoner
 from prism.statechart.reasoner._by_agent import ReasonerByAgent
@@ -158,7 +159,7 @@ def require_models(reasoner: Any, treatments: Iterable[Any]) -> None:
         InputError: If there is one; names the key.
     """
     for assignment in later_models(treatments).values():
-        if reasoner is None:
+        if reasoner is None or isinstance(reasoner, PolicyOptions):
             options_of(assignment)
         elif hasattr(reasoner, "for_those"):
             reasoner.for_those(assignment)
@@ -187,7 +188,10 @@ def with_reasoners(reasoner: Decider, treatments: Iterable[Any]) -> Decider:
 
 def model_switch_of(reasoner: Decider) -> ModelSwitch | None:
     """Return what switches the models of a run."""
-    return switch_of(getattr(reasoner, "otherwise", None)) or switch_of(reasoner)
+    # who is told the prompts of a run that is repeated is switched, too, where a policy decides
+    parts = (getattr(reasoner, name, None) for name in ("otherwise", "told"))
+    found = [switch for part in (*parts, reasoner) if (switch := switch_of(part)) is not None]
+    return found[0] if found else None
 
 
 def is_replayed(reasoner: Decider) -> bool:

@@ -45,9 +45,10 @@ class Treating:
         }
         for each in self.made:
             if each.round > rounds:
-                raise FieldValueError(
+                problem = (
                     f"treatment {each.name}@{each.round}: the run has the rounds 1 to {rounds}"
                 )
+                raise _placed(each, FieldValueError(problem))
             self._by_round.setdefault(each.round, []).append(each)
 
         arms = Counter(
@@ -65,10 +66,7 @@ class Treating:
             try:
                 each.check(self._world)
             except PrismError as error:
-                if each.place is None:
-                    raise
-                path, line = each.place
-                raise InputError(str(error), path=path, line=line) from None
+                raise _placed(each, error) from None
 
     def apply(self, number: int, host: RunHost, emit: Emit) -> None:
         """Apply the treatments of a round."""
@@ -109,6 +107,15 @@ class Treating:
             each.apply(self._world)
         else:
             getattr(self._world, each)()
+
+
+def _placed(treatment: Treatment, error: PrismError) -> PrismError:
+    """Return an error about a treatment that says where it was read, if anywhere."""
+    if treatment.place is None:
+        return error
+
+    path, line = treatment.place
+    return InputError(str(error), path=path, line=line)
 
 
 def tell_assigned(host: RunHost, emit: Emit) -> None:

@@ -13,7 +13,7 @@ from tests.kit.commands import Prism
 
 WRONG = {
     "no chart": (["show", "nowhere.json"], ["nowhere.json", "no such file"]),
-    "unknown format": (["export", "social_media", "--format", "png"], ["png", "mermaid", "svg"]),
+    "unknown format": (["export", "social_media", "--format", "jpg"], ["jpg", "mermaid", "svg"]),
     "lambda as JSON": (
         ["export", "moods:chart", "--format", "json"],
         ["'moods'", "calm --bumped--> angry", "no name"],

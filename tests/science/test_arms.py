@@ -1,5 +1,6 @@
 """The arms of experiments over several runs, and the plan that ships for one."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from prism.errors import InputError
 from prism.runs import begin
 from prism.science import Plan, arm_effects
 from prism.social import Likes, SocialRun
+from prism.testing import Asked, FakeOllama
 
 
 def test_arms_are_compared_by_a_paired_test_over_runs(tmp_path: Path) -> None:
@@ -45,3 +47,20 @@ def test_the_herd_experiment_ships() -> None:
         run = plan.options(configuration, 0)
         assert [each.name for each in run.treatments] == ["up-treated", "down-treated"]  # type: ignore[union-attr]
         assert {each.experiment for each in run.treatments} == {"herd"}  # type: ignore[union-attr]
+
+
+def test_a_model_is_told_of_the_votes_in_the_herd_experiment(tmp_path: Path) -> None:
+    """One that likes what has a score above 0 likes posts of the arm that was voted up alone."""
+
+    def choose(asked: Asked) -> str:
+        is_up = "\nScore: 1\n" in asked.prompt
+        return "engaging_like" if is_up and "engaging_like" in asked.options else asked.options[-1]
+
+    with FakeOllama(models=["mine"], choose=choose) as server:
+        plan = Plan.from_file("herd-model").with_model("mine").with_hosts([server.host])
+        (only,) = plan.configurations()
+        begin(replace(plan.options(only, 0), agents=40, rounds=1), tmp_path)
+
+    likes = dict(arms(read_log(tmp_path)).select("arm", "likes").iter_rows())
+    assert likes["up-treated"] > 0
+    assert likes["control"] == likes["down-treated"] == 0

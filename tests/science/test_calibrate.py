@@ -1,15 +1,19 @@
 """Policies that are estimated from decisions."""
 
+import json
 from collections.abc import Callable, Iterable
 from math import log, sqrt
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
 pytest.importorskip("statsmodels")
 
+import pandas as pd
 from scipy.stats import chi2, chisquare
+from statsmodels.regression.linear_model import OLS
 
 from prism.analysis import read_log
 from prism.errors import FieldValueError, InputError
@@ -39,6 +43,25 @@ def test_shares_and_their_standard_errors(write_log: Write) -> None:
     assert found.probabilities == (0.1, 0.3, 0.6)
     (cell,) = (each for each in policy.cells if each.group == "lurker")
     assert cell.standard_errors == pytest.approx([sqrt(p * (1 - p) / 100) for p in (0.1, 0.3, 0.6)])
+
+
+def test_errors_clustered_by_agent_are_those_of_statsmodels(write_log: Write) -> None:
+    """A share is the mean of a regression on nothing, whose clustered error is the cell's."""
+    rows = list(drawn({"lurker": LURKER}, 200, seed=3, agents=17))
+    logs = read_log(write_log(logged(rows)))
+    (cell, _), ids = calibrate(logs).cells, [row["agent_id"] for row in rows]
+    clusters = {"groups": pd.factorize(pd.Series(ids))[0]}
+    assert cell.agents == 17
+    assert cell.clustered_errors is not None
+    for option, error in zip(OPTIONS, cell.clustered_errors, strict=True):
+        chosen = [float(row["chosen"] == option) for row in rows]
+        fitted = OLS(chosen, [1.0] * 200).fit(cov_type="cluster", cov_kwds=clusters)
+        assert error == pytest.approx(float(fitted.bse[0]))
+
+    alone = [{**row, "agent_id": "only"} for row in rows]
+    policy = calibrate(read_log(write_log(logged(alone), "alone.jsonl")))
+    assert policy.cells[0].clustered_errors is None
+    assert Policy.from_dict(json.loads(policy.to_json())) == policy
 
 
 def test_the_ratio_test_is_that_of_the_log_likelihoods(write_log: Write) -> None:
@@ -130,3 +153,30 @@ def test_intervals_cover_known_probabilities(write_log: Write) -> None:
 
     assert 0.91 <= covered / 360 <= 0.98
     assert min(p_values) > 0.01 / len(p_values)
+
+
+@pytest.mark.slow
+def test_clustered_intervals_cover_where_agents_have_tendencies(write_log: Write) -> None:
+    """With tendencies of their own the clustered errors are right, and the others too small."""
+    covered = {"clustered_errors": 0, "standard_errors": 0}
+    for seed in range(100):
+        random = Random(seed)
+        rows = []
+        for place in range(60):
+            tendency = random.betavariate(1, 1)
+            rows += [
+                {
+                    "agent_id": f"a{place}",
+                    "group": "lurker",
+                    "chosen": OPTIONS[0 if random.random() < tendency else 2],
+                }
+                for _ in range(random.randint(1, 12))
+            ]
+
+        cell = policy_of(write_log, rows).cells[0]
+        assert cell.probabilities is not None
+        for name in covered:
+            covered[name] += abs(cell.probabilities[0] - 0.5) <= 1.96 * getattr(cell, name)[0]
+
+    assert 88 <= covered["clustered_errors"] <= 99
+    assert covered["standard_errors"] < 85

@@ -78,6 +78,18 @@ def test_tests_against_intercepts_and_groups(write_log: Write) -> None:
     assert whole == pytest.approx(groups + by_null["by group", "logit"].statistic)
 
 
+def test_what_an_agent_says_again_and_again_is_no_further_evidence(write_log: Write) -> None:
+    """Decisions that are repeated leave clustered errors as they are, and shrink the others."""
+    rows = list(drawn_by_logit(150, seed=3))
+    ((once,), (often,)) = (policy_of(write_log, rows * times).logits for times in (1, 4))
+    assert once.agents == often.agents == 100
+    for option, errors in once.clustered_errors.items():
+        assert often.clustered_errors[option] == pytest.approx(errors, rel=0.02)
+        assert often.standard_errors[option] == pytest.approx(
+            np.array(once.standard_errors[option]) / 2
+        )
+
+
 def test_separated_choices_have_no_logit(write_log: Write) -> None:
     """A covariate that predicts choices with certainty is told, and shares answer instead."""
     rows = [

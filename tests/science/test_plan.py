@@ -147,3 +147,61 @@ def test_passwords_of_servers_are_not_kept() -> None:
     """A plan as plain data, as it is written down, has addresses without names and passwords."""
     plan = Plan({"reasoner": {"model": "m", "host": ["http://ann:secret@127.0.0.1:1"]}})
     assert plan.to_dict()["reasoner"]["host"] == ["http://127.0.0.1:1"]
+
+
+def test_treatments_that_cannot_be_are_refused_where_they_stand(tmp_path: Path) -> None:
+    """Each one of them, of the plan or an arm, before any run begins; of the feed, too."""
+    text = """\
+agents = 9
+rounds = 3
+[[treatment]]
+kind = "remove"
+round = 7
+[[treatment]]
+kind = "likes"
+round = 1
+[[arm]]
+name = "spoken to"
+[[arm.treatment]]
+kind = "post"
+round = 2
+author = "nobody"
+text = "Listen"
+"""
+    with pytest.raises(InputError) as caught:
+        Plan.from_file(written(tmp_path, text)).check()
+
+    assert str(caught.value).removeprefix(f"{tmp_path / 'plan.toml'}, ") == (
+        "line 3, field 'treatment': treatment remove@7: the run has the rounds 1 to 3; "
+        "line 11, field 'arm.treatment': treatment 'post': there is no agent 'nobody' in the run"
+    )
+
+
+def test_files_that_are_not_there_are_named_with_their_lines(tmp_path: Path) -> None:
+    """All files of a plan that cannot be read are told, each with the key that names it."""
+    text = 'agents = "who.csv"\nposts = "what.csv"\n[reasoner]\npolicy = "how.json"\n'
+    with pytest.raises(InputError) as caught:
+        Plan.from_file(written(tmp_path, text)).check()
+
+    assert [part.partition(":")[0] for part in str(caught.value).split("; ")] == [
+        f"{tmp_path / 'plan.toml'}, line 1, field 'agents'",
+        "line 2, field 'posts'",
+        "line 4, field 'reasoner.policy'",
+    ]
+
+
+def test_sizes_and_presets_are_varied_like_parameters(tmp_path: Path) -> None:
+    """Agents, a number or a file, rounds, ticks and presets; what an arm says twice is refused."""
+    text = '[vary]\nagents = [9, "who.csv"]\npreset = ["classic", "twitter"]\nherding = [1.0]\n'
+    plan = Plan.from_file(written(tmp_path, text))
+    last = plan.configurations()[-1]
+    assert last.name.endswith("who.csv,preset=twitter,herding=1.0")
+    assert last.parameters == {"herding": 1.0}
+    assert (last.settings["agents"], last.settings["preset"]) == (f"{tmp_path}/who.csv", "twitter")
+    assert plan.options(plan.configurations()[0], 3) == SocialRun(
+        9, seed=3, preset="classic", parameters={"herding": 1.0}
+    )
+    with pytest.raises(InputError, match=r"'vary\.agents': must be 1 or more"):
+        Plan({"vary": {"agents": [0]}})
+    with pytest.raises(InputError, match="is for the social feed, and this world is rumour"):
+        Plan({"world": "rumour", "preset": "twitter"})

@@ -36,8 +36,20 @@ PLANS: list[tuple[bool, dict[str, Any]]] = [
     (False, {"bounds": {"x": {"least": 1}}}),
     (False, {"bounds": {"x": {"least": 1, "most": 2, "steps": 1}}}),
     (False, {"treatment": ["likes"]}),
+    (True, {"vary": {"agents": [10, "people.csv"], "preset": ["classic"], "ticks": [4, 8]}}),
+    (False, {"vary": {"ticks": [4.5]}}),
+    (False, {"vary": {"preset": []}}),
     (False, {"worlds": "rumour"}),
 ]
+
+
+def test_the_schema_knows_the_keys_of_treatments() -> None:
+    """A validator finds a wrong key of a treatment in a plan and in an arm, as prism does."""
+    validator = jsonschema.Draft202012Validator(json_schema())
+    for shair in ("share", "shair"):
+        tables = [{"kind": "likes", "round": 1, shair: 0.5}]
+        for plan in ({"treatment": tables}, {"arm": [{"name": "a", "treatment": tables}]}):
+            assert validator.is_valid(plan) is (shair == "share")
 
 
 def test_the_published_schema_is_up_to_date() -> None:

@@ -1,15 +1,17 @@
 """Counterfactuals: a run again, with something else from a round on."""
 
 import json
+from itertools import count
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
 
-from prism.errors import InputError
-from prism.runs import ModelOptions, begin
+from prism.errors import FieldValueError, InputError
+from prism.runs import ModelOptions, Observer, WriterOptions, begin
 from prism.science import read_change, rerun, resume_rerun
-from prism.social import Likes, RemoveAgents, SocialRun
+from prism.social import Likes, PublishPost, RemoveAgents, SocialRun
 from prism.testing import FakeOllama
 from prism.worlds import SetParameters, SwitchModel, WorldRun
 from prism.worlds.examples import Lake, Rumour, Vaccination
@@ -99,6 +101,25 @@ def test_the_model_is_asked_from_the_first_question_on_that_differs(
     assert told["decision"]["round"] == 3
 
 
+def test_a_run_that_was_killed_as_it_began_is_resumed(tmp_path: Path) -> None:
+    """The folder says what it is for before the first round; if no run begins, it is gone."""
+
+    class Stops(Observer):
+        def started(self, run: Any) -> None:
+            # a killed process takes nothing back
+            copytree(tmp_path / "again", tmp_path / "killed")
+
+    begin(SocialRun(20, rounds=2), tmp_path / "run")
+    rerun(tmp_path / "run", tmp_path / "again", from_round=2, observer=Stops())
+    resume_rerun(tmp_path / "killed")
+    assert log_of(tmp_path / "killed") == log_of(tmp_path / "run")
+
+    change = PublishPost(2, "nobody", "Hello")
+    with pytest.raises(FieldValueError, match="no agent 'nobody'"):
+        rerun(tmp_path / "run", tmp_path / "other", from_round=2, treatments=[change])
+    assert not (tmp_path / "other").exists()
+
+
 def test_the_policy_may_decide_from_there_on(tmp_path: Path, asked: FakeOllama) -> None:
     """Nobody is asked then."""
     before = asked.asked
@@ -118,6 +139,46 @@ def test_another_model_is_a_difference(tmp_path: Path, asked: FakeOllama) -> Non
     assert {each["round"] for each in switched} <= {3, 4}
     assert {each["agent_id"] for each in switched} <= set(change.agents)
     assert switched
+
+
+def test_models_that_a_run_was_switched_to_are_repeated(tmp_path: Path) -> None:
+    """Without a change they are asked nothing, and a further one from its round on."""
+    answers = count()
+    with FakeOllama(
+        models=["small", "large"],
+        choose=lambda asked: asked.options[next(answers) % len(asked.options)],
+    ) as server:
+        model = ModelOptions("small", host=(server.host,))
+        switch = SwitchModel(2, model="large", host=(server.host,), share=0.5)
+        back = SwitchModel(3, name="back", model="small", host=(server.host,))
+        for number, decider in enumerate([model, None]):
+            run = tmp_path / f"run{number}"
+            begin(SocialRun(20, rounds=3, seed=1, reasoner=decider, treatments=(switch,)), run)
+            before = server.asked
+            again = tmp_path / f"again{number}"
+            assert not rerun(run, again, from_round=3).parted
+            assert (log_of(again), server.asked) == (log_of(run), before)
+
+            folder = tmp_path / f"back{number}"
+            rerun(run, folder, from_round=3, treatments=[back])
+            of_large = [
+                each["round"] for each in decisions_of(folder) if each.get("model") == "large"
+            ]
+            assert set(of_large) == {2}
+
+
+def test_a_model_may_decide_from_there_on_where_one_only_wrote(tmp_path: Path) -> None:
+    """The policy decides before, and the model that a treatment names afterwards."""
+    with FakeOllama(models=["small"]) as server:
+        model = ModelOptions("small", host=(server.host,))
+        begin(SocialRun(20, rounds=2, writer=WriterOptions(model)), tmp_path / "run")
+        change = SwitchModel(2, model="small", host=(server.host,))
+        rerun(tmp_path / "run", tmp_path / "again", from_round=2, treatments=[change])
+        found = [(each["round"] > 1, each["source"]) for each in decisions_of(tmp_path / "again")]
+        assert set(found) == {(False, "policy"), (True, "model")}
+
+    with pytest.raises(InputError, match="'model' switches to a model, and then='policy' asks"):
+        rerun(tmp_path / "run", tmp_path / "b", from_round=2, treatments=[change], then="policy")
 
 
 def test_another_prompt_is_a_difference(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from prism.agents import synthetic_population
 from prism.social import Dislikes, Draft, Feed, Likes, Network, Post
 from prism.social._herding import herding_pulls
+from prism.social._odds import dislike_odds
 from prism.statechart import AgentState, PolicyReasoner, Question
 from tests.kit.runs import LoggedRun
 
@@ -50,6 +51,38 @@ def test_the_policy_adds_pulls_to_utilities() -> None:
     )
     assert pulled[0] / pulled[2] == pytest.approx(plain[0] / plain[2])
     assert pulled[1] / pulled[2] == pytest.approx(plain[1] / plain[2] * 2.718281828459045)
+
+
+def test_agents_dislike_what_they_scroll_past(run_logged: Any) -> None:
+    """At the rate that is given, of posts that were weighed; nothing else is another."""
+    without: LoggedRun = run_logged(world=Feed())
+    found: LoggedRun = run_logged(world=Feed(dislike_chance=0.25))
+    moves = "statechart.transition"
+    assert found.events(moves) == without.events(moves)
+    past = [each for each in found.events(moves) if each["from_state"] == "evaluating"]
+    past = [each for each in past if each["trigger"] in ("decides", "ignores")]
+    passed = {
+        (each["agent_id"], each["context"]["post_id"])
+        for each in past
+        if each["to_state"] == "scrolling"
+    }
+    disliked = {(each["agent_id"], each["post_id"]) for each in found.events("post.disliked")}
+    assert disliked <= passed
+    assert len(disliked) / len(passed) == pytest.approx(0.25, abs=3 * (0.1875 / len(passed)) ** 0.5)
+    feed = found.simulation.world
+    counts = Counter(post_id for _, post_id in disliked)
+    likes = Counter(each["post_id"] for each in found.events("post.liked"))
+    assert all(
+        feed.score_of(each) == likes[each.post_id] - counts[each.post_id] for each in feed.posts
+    )
+    assert not without.events("post.disliked")
+
+
+@pytest.mark.parametrize(("score", "odds"), [(0, 0.2), (1, 0.2 / 2.718281828459045), (-7, 1.0)])
+def test_votes_of_others_weigh_on_dislikes(score: int, odds: float) -> None:
+    """A score of 1 takes the weight from the utility; what is disliked a lot always is."""
+    network, post = _voted(max(score, 0), max(-score, 0))
+    assert dislike_odds(0.2, herding_pulls(1.0, network, post)) == pytest.approx(odds)
 
 
 @pytest.mark.slow

@@ -35,8 +35,11 @@ TREATMENTS: tuple[Treatment, ...] = (
 
 
 def test_a_treated_feed_is_resumed_with_the_same_bytes(tmp_path: Path) -> None:
-    """Votes, a seeded post and removals: stopped after each round, the log is the same."""
-    options = SocialRun(60, rounds=5, seed=1, treatments=TREATMENTS)
+    """Votes, dislikes, a seeded post, removals: stopped after each round, the log is the same."""
+    disliked = {"dislike_chance": 0.2, "herding": 0.7, "feed": "popular"}
+    options = SocialRun(
+        60, rounds=5, seed=1, treatments=TREATMENTS, preset="classic", parameters=disliked
+    )
     whole = run_in(tmp_path / "whole", options)
     assert run_in(tmp_path / "stopped", options, [1, 2, 3, 4]) == whole
 

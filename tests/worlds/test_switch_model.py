@@ -8,7 +8,8 @@ from prism.runs import ModelOptions, begin, replay
 from prism.social import SocialRun
 from prism.statechart import PolicyReasoner
 from prism.testing import FakeOllama
-from prism.worlds import Run, SwitchModel
+from prism.worlds import Run, SwitchModel, WorldRun
+from prism.worlds.examples import Vaccination
 from tests.kit.worlds import Gossip, run_in
 
 
@@ -56,6 +57,21 @@ def test_the_policy_decides_until_a_model_does_also_after_a_kill(tmp_path: Path)
     }
     spent = json.loads((tmp_path / "run" / "run.json").read_text())["spent"]
     assert spent["calls"] == sum(each.get("attempts", 0) for each in asked) > 0
+
+
+def test_a_run_of_a_world_in_a_folder_switches_its_model(tmp_path: Path) -> None:
+    """A run of any world does so as one of the feed, and from the policy to a model, too."""
+    with FakeOllama(models=["small", "large"]) as server:
+        switch = SwitchModel(2, model="large", host=(server.host,))
+        for decider in (ModelOptions("small", host=(server.host,)), None):
+            folder = tmp_path / str(decider is None)
+            begin(
+                WorldRun(Vaccination, 10, rounds=2, reasoner=decider, treatments=(switch,)), folder
+            )
+            lines = (folder / "events.jsonl").read_text().splitlines()
+            asked = [each for line in lines if "chosen" in (each := json.loads(line))]
+            models = {(each["round"], each.get("model")) for each in asked}
+            assert models == {(1, None if decider is None else "small"), (2, "large")}
 
 
 def test_a_run_from_python_switches_to_a_reasoner() -> None:

@@ -34,6 +34,7 @@ from prism.runlog._reader import LOG_NAME, Block, locate_log, read_blocks
 from prism.telemetry.events import (
     AGENT_JOINED,
     DECISION,
+    POST_DISLIKED,
     POST_LIKED,
     POST_PUBLISHED,
     POST_VOTED,
@@ -57,6 +58,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 COLUMNS |= {ROUND_ENDED: ("measures",), TREATMENT_APPLIED: ("treatment", "parameters")}
 COLUMNS |= {
     TREATMENT_ASSIGNED: ("experiment", "arm", "agent_id", "post_id"),
+    POST_DISLIKED: ("post_id",),
     POST_VOTED: ("post_id", "likes", "dislikes"),
 }
 

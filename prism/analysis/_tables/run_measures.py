@@ -10,7 +10,14 @@ import polars as pl
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.scanning import as_columns, read_object
 from prism.analysis._tables.cascades import reshare_trees, trees
-from prism.analysis._tables.happened import IN_ALL, Happened, acts, and_in_all, what_happened
+from prism.analysis._tables.happened import (
+    IN_ALL,
+    Happened,
+    Part,
+    acts,
+    and_in_all,
+    what_happened,
+)
 from prism.analysis._tables.participation import participation_of, with_every_round
 from prism.analysis._tables.rhythm import ALL, rhythm_of
 from prism.statechart._definition import TIMEOUT
@@ -36,6 +43,9 @@ MEASURES = (
     *("intervals", "interval", "burstiness", "memory"),
 )
 """Columns of every run, without the measures of its world."""
+
+PARTS: tuple[Part, ...] = ("posts", "likes", "views", "transitions", "decisions", "measures")
+"""What of the log they are measured from."""
 
 
 def run_measures(
@@ -84,18 +94,18 @@ def run_measures(
 
 def measured(logs: RunLogs, *, from_round: int = 1, to_round: int | None = None) -> pl.DataFrame:
     """Return the table by round and in all, with numbers of runs; see `run_measures`."""
-    happened = what_happened(
-        logs,
-        "posts",
-        "likes",
-        "views",
-        "transitions",
-        "decisions",
-        "measures",
-        from_round=from_round,
-        to_round=to_round,
-    )
-    table = _keys(logs, happened)
+    happened = what_happened(logs, *PARTS, from_round=from_round, to_round=to_round)
+    return measured_of(happened, len(logs.runs))
+
+
+def measured_of(happened: Happened, runs: int) -> pl.DataFrame:
+    """Return the same from `PARTS` of what happened.
+
+    Args:
+        happened: What happened.
+        runs: Number of the runs, also of those in which nothing happened.
+    """
+    table = _keys(happened, runs)
     for part in (_activity, _participation, _cascades, _reshares, _reach, _rhythm):
         table = table.join(part(happened), on=IN_ALL, how="left", nulls_equal=True)
 
@@ -106,8 +116,8 @@ def measured(logs: RunLogs, *, from_round: int = 1, to_round: int | None = None)
     return _with_own_measures(table, happened)
 
 
-def _keys(logs: RunLogs, happened: Happened) -> pl.DataFrame:
-    runs = pl.DataFrame({"run": pl.Series(range(len(logs.runs)), dtype=pl.UInt32)})
+def _keys(happened: Happened, number: int) -> pl.DataFrame:
+    runs = pl.DataFrame({"run": pl.Series(range(number), dtype=pl.UInt32)})
     agents = happened.agents.group_by("run").agg(agents=pl.len().cast(pl.Int64))
     ticks = and_in_all(happened.rounds).group_by(IN_ALL).agg(pl.col("ticks").sum())
     keys = with_every_round(runs, happened).join(agents, on="run", how="left")

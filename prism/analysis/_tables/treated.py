@@ -7,6 +7,7 @@ import polars as pl
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.merging import merge_by_sum
 from prism.telemetry.events import (
+    POST_DISLIKED,
     POST_LIKED,
     POST_PUBLISHED,
     POST_VOTED,
@@ -17,7 +18,7 @@ from prism.telemetry.events import (
 _SUBJECT = ("agent_id", "post_id")
 _ASSIGNED = ("run", "round", "experiment", "arm", *_SUBJECT)
 _POST = ["run", "post_id"]
-_COUNTED = ("likes", "replies", "reshares", "weighed")
+_COUNTED = ("likes", "dislikes", "replies", "reshares", "weighed")
 _VOTES = ("likes_given", "dislikes_given")
 
 _NORMAL_95 = 1.959963984540054
@@ -46,10 +47,10 @@ def treated_posts(logs: RunLogs) -> pl.DataFrame:
 
     Returns:
         One row for each post that was assigned: ``round``, ``experiment``, ``arm``, ``post_id``,
-        ``agent_id`` (its author), ``kind``; what agents did with it: ``likes``, ``replies``,
-        ``reshares``, ``weighed`` (how often one weighed it); and ``score``: its likes less its
-        dislikes, those that the treatment gave it included. With ``run`` first if there are
-        several.
+        ``agent_id`` (its author), ``kind``; what agents did with it: ``likes``, ``dislikes``,
+        ``replies``, ``reshares``, ``weighed`` (how often one weighed it); and ``score``: its likes
+        less its dislikes, those that the treatment gave it included. With ``run`` first if there
+        are several.
     """
     return logs.labelled(_posts(logs))
 
@@ -67,7 +68,7 @@ def arms(logs: RunLogs, *, by_round: bool = False) -> pl.DataFrame:
     Returns:
         One row for each arm: ``experiment``, ``arm``, ``round`` if that was asked for, ``posts``,
         ``score`` (mean) with ``score_low`` and ``score_high``, ``likes`` (mean, by agents) with
-        ``likes_low`` and ``likes_high``, ``replies`` and ``reshares`` (means), and
+        ``likes_low`` and ``likes_high``, ``dislikes``, ``replies`` and ``reshares`` (means), and
         ``like_chance``: likes for each time that a post was weighed. With ``run`` first if there
         are several.
     """
@@ -79,7 +80,7 @@ def arms(logs: RunLogs, *, by_round: bool = False) -> pl.DataFrame:
         .agg(
             pl.len().cast(pl.Int64).alias("posts"),
             *means,
-            pl.col("replies", "reshares").mean(),
+            pl.col("dislikes", "replies", "reshares").mean(),
             like_chance=pl.col("likes").sum() / pl.col("weighed").sum(),
         )
         .with_columns(pl.col("like_chance").fill_nan(None))
@@ -119,7 +120,7 @@ def _posts(logs: RunLogs) -> pl.DataFrame:
     assigned = _assignments(logs).drop_nulls("post_id").drop("agent_id")
     published: list[pl.DataFrame] = []
     counts = merge_by_sum(_POST)
-    kinds = (POST_PUBLISHED, POST_LIKED, POST_WEIGHED, POST_VOTED)
+    kinds = (POST_PUBLISHED, POST_LIKED, POST_DISLIKED, POST_WEIGHED, POST_VOTED)
     names = ("agent_id", "post_id", "parent_id", "kind", "likes", "dislikes")
 
     for frame in logs.blocks(*kinds, columns=names):
@@ -129,7 +130,8 @@ def _posts(logs: RunLogs) -> pl.DataFrame:
     table = assigned.join(pl.concat(published), on=_POST, how="left")
     table = table.join(counts.table(), on=_POST, how="left", maintain_order="left")
     table = table.with_columns(pl.col(*_COUNTED, *_VOTES).fill_null(0))
-    score = pl.col("likes") + pl.col("likes_given") - pl.col("dislikes_given")
+    given = pl.col("likes_given") - pl.col("dislikes_given")
+    score = pl.col("likes") - pl.col("dislikes") + given
     columns = ("run", "round", "experiment", "arm", "post_id", "agent_id", "kind", *_COUNTED)
 
     return table.select(*columns, score=score)
@@ -149,6 +151,7 @@ def _counted(frame: pl.DataFrame) -> pl.DataFrame:
 
     return counted.group_by(_POST).agg(
         (event == POST_LIKED).sum().cast(pl.Int64).alias("likes"),
+        (event == POST_DISLIKED).sum().cast(pl.Int64).alias("dislikes"),
         (is_answer & (kind == "reply")).sum().cast(pl.Int64).alias("replies"),
         (is_answer & (kind == "reshare")).sum().cast(pl.Int64).alias("reshares"),
         (event == POST_WEIGHED).sum().cast(pl.Int64).alias("weighed"),

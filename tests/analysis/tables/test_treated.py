@@ -27,7 +27,11 @@ def treated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a run with votes and removals."""
     folder = tmp_path_factory.mktemp("treated") / "run"
     votes = (Likes(1, share=0.4, experiment="v"), Dislikes(1, share=0.3, experiment="v"))
-    begin(SocialRun(60, rounds=3, treatments=(*votes, RemoveAgents(2, share=0.2))), folder)
+    treatments = (*votes, RemoveAgents(2, share=0.2))
+    dislike = {"dislike_chance": 0.3}
+    begin(
+        SocialRun(60, rounds=3, treatments=treatments, preset="classic", parameters=dislike), folder
+    )
     return folder
 
 
@@ -42,10 +46,12 @@ def test_arms_are_what_the_log_gives(treated: Path) -> None:
             name = each["post_id"]
             likes = _count(events, "post.liked", post_id=name)
             votes = voted.get(name, {"likes": 0, "dislikes": 0})
+            dislikes = _count(events, "post.disliked", post_id=name)
             replies = _count(events, "post.published", parent_id=name, kind="reply")
-            score = likes + votes["likes"] - votes["dislikes"]
+            score = likes - dislikes + votes["likes"] - votes["dislikes"]
             by_arm.setdefault(each["arm"], []).append((likes, replies, score))
 
+    assert _count(events, "post.disliked")
     table = arms(read_log(treated))
     assert table["arm"].to_list() == ["control", "dislikes", "likes"]
     for row in table.iter_rows(named=True):
