@@ -177,6 +177,8 @@ class Parameters:
         superuser_composing: Utility of writing for superusers.
         shows_scores: Whether questions, prompts and ``post.weighed`` tell likes, dislikes, score
             and relevance.
+        shows_activity: Whether a model is told, with what an agent decides on, how much the agent
+            writes, in means of all agents: nothing else holds a model to its activity.
         logs_follows: Whether ``agent.joined`` tells whom an agent follows.
 
     Archetypes' numbers are those of the agents that have one of the three; where thresholds are an
@@ -265,6 +267,7 @@ class Parameters:
     superuser_liking: float = _inclination(_SUPERUSER, "liking")
     superuser_composing: float = _inclination(_SUPERUSER, "composing")
     shows_scores: bool = False
+    shows_activity: bool = False
     logs_follows: bool = _of(False, settled=True)
 
     def __post_init__(self) -> None:
