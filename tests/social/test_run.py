@@ -418,5 +418,5 @@ def test_a_patient_run_waits_for_its_server(tmp_path: Path) -> None:
 def test_hours_that_a_file_does_not_have_are_refused(keep: tuple[str, ...]) -> None:
     """The message names the parameter and the field, and no option that nobody gave."""
     run = SocialRun(PERSONAS, keep=keep, parameters={"hours": "file"})
-    with pytest.raises(InputError, match="^hours = 'file' needs the field activity_level_freq"):
+    with pytest.raises(InputError, match=r"^hours = 'file' needs the field activity_level_freq"):
         run.prepare()
