@@ -250,7 +250,11 @@ class SocialRun:
             keep = tuple(dict.fromkeys((*self.keep, *hours)))
             try:
                 return load_population(
-                    Path(given), seed=self.seed, keep=keep, archetypes=now.archetypes()
+                    Path(given),
+                    seed=self.seed,
+                    keep=keep,
+                    archetypes=now.archetypes(),
+                    most_keywords=now.most_keywords,
                 )
             except InputError as error:
                 # of a column that nobody has asked for by that option
