@@ -45,6 +45,7 @@ CHANGED: dict[str, tuple[dict[str, Any], Any]] = {
     "engagement": ({}, 0.2),
     "compose_chance": (CHANCES, 0.6),
     "like_chance": (LIKES, 0.6),
+    "dislike_chance": (LIKES, 0.5),
     "most_chance": ({**CHANCES, "compose_chance": 0.9}, 0.2),
     "relevance_pull": (BUSY, -2.0),
     "herding": (LIKES, 2.0),
