@@ -373,6 +373,7 @@ class Parameters:
 
 
 def _plain(value: Any) -> Any:
+    """Return a value as JSON has it."""
     return list(value) if isinstance(value, tuple) else value
 
 
