@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from prism.science import Comparison
 
 _SHOWN = (
-    *("measure", "second", "mean_first", "mean_second", "difference", "low", "high"),
-    *("effect", "p", "p_holm"),
+    *("measure", "second", "mean_first", "mean_second", "low", "high", "effect", "p_holm"),
+    *("difference", "p"),
 )
+"""Columns to read, the last of which are left out where there is no room."""
 
 Groups = Annotated[
     list[str],
@@ -156,6 +157,10 @@ def _write_table(found: Comparison, chosen: TableFormat, out: Path | None) -> No
         say(_heading(found))
     tested = table.filter(pl.col("test").is_not_null())
     several = len(found.groups) > 2
+    if several:  # all groups of a measure below each other
+        places = {name: place for place, name in enumerate(dict.fromkeys(tested["measure"]))}
+        tested = tested.sort(pl.col("measure").replace_strict(places), maintain_order=True)
+
     shown = [name for name in _SHOWN if several or name != "second"]
     drawn = tested.select(shown).rename(_short(found, several))
     write(drawn, chosen, out, drawn.columns, _hint(found, tested.height), reads=reads)
@@ -182,7 +187,8 @@ def _hint(found: Comparison, tested: int) -> str:
     ways = dict.fromkeys(row.test for row in found.differences if row.test)
     counted = "1 test" if tested == 1 else f"{tested} tests"
     drawn = counted if tested <= MOST_ROWS else f"{MOST_ROWS} of {tested} tests"
-    text = f"{drawn} ({', '.join(ways)}), p holm is corrected for all"
+    text = f"{drawn} ({', '.join(ways)}), p holm is corrected for all; low and high are of the "
+    text += f"difference ({found.confidence:.0%} bootstrap)"
     rest = len(found.differences) - tested
 
     return f"{text}; more columns, and what has no test ({rest}), with --format csv"

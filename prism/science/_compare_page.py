@@ -41,7 +41,8 @@ _ROUNDS = (
 _DISTRIBUTIONS = (
     "The share of all values that are at least so large, all runs of a group together. The effect "
     "is the greatest distance of the two curves, Kolmogorov and Smirnov's D; its p-value comes "
-    "from permuting whole runs, since what stands in one run is not independent."
+    "from permuting whole runs, since what stands in one run is not independent. For that reason "
+    "the interval of the difference of the means draws whole runs, too."
 )
 
 
@@ -174,7 +175,7 @@ def _distributions(comparison: Comparison, figures: PageFigures) -> list[Section
         )
         for number, name in enumerate(dict.fromkeys(row.measure for row in rows), start=1)
     ]
-    table = html_table("distributions", _table(comparison, rows), _HEADINGS)
+    table = html_table("distributions", _table(comparison, rows, "low", "high"), _HEADINGS)
     together = Markup('<div class="half">{}</div>{}').format(Markup("").join(places), table)
 
     return [Section("distributions", "Distributions", _DISTRIBUTIONS, together=together)]

@@ -105,8 +105,7 @@ class Difference:
         mean_first: Mean of the first group; of a distribution, of all its values.
         mean_second: Mean of the second.
         difference: The second mean minus the first.
-        low: Lower end of the bootstrap interval of the difference; None of distributions and of
-            groups of one run.
+        low: Lower end of the bootstrap interval of the difference; None of groups of one run.
         high: Its upper end.
         standardised: The difference in units of the runs' standard deviation (Cohen's d_av); None
             where that is 0 or unknown.

@@ -27,6 +27,7 @@ from prism.science._statistics import (
     interval,
     kolmogorov_smirnov,
     mann_whitney,
+    pooled_interval,
     wilcoxon,
 )
 
@@ -319,7 +320,15 @@ def _of_distribution(row: Difference, pair: _Pair, options: _Options) -> Differe
 
     tables = [as_counts(side, values) for side in sides]
     means = [float((table.sum(axis=0) * as_values(values)).sum() / table.sum()) for table in tables]
-    row = replace(row, mean_first=means[0], mean_second=means[1], difference=means[1] - means[0])
+    found = pooled_interval(*tables, as_values(values), paired=pair.paired, **options)
+    row = replace(
+        row,
+        mean_first=means[0],
+        mean_second=means[1],
+        difference=means[1] - means[0],
+        low=found.low,
+        high=found.high,
+    )
     if len(values) == 1:
         return replace(row, remark=SAME)
 

@@ -123,28 +123,99 @@ def interval(
     if not np.ptp(first) and not np.ptp(second):
         return Interval(difference, difference, difference, scale)
 
-    level = _expanded(confidence, [first, second] if differences is None else [differences])
-    options: dict[str, Any] = {
-        "n_resamples": resamples,
-        "confidence_level": level,
-        "vectorized": True,
-        "rng": np.random.default_rng(seed),
-    }
+    samples = [first, second] if differences is None else [differences]
+    level = _expanded(confidence, samples)
+    if differences is not None:
+        low, high = _ends((differences,), np.mean, level, resamples, seed)
+    else:
+        low, high = _ends((second, first), _mean_difference, level, resamples, seed)
+
+    return Interval(difference, low, high, scale)
+
+
+def pooled_interval(
+    first: Counts,
+    second: Counts,
+    values: Values,
+    *,
+    paired: bool,
+    confidence: float,
+    resamples: int,
+    seed: int,
+) -> Interval:
+    """Return the difference of the means of all values, with its bootstrap interval.
+
+    As values of one run depend on each other, whole runs are drawn, or whole pairs; so each mean is
+    a ratio of two sums over runs. Else the interval is that of `interval`, its level being expanded
+    by the linearised ratios (Davison and Hinkley 1997, Bootstrap Methods and their Application,
+    2.7.2). There is no scale, as runs are not what the distributions are of.
+
+    Args:
+        first: Counts of each value (columns) in each run (rows) of the first group.
+        second: The same of the second; of pairs, in the same order.
+        values: The values.
+        paired: Whether they are pairs.
+        confidence: Coverage of the interval, 0 to 1.
+        resamples: Bootstrap samples.
+        seed: Seed of their random numbers.
+    """
+    sides = [(counts @ values, counts.sum(axis=1)) for counts in (first, second)]
+
+    def mean(side: int, runs: Any, axis: int = -1) -> Any:
+        sums, totals = sides[side]
+        drawn = runs.astype(int)
+        return sums[drawn].sum(axis=axis) / np.maximum(1, totals[drawn].sum(axis=axis))
+
+    def between(other: Any, one: Any, axis: int = -1) -> Any:
+        # samples with the same difference as the runs count as such, also in the last bits
+        return np.round(mean(1, other, axis) - mean(0, one, axis), _DIGITS)
+
+    places = [np.arange(len(counts)) for counts in (first, second)]
+    means = [float(mean(side, places[side])) for side in (0, 1)]
+    difference = means[1] - means[0]
+    linear = [
+        as_values((sums - found * totals) / totals.mean())
+        for (sums, totals), found in zip(sides, means, strict=True)
+    ]
+    samples = [linear[1] - linear[0]] if paired else linear
+    if min(map(len, places)) < 2 or not any(np.ptp(sample) for sample in samples):
+        return Interval(difference, None, None, None)
+
+    level = _expanded(confidence, samples)
+    if paired:
+        both = (places[0],)
+        low, high = _ends(
+            both, lambda runs, axis: between(runs, runs, axis), level, resamples, seed
+        )
+    else:
+        low, high = _ends((places[1], places[0]), between, level, resamples, seed)
+
+    return Interval(difference, low, high, None)
+
+
+def _ends(
+    samples: Sequence[Any], statistic: Any, level: float, resamples: int, seed: int
+) -> tuple[float, float]:
+    """Return the ends of a bootstrap interval: BCa, or the percentiles where that is undefined."""
     with warnings.catch_warnings():
-        # where BCa is undefined the percentiles are taken below
         warnings.simplefilter("ignore", stats.DegenerateDataWarning)
         warnings.simplefilter("ignore", RuntimeWarning)
-        if differences is not None:
-            found = stats.bootstrap((differences,), np.mean, method="BCa", **options)
-        else:
-            found = stats.bootstrap((second, first), _mean_difference, method="BCa", **options)
+        found = stats.bootstrap(
+            samples,
+            statistic,
+            method="BCa",
+            n_resamples=resamples,
+            confidence_level=level,
+            vectorized=True,
+            rng=np.random.default_rng(seed),
+        )
 
-        low, high = found.confidence_interval
-        if np.isnan(low) or np.isnan(high):
-            tail = (1 - level) / 2
-            low, high = np.quantile(found.bootstrap_distribution, (tail, 1 - tail))
+    low, high = found.confidence_interval
+    if np.isnan(low) or np.isnan(high):
+        tail = (1 - level) / 2
+        low, high = np.quantile(found.bootstrap_distribution, (tail, 1 - tail))
 
-    return Interval(difference, float(low), float(high), scale)
+    return float(low), float(high)
 
 
 def differences_of(first: Values, second: Values) -> Values:

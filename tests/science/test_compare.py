@@ -1,5 +1,6 @@
 """Comparisons of runs, from their logs to a page."""
 
+import json
 import re
 from pathlib import Path
 from shutil import copytree
@@ -78,6 +79,33 @@ def test_a_folder_of_groups_and_patterns_name_the_same_runs(runs: Path, found: C
     assert below.differences[0].p_holm == below.differences[0].p
     one = compare(runs / "plain" / "seed-3", pattern, measures=["reached"])
     assert [group.seeds for group in one.groups] == [(3,), tuple(SEEDS)]
+
+
+def test_groups_of_a_batch_are_in_the_order_of_its_plan(prism: Prism, runs: Path) -> None:
+    """The first arm is what others are compared with, whatever it is called, measure by measure."""
+    arms = {"warned": "warned", "plain": "plain", "again": "plain"}
+    made = prism.folder / "made"
+    for arm, name in arms.items():
+        for seed in (0, 1):
+            copytree(runs / name / f"seed-{seed}", made / arm / f"seed-{seed}")
+    plan = {
+        "world": "rumour",
+        "agents": 20,
+        "rounds": 6,
+        "seeds": 2,
+        "arm": [{"name": arm} for arm in arms],
+    }
+    (made / "plan.json").write_text(json.dumps({"prism": "0", "plan": plan, "inputs": {}}))
+    ran = prism("compare", "made", "--measure", "decisions", "--measure", "share_ignorant")
+    lines = ran.out.splitlines()
+    assert lines[0] == "plain (2 runs), again (2 runs) against warned (2 runs)"
+    assert [line.split()[:2] for line in lines if line.startswith((" dec", " share"))] == [
+        ["decisions", "plain"],
+        ["decisions", "again"],
+        ["share_ignorant", "plain"],
+        ["share_ignorant", "again"],
+    ]
+    assert {"effect", "holm"} <= set(ran.out.split())
 
 
 def test_runs_without_partners_are_told(runs: Path) -> None:

@@ -14,6 +14,7 @@ from prism.science._statistics import (  # noqa: E402
     interval,
     kolmogorov_smirnov,
     mann_whitney,
+    pooled_interval,
     wilcoxon,
 )
 
@@ -123,6 +124,20 @@ def test_distributions_are_compared_by_whole_runs() -> None:
     samples = [np.repeat(np.arange(5), part[0]) for part in (first, second)]
     assert lone.p == stats.ks_2samp(*samples).pvalue
     assert as_counts([{1.0: 2}, {3.0: 1}], [1, 3]).tolist() == [[2, 0], [0, 1]]
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_means_of_distributions_have_intervals_of_whole_runs(paired: bool) -> None:
+    """Of runs of one value each, the interval is that of the runs' values."""
+    values = np.random.default_rng(7).normal(size=(2, 12))
+    options = {"paired": paired, "confidence": 0.95, "resamples": 199, "seed": 3}
+    tables = np.split(np.eye(24, dtype=int), 2)
+    pooled = pooled_interval(*tables, values.ravel(), **options)
+    plain = interval(*values, **options)
+    assert pooled.difference == pytest.approx(plain.difference)
+    assert (pooled.low, pooled.high) == pytest.approx((plain.low, plain.high))
+    lone = [table[:1] for table in tables]
+    assert pooled_interval(*lone, values.ravel(), **options).low is None
 
 
 def test_holm_corrects_tests_alone() -> None:
