@@ -94,7 +94,7 @@ def dwell_times(logs: RunLogs, *, by_round: bool = False) -> pl.DataFrame:
     return logs.labelled(without_lone_chart(whole if by_round else whole.drop("round")))
 
 
-def dwell_survival(logs: RunLogs) -> pl.DataFrame:
+def dwell_survival(logs: RunLogs, *, by_round: bool = False) -> pl.DataFrame:
     """Estimate, tick by tick, how many visits of a state go on.
 
     Visits are complete, cut or open as in `dwell_times`. The hazard is the number of exits per
@@ -104,18 +104,23 @@ def dwell_survival(logs: RunLogs) -> pl.DataFrame:
 
     Args:
         logs: The logs, from `read_log`.
+        by_round: Whether to add rows for each round, before those of all rounds, of the visits that
+            ended in it.
 
     Returns:
         A row for each state and each length at which a visit ended, was cut or was open: ``state``,
         ``ticks``, ``at_risk`` (visits that lasted at least so long), ``exits`` (complete visits of
         this length), ``timeouts`` (of these), ``censored`` (visits that were cut or open at this
         length), ``hazard`` and ``hazard_se``, ``survival`` (the share of visits that last longer)
-        and ``survival_se``. With ``run`` first if there are several, and ``chart`` before ``state``
-        if several drive agents of a run.
+        and ``survival_se``. With ``run`` first if there are several, ``round`` with ``by_round``
+        (null in all), and ``chart`` before ``state`` if several drive agents of a run.
     """
-    lengths = _read(logs).lengths.filter(pl.col("round").is_null())
+    lengths = _read(logs).lengths
+    if by_round:
+        return logs.labelled(without_lone_chart(survival_of(lengths)))
 
-    return logs.labelled(without_lone_chart(survival_of(lengths).drop("round")))
+    in_all = survival_of(lengths.filter(pl.col("round").is_null()))
+    return logs.labelled(without_lone_chart(in_all.drop("round")))
 
 
 _COLUMNS = (

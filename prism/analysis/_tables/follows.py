@@ -24,7 +24,7 @@ def follows(logs: RunLogs) -> pl.DataFrame:
         ``mutual`` (whether that is returned) and ``ended`` (the round in which either was removed,
         which ends the follow; null for one that lasts). With ``run`` first if there are several.
     """
-    pairs, removed = _pairs(_joined(logs)), _removed(logs)
+    pairs, removed = _pairs(_told(logs)), _removed(logs)
     for name in _PAIR[1:]:
         gone = removed.rename({"agent_id": name, "round": f"{name}_gone"})
         pairs = pairs.join(gone, on=["run", name], how="left", maintain_order="left")
@@ -46,7 +46,7 @@ def follow_networks(logs: RunLogs) -> pl.DataFrame:
         any; Newman, Forrest and Balthrop 2002), ``most_followers``, and ``gini`` of the numbers of
         followers. With ``run`` first if there are several.
     """
-    joined = _joined(logs)
+    joined = _told(logs)
     pairs = _pairs(joined)
     followers = (
         joined.select("run", author_id="agent_id")
@@ -79,13 +79,14 @@ def follow_networks(logs: RunLogs) -> pl.DataFrame:
     return logs.labelled(pl.DataFrame(rows, schema=schema))
 
 
-def _joined(logs: RunLogs) -> pl.DataFrame:
-    """Return all agents of the logs that tell whom they follow."""
-    joined = merge_by_first(["run", "agent_id"])
-    for frame in logs.blocks(AGENT_JOINED, columns=["agent_id", "follows"]):
-        joined.add(frame.select("run", "agent_id", "follows").drop_nulls())
+def pairs_of(logs: RunLogs) -> pl.DataFrame:
+    """Return the table of `follows` by number of run, without a remark where a log has none."""
+    return _pairs(_joined(logs))
 
-    table = joined.table().sort("run", "agent_id")
+
+def _told(logs: RunLogs) -> pl.DataFrame:
+    """Return the agents with whom they follow, and remark which runs do not tell."""
+    table = _joined(logs)
     told = set(table["run"])
     for number, run in enumerate(logs.runs):
         if number not in told:
@@ -93,6 +94,15 @@ def _joined(logs: RunLogs) -> pl.DataFrame:
             logs.remark(Note("no_follows", str(run.path), None, text))
 
     return table
+
+
+def _joined(logs: RunLogs) -> pl.DataFrame:
+    """Return all agents of the logs that tell whom they follow."""
+    joined = merge_by_first(["run", "agent_id"])
+    for frame in logs.blocks(AGENT_JOINED, columns=["agent_id", "follows"]):
+        joined.add(frame.select("run", "agent_id", "follows").drop_nulls())
+
+    return joined.table().sort("run", "agent_id")
 
 
 def _removed(logs: RunLogs) -> pl.DataFrame:
