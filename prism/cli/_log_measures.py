@@ -35,6 +35,9 @@ FromRound = Annotated[
     int,
     typer.Option("--from-round", metavar="N", min=1, help="The first round that counts."),
 ]
+ByRound = Annotated[
+    bool, typer.Option("--by-round", help="Add rows for each round, before those of all.")
+]
 
 
 def participation(runs: Runs, as_format: Format = None, out: Out = None) -> None:
@@ -62,6 +65,7 @@ def reach(
     of: Annotated[
         Whom, typer.Option(help="Posts or cascades, or agents and what they were exposed to.")
     ] = Whom.CASCADES,
+    by_round: ByRound = False,
     as_format: Format = None,
     out: Out = None,
 ) -> None:
@@ -73,7 +77,7 @@ def reach(
     """
     from prism.analysis import reach as measure
 
-    show(runs, lambda opened: measure(opened, of=of.value), as_format, out)
+    show(runs, lambda opened: measure(opened, of=of.value, by_round=by_round), as_format, out)
 
 
 def rhythm(
@@ -99,21 +103,26 @@ def rhythm(
     show(runs, describe, as_format, out, shown)
 
 
-def survival(runs: Runs, as_format: Format = None, out: Out = None) -> None:
+def survival(
+    runs: Runs, by_round: ByRound = False, as_format: Format = None, out: Out = None
+) -> None:
     """Estimate, tick by tick, how many visits of a state go on (Kaplan and Meier).
 
     Visits that the end of a round or of the run cuts short are censored.
     """
     from prism.analysis import dwell_survival
 
-    shown = ("chart", "state", "ticks", "at_risk", "exits", "censored", "hazard", "survival")
-    show(runs, dwell_survival, as_format, out, shown)
+    shown = (
+        *("round", "chart", "state", "ticks"),
+        *("at_risk", "exits", "censored", "hazard", "survival"),
+    )
+    show(runs, lambda opened: dwell_survival(opened, by_round=by_round), as_format, out, shown)
 
 
 def run_measures(
     runs: Runs,
     from_round: FromRound = 1,
-    by_round: Annotated[bool, typer.Option("--by-round", help="Add a row for each round.")] = False,
+    by_round: ByRound = False,
     as_format: Format = None,
     out: Out = None,
 ) -> None:
@@ -149,15 +158,43 @@ def steady(
     show(runs, lambda opened: steady_state(opened, by=by.value), as_format, out, shown)
 
 
-def tails(runs: Runs, as_format: Format = None, out: Out = None) -> None:
-    """Fit power laws to the tails of a run: cascades, what agents wrote, likes, views.
+def tails(
+    runs: Runs,
+    by_round: ByRound = False,
+    bootstrap: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="Bootstrap samples for the p-value of each power law; 2,500 give it within .01.",
+        ),
+    ] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
+    as_format: Format = None,
+    out: Out = None,
+) -> None:
+    """Fit power laws to the tails of a run: cascades, what agents wrote, likes, views, followers.
 
     Needs the extra science.
+
+    [bold]Example[/bold]
+
+    prism log tails runs/first --bootstrap 100
     """
     from prism.science import tails as fit
 
-    shown = ("what", "values", "xmin", "in_tail", "exponent", "lognormal_p", "verdict")
-    show(runs, fit, as_format, out, shown)
+    shown = (
+        *("round", "what", "values", "xmin", "in_tail", "exponent"),
+        *(("ks_p",) if bootstrap else ()),
+        *("lognormal_p", "verdict"),
+    )
+    show(
+        runs,
+        lambda opened: fit(opened, by_round=by_round, bootstrap=bootstrap, seed=seed),
+        as_format,
+        out,
+        shown,
+    )
 
 
 def _upright(table: pl.DataFrame) -> pl.DataFrame:

@@ -11,10 +11,10 @@ from tests.kit.commands import Prism
 COMMANDS = [
     ["participation"],
     ["views"],
-    ["reach", "--of", "agents"],
+    ["reach", "--of", "agents", "--by-round"],
     ["rhythm"],
     ["rhythm", "--agents"],
-    ["survival"],
+    ["survival", "--by-round"],
     ["run-measures", "--by-round"],
     ["run-measures", "--from-round", "2"],
 ]
@@ -52,7 +52,7 @@ def test_tables_of_the_extra_science(folder: Path, log: Prism) -> None:
     said = log("steady", folder)
     assert said.status == 0
     assert "too short" in said.out
-    said = log("tails", folder)
+    said = log("tails", folder, "--by-round")
     assert (said.status, said.err) == (0, "")
     assert max(len(line.rstrip()) for line in said.out.splitlines()) <= 80
     assert "cascades" in said.out

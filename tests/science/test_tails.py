@@ -10,6 +10,7 @@ from prism.analysis import cascades, read_log
 from prism.errors import FieldValueError
 from prism.science import fit_tail, tails
 
+pl = pytest.importorskip("polars")
 powerlaw = pytest.importorskip("powerlaw")
 WriteLog = Callable[..., Path]
 
@@ -43,7 +44,34 @@ def test_numbers_without_a_heavy_tail_are_told() -> None:
     assert tail.exponential < 0
 
 
-@pytest.mark.parametrize("values", [[], [0, 0, 3], [1] * 200, [1, 2] * 100, list(range(49))])
+NO_TAIL = [[], [0, 0, 3], [1] * 200, [1, 2] * 100, list(range(49)), [1] * 190 + [2] * 20 + [3] * 5]
+
+
+@pytest.mark.parametrize("exponent", [1.6, 3.5, 4.5])
+def test_steep_and_flat_tails_have_their_exponents(exponent: float) -> None:
+    """The exponent is that of the greatest likelihood, also beyond 3."""
+    numpy = pytest.importorskip("numpy")
+    numbers = numpy.random.default_rng(1).zipf(exponent, 1000)
+    tail = fit_tail([int(number) for number in numbers if number < 10**6])
+    assert tail.exponent_se is not None
+    assert tail.exponent == pytest.approx(exponent, abs=4 * tail.exponent_se)
+
+
+def test_a_bootstrap_rules_out_what_is_no_power_law() -> None:
+    """A sample of a power law is as near to its fit as others are; a hump is not."""
+    numpy = pytest.importorskip("numpy")
+    rng = numpy.random.default_rng(4)
+    law = fit_tail(rng.zipf(2.5, 100).tolist(), bootstrap=10, seed=1)
+    hump = fit_tail((rng.poisson(20, 100) + 1).tolist(), bootstrap=10, seed=1)
+    assert law.ks_p is not None
+    assert law.ks_p > 0.1
+    assert hump.ks_p == 0
+    assert hump.verdict != "power law"
+    with pytest.raises(FieldValueError, match="bootstrap must be 0 or more"):
+        fit_tail([1], bootstrap=-1)
+
+
+@pytest.mark.parametrize("values", NO_TAIL)
 def test_too_little_data_is_said(values: list[int]) -> None:
     """A tail of few or hardly different numbers has no exponent."""
     tail = fit_tail(values)
@@ -78,3 +106,22 @@ def test_the_distributions_are_those_of_the_run(
     small = {row["what"]: row for row in tails(read_log(write_log(lines))).iter_rows(named=True)}
     assert (small["reactions"]["values"], small["reactions"]["largest"]) == (1, 2)
     assert (small["likes"]["largest"], small["cascades"]["largest"]) == (4, 2)
+    in_rounds = tails(read_log(folder), by_round=True)
+    assert in_rounds.filter(pl.col("round").is_null()).drop("round").equals(table)
+    parts = in_rounds.filter(pl.col("round").is_not_null(), what="cascades")
+    assert parts["values"].sum() == trees.height
+
+
+def test_followers_are_counted_where_the_log_tells(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
+    """The numbers of followers of a log that tells who follows whom have a row, others none."""
+    lines = [
+        {"event": "agent.joined", "agent_id": "a", "follows": ["b", "c"]},
+        {"event": "agent.joined", "agent_id": "b", "follows": ["c"]},
+        make.post("a", "p"),
+    ]
+    logs = read_log(write_log(lines))
+    (row,) = tails(logs).filter(what="followers").iter_rows(named=True)
+    assert (row["values"], row["largest"]) == (2, 2)
+    assert not any(note.kind == "no_follows" for note in logs.notes)

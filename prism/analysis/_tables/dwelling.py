@@ -9,7 +9,7 @@ import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.merging import TableMerger, merge_by_first, merge_by_sum
-from prism.analysis._tables.agent_paths import AgentPaths
+from prism.analysis._tables.agent_paths import GONE, AgentPaths
 from prism.analysis._tables.happened import and_in_all
 from prism.analysis._tables.states import closes_round, dated, states_by_number
 from prism.analysis._tables.transitions import without_lone_chart
@@ -31,6 +31,7 @@ _MOVED = [
     *("run", "chart", "round", "tick", "from_state", "to_state", "trigger"),
     *("ticks_in_state", "closing"),
 ]
+_IS_THERE = pl.col("state") != GONE
 _ROUNDING = 1e-12
 _PERCENTILES = {"median": 0.5, "p90": 0.9, "p99": 0.99}
 
@@ -41,10 +42,11 @@ def dwell_times(logs: RunLogs, *, by_round: bool = False) -> pl.DataFrame:
     A visit is measured by ``ticks_in_state`` of the transition that ends it: the number of ticks in
     which the agent, at its step, was in the state. A visit is complete if its agent left by itself
     or by a time-out. It is cut if the end of a round closed it (by ``round_ends``, or by what a
-    round's end makes agents finish), and open if it had not ended when the log did. Cut and open
-    visits would have lasted longer, nobody knows how long: they are censored, and count as long as
-    they were seen (Kaplan and Meier 1958, Journal of the American Statistical Association 53(282)).
-    An open visit counts all ticks since it began, also those in which its agent slept or had left.
+    round's end makes agents finish) or its agent was removed, and open if it had not ended when the
+    log did. Cut and open visits would have lasted longer, nobody knows how long: they are censored,
+    and count as long as they were seen (Kaplan and Meier 1958, Journal of the American Statistical
+    Association 53(282)).
+    An open visit counts all ticks since it began, also those in which its agent slept.
     `dwell_survival` has the estimate tick by tick. Where every visit is complete, all figures are
     those of the plain lengths.
 
@@ -92,7 +94,7 @@ def dwell_times(logs: RunLogs, *, by_round: bool = False) -> pl.DataFrame:
     return logs.labelled(without_lone_chart(whole if by_round else whole.drop("round")))
 
 
-def dwell_survival(logs: RunLogs) -> pl.DataFrame:
+def dwell_survival(logs: RunLogs, *, by_round: bool = False) -> pl.DataFrame:
     """Estimate, tick by tick, how many visits of a state go on.
 
     Visits are complete, cut or open as in `dwell_times`. The hazard is the number of exits per
@@ -102,18 +104,23 @@ def dwell_survival(logs: RunLogs) -> pl.DataFrame:
 
     Args:
         logs: The logs, from `read_log`.
+        by_round: Whether to add rows for each round, before those of all rounds, of the visits that
+            ended in it.
 
     Returns:
         A row for each state and each length at which a visit ended, was cut or was open: ``state``,
         ``ticks``, ``at_risk`` (visits that lasted at least so long), ``exits`` (complete visits of
         this length), ``timeouts`` (of these), ``censored`` (visits that were cut or open at this
         length), ``hazard`` and ``hazard_se``, ``survival`` (the share of visits that last longer)
-        and ``survival_se``. With ``run`` first if there are several, and ``chart`` before ``state``
-        if several drive agents of a run.
+        and ``survival_se``. With ``run`` first if there are several, ``round`` with ``by_round``
+        (null in all), and ``chart`` before ``state`` if several drive agents of a run.
     """
-    lengths = _read(logs).lengths.filter(pl.col("round").is_null())
+    lengths = _read(logs).lengths
+    if by_round:
+        return logs.labelled(without_lone_chart(survival_of(lengths)))
 
-    return logs.labelled(without_lone_chart(survival_of(lengths).drop("round")))
+    in_all = survival_of(lengths.filter(pl.col("round").is_null()))
+    return logs.labelled(without_lone_chart(in_all.drop("round")))
 
 
 _COLUMNS = (
@@ -205,7 +212,8 @@ def _clock() -> pl.Expr:
 def _ended(moved: pl.DataFrame) -> pl.DataFrame:
     """Count the visits that a transition has ended."""
     # a log without rounds has no last ticks, and may name the trigger
-    is_cut = pl.col("is_closing") | pl.col("trigger").eq_missing(ROUND_ENDS)
+    of_round = pl.col("is_closing") | pl.col("trigger").eq_missing(ROUND_ENDS)
+    is_cut = of_round | (pl.col("to_state") == GONE)
     count = pl.col("count")
     is_timeout = pl.col("trigger").eq_missing(TIMEOUT)
     visits = moved.group_by("run", "round", "chart", state="from_state", ticks="ticks_in_state")
@@ -219,7 +227,11 @@ def _ended(moved: pl.DataFrame) -> pl.DataFrame:
 def _open(last: pl.DataFrame) -> pl.DataFrame:
     """Count the visits in which the agents are at the end."""
     ticks = pl.col("end") - _clock()
-    counted = last.with_columns(ticks=ticks, round="last_round").group_by(*_OF_STATE, "ticks")
+    counted = (
+        last.filter(_IS_THERE)
+        .with_columns(ticks=ticks, round="last_round")
+        .group_by(*_OF_STATE, "ticks")
+    )
     return counted.agg(open=pl.len().cast(pl.Int64))
 
 
@@ -240,7 +252,7 @@ def _agent_ticks(ended: pl.DataFrame, last: pl.DataFrame, begun: pl.DataFrame) -
         begun.select(*_STATE, ticks=-pl.col("begun")),
     ]
     ticks = pl.col("ticks")
-    every = pl.concat([part.select(*_STATE, "ticks") for part in parts])
+    every = pl.concat([part.select(*_STATE, "ticks") for part in parts]).filter(_IS_THERE)
     # nobody knows where an agent was if the log does not say when it moved
     known = every.group_by(_STATE).agg(
         agent_ticks=pl.when(ticks.null_count() == 0).then(ticks.sum())

@@ -8,7 +8,7 @@ from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.merging import merge_by_first
 from prism.analysis._reading.notes import Note
 from prism.analysis._tables.engagement import gini
-from prism.telemetry.events import AGENT_JOINED
+from prism.telemetry.events import AGENT_JOINED, AGENT_REMOVED
 
 _PAIR = ["run", "agent_id", "author_id"]
 
@@ -20,14 +20,22 @@ def follows(logs: RunLogs) -> pl.DataFrame:
         logs: The logs, from `read_log`.
 
     Returns:
-        One row for each follow, by name: ``agent_id`` (who follows), ``author_id`` (whom) and
-        ``mutual`` (whether that is returned). With ``run`` first if there are several.
+        One row for each follow, by name: ``agent_id`` (who follows), ``author_id`` (whom),
+        ``mutual`` (whether that is returned) and ``ended`` (the round in which either was removed,
+        which ends the follow; null for one that lasts). With ``run`` first if there are several.
     """
-    return logs.labelled(_pairs(_joined(logs)))
+    pairs, removed = _pairs(_told(logs)), _removed(logs)
+    for name in _PAIR[1:]:
+        gone = removed.rename({"agent_id": name, "round": f"{name}_gone"})
+        pairs = pairs.join(gone, on=["run", name], how="left", maintain_order="left")
+
+    ended = pl.min_horizontal(pl.col("^.*_gone$"))
+
+    return logs.labelled(pairs.select(*_PAIR, "mutual", ended=ended))
 
 
 def follow_networks(logs: RunLogs) -> pl.DataFrame:
-    """Describe the follow network of each run, from a log that tells it.
+    """Describe the follow network with which each run began, from a log that tells it.
 
     Args:
         logs: The logs, from `read_log`.
@@ -38,7 +46,7 @@ def follow_networks(logs: RunLogs) -> pl.DataFrame:
         any; Newman, Forrest and Balthrop 2002), ``most_followers``, and ``gini`` of the numbers of
         followers. With ``run`` first if there are several.
     """
-    joined = _joined(logs)
+    joined = _told(logs)
     pairs = _pairs(joined)
     followers = (
         joined.select("run", author_id="agent_id")
@@ -71,13 +79,14 @@ def follow_networks(logs: RunLogs) -> pl.DataFrame:
     return logs.labelled(pl.DataFrame(rows, schema=schema))
 
 
-def _joined(logs: RunLogs) -> pl.DataFrame:
-    """Return all agents of the logs that tell whom they follow."""
-    joined = merge_by_first(["run", "agent_id"])
-    for frame in logs.blocks(AGENT_JOINED, columns=["agent_id", "follows"]):
-        joined.add(frame.select("run", "agent_id", "follows").drop_nulls())
+def pairs_of(logs: RunLogs) -> pl.DataFrame:
+    """Return the table of `follows` by number of run, without a remark where a log has none."""
+    return _pairs(_joined(logs))
 
-    table = joined.table().sort("run", "agent_id")
+
+def _told(logs: RunLogs) -> pl.DataFrame:
+    """Return the agents with whom they follow, and remark which runs do not tell."""
+    table = _joined(logs)
     told = set(table["run"])
     for number, run in enumerate(logs.runs):
         if number not in told:
@@ -85,6 +94,24 @@ def _joined(logs: RunLogs) -> pl.DataFrame:
             logs.remark(Note("no_follows", str(run.path), None, text))
 
     return table
+
+
+def _joined(logs: RunLogs) -> pl.DataFrame:
+    """Return all agents of the logs that tell whom they follow."""
+    joined = merge_by_first(["run", "agent_id"])
+    for frame in logs.blocks(AGENT_JOINED, columns=["agent_id", "follows"]):
+        joined.add(frame.select("run", "agent_id", "follows").drop_nulls())
+
+    return joined.table().sort("run", "agent_id")
+
+
+def _removed(logs: RunLogs) -> pl.DataFrame:
+    """Return the agents that have been removed, with the round of that."""
+    removed = merge_by_first(["run", "agent_id"])
+    for frame in logs.blocks(AGENT_REMOVED, columns=["agent_id", "round"]):
+        removed.add(frame.select("run", "agent_id", "round"))
+
+    return removed.table()
 
 
 def _pairs(joined: pl.DataFrame) -> pl.DataFrame:

@@ -62,13 +62,15 @@ def views(logs: RunLogs) -> pl.DataFrame:
     return logs.labelled(table.sort(IN_ALL, nulls_last=True))
 
 
-def reach(logs: RunLogs, *, of: Whom = "cascades") -> pl.DataFrame:
+def reach(logs: RunLogs, *, of: Whom = "cascades", by_round: bool = False) -> pl.DataFrame:
     """Measure how far posts or cascades reached, or what agents were exposed to.
 
     Args:
         logs: The logs, from `read_log`.
         of: ``posts``, ``cascades`` (a post and all that replies to it or reshares it, directly or
             not) or ``agents``.
+        by_round: Whether to add rows for each round, before those of all rounds, of what was opened
+            in it.
 
     Returns:
         Of posts and cascades a row for each, also those that nobody opened, in the order of the
@@ -80,6 +82,10 @@ def reach(logs: RunLogs, *, of: Whom = "cascades") -> pl.DataFrame:
         ``posts``, ``authors`` and ``cascades`` (different ones); ``received`` (views of its own
         posts); ``readers`` (different agents who opened one of them) and ``share`` (of all agents).
 
+        With ``by_round`` comes ``round`` first, null in the rows of all rounds; a round has rows of
+        what was opened in it, and of agents who opened something or were read; the round of the
+        post is ``published`` then.
+
         Where posts or agents were assigned to the arms of an experiment, ``arm`` comes behind the
         id, of a cascade that of its root. With ``run`` first if there are several. Nothing of
         worlds without posts.
@@ -90,13 +96,17 @@ def reach(logs: RunLogs, *, of: Whom = "cascades") -> pl.DataFrame:
     happened = what_happened(logs, "posts", "views")
     remark_no_feed(logs, happened.tables["posts"]["run"])
     if of == "agents":
-        return logs.labelled(with_arms(logs, _exposure(happened)))
+        exposure = _exposure(happened)
+        return logs.labelled(with_arms(logs, exposure if by_round else _in_all(exposure)))
     if of not in ("posts", "cascades"):
         raise FieldValueError(f"reach is that of posts, cascades or agents, not {of!r}")
 
     item = "post_id" if of == "posts" else "root_id"
 
-    return logs.labelled(with_arms(logs, _reach_of(happened, item), item))
+    found = _reach_of(happened, item)
+    table = found if by_round else _in_all(found).rename({"published": "round"})
+
+    return logs.labelled(with_arms(logs, table, item))
 
 
 def views_of(logs: RunLogs) -> pl.DataFrame:
@@ -152,44 +162,66 @@ def _with_root(happened: Happened) -> pl.DataFrame:
     return happened.tables["posts"].with_columns(root_id=root_id, author_id="agent_id")
 
 
+def _in_all(table: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of all rounds."""
+    return table.filter(pl.col("round").is_null()).drop("round")
+
+
 def _reach_of(happened: Happened, item: str) -> pl.DataFrame:
     posts = _with_root(happened).unique(["run", "post_id"], keep="first", maintain_order=True)
     key = ["run", item]
     size = pl.len().cast(pl.Int64).over(key)
     own = posts.with_columns(size=size).filter(pl.col("post_id") == pl.col(item))
-    shown = ("author_id", "kind" if item == "post_id" else "size", "round")
+    shown = ("author_id", "kind" if item == "post_id" else "size")
+    described = own.select(*key, *shown, published="round").with_row_index("place")
 
-    opened = happened.tables["views"].select("run", "post_id", reader_id="agent_id")
-    seen = (
-        opened.join(posts, on=["run", "post_id"])
-        .group_by(key)
-        .agg(views=pl.len().cast(pl.Int64), readers=pl.col("reader_id").n_unique().cast(pl.Int64))
+    places = posts.select("run", "post_id", pl.col(item).alias("item"))
+    views = happened.tables["views"].select(*IN_ALL, "post_id", reader_id="agent_id")
+    opened = and_in_all(views).join(places, on=["run", "post_id"])
+    seen = opened.group_by(*IN_ALL, pl.col("item").alias(item)).agg(
+        views=pl.len().cast(pl.Int64), readers=pl.col("reader_id").n_unique().cast(pl.Int64)
     )
-    table = own.select(*key, *shown).join(seen, on=key, how="left", maintain_order="left")
+    # in all, also what nobody opened
+    nothing = described.select(*key, pl.lit(None, pl.Int64).alias("round"))
+    keys = pl.concat([nothing, seen.drop_nulls("round").select(nothing.columns)])
+    table = keys.join(described, on=key).join(
+        seen, on=[*IN_ALL, item], how="left", nulls_equal=True
+    )
+    counted = table.with_columns(pl.col("views", "readers").fill_null(0))
+    ordered = counted.sort(*IN_ALL, "place", nulls_last=True)
 
-    return _with_share(table.with_columns(pl.col("views", "readers").fill_null(0)), happened)
+    return _with_share(
+        ordered.select(*IN_ALL, item, *shown, "published", "views", "readers"), happened
+    )
 
 
 def _exposure(happened: Happened) -> pl.DataFrame:
     posts = _with_root(happened).select("run", "post_id", "root_id", "author_id")
-    opened = happened.tables["views"].join(posts, on=["run", "post_id"], how="left")
+    views = and_in_all(happened.tables["views"].select(*IN_ALL, "agent_id", "post_id"))
+    opened = views.join(posts, on=["run", "post_id"], how="left")
     different = {"posts": "post_id", "authors": "author_id", "cascades": "root_id"}
-    seen = opened.group_by(_AGENT).agg(
+    by_agent = [*IN_ALL, "agent_id"]
+    seen = opened.group_by(by_agent).agg(
         pl.len().cast(pl.Int64).alias("views"),
         *(
             pl.col(key).drop_nulls().n_unique().cast(pl.Int64).alias(name)
             for name, key in different.items()
         ),
     )
-    received = opened.group_by("run", agent_id="author_id").agg(
+    received = opened.group_by(*IN_ALL, agent_id="author_id").agg(
         received=pl.len().cast(pl.Int64), readers=pl.col("agent_id").n_unique().cast(pl.Int64)
     )
     with_posts = happened.agents.join(happened.tables["posts"], on="run", how="semi")
-    table = with_posts.join(seen, on=_AGENT, how="left").join(received, on=_AGENT, how="left")
-    counts = ("views", *different, "received", "readers")
-    counted = table.select(*_AGENT, pl.col(counts).fill_null(0)).sort(_AGENT)
+    every = with_posts.select("run", pl.lit(None, pl.Int64).alias("round"), "agent_id")
+    in_rounds = [part.drop_nulls(by_agent).select(by_agent) for part in (seen, received)]
+    table = pl.concat([every, *in_rounds]).unique()
+    for part in (seen, received):
+        table = table.join(part, on=by_agent, how="left", nulls_equal=True)
 
-    return _with_share(counted, happened)
+    counts = ("views", *different, "received", "readers")
+    counted = table.select(*by_agent, pl.col(counts).fill_null(0))
+
+    return _with_share(counted.sort(by_agent, nulls_last=True), happened)
 
 
 def _with_share(table: pl.DataFrame, happened: Happened) -> pl.DataFrame:

@@ -164,18 +164,20 @@ def make_sections(runs: Sequence[RunFacts], figures: PageFigures) -> list[Sectio
         figures: Where to add the figures.
     """
     due = [kind for kind in _BY_RUN if any(map(kind.is_due, runs))]
-    given = parameters.make(runs)
+    given = [_given(table)] if (table := parameters.make(runs)) is not None else []
+    first, last = ([], given) if parameters.are_many(runs) else (given, [])
 
     return [
         Section("numbers", "Key numbers", "", together=numbers.make(runs)),
         *_FAULTS.of_any(runs, figures),
-        *([_given(given)] if given is not None else []),
+        *first,
         *(section for kind in _OF_WORLDS for section in kind.of_any(runs, figures)),
         *_STEPS.of_any(runs, figures),
         *_CYCLES.of_any(runs, figures),
         *(kind.of(runs, figures) for kind in due),
         *_COSTS.of_any(runs, figures),
         *_RECORDED.of_any(runs, figures),
+        *last,
         Section("agents", "Agents", agents.EXPLANATION, together=agents.make(runs, figures)),
     ]
 

@@ -14,6 +14,12 @@ from prism.report._figures.html_table import cell
 EXPLANATION = "What the worlds of the runs were made with. Treatments may change it later."
 
 _MOST = 200
+_MOST_AHEAD = 12
+
+
+def are_many(runs: Sequence[RunFacts]) -> bool:
+    """Return whether there are so many parameters that they would hide what comes after them."""
+    return len(_names(runs)) > _MOST_AHEAD
 
 
 def make(runs: Sequence[RunFacts]) -> Markup | None:
@@ -22,7 +28,7 @@ def make(runs: Sequence[RunFacts]) -> Markup | None:
     Args:
         runs: The facts of each.
     """
-    names = list(dict.fromkeys(name for facts in runs for name in facts.run.parameters))[:_MOST]
+    names = _names(runs)
     if not names:
         return None
 
@@ -34,6 +40,10 @@ def make(runs: Sequence[RunFacts]) -> Markup | None:
         '<div class="scroll"><table id="table-parameters"><thead><tr><td></td>{}</tr></thead>'
         "<tbody>{}</tbody></table></div>"
     ).format(Markup("").join(heads), Markup("").join(rows))
+
+
+def _names(runs: Sequence[RunFacts]) -> list[str]:
+    return list(dict.fromkeys(name for facts in runs for name in facts.run.parameters))[:_MOST]
 
 
 def _row(name: str, values: Sequence[Any]) -> Markup:

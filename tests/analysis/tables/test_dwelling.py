@@ -75,6 +75,8 @@ def test_survival_is_that_of_a_textbook(write_log: WriteLog, make: SimpleNamespa
     assert errors.to_list() == [0.0764, 0.0869, 0.0963, 0.1068, 0.1141, 0.1282, 0.1346]
     (row,) = dwell_times(logs).filter(state="a").iter_rows(named=True)
     assert (row["median"], row["p90"]) == (23, None)
+    by_round = dwell_survival(read_log(write_log(lines)), by_round=True)
+    assert by_round.filter(pl.col("round").is_null()).drop("round").equals(dwell_survival(logs))
     # the area under the curve to the longest visit, as R's survival package has it
     assert row["mean"] == pytest.approx(23.287, abs=1e-3)
 

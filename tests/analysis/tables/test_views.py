@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 import pytest
@@ -108,6 +108,33 @@ def test_reach_is_that_of_the_events(folder: Path, events: list[dict[str, Any]])
 
     with pytest.raises(FieldValueError, match="not 'likes'"):
         reach(logs, of="likes")  # type: ignore[arg-type]
+
+
+OF = {"posts": "post_id", "cascades": "root_id", "agents": "agent_id"}
+
+
+@pytest.mark.parametrize("of", OF)
+def test_reach_by_round_is_that_of_each_round(
+    of: Literal["posts", "cascades", "agents"], folder: Path, events: list[dict[str, Any]]
+) -> None:
+    """Rows of a round count who opened what in it; those of all rounds are the table without."""
+    logs = read_log(folder)
+    table = reach(logs, of=of, by_round=True)
+    in_all = table.filter(pl.col("round").is_null()).drop("round")
+    assert in_all.rename({"published": "round"}, strict=False).equals(reach(logs, of=of))
+    posts = {each["post_id"]: each for each in of_kind(events, "post.published")}
+    opened = of_kind(events, "statechart.transition", trigger="sees_post")
+    readers = {
+        (each["round"], posts[each["context"]["post_id"]][OF[of]], each["agent_id"])
+        for each in opened
+    }
+    summed = table.drop_nulls("round").group_by("round").agg(pl.col("views", "readers").sum())
+    assert {number: views for number, views, _ in summed.iter_rows()} == Counter(
+        each["round"] for each in opened
+    )
+    assert {number: found for number, _, found in summed.iter_rows()} == Counter(
+        number for number, _, _ in readers
+    )
 
 
 def test_worlds_without_posts_have_no_views(market: Path) -> None:
