@@ -1,5 +1,7 @@
 """The fixtures that several rooms' tests share; each module of tests/kit has its own."""
 
+import gc
+import os
 from collections import Counter
 
 import pytest
@@ -11,6 +13,13 @@ settings.register_profile(
 )
 settings.register_profile("thorough", settings.get_profile("prism"), max_examples=200)
 settings.load_profile("prism")
+
+# each worker of xdist has a core of its own, and tables of tests are small
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("POLARS_MAX_THREADS", "1")
+
+# many tests start processes of their own: compile modules once, not in each of them
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 pytest_plugins = [
     "tests.kit.chart_files",
@@ -41,3 +50,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if cases[test] % sampled.args[0]:
             item.add_marker(pytest.mark.slow)
         cases[test] += 1
+
+
+def pytest_collection_finish() -> None:
+    """Leave thousands of tests and their modules out of every later collection of garbage."""
+    gc.collect()
+    gc.freeze()

@@ -37,5 +37,7 @@ def _numpy_state() -> Any:
     if library is None:
         return None
 
-    _, keys, position, *rest = library.get_state()
-    return keys.tobytes(), position, rest
+    # as a tuple it would take three times as long, at every step
+    state = library.get_state(legacy=False)
+    position = state["state"]["pos"]
+    return state["state"]["key"].tobytes(), position, state["has_gauss"], state["gauss"]

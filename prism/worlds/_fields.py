@@ -24,6 +24,7 @@ from typing import (
     get_type_hints,
     overload,
 )
+from weakref import WeakKeyDictionary
 
 from prism.errors import DefinitionError, FieldTypeError, FieldValueError
 from prism.randomness import RandomStream
@@ -34,6 +35,9 @@ ValueT = TypeVar("ValueT")
 MISSING: Any = object()
 
 Draw = Callable[[RandomStream], Any]
+
+_HINTS: WeakKeyDictionary[type, dict[str, Any]] = WeakKeyDictionary()
+"""The types of classes where all could be resolved, which takes a millisecond a class."""
 
 _MUTABLE = (list, dict, set, frozenset, deque, bytearray)
 _CLASS_VARIABLE = re.compile(r"^(?:typing\.|t\.)?ClassVar\b")
@@ -218,11 +222,19 @@ def type_problems(cls: Fields) -> list[str]:
 
 def hints_of(cls: type) -> dict[str, Any]:
     """Return the types of a class's fields as far as they can be resolved."""
+    if (known := _HINTS.get(cls)) is not None:
+        return known
+
     try:
-        return get_type_hints(cls)
+        hints = get_type_hints(cls)
     except Exception:  # a type that is imported for type checkers only, or defined in a function
+        # not kept: a name may be defined by the time of the next call
         found = (_hints_alone(base) for base in reversed(cls.__mro__))
         return {name: hint for hints in found for name, hint in hints.items()}
+
+    _HINTS[cls] = hints
+
+    return hints
 
 
 def _hints_alone(cls: type) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from prism.cognition import CognitiveRun, Memory
 from tests.kit.killed_runs import CYCLES, Home
 
 logger = logging.getLogger(__name__)
-KILLS = int(os.environ.get("PRISM_KILLS", "30"))
+KILLS = int(os.environ.get("PRISM_KILLS", "12"))
 
 
 @pytest.fixture(scope="module", params=["json", "sqlite"])

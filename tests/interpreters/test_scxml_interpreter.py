@@ -93,12 +93,12 @@ def test_the_interpreter_moves_through_the_same_states(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_faults_unheard")
-@settings(max_examples=2000)
+@settings(max_examples=500)
 @given(data=st.data())
 def test_the_interpreter_moves_through_the_same_states_for_long(
     random_charts: Any, data: st.DataObject
 ) -> None:
-    """Over two thousand random charts, both go through the same states."""
+    """Over five hundred random charts, both go through the same states."""
     run_both(random_charts, data)
 
 
