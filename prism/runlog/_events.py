@@ -169,7 +169,11 @@ EVENTS = (
         "info",
         "An agent leaves a social feed: it takes no further step, and follows and is followed by "
         "nobody.",
-        (AGENT,),
+        (
+            AGENT,
+            Key("state", TEXT, "State that it is in."),
+            Key("ticks_in_state", COUNT, "Steps since it entered it."),
+        ),
     ),
     Event(
         events.POST_PUBLISHED,

@@ -134,7 +134,7 @@ class ReplayReasoner(_Repeating, BaseReasoner):
         self.concurrency: int = 0 if otherwise is None else otherwise.concurrency
         self.budget: Any = getattr(otherwise, "budget", None)
         self.told: Any = told or otherwise
-        self.memory = getattr(self.told, "memory", None)
+        self.memory = getattr(self.told, "memory", self.memory)
         self._parting = parting or Parting()
         self._path = locate_log(log)
         self._verbatim = verbatim

@@ -75,7 +75,7 @@ class Logit:
         n: Number of decisions.
         log_likelihood: What the fit has reached.
         clustered_errors: Standard errors by option that allow for decisions of one agent being
-            alike (Liang and Zeger 1986); none for one agent.
+            alike (Liang and Zeger 1986); none if there are not more agents than coefficients.
         agents: Number of agents that decided.
     """
 
@@ -308,6 +308,11 @@ class Policy:
             InputError: If it is something else; names the key.
         """
         require_policy(document, path)
+        return cls._of(document)
+
+    @classmethod
+    def _of(cls, document: Mapping[str, Any]) -> Self:
+        """Return the policy in a document that is one."""
         parts = {
             "cells": Cell,
             "logits": Logit,
@@ -330,7 +335,7 @@ class Policy:
             path: The file.
 
         Raises:
-            InputError: If it cannot be read, or is something else; names the line or the key.
+            InputError: If it cannot be read, or is something else; names the line and the key.
         """
         path = Path(path)
         with reading(path):
@@ -340,7 +345,8 @@ class Policy:
         if not isinstance(document, dict):
             raise InputError("is no policy: it must hold an object", path=path)
 
-        return cls.from_dict(document, path)
+        require_policy(document, path, text)
+        return cls._of(document)
 
     def to_file(self, path: Path | str) -> None:
         """Write a policy file, which replaces an earlier one when it is whole.

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from math import isclose
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from prism.errors import InputError
+from prism.files._json_places import Places
 from prism.statechart.reasoner._data_fits import require_data
 
 FORMAT = "prism.policy"
@@ -20,6 +22,9 @@ SCHEMA_NAME = "policy.schema.json"
 
 _TOLERANCE = 1e-6
 """How far from 1 probabilities may add up to, as they may have been rounded by hand."""
+
+_PART = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+"""A part of a key's path: a name, or a place in a list."""
 
 
 def _object(properties: Mapping[str, Any], optional: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -151,21 +156,39 @@ SCHEMA: Mapping[str, Any] = {
 }
 
 
-def require_policy(document: Mapping[str, Any], path: Path | None) -> None:
+def require_policy(
+    document: Mapping[str, Any], path: Path | None = None, text: str | None = None
+) -> None:
     """Refuse a document that is no policy.
 
-    Raises:
-        InputError: If it is none; names the key.
-    """
-    if document.get("format") != FORMAT:
-        raise InputError(f"must be {FORMAT!r}: this is no policy file", path=path, field="format")
-    if document.get("version") != VERSION:
-        problem = f"must be {VERSION}, got {document.get('version')!r}: another prism has made it"
-        raise InputError(problem, path=path, field="version")
+    Args:
+        document: The document.
+        path: Where it stands, for messages.
+        text: Its text, by which messages tell the line.
 
-    problems = chain(_problems(document, SCHEMA, ""), _contradictions(document))
+    Raises:
+        InputError: If it is none; names the line and the key.
+    """
+    problems = chain(
+        _other_format(document), _problems(document, SCHEMA, ""), _contradictions(document)
+    )
     for field, problem in problems:
-        raise InputError(problem, path=path, field=field or None)
+        line = None if text is None else _line_of(field, text)
+        raise InputError(problem, path=path, line=line, field=field or None)
+
+
+def _line_of(field: str, text: str) -> int:
+    """Return the line of a key such as ``cells[0].counts``, or of the nearest thing around it."""
+    parts = _PART.findall(field)
+    return Places(text).of(tuple(int(place) if place else name for name, place in parts))[0]
+
+
+def _other_format(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if document.get("format") != FORMAT:
+        yield "format", f"must be {FORMAT!r}: this is no policy file"
+    if document.get("version") != VERSION:
+        got = document.get("version")
+        yield "version", f"must be {VERSION}, got {got!r}: another prism has made it"
 
 
 def _problems(value: Any, schema: Mapping[str, Any], place: str) -> Iterator[tuple[str, str]]:
@@ -194,10 +217,14 @@ def _problems(value: Any, schema: Mapping[str, Any], place: str) -> Iterator[tup
 
 def _contradictions(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield what does not fit together."""
-    for number, cell in enumerate(document.get("cells", ())):
-        yield from _in_cell(cell, f"cells[{number}]")
-    for number, logit in enumerate(document.get("logits", ())):
-        yield from _in_logit(logit, f"logits[{number}]")
+    for name, check in (("cells", _in_cell), ("logits", _in_logit)):
+        seen: dict[Any, str] = {}
+        for number, part in enumerate(document.get(name, ())):
+            place = f"{name}[{number}]"
+            yield from check(part, place)
+            key = part["state"], part["event"], tuple(part["options"]), part.get("group")
+            if seen.setdefault(key, place) != place:
+                yield place, f"is of the same state, event, options and group as {seen[key]}"
 
 
 def _in_cell(cell: Mapping[str, Any], place: str) -> Iterator[tuple[str, str]]:
@@ -220,6 +247,9 @@ def _in_logit(logit: Mapping[str, Any], place: str) -> Iterator[tuple[str, str]]
         yield f"{place}.base", f"must be one of the options, got {base!r}"
     if not logit["groups"]:
         yield f"{place}.groups", "must name one group at least"
+    for name in ("groups", "covariates"):
+        if len(set(logit[name])) < len(logit[name]):
+            yield f"{place}.{name}", "must name none twice"
 
     terms = len(logit["groups"]) + len(logit["covariates"])
     for option, weights in logit["coefficients"].items():

@@ -80,7 +80,8 @@ def read_choices(
 
     decided = _with_run(logs.scan(DECISION)).rename({"trigger": "event"}).collect()
     if not decided.height:
-        raise InputError("hold no decisions: there is nothing to calibrate on", field="runs")
+        names = ", ".join(str(run.path) for run in logs.runs)
+        raise InputError(f"there is nothing to calibrate on: {names} hold no decisions")
 
     agents = _agents(logs, by, covariates)
     known = decided.join(
@@ -130,10 +131,15 @@ def _agents(logs: RunLogs, by: str, covariates: Sequence[str]) -> pl.DataFrame:
     joined = _with_run(logs.scan(AGENT_JOINED)).collect()
     attributes = [_object(text) for text in _column(joined, "attributes")]
     own = _column(joined, by)
-    groups = [
-        in_words(value if value is not None else found.get(by))
+    values = [
+        value if value is not None else found.get(by)
         for value, found in zip(own, attributes, strict=True)
     ]
+    if by != ARCHETYPE and all(value is None for value in values):
+        known = sorted({name for found in attributes for name in found})
+        has = f"they have {', '.join(known)}" if known else "the log has none of them"
+        raise InputError(f"is {by!r}, which is no attribute of the agents: {has}", field="by")
+    groups = [in_words(value) for value in values]
     columns = {
         f"own_{name}": [_number(found.get(name)) for found in attributes] for name in covariates
     }

@@ -36,7 +36,9 @@ class _Design:
         groups: The groups; the first has no column of its own.
         covariates: The covariates that vary.
         chosen: The options that were chosen at all; the first is the base.
-        exog: One row a decision: 1, a dummy for each further group, the covariates.
+        exog: One row a decision: 1, a dummy for each further group, the covariates, each divided by
+            its scale.
+        scales: The scale of each column: that of a covariate is its standard deviation.
         endog: The number of the option that was chosen.
         agents: The number of the agent that chose.
     """
@@ -46,6 +48,7 @@ class _Design:
     covariates: tuple[str, ...]
     chosen: tuple[str, ...]
     exog: Array
+    scales: Array
     endog: Array
     agents: Array
 
@@ -129,16 +132,19 @@ def _design(
     base = max(ever, key=lambda option: total[option])
     chosen = (base, *(option for option in ever if option != base))
     dummies = [(used["group"] == group).to_numpy().astype(float) for group in groups[1:]]
-    columns = [np.ones(used.height), *dummies, *(used[name].to_numpy() for name in known)]
+    numbers = [used[name].to_numpy() for name in known]
+    # numbers of any size are told apart, and found, as well as those around 1
+    scales = np.array([1.0] * len(groups) + [each.std() or 1.0 for each in numbers])
+    columns = [np.ones(used.height), *dummies, *numbers]
     endog = used["chosen"].replace_strict(
         {option: place for place, option in enumerate(chosen)}, return_dtype=pl.Int64
     )
 
-    exog = np.column_stack(columns)
+    exog = np.column_stack(columns) / scales
     agents = used.select(pl.struct("run", "agent_id").rank("dense")).to_series().to_numpy()
 
     return (
-        _Design(point, tuple(groups), tuple(known), chosen, exog, endog.to_numpy(), agents),
+        _Design(point, tuple(groups), tuple(known), chosen, exog, scales, endog.to_numpy(), agents),
         unclear,
     )
 
@@ -214,8 +220,10 @@ def _fit(design: _Design) -> Logit | str:
     if not np.isfinite(errors).all() or (errors <= 0).any():
         return "the Hessian is singular"
 
-    weights = np.asarray(result.params).T
-    by_option = errors.reshape(weights.shape)
+    weights = np.asarray(result.params).T / design.scales
+    by_option = errors.reshape(weights.shape) / design.scales
+    whole = np.tile(design.scales, len(weights))
+    covariance /= np.outer(whole, whole)
 
     return Logit(
         *design.point,
@@ -227,17 +235,20 @@ def _fit(design: _Design) -> Logit | str:
         tuple(map(tuple, covariance.tolist())),
         len(design.endog),
         float(result.llf),
-        {} if clustered is None else _rows(design, clustered.reshape(weights.shape)),
+        clustered,
         len(np.unique(design.agents)),
     )
 
 
-def _clustered(model: Any, result: Any, design: _Design) -> Array | None:
-    """Return standard errors that allow for the choices of one agent being alike."""
+def _clustered(model: Any, result: Any, design: _Design) -> dict[str, tuple[float, ...]]:
+    """Return standard errors that allow for the choices of one agent being alike.
+
+    None if there are not more agents than coefficients, as their covariance has not full rank then.
+    """
     import numpy as np
 
-    if len(np.unique(design.agents)) < 2:
-        return None
+    if len(np.unique(design.agents)) <= result.params.size:
+        return {}
 
     # Liang and Zeger 1986; it starts at the maximum, and so takes one step
     again = model.fit(
@@ -248,7 +259,9 @@ def _clustered(model: Any, result: Any, design: _Design) -> Array | None:
         cov_kwds={"groups": design.agents},
     )
 
-    return np.asarray(np.sqrt(np.diag(np.asarray(again.cov_params()))))
+    errors = np.sqrt(np.diag(np.asarray(again.cov_params())))
+
+    return _rows(design, errors.reshape(-1, len(design.scales)) / design.scales)
 
 
 def _rows(design: _Design, matrix: Array) -> dict[str, tuple[float, ...]]:

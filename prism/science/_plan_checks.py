@@ -28,6 +28,11 @@ def contradictions(data: Mapping[str, Any]) -> Iterator[tuple[Keys, str]]:
 
     yield from _wrong_arms(data.get("arm", []), vary)
     for name, bound in data.get("bounds", {}).items():
+        if name in VARIED_SETTINGS and name in data:
+            yield (
+                ("bounds", name),
+                f"is said outside of [bounds], too ({data[name]!r}): leave one out",
+            )
         if name in vary or name in fixed:
             yield ("bounds", name), "is among [parameters] or [vary], too: leave one out"
         yield from _wrong_bound(name, bound)

@@ -207,7 +207,7 @@ def _keys_in(plan: Plan, configuration: Configuration, key: str) -> Keys:
         return ("arm", place, key)
     if key in arm.get("reasoner", {}):
         return ("arm", place, "reasoner", key)
-    for table in ("reasoner", "vary"):
+    for table in ("reasoner", "vary", "bounds"):
         if key not in plan.data and key in plan.data.get(table, {}):
             return (table, key)
 

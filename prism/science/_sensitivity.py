@@ -14,12 +14,14 @@ from prism.errors import InputError
 from prism.files import write_durably
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.science._batch import Batch, BatchObserver, begin_batch, read_batch, resume_batch
-from prism.science._batch_folder import BatchFolder
+from prism.science._batch_folder import PLAN_NAME, BatchFolder
 from prism.science._batch_tables import table_of, write_tables
 from prism.science._libraries import library
 from prism.science._plan import Plan
 from prism.science._plan_checks import limits_of
+from prism.science._plan_schema import VARIED_SETTINGS
 from prism.science._sensitivity_figure import drawn, sensitivity_figure
+from prism.social._presets import DEFAULT_PRESET
 
 if TYPE_CHECKING:
     import polars as pl
@@ -76,8 +78,12 @@ class Sensitivity:
             if missing is None:
                 found[name] = _means(rows, name)
             elif wanted:
-                problem = f"has no number in {missing}, so that nothing explains it: leave it out"
-                raise InputError(problem, path=self.batch.folder, field=f"measures.{name}")
+                problem = (
+                    f"has no number in {missing}, so that nothing explains it: take it out of the "
+                    f"plan's measures there, and resume; there are {', '.join(self._numbers(rows))}"
+                )
+                place = self.batch.folder / PLAN_NAME
+                raise InputError(problem, path=place, field=f"measures.{name}")
 
         return found
 
@@ -150,6 +156,12 @@ class Sensitivity:
     def _usual(self) -> list[str]:
         totals = [name for name in self.batch.outcomes() if name not in self.batch.measures()]
         return self.batch.measures() or totals
+
+    def _numbers(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+        """Return the outcomes that are numbers in every run."""
+        return [
+            name for name in self.batch.outcomes() if all(_is_number(row.get(name)) for row in rows)
+        ]
 
     def _require_complete(self) -> None:
         left = [run for run in self.batch.runs if run.status != "complete"]
@@ -392,6 +404,9 @@ def _on_log_scale(least: float, most: float, *, is_whole: bool) -> Callable[[flo
 
 def _default(plan: Plan, name: str) -> Any:
     """Return the default of a parameter; None for one that is not there, which is said later."""
+    if name in VARIED_SETTINGS:
+        return DEFAULT_PRESET if name == "preset" else 1
+
     (first,) = plan.samples([{}])
     if plan.is_of_feed:
         return getattr(plan.feed_parameters(first), name, None)

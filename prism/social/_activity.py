@@ -65,6 +65,14 @@ def activities(agents: Sequence[SocialAgent], parameters: Parameters, seed: int)
     return found
 
 
+def in_means_of_all(activity: float) -> str:
+    """Return an activity in words, as a model is told of it."""
+    if not activity:
+        return "never"
+
+    return f"{activity:.2g} times as often as people do on average"
+
+
 def _rank(agent: SocialAgent, seed: int) -> tuple[int, float]:
     kind = getattr(agent.archetype, "name", None)
     drawn = RandomStream(seed, "activity", agent.agent_id).random()

@@ -172,6 +172,7 @@ class Feed(World[Any]):
             seed=self._played().seed,
             keep=table.keep,
             archetypes=self.parameters.archetypes(),
+            most_keywords=self.parameters.most_keywords,
         )
         # such a file need not hold posts
         self.give(posts=population.posts or None)

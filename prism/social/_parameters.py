@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self, TypeVar
 
 from prism.agents import ARCHETYPES, Archetype, Communities
+from prism.agents._loading.oasis import MOST_KEYWORDS
 from prism.errors import FieldValueError
 from prism.statechart import AgentState
 from prism.worlds._parameters import check_group
-from prism.worlds._values import plain_value
 
 ValueT = TypeVar("ValueT")
 
@@ -151,6 +151,7 @@ class Parameters:
         within_block: Share of the follows that stay within a block.
         blocks: Number of blocks of equal size; 0 for those that ``block_by`` makes.
         block_by: Attribute that makes blocks; nothing for the first interest.
+        most_keywords: Most interests of an agent of a Twitter file, its most frequent words.
         community_size: Agents of a community of a made-up population, from 1 on.
         community_topics: Topics of such a community, 1 to 15.
         most_interests: Most interests of a made-up agent, from 1 on.
@@ -178,6 +179,8 @@ class Parameters:
         superuser_composing: Utility of writing for superusers.
         shows_scores: Whether questions, prompts and ``post.weighed`` tell likes, dislikes, score
             and relevance.
+        shows_activity: Whether a model is told, with what an agent decides on, how much the agent
+            writes, in means of all agents: nothing else holds a model to its activity.
         logs_follows: Whether ``agent.joined`` tells whom an agent follows.
 
     Archetypes' numbers are those of the agents that have one of the three; where thresholds are an
@@ -241,6 +244,7 @@ class Parameters:
     within_block: float = _of(0.8, 0, 1, settled=True)
     blocks: int = _of(0, 0, settled=True)
     block_by: str = _of("", settled=True)
+    most_keywords: int = _of(MOST_KEYWORDS, 1, settled=True)
     community_size: int = _of(_MADE_UP.size, 1, settled=True)
     community_topics: int = _of(_MADE_UP.topics, 1, _MADE_UP.topics, settled=True)
     most_interests: int = _of(_MADE_UP.most_interests, 1, settled=True)
@@ -266,6 +270,7 @@ class Parameters:
     superuser_liking: float = _inclination(_SUPERUSER, "liking")
     superuser_composing: float = _inclination(_SUPERUSER, "composing")
     shows_scores: bool = False
+    shows_activity: bool = False
     logs_follows: bool = _of(False, settled=True)
 
     def __post_init__(self) -> None:
@@ -345,8 +350,7 @@ class Parameters:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all parameters as plain data."""
-        plain: dict[str, Any] = plain_value(asdict(self))
-        return plain
+        return {name: _plain(value) for name, value in asdict(self).items()}
 
     @property
     def functions(self) -> tuple[str, ...]:
@@ -362,10 +366,15 @@ class Parameters:
     def changes(self) -> Mapping[str, Any]:
         """Return the parameters that are not those of ``classic``."""
         return {
-            each.name: plain_value(getattr(self, each.name))
+            each.name: _plain(getattr(self, each.name))
             for each in fields(self)
             if getattr(self, each.name) != each.default
         }
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it."""
+    return list(value) if isinstance(value, tuple) else value
 
 
 SETTLED: tuple[str, ...] = tuple(

@@ -354,6 +354,7 @@ class Network:
         self.removed[agent_id] = None
         for reader in self._followers.pop(agent_id, ()):
             reader.follows -= {agent_id}
+            reader.nothing_by = None
         for readers in self._followers.values():
             readers[:] = [reader for reader in readers if reader.agent.agent_id != agent_id]
 

@@ -248,9 +248,20 @@ class SocialRun:
                 raise InputError("must be a number or a file, got nothing", field="agents")
             hours = (FREQUENCY,) if now.hours == "file" else ()
             keep = tuple(dict.fromkeys((*self.keep, *hours)))
-            return load_population(
-                Path(given), seed=self.seed, keep=keep, archetypes=now.archetypes()
-            )
+            try:
+                return load_population(
+                    Path(given),
+                    seed=self.seed,
+                    keep=keep,
+                    archetypes=now.archetypes(),
+                    most_keywords=now.most_keywords,
+                )
+            except InputError as error:
+                # of a column that nobody has asked for by that option
+                if error.field != "keep" or not hours or repr(FREQUENCY) not in error.problem:
+                    raise
+                problem = f"hours = 'file' needs the field {FREQUENCY}, which {given} does not have"
+                raise InputError(problem) from None
 
         if not size.is_integer():
             raise InputError(f"must be a whole number or a file, got {given}", field="agents")

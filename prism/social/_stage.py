@@ -308,8 +308,8 @@ class FeedStage(FeedSteps):
             self._pass_by(question.agent, question.context)
 
     def states(self) -> dict[str, int]:
-        """Return the number of agents in each state."""
-        counts = state_distribution(self.agents, AgentState)
+        """Return the number of agents in each state; those who have left are in none."""
+        counts = state_distribution(self.treated.acting, AgentState)
         return {state.value: count for state, count in counts.items()}
 
     async def end_round(self) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from prism.agents import SocialAgent
 from prism.runlog import SimulatedClock
+from prism.social._activity import in_means_of_all
 from prism.social._feeds import Feeds
 from prism.social._herding import herding_pulls
 from prism.social._odds import dislike_odds, odds_of
@@ -148,6 +149,8 @@ class FeedSteps:
             shown = self._now.shows_scores
             votes = self.network.votes(post) if shown else {}
             details = {**votes, "relevance": relevance} if shown else {}
+            if self._now.shows_activity:
+                details = {**details, "you_write": in_means_of_all(reader.activity)}
             self._emit(
                 POST_WEIGHED,
                 agent_id=agent.agent_id,

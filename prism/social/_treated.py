@@ -83,13 +83,18 @@ class Treated:
         Raises:
             FieldValueError: If there is no such agent.
         """
-        self.agent(agent_id)
+        agent = self.agent(agent_id)
         if agent_id in self._network.removed:
             return
 
         self._network.remove(agent_id)
         self.leave_out_removed()
-        self._emit(AGENT_REMOVED, agent_id=agent_id)
+        self._emit(
+            AGENT_REMOVED,
+            agent_id=agent_id,
+            state=agent.state.value,
+            ticks_in_state=agent.ticks_in_state,
+        )
 
     def leave_out_removed(self) -> None:
         """Have those agents act that the network has not removed."""

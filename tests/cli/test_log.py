@@ -355,7 +355,7 @@ def test_check_writes_every_violation(run: Path, log: Prism) -> None:
     """Formats for programs have every violation; a drawn table says how many there are."""
     chart = {
         "schema": 1,
-        "name": "social_media",
+        "name": "social_feed",
         "states": ["idle"],
         "initial": "idle",
         "transitions": [],
@@ -405,8 +405,7 @@ def test_check_against_a_chart_of_a_module(run: Path, log: Prism) -> None:
     said = log("check", "mine.jsonl", "--chart", "social_feed")
     assert said.status == 2
     assert (
-        "nothing to check: its transitions are by the chart else, mine, not social_media"
-        in said.err
+        "nothing to check: its transitions are by the chart else, mine, not social_feed" in said.err
     )
 
 

@@ -12,10 +12,13 @@ def occupied(events: list[dict[str, Any]]) -> tuple[Counter[str], Counter[str]]:
     """Return how many ticks agents are in each state at their beginning, and at their end."""
     (started,) = (event for event in events if event["event"] == "run.started")
     last = started["ticks_per_round"]
-    by_tick = defaultdict(list)
+    by_tick, removed = defaultdict(list), defaultdict(list)
     for event in events:
         if event["event"] == "statechart.transition":
             by_tick[event["round"], event["tick"]].append(event)
+        elif event["event"] == "agent.removed":
+            # before the first tick of its round, as treatments are
+            removed[event["round"], 1].append(event["agent_id"])
 
     where = {each["agent_id"]: each["state"] for each in events if each["event"] == "agent.joined"}
     begins, ends = Counter[str](), Counter[str]()
@@ -24,6 +27,8 @@ def occupied(events: list[dict[str, Any]]) -> tuple[Counter[str], Counter[str]]:
         (number, tick) for number in range(1, max(stamps)[0] + 1) for tick in range(1, last + 1)
     }
     for moment in sorted(tick for tick in ticks if tick <= max(stamps)):
+        for name in removed[moment]:
+            del where[name]
         begins.update(where.values())
         moves = by_tick[moment]
         closes = [_closes(each, is_last=moment[1] == last) for each in moves]

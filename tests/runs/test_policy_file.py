@@ -149,6 +149,11 @@ CONTRADICTIONS: dict[str, tuple[Change, str]] = {
         "add up to 1",
     ),
     "cells[1].counts": (lambda d: d["cells"][1].update(counts=[1]), "must have 3 items"),
+    "cells[3]": (lambda d: d["cells"].append(deepcopy(d["cells"][0])), "as cells.0."),
+    "logits[0].groups": (
+        lambda d: d["logits"][0].update(groups=["critic", "critic"]),
+        "none twice",
+    ),
     "logits[0].base": (lambda d: d["logits"][0].update(base="idle"), "one of the options"),
     "logits[0].coefficients.composing": (
         lambda d: d["logits"][0]["coefficients"].update(composing=[1.0]),
@@ -167,6 +172,19 @@ def test_what_is_wrong_is_said_with_its_key(field: str) -> None:
         Policy.from_dict(document)
 
     assert (error.value.field or "cells") == field
+
+
+def test_what_is_wrong_in_a_file_is_said_with_its_line(tmp_path: Path) -> None:
+    """The line is that of the key."""
+    document = deepcopy(DOCUMENT)
+    document["cells"][1]["counts"] = [1]
+    path = tmp_path / "policy.json"
+    path.write_text(json.dumps(document, indent=1))
+    places = [n for n, line in enumerate(path.read_text().splitlines(), 1) if '"counts"' in line]
+    with pytest.raises(InputError, match="must have 3 items") as error:
+        Policy.from_file(path)
+
+    assert (error.value.line, error.value.field) == (places[1], "cells[1].counts")
 
 
 def test_the_schema_and_the_reader_agree() -> None:

@@ -90,6 +90,20 @@ def test_what_an_agent_says_again_and_again_is_no_further_evidence(write_log: Wr
         )
 
 
+def test_the_unit_of_a_covariate_is_no_matter(write_log: Write) -> None:
+    """Values that are a million times smaller have coefficients, and errors, that are as larger."""
+    rows = list(drawn_by_logit(100, seed=5))
+    small = [{**row, "relevance": row["relevance"] / 1e6} for row in rows]
+    ((of_rows,), (of_small,)) = (policy_of(write_log, each).logits for each in (rows, small))
+    for name in ("coefficients", "standard_errors", "clustered_errors"):
+        for option, values in getattr(of_rows, name).items():
+            scaled = np.array(values) * [1, 1, 1e6]
+            assert getattr(of_small, name)[option] == pytest.approx(scaled, rel=1e-4)
+
+    errors = np.concatenate(list(of_small.standard_errors.values()))
+    assert np.sqrt(np.diag(of_small.covariance)) == pytest.approx(errors)
+
+
 def test_separated_choices_have_no_logit(write_log: Write) -> None:
     """A covariate that predicts choices with certainty is told, and shares answer instead."""
     rows = [

@@ -1,5 +1,6 @@
 """Sensitivity analyses: samples, their runs, and indices, held to a function whose are known."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -63,11 +64,14 @@ def test_indices_stand_beside_the_tables_of_the_batch(plan: dict[str, Any]) -> N
         "x2": {"least": 0, "most": 1, "step": 0.5},
         "whole": [2, 4],
         "x3": {"least": 1, "most": 100, "scale": "log"},
+        "agents": [1, 3],
     }
-    found = sensitivity(Plan({**plan, "bounds": bounds}), "out", samples=2, workers=1)
+    sampled = {"world": plan["world"], "bounds": bounds}
+    found = sensitivity(Plan(sampled), "out", samples=2, workers=1)
 
     results = found.batch.results()
-    assert results.height == 10
+    assert results.height == 12
+    assert set(results["agents"]) <= {1, 2, 3}
     assert set(results["whole"]) <= {2, 3, 4}
     assert set(results["x2"]) <= {0.0, 0.5, 1.0}
     # four levels of the grid, spread evenly by their logarithms
@@ -82,9 +86,22 @@ def test_indices_stand_beside_the_tables_of_the_batch(plan: dict[str, Any]) -> N
     assert effects["x1"]["value"] > 0
     assert read_sensitivity("out").indices().equals(indices)
     assert resume_sensitivity("out").indices().equals(indices)
+    _ask_for("never")
+    with pytest.raises(InputError, match=r"plan.json, field 'measures.never': .* there are y, "):
+        resume_sensitivity("out")
+    _ask_for("y")
+    assert resume_sensitivity("out").indices().equals(indices)
     for kind, begins in (("svg", b"<svg"), ("pdf", b"%PDF"), ("png", b"\x89PNG")):
         (path,) = found.save_figures(kind)  # type: ignore[arg-type]
         assert path.read_bytes().startswith(begins)
+
+
+def _ask_for(measure: str) -> None:
+    """Change what a plan that was carried out asks for."""
+    path = Path("out/plan.json")
+    told = json.loads(path.read_text())
+    told["plan"]["measures"] = [measure]
+    path.write_text(json.dumps(told))
 
 
 def test_what_cannot_be_sampled_is_refused(plan: dict[str, Any]) -> None:

@@ -12,6 +12,8 @@ from prism.errors import FieldValueError
 from prism.runlog import SimulatedClock
 from prism.social import Parameters, Simulation, SocialRun
 
+TWITTER = Path(__file__).parents[1] / "data" / "twitter.csv"
+
 GENERATED = {"network": "random", "mean_follows": 4.0, "logs_follows": True}
 MIXED = {"feed": "mixed", "feed_length": 4}
 CHANCES = {"compose_chance": 0.1, "like_chance": 0.3}
@@ -43,6 +45,7 @@ CHANGED: dict[str, tuple[dict[str, Any], Any]] = {
     "engagement": ({}, 0.2),
     "compose_chance": (CHANCES, 0.6),
     "like_chance": (LIKES, 0.6),
+    "dislike_chance": (LIKES, 0.5),
     "most_chance": ({**CHANCES, "compose_chance": 0.9}, 0.2),
     "relevance_pull": (BUSY, -2.0),
     "herding": (LIKES, 2.0),
@@ -129,7 +132,10 @@ def happens(parameters: dict[str, Any], cache: dict[str, Any]) -> Any:
 @pytest.mark.slow
 def test_every_parameter_changes_what_happens() -> None:
     """Of all parameters there is none that a run does not go by."""
-    assert set(CHANGED) == {each.name for each in fields(Parameters)}
+    # a model alone is told of its activity, and made-up agents have interests without words
+    assert {*CHANGED, "shows_activity", "most_keywords"} == {
+        each.name for each in fields(Parameters)
+    }
     cache: dict[str, Any] = {}
     idle = [
         name
@@ -159,6 +165,15 @@ def test_a_run_makes_up_its_agents_by_its_parameters() -> None:
     assert {each.archetype and each.archetype.name for each in agents} == {"superuser"}
     assert max(len(each.following) for each in agents) <= 2
     assert {each.engagement_threshold for each in agents} == {0.3}
+
+
+def test_a_run_reads_its_agents_by_its_parameters() -> None:
+    """Archetypes are drawn by their shares, and words make as many interests as may be."""
+    given = {"lurker_share": 0, "superuser_share": 0, "most_keywords": 2, "contributor_timeout": 7}
+    agents = SocialRun(TWITTER, parameters=given, preset="classic").prepare()(None, None).agents
+    assert {each.archetype and each.archetype.name for each in agents} == {"contributor"}
+    assert max(len(each.interests) for each in agents) == 2
+    assert {each.timeout_threshold for each in agents} == {7}
 
 
 def test_options_come_back_from_run_json() -> None:

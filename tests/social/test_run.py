@@ -412,3 +412,11 @@ def test_a_patient_run_waits_for_its_server(tmp_path: Path) -> None:
     # a question falls back after three requests that failed
     assert totals.decisions_answered >= totals.decisions_asked - 1
     assert outcome.summary["config"]["patience"] == 60
+
+
+@pytest.mark.parametrize("keep", [(), ("age",)])
+def test_hours_that_a_file_does_not_have_are_refused(keep: tuple[str, ...]) -> None:
+    """The message names the parameter and the field, and no option that nobody gave."""
+    run = SocialRun(PERSONAS, keep=keep, parameters={"hours": "file"})
+    with pytest.raises(InputError, match=r"^hours = 'file' needs the field activity_level_freq"):
+        run.prepare()

@@ -1,5 +1,6 @@
 """What the log tells of a post that an agent weighs."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -113,21 +114,27 @@ def test_a_guard_of_its_own_leaves_the_relevance_open(run_logged: Callable[..., 
 
 
 def test_scores_stand_in_questions_prompts_and_log(run_logged: Callable[..., Any]) -> None:
-    """Where they are shown, readers are told likes, dislikes, score and their own relevance."""
+    """Where they are shown, readers are told votes, their own relevance and activity."""
     asked: list[Question] = []
+    rates: dict[str, float] = {}
 
     class Asking(PolicyReasoner):
         async def answer(self, questions: Sequence[Question]) -> list[Decision]:
             asked.extend(questions)
             return await super().answer(questions)
 
-    run = run_logged(parameters=Parameters(shows_scores=True), reasoner=Asking())
+    shown = Parameters(shows_scores=True, shows_activity=True, activity="classes")
+    run = run_logged(parameters=shown, reasoner=Asking())
     weighed = run.events(POST_WEIGHED)
     assert all(each["score"] == each["likes"] - each["dislikes"] for each in weighed)
     assert any(each["likes"] for each in weighed)
     assert asked
     for question in asked:
-        assert list(question.details) == ["likes", "dislikes", "score", "relevance"]
+        assert list(question.details) == ["likes", "dislikes", "score", "relevance", "you_write"]
         assert question.details["relevance"] == question.agent.relevance(question.context)
         prompt = chat_prompt(question)
         assert f"\nLikes: {question.details['likes']}\nDislikes: 0\n" in prompt
+        often = re.search(r"^You write: (.*) times as often as people do on average$", prompt, re.M)
+        assert often is not None
+        rates[question.agent.agent_id] = float(often[1])
+    assert min(rates.values()) < 0.1 < 10 < max(rates.values())

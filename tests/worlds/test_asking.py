@@ -12,7 +12,7 @@ from structlog.testing import LogCapture
 from prism.agents import synthetic_population
 from prism.errors import ReasonerError
 from prism.runlog import RunLog, SimulatedClock
-from prism.social import Results, Simulation
+from prism.social import Parameters, Results, Simulation
 from prism.statechart import Decision, PolicyReasoner, Question, Reasoner
 from prism.telemetry.events import DECISION, POST_PUBLISHED, TRANSITION
 from prism.testing import FailingReasoner, LateReasoner
@@ -87,7 +87,8 @@ def test_every_logger_learns_round_and_tick(
     for event in expected:
         del event["timestamp"]
     told, population = ApplicationLogger(), synthetic_population(60, seed=0)
-    Simulation(population.agents, population.posts, rounds=6, logger=told, reasoner=make()).run()
+    given: Any = {"rounds": 6, "logger": told, "reasoner": make()}
+    Simulation(population.agents, population.posts, parameters=Parameters(), **given).run()
     assert told.events == expected
     assert structlog.contextvars.get_contextvars() == {}
 

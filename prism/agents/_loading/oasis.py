@@ -59,7 +59,9 @@ _LIST_EXAMPLES = {int: "[1, 2]", str: "['one', 'two']"}
 
 _MOST_LISTED = 10
 
-_MAX_KEYWORDS = 5
+MOST_KEYWORDS = 5
+"""Interests that an agent gets from its words, where nothing else is said."""
+
 _KEYWORD = re.compile(r"[^\W\d_]{5,}")
 _SHORT_KEYWORD = re.compile(r"[^\W\d_]{3,}")
 _COMMON_TEXT = """
@@ -78,6 +80,7 @@ def load_reddit(
     seed: int,
     keep: Sequence[str] = (),
     archetypes: Mapping[str, Archetype] = ARCHETYPES,
+    _most_keywords: int = MOST_KEYWORDS,
 ) -> Population:
     """Load Reddit personas: a JSON array of objects with ``REDDIT_FIELDS``."""
     records = list(read_json_array(path))
@@ -105,6 +108,7 @@ def load_twitter(
     seed: int,
     keep: Sequence[str] = (),
     archetypes: Mapping[str, Archetype] = ARCHETYPES,
+    most_keywords: int = MOST_KEYWORDS,
 ) -> Population:
     """Load a Twitter population: CSV with ``TWITTER_FIELDS``, whose rows follow each other."""
     records = list(read_csv(path, lambda header: _check_header(path, header, keep)))
@@ -116,7 +120,8 @@ def load_twitter(
     for row, record in enumerate(records):
         tweets = [text for text in _literal_list(record, "previous_tweets", str) if text.strip()]
         kind = archetype_for(ids[row], seed, archetypes)
-        agent = _twitter_agent(record, ids[row], ids, tweets, kind)
+        interests = _keywords(record, tweets, most_keywords)
+        agent = _twitter_agent(record, ids[row], ids, interests, kind)
         agent.attributes = kept[row]
         agents.append(agent)
         posts += [SeedPost(agent.agent_id, text, tuple(agent.interests)) for text in tweets]
@@ -127,7 +132,7 @@ def load_twitter(
 
 
 def _twitter_agent(
-    record: Record, agent_id: str, ids: list[str], tweets: list[str], archetype: Archetype
+    record: Record, agent_id: str, ids: list[str], interests: list[str], archetype: Archetype
 ) -> SocialAgent:
     rows = _literal_list(record, "following_agentid_list", int)
     outside = [row for row in rows if not 0 <= row < len(ids)]
@@ -140,7 +145,7 @@ def _twitter_agent(
     return SocialAgent(
         agent_id,
         name=record.text("name", ""),
-        interests=_keywords(record, tweets),
+        interests=interests,
         personality=record.text("user_char", "") or record.text("description", ""),
         archetype=archetype,
         following=[name for name in followed if name != agent_id],
@@ -220,7 +225,7 @@ def _literal_list(record: Record, field: str, kind: type) -> list[Any]:
     return value
 
 
-def _keywords(record: Record, tweets: list[str]) -> list[str]:
+def _keywords(record: Record, tweets: list[str], most: int) -> list[str]:
     """Return an agent's most frequent words as its interests, since these files have none."""
     said = " ".join((record.text("description", ""), record.text("user_char", ""), *tweets))
 
@@ -228,6 +233,6 @@ def _keywords(record: Record, tweets: list[str]) -> list[str]:
         words = pattern.findall(said.casefold())
         counts = Counter(word for word in words if word not in _COMMON_WORDS)
         if counts:
-            return [word for word, _ in counts.most_common(_MAX_KEYWORDS)]
+            return [word for word, _ in counts.most_common(most)]
 
     return []

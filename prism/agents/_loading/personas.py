@@ -7,7 +7,7 @@ from pathlib import Path
 
 from prism.agents._archetypes import ARCHETYPES, Archetype, archetype_for, archetype_named
 from prism.agents._loading.kept import kept_values, require_fields
-from prism.agents._loading.oasis import load_reddit, load_twitter
+from prism.agents._loading.oasis import MOST_KEYWORDS, load_reddit, load_twitter
 from prism.agents._loading.unique import UniqueNames
 from prism.agents._population import Population, SeedPost
 from prism.agents.social_agent import SocialAgent
@@ -26,7 +26,7 @@ PRISM_FIELDS = (
 )
 POST_FIELDS = ("post_id", "author_id", "text", "topics")
 
-_Loader = Callable[[Path, int, Sequence[str], Mapping[str, Archetype]], Population]
+_Loader = Callable[[Path, int, Sequence[str], Mapping[str, Archetype], int], Population]
 
 
 def load_population(
@@ -35,6 +35,7 @@ def load_population(
     seed: int = 0,
     keep: Iterable[str] = (),
     archetypes: Mapping[str, Archetype] = ARCHETYPES,
+    most_keywords: int = MOST_KEYWORDS,
 ) -> Population:
     """Load a population from a file.
 
@@ -56,6 +57,7 @@ def load_population(
             numbers if all its cells are numbers, truth values if all are true or false, and texts
             otherwise; an empty cell is None among numbers and truth values.
         archetypes: The kinds of agents by name, with their shares and thresholds.
+        most_keywords: Most interests of an agent of a Twitter population: its most frequent words.
 
     Returns:
         The agents in the file's order, with their earlier posts if the file has any.
@@ -79,7 +81,7 @@ def load_population(
             problem = f"must end in one of {', '.join(loaders)}, got {path.suffix!r}"
             raise InputError(problem, path=path)
 
-        population = load(path, seed, kept, archetypes)
+        population = load(path, seed, kept, archetypes, most_keywords)
 
     if not population.agents:
         raise InputError("holds no agents", path=path)
@@ -134,7 +136,11 @@ def _names(field: str, given: Iterable[str]) -> list[str]:
 
 
 def _load_prism(
-    path: Path, seed: int, keep: Sequence[str], archetypes: Mapping[str, Archetype]
+    path: Path,
+    seed: int,
+    keep: Sequence[str],
+    archetypes: Mapping[str, Archetype],
+    _most_keywords: int,
 ) -> Population:
     agents: list[SocialAgent] = []
     records: list[Record] = []

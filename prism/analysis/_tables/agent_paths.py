@@ -14,6 +14,9 @@ MOMENT = ("round", "tick", "closing", "time")
 PATH_COLUMNS = ("chart", "agent_id", "state", "from_state", "to_state")
 """Keys of the events that paths are made of."""
 
+GONE = ""
+"""The state of those who have left; no chart has one without a name."""
+
 _AGENT = ("run", "chart", "agent_id")
 _STEP: dict[str, pl.DataType] = {
     "run": pl.UInt32(),

@@ -9,7 +9,7 @@ import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.merging import TableMerger, merge_by_first, merge_by_sum
-from prism.analysis._tables.agent_paths import AgentPaths
+from prism.analysis._tables.agent_paths import GONE, AgentPaths
 from prism.analysis._tables.happened import and_in_all
 from prism.analysis._tables.states import closes_round, dated, states_by_number
 from prism.analysis._tables.transitions import without_lone_chart
@@ -31,6 +31,7 @@ _MOVED = [
     *("run", "chart", "round", "tick", "from_state", "to_state", "trigger"),
     *("ticks_in_state", "closing"),
 ]
+_IS_THERE = pl.col("state") != GONE
 _ROUNDING = 1e-12
 _PERCENTILES = {"median": 0.5, "p90": 0.9, "p99": 0.99}
 
@@ -41,10 +42,11 @@ def dwell_times(logs: RunLogs, *, by_round: bool = False) -> pl.DataFrame:
     A visit is measured by ``ticks_in_state`` of the transition that ends it: the number of ticks in
     which the agent, at its step, was in the state. A visit is complete if its agent left by itself
     or by a time-out. It is cut if the end of a round closed it (by ``round_ends``, or by what a
-    round's end makes agents finish), and open if it had not ended when the log did. Cut and open
-    visits would have lasted longer, nobody knows how long: they are censored, and count as long as
-    they were seen (Kaplan and Meier 1958, Journal of the American Statistical Association 53(282)).
-    An open visit counts all ticks since it began, also those in which its agent slept or had left.
+    round's end makes agents finish) or its agent was removed, and open if it had not ended when the
+    log did. Cut and open visits would have lasted longer, nobody knows how long: they are censored,
+    and count as long as they were seen (Kaplan and Meier 1958, Journal of the American Statistical
+    Association 53(282)).
+    An open visit counts all ticks since it began, also those in which its agent slept.
     `dwell_survival` has the estimate tick by tick. Where every visit is complete, all figures are
     those of the plain lengths.
 
@@ -210,7 +212,8 @@ def _clock() -> pl.Expr:
 def _ended(moved: pl.DataFrame) -> pl.DataFrame:
     """Count the visits that a transition has ended."""
     # a log without rounds has no last ticks, and may name the trigger
-    is_cut = pl.col("is_closing") | pl.col("trigger").eq_missing(ROUND_ENDS)
+    of_round = pl.col("is_closing") | pl.col("trigger").eq_missing(ROUND_ENDS)
+    is_cut = of_round | (pl.col("to_state") == GONE)
     count = pl.col("count")
     is_timeout = pl.col("trigger").eq_missing(TIMEOUT)
     visits = moved.group_by("run", "round", "chart", state="from_state", ticks="ticks_in_state")
@@ -224,7 +227,11 @@ def _ended(moved: pl.DataFrame) -> pl.DataFrame:
 def _open(last: pl.DataFrame) -> pl.DataFrame:
     """Count the visits in which the agents are at the end."""
     ticks = pl.col("end") - _clock()
-    counted = last.with_columns(ticks=ticks, round="last_round").group_by(*_OF_STATE, "ticks")
+    counted = (
+        last.filter(_IS_THERE)
+        .with_columns(ticks=ticks, round="last_round")
+        .group_by(*_OF_STATE, "ticks")
+    )
     return counted.agg(open=pl.len().cast(pl.Int64))
 
 
@@ -245,7 +252,7 @@ def _agent_ticks(ended: pl.DataFrame, last: pl.DataFrame, begun: pl.DataFrame) -
         begun.select(*_STATE, ticks=-pl.col("begun")),
     ]
     ticks = pl.col("ticks")
-    every = pl.concat([part.select(*_STATE, "ticks") for part in parts])
+    every = pl.concat([part.select(*_STATE, "ticks") for part in parts]).filter(_IS_THERE)
     # nobody knows where an agent was if the log does not say when it moved
     known = every.group_by(_STATE).agg(
         agent_ticks=pl.when(ticks.null_count() == 0).then(ticks.sum())

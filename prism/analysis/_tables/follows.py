@@ -8,7 +8,7 @@ from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.merging import merge_by_first
 from prism.analysis._reading.notes import Note
 from prism.analysis._tables.engagement import gini
-from prism.telemetry.events import AGENT_JOINED
+from prism.telemetry.events import AGENT_JOINED, AGENT_REMOVED
 
 _PAIR = ["run", "agent_id", "author_id"]
 
@@ -20,14 +20,22 @@ def follows(logs: RunLogs) -> pl.DataFrame:
         logs: The logs, from `read_log`.
 
     Returns:
-        One row for each follow, by name: ``agent_id`` (who follows), ``author_id`` (whom) and
-        ``mutual`` (whether that is returned). With ``run`` first if there are several.
+        One row for each follow, by name: ``agent_id`` (who follows), ``author_id`` (whom),
+        ``mutual`` (whether that is returned) and ``ended`` (the round in which either was removed,
+        which ends the follow; null for one that lasts). With ``run`` first if there are several.
     """
-    return logs.labelled(_pairs(_told(logs)))
+    pairs, removed = _pairs(_told(logs)), _removed(logs)
+    for name in _PAIR[1:]:
+        gone = removed.rename({"agent_id": name, "round": f"{name}_gone"})
+        pairs = pairs.join(gone, on=["run", name], how="left", maintain_order="left")
+
+    ended = pl.min_horizontal(pl.col("^.*_gone$"))
+
+    return logs.labelled(pairs.select(*_PAIR, "mutual", ended=ended))
 
 
 def follow_networks(logs: RunLogs) -> pl.DataFrame:
-    """Describe the follow network of each run, from a log that tells it.
+    """Describe the follow network with which each run began, from a log that tells it.
 
     Args:
         logs: The logs, from `read_log`.
@@ -95,6 +103,15 @@ def _joined(logs: RunLogs) -> pl.DataFrame:
         joined.add(frame.select("run", "agent_id", "follows").drop_nulls())
 
     return joined.table().sort("run", "agent_id")
+
+
+def _removed(logs: RunLogs) -> pl.DataFrame:
+    """Return the agents that have been removed, with the round of that."""
+    removed = merge_by_first(["run", "agent_id"])
+    for frame in logs.blocks(AGENT_REMOVED, columns=["agent_id", "round"]):
+        removed.add(frame.select("run", "agent_id", "round"))
+
+    return removed.table()
 
 
 def _pairs(joined: pl.DataFrame) -> pl.DataFrame:

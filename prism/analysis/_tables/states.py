@@ -11,9 +11,9 @@ from prism.analysis._reading.logs import STAMP, RunLogs, parse_time
 from prism.analysis._reading.merging import TableMerger, merge_by_first, merge_by_sum
 from prism.analysis._reading.notes import Note, NoteKind
 from prism.analysis._reading.runs import Run
-from prism.analysis._tables.agent_paths import PATH_COLUMNS, AgentPaths
+from prism.analysis._tables.agent_paths import GONE, PATH_COLUMNS, AgentPaths
 from prism.statechart.social import ACTION_DONE, COMPOSE_DONE, ROUND_ENDS
-from prism.telemetry.events import AGENT_JOINED, RUN_STARTED, TRANSITION
+from prism.telemetry.events import AGENT_JOINED, AGENT_REMOVED, RUN_STARTED, TRANSITION
 
 MOST_TIMES = 1000
 """The most moments at which a log without rounds and ticks is counted."""
@@ -91,7 +91,8 @@ def state_counts(logs: RunLogs) -> pl.DataFrame:
     the state was set without a transition. It counts as if it started there: every agent is in one
     state at any moment, and what the log lacks is made up for by the agent's next transition.
     `RunLogs.notes` then says how many such transitions there are, and how many have an earlier
-    stamp than the agent's last one; these count together with that one.
+    stamp than the agent's last one; these count together with that one. Who is removed from a feed
+    is in no state from then on.
 
     A simulation closes a round within its last tick: it carries out what agents have decided, and
     ``round_ends`` sends all of them to IDLE. As in the log's own ``round.ended``, a tick is counted
@@ -104,7 +105,8 @@ def state_counts(logs: RunLogs) -> pl.DataFrame:
         logs: The logs, from `read_log`.
 
     Returns:
-        ``round``, ``tick``, ``state``, ``agents`` and ``share`` (of all agents, 0 to 1), with
+        ``round``, ``tick``, ``state``, ``agents`` and ``share`` (of all agents that have not been
+        removed, 0 to 1; null where there are none), with
         ``run`` first if there are several. If several charts drive agents of a run, each is counted
         by itself, over its own agents, and named in ``chart`` before ``state``. A log without ticks
         is counted by round; one without rounds, too, by ``time`` (UTC) in at most ``MOST_TIMES``
@@ -176,11 +178,32 @@ def dated(logs: RunLogs, moments: TableMerger) -> Iterator[pl.DataFrame]:
 
     for frame in logs.blocks(columns=_COLUMNS):
         moments.add(frame.select("run", "round", "tick").unique(maintain_order=True))
-        followed = frame.filter(pl.col("event").is_in([RUN_STARTED, AGENT_JOINED, TRANSITION]))
+        followed = frame.filter(
+            pl.col("event").is_in([RUN_STARTED, AGENT_JOINED, AGENT_REMOVED, TRANSITION])
+        )
         dated = followed.with_columns(
             timestamp=pl.when(is_undated).then("timestamp"), closing=closing.cast(pl.Int8)
         )
-        yield dated.with_columns(time=parse_time("timestamp").dt.truncate("1s"))
+        yield _leaving(dated.with_columns(time=parse_time("timestamp").dt.truncate("1s")))
+
+
+def _leaving(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return events with a transition to nowhere in place of each removal.
+
+    An agent that is removed before the first tick of a round is not there at its end; one that is
+    removed when the round ends counts as what closes it does.
+    """
+    leaves, before = pl.col("event") == AGENT_REMOVED, pl.col("tick") == 0
+    if not frame.select(leaves.any()).item():
+        return frame
+
+    return frame.with_columns(
+        event=pl.when(leaves).then(pl.lit(TRANSITION)).otherwise("event"),
+        from_state=pl.when(leaves).then("state").otherwise("from_state"),
+        to_state=pl.when(leaves).then(pl.lit(GONE)).otherwise("to_state"),
+        tick=pl.when(leaves & before).then(1).otherwise("tick"),
+        closing=pl.when(leaves & ~before).then(pl.lit(_CLOSING, pl.Int8)).otherwise("closing"),
+    )
 
 
 def _places(steps: pl.DataFrame) -> pl.DataFrame:
@@ -222,15 +245,13 @@ def _count(number: int, run: Run, found: _Pass) -> pl.DataFrame:
     table = every.join(changes, on=key, how="left", nulls_equal=True).sort(key)
     agents = pl.col("change").fill_null(0).cum_sum().over("chart", "state")
 
-    known = found.beginnings.group_by("chart").agg(known=pl.col("count").sum())
-    table = table.with_columns(agents=agents).join(
-        known, on="chart", nulls_equal=True, maintain_order="left"
-    )
+    table = table.with_columns(agents=agents)
+    known = pl.col("agents").sum().over("place", "chart")
     name = pl.coalesce("chart", pl.lit(found.charts.get(number), pl.String))
 
-    return table.with_columns(
-        run=pl.lit(number, pl.UInt32), chart=name, share=pl.col("agents") / pl.col("known")
-    )
+    share = pl.when(known > 0).then(pl.col("agents") / known)
+
+    return table.with_columns(run=pl.lit(number, pl.UInt32), chart=name, share=share)
 
 
 def closes_round(last_tick: int | pl.Expr | None) -> pl.Expr:
@@ -247,7 +268,9 @@ def closes_round(last_tick: int | pl.Expr | None) -> pl.Expr:
 
 def _changes(placed: pl.DataFrame, beginnings: pl.DataFrame) -> pl.DataFrame:
     """Return the number of agents that every place adds to a state."""
-    entered = placed.select("place", "chart", state="to_state", change="count")
+    entered = placed.filter(pl.col("to_state") != GONE).select(
+        "place", "chart", state="to_state", change="count"
+    )
     left = placed.select("place", "chart", state="from_state", change=-pl.col("count"))
     begun = beginnings.select(pl.lit(0, pl.UInt32).alias("place"), "chart", "state", change="count")
 

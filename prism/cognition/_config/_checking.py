@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from reprlib import repr as brief
 from typing import Any
 
-from prism.cognition._config._places import Where, shown
+from prism.files._json_places import Where, shown
 
 Mistake = tuple[Where, str, str]
 """Where something is wrong, what, and its kind."""

@@ -9,7 +9,6 @@ from itertools import islice
 from typing import Any
 
 from prism.cognition._config._checking import Checker
-from prism.cognition._config._places import Places, Where, depth_of, shown
 from prism.cognition._config._problems import ConfigProblem, Severity
 from prism.cognition._config._schema import config_schema
 from prism.cognition._config._values import (
@@ -24,6 +23,7 @@ from prism.cognition._config._values import (
 )
 from prism.errors import InputError
 from prism.files import parse_json
+from prism.files._json_places import Places, Where, depth_of, shown
 
 MAX_CHARACTERS = 1_000_000
 MAX_DEPTH = 50

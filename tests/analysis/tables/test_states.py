@@ -9,12 +9,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prism.analysis import Note, RunLogs, read_log, state_counts
 from prism.analysis._tables.states import MOST_TIMES
 from prism.social import Results
+from tests.kit.occupancy import read_events
 
 WriteLog = Callable[..., Path]
 
@@ -35,6 +37,20 @@ def test_last_tick_of_a_round_equals_the_simulation(run: tuple[Path, Results]) -
         assert table[summary.number, 12] == {
             state: count for state, count in summary.states.items() if count
         }
+
+
+def test_who_is_removed_is_in_no_state(carried: Path) -> None:
+    """Where agents leave, the counts are those of the simulation, and shares sum to 1."""
+    ticks = state_counts(read_log(carried))
+    ended = [each for each in read_events(carried / "events.jsonl") if "states" in each]
+    for each in ended:
+        there = {state: count for state, count in each["states"].items() if count}
+        assert counted(ticks, "round", "tick")[each["round"], 12] == there
+
+    assert sum(ended[0]["states"].values()) > sum(ended[-1]["states"].values())
+    assert ticks["agents"].sum() == sum(each["agent_ticks"] for each in ended)
+    shares = ticks.group_by("round", "tick").agg(pl.col("share").sum())["share"]
+    assert shares.to_list() == pytest.approx([1.0] * 36)
 
 
 def test_every_tick_is_there_and_counts_every_agent(folder: Path) -> None:
