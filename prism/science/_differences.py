@@ -320,7 +320,8 @@ def _of_distribution(row: Difference, pair: _Pair, options: _Options) -> Differe
 
     tables = [as_counts(side, values) for side in sides]
     means = [float((table.sum(axis=0) * as_values(values)).sum() / table.sum()) for table in tables]
-    found = pooled_interval(*tables, as_values(values), paired=pair.paired, **options)
+    one, other = tables
+    found = pooled_interval(one, other, as_values(values), paired=pair.paired, **options)
     row = replace(
         row,
         mean_first=means[0],
