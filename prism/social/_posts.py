@@ -81,6 +81,7 @@ class Reader:
         topics: Its interests, as topics are indexed.
         follows: Ids of the authors that it follows.
         inbox: The newest posts by authors that it follows, oldest first.
+        sources: What its feed by interests is made from: the inbox, and the posts on each topic.
         unread: Its feed, the first to be shown first.
         post: The post it looks at.
         draft: What it is about to publish.
@@ -111,6 +112,7 @@ class Reader:
         "reshared",
         "seen",
         "seen_until",
+        "sources",
         "topics",
         "unread",
         "words",
@@ -121,6 +123,7 @@ class Reader:
         self.topics: list[str] = sorted(terms_of(agent.interests).topics)
         self.follows: frozenset[str] = frozenset(agent.following)
         self.inbox: deque[Post] = deque(maxlen=candidates)
+        self.sources: tuple[Sequence[Post], ...] = (self.inbox,)
         self.unread: deque[Post] = deque()
         self.post: Post | None = None
         self.draft: Draft | None = None
@@ -259,6 +262,7 @@ class Network:
         self._by_topic: dict[str, list[Post]] = defaultdict(list)
         self._followers: dict[str, list[Reader]] = defaultdict(list)
         for reader in self.readers:
+            reader.sources = (reader.inbox, *(self._by_topic[topic] for topic in reader.topics))
             for author_id in reader.agent.following:
                 self._followers[author_id].append(reader)
 
@@ -372,14 +376,14 @@ class Network:
             Whether there is anything to read.
         """
         since, reader.seen_until = reader.seen_until, len(self.posts)
-        # most feeds have nothing new most of the time
-        sources = (reader.inbox, *map(self._by_topic.get, reader.topics))
-        new = [posts for posts in sources if posts and posts[-1].number >= since]
-        if not new:
+        for posts in reader.sources:
+            if posts and posts[-1].number >= since:
+                break
+        else:  # as most of the time
             return bool(reader.unread)
 
         fresh: dict[int, Post] = {}
-        for posts in new:
+        for posts in reader.sources:
             for post in islice(reversed(posts), length):
                 if post.number < since:
                     break

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -111,24 +111,20 @@ class FeedSteps:
             return None
 
         reader = self._readers[agent.agent_id]
-        if reader.ideas is not None and before in AT_LEISURE and self._has_idea(reader):
-            return None
+        if reader.ideas is not None and before in AT_LEISURE:
+            if not reader.before_idea:
+                self._begin_post(reader, reader.ideas)
+                return None
+            reader.before_idea -= 1
 
         return step(reader)
 
-    def _has_idea(self, reader: Reader) -> bool:
-        """Have an agent begin a post of its own accord, at the rate that is its own."""
-        assert reader.ideas is not None
-        if reader.before_idea:
-            reader.before_idea -= 1
-            return False
-
-        reader.before_idea = next(reader.ideas)
+    def _begin_post(self, reader: Reader, ideas: Iterator[int]) -> None:
+        """Have an agent begin a post of its own accord, and draw when it does so again."""
+        reader.before_idea = next(ideas)
         reader.post = None
         reader.agent.pending_action = "post"
         self._fire(reader.agent, HAS_IDEA)
-
-        return True
 
     def _open_feed(self, reader: Reader) -> None:
         if self._feeds.refresh(reader):
