@@ -194,12 +194,14 @@ _EXPONENTS = [1, 20]
 
 
 def _fitted(values: Sequence[int]) -> Any:
-    powerlaw = library("powerlaw")
-    # powerlaw 2 looks for exponents up to 3 alone, unless it is told; powerlaw 1 for all above 1
-    is_bounded = hasattr(powerlaw.Power_Law, "DEFAULT_PARAMETER_RANGES")
-    ranges = {"parameter_ranges": {"alpha": _EXPONENTS}} if is_bounded else {}
-
-    return powerlaw.Fit(values, discrete=True, estimate_discrete=False, verbose=False, **ranges)
+    return library("powerlaw").Fit(
+        values,
+        discrete=True,
+        estimate_discrete=False,
+        # unless it is told, it looks for exponents up to 3 alone
+        parameter_ranges={"alpha": _EXPONENTS},
+        verbose=False,
+    )
 
 
 def _bootstrapped(

@@ -248,3 +248,10 @@ def test_states_are_untouched_by_measuring_treatments() -> None:
     run = Run(Warned(), 30, rounds=8, seed=1, treatments=[Silence(1)])
     results = run.run()
     assert results.rounds[-1].states[Mind.IGNORANT.value] >= 29 - 1
+
+
+def test_a_treatment_that_does_not_say_what_it_does_is_refused() -> None:
+    """A class without ``apply`` cannot be made, so that no run goes without its treatment."""
+    forgotten: Any = type("Forgotten", (SharedTreatment,), {})
+    with pytest.raises(TypeError, match="apply"):
+        forgotten(1, share=0.5)
