@@ -188,7 +188,8 @@ class Host:
         prism_command = [sys.executable, "-c", "from prism.cli import main; main()", "simulate"]
         begun = (self.folder / "run.json").exists()
         given = [
-            *("--agents", "60", "--rounds", "4", "--out", str(self.folder)),
+            *("--preset", "classic", "--agents", "60", "--rounds", "4"),
+            *("--out", str(self.folder)),
             *("--writer", "ollama", "--model", "tiny", "--host", self.server.url),
             *("--checkpoint-every", "0"),
         ]
