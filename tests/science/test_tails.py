@@ -37,7 +37,7 @@ def test_the_words_of_moby_dick_have_the_published_tail() -> None:
 def test_numbers_without_a_heavy_tail_are_told() -> None:
     """Geometric numbers are better described by another distribution."""
     numpy = pytest.importorskip("numpy")
-    numbers = numpy.random.default_rng(1).geometric(0.3, 1000)
+    numbers = numpy.random.default_rng(1).geometric(0.3, 3000)
     tail = fit_tail(numbers.tolist())
     assert tail.verdict in ("exponential", "lognormal")
     assert tail.exponential is not None
