@@ -6,6 +6,7 @@ a resumed run. The numbers are blocks of BLAKE2b (RFC 7693) over the key and a c
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from heapq import heappop, heappush
@@ -149,4 +150,4 @@ def index_at(number: float, weights: Sequence[float]) -> int:
     """
     sums = list(accumulate(weights))
     point = number * sums[-1]
-    return next((place for place, total in enumerate(sums) if point < total), len(sums) - 1)
+    return min(bisect_right(sums, point), len(sums) - 1)

@@ -47,6 +47,16 @@ def identify(context: object) -> dict[str, Any] | None:
     Returns:
         A new dict of JSON values, or None for None.
     """
+    if context is None:
+        return None
+
+    # the usual case, without the calls of the general one
+    known = _id_names.get(type(context))
+    if known is not None:
+        value = getattr(context, known[0], None)
+        if type(value) is str:
+            return {known[1]: value}
+
     keys, value = pack(context)
     return {keys: value} if type(keys) is str and type(value) is str else unpack(keys, value)
 

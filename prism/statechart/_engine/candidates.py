@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from operator import itemgetter
+from collections.abc import Iterable
 from typing import Any, NamedTuple, TypeVar
 
 from prism.errors import ReasonerError
@@ -18,8 +17,6 @@ Candidate = tuple[Guard | None, Action | None, StateT, Edge]
 
 Rows = dict[Any, dict[str, tuple[Candidate[StateT], ...]]]
 """Candidates in definition order, by state and then by trigger."""
-
-guard_of: Callable[[Candidate[Any]], Guard | None] = itemgetter(0)
 
 
 class Verdict(NamedTuple):
@@ -46,14 +43,6 @@ def evaluate(guard: Guard | None, agent: Any, context: Any) -> Verdict:
         return PASSED if guard(agent, context) else FAILED
     except Exception as error:
         return Verdict("raised", error)
-
-
-def try_in_order(
-    items: Iterable[ItemT], guard_of: Callable[[ItemT], Guard | None], agent: Any, context: Any
-) -> Iterator[tuple[ItemT, Verdict]]:
-    """Evaluate the guards of transitions one after another, each only when it is asked for."""
-    for item in items:
-        yield item, evaluate(guard_of(item), agent, context)
 
 
 def distinct(items: Iterable[ItemT]) -> list[ItemT]:

@@ -27,9 +27,8 @@ from prism.statechart._engine.candidates import (
     Candidate,
     Rows,
     distinct,
-    guard_of,
+    evaluate,
     leading_to,
-    try_in_order,
 )
 from prism.statechart._engine.checks import Checks
 from prism.statechart._engine.pending import Decider, OpenQuestions
@@ -373,7 +372,8 @@ class Interpreter(Checks[StateT]):
         self, candidates: Iterable[Candidate[StateT]], agent: Any, context: Any
     ) -> Iterator[Candidate[StateT]]:
         """Yield the candidates whose guards pass, in order; report the guards that raise."""
-        for candidate, verdict in try_in_order(candidates, guard_of, agent, context):
+        for candidate in candidates:
+            verdict = evaluate(candidate[0], agent, context)
             if engine_hooks and candidate[0] is not None:
                 number = self._numbers[candidate[3]]
                 observe("guard", GuardEvaluated, self.definition, number, agent, context, *verdict)

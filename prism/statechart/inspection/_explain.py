@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any, Literal
 
 from prism.statechart._definition import Definition
@@ -14,7 +13,7 @@ from prism.statechart._engine.arguments import (
     require_trigger,
     unknown_trigger_problem,
 )
-from prism.statechart._engine.candidates import PASSED, try_in_order
+from prism.statechart._engine.candidates import PASSED, evaluate
 from prism.statechart._identity import agent_name, shown_name
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Transition
@@ -24,8 +23,6 @@ CandidateOutcome = Literal["passed", "failed", "raised", "not asked"]
 FireOutcome = Literal[
     "moves", "stays", "refused", "no reaction", "raises", "unknown event", "unknown state"
 ]
-
-_guard_of = attrgetter("guard")
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +224,8 @@ def _tried(
 ) -> tuple[Candidate, ...]:
     """Evaluate the guards as the engine does, and stop where it would stop."""
     found: list[Candidate] = []
-    for item, verdict in try_in_order(transitions, _guard_of, agent, context):
+    for item in transitions:
+        verdict = evaluate(item.guard, agent, context)
         found.append(Candidate(item, *verdict))
         if verdict is PASSED and not all_of_them:
             break

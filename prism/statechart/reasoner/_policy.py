@@ -68,7 +68,8 @@ class PolicyReasoner(BaseReasoner):
         """Return the probability of every option, in the options' order; they sum to one."""
         if question.weights is not None:
             given = [question.weights.get(option, 0.0) for option in question.options]
-            return [weight / sum(given) for weight in given]
+            in_all = sum(given)
+            return [weight / in_all for weight in given]
 
         utilities = self._utilities(question)
         highest = max(utilities)
@@ -83,8 +84,10 @@ class PolicyReasoner(BaseReasoner):
     def _draw(self, question: Question, chances: Sequence[float]) -> Decision:
         stream = self._streams.of(question.agent)
         chosen = question.options[stream.weighted_index(chances)]
-        texts = [state_text(option) for option in question.options]
-        rounded = {text: round(chance, 6) for text, chance in zip(texts, chances, strict=True)}
+        rounded = {
+            state_text(option): round(chance, 6)
+            for option, chance in zip(question.options, chances, strict=True)
+        }
 
         return Decision(chosen, "policy", probabilities=rounded)
 
