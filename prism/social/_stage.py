@@ -212,7 +212,7 @@ class FeedStage(FeedSteps):
 
     async def tick(self) -> None:
         """Let every agent that is awake take its step, and ask what they have to decide."""
-        step, asking = self.step, self._asking
+        step, asking, waiting = self.step, self._asking, self._asking.waiting
         self._take_parameters()
         self.network.now = self._clock()
         acting = self._order.of_tick(self.treated.acting, self._clock)
@@ -223,7 +223,7 @@ class FeedStage(FeedSteps):
 
         self._activity.agent_ticks += len(acting)
         for agent in acting:
-            while asking.waits_for(agent):
+            while waiting and id(agent) in waiting:
                 await asking.settle_next()
 
             asked = step(agent)

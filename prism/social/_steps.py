@@ -137,24 +137,10 @@ class FeedSteps:
     def _weigh(self, reader: Reader) -> Question | None:
         agent, post = reader.agent, reader.post
         options = self.chart.enabled_targets(agent, DECIDES, post)
+        logger = active_logger(self._logger)
         details: Mapping[str, Any] = {}
-        if post is not None:
-            # an agent of another engine may weigh in a way of its own
-            weighed = getattr(agent, "weighed_relevance", None)
-            relevance = None if weighed is None else weighed(post)
-            shown = self._now.shows_scores
-            votes = self.network.votes(post) if shown else {}
-            details = {**votes, "relevance": relevance} if shown else {}
-            if self._now.shows_activity:
-                details = {**details, "you_write": in_means_of_all(reader.activity)}
-            self._emit(
-                POST_WEIGHED,
-                agent_id=agent.agent_id,
-                post_id=post.post_id,
-                relevance=relevance,
-                threshold=getattr(agent, "engagement_threshold", None),
-                **votes,
-            )
+        if post is not None and (logger is not None or len(options) > 1):
+            details = self._weighed(reader, post, logger)
 
         if len(options) > 1:
             pulls = herding_pulls(self._now.herding, self.network, post)
@@ -179,6 +165,31 @@ class FeedSteps:
             self._pass_by(agent, post)
 
         return None
+
+    def _weighed(
+        self, reader: Reader, post: Post, logger: EventLogger | None
+    ) -> Mapping[str, Any]:
+        """Log what an agent makes of a post; return what a question tells of it."""
+        agent, now = reader.agent, self._now
+        # an agent of another engine may weigh in a way of its own
+        weighed = getattr(agent, "weighed_relevance", None)
+        relevance = None if weighed is None else weighed(post)
+        votes = self.network.votes(post) if now.shows_scores else {}
+        if logger is not None:
+            logger.info(
+                POST_WEIGHED,
+                agent_id=agent.agent_id,
+                post_id=post.post_id,
+                relevance=relevance,
+                threshold=getattr(agent, "engagement_threshold", None),
+                **votes,
+            )
+
+        told: dict[str, Any] = {**votes, "relevance": relevance} if now.shows_scores else {}
+        if now.shows_activity:
+            told["you_write"] = in_means_of_all(reader.activity)
+
+        return told
 
     def _pass_by(self, agent: SocialAgent, post: Post | None) -> None:
         """Have an agent that scrolls past a post that it has weighed dislike it, with a chance."""

@@ -81,7 +81,8 @@ def pack(context: object) -> tuple[Keys, Any]:
         return _pack_any(context)
 
     if type(value) is str and type(key) is str:
-        return key, share(value)
+        # looked up here first, to save the call of `share`
+        return key, shared_texts.get(value) or share(value)
 
     return _pack_any(context)
 

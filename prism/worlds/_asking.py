@@ -153,11 +153,14 @@ class Asking(Protocol):
 
     Attributes:
         next_agent: The first agent that must not take its next step before its answer is there.
+        waiting: The addresses of agents whose question of the tick before has no answer yet; the
+            same object until the tick ends.
         apply: Carries out a decision; set before the first question.
         open_questions: Number of questions without an answer; other threads may look.
     """
 
     next_agent: Any
+    waiting: set[int]
     apply: Apply
     open_questions: int
 
@@ -167,9 +170,6 @@ class Asking(Protocol):
 
     async def ask(self, question: Asked) -> None:
         """Put one agent's question, or its text call."""
-
-    def waits_for(self, agent: Any) -> bool:
-        """Return whether an agent's question of the tick before has no answer yet."""
 
     async def settle_next(self) -> None:
         """Wait for the answer to the first open question, and carry it out."""
@@ -213,6 +213,8 @@ class TickByTick:
     def __init__(self, answerers: Answerers, logger: EventLogger | None) -> None:
         self.logger: EventLogger | None = logger
         self.next_agent: Any = None
+        # no question outlives its tick
+        self.waiting: set[int] = set()
         self.open_questions: int = 0
         self._answerers = answerers
         self._questions: list[Asked] = []
@@ -235,10 +237,6 @@ class TickByTick:
                 following = self.apply(question, answer)
                 if following is not None:
                     self._questions.append(following)
-
-    def waits_for(self, agent: Any) -> bool:  # noqa: ARG002
-        """Return False, as no question outlives its tick."""
-        return False
 
     async def settle_next(self) -> None:
         """Do nothing, as no question outlives its tick."""
@@ -343,7 +341,7 @@ class AsTheyCome:
         self._clock = clock
         self._at_once = at_once
         self._open: deque[_Open] = deque()
-        self._waiting: set[int] = set()
+        self.waiting: set[int] = set()
         self._asked: deque[_Open] = deque()
         # of the questions that are settled, the first ones' answers are written already
         self._settled: list[_Wave] = []
@@ -357,16 +355,12 @@ class AsTheyCome:
 
         await asyncio.sleep(0)
 
-    def waits_for(self, agent: Any) -> bool:
-        """Return whether an agent's question of the tick before has no answer yet."""
-        return id(agent) in self._waiting
-
     async def settle_next(self) -> None:
         """Wait for the answer to the first open question of the tick before, and carry it out."""
         asked = self._open[0]
         answer = await asked.answer
         self._open.popleft()
-        self._waiting.discard(id(asked.question.agent))
+        self.waiting.discard(id(asked.question.agent))
         first = asked.waves[0]
         # texts are announced behind all decisions of their wave
         self.logger.write(first.decisions, at=asked.moment)
@@ -381,7 +375,7 @@ class AsTheyCome:
         """Make this tick's questions those to settle."""
         # those of the tick before are settled, as all agents have taken their steps
         self._open, self._asked = self._asked, deque()
-        self._waiting = {id(each.question.agent) for each in self._open}
+        self.waiting = {id(each.question.agent) for each in self._open}
         self._go_on()
 
     async def end_round(self) -> None:

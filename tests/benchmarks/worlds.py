@@ -17,7 +17,7 @@ from typing import Any
 
 from prism.agents import SocialAgent, synthetic_population
 from prism.runlog import RunLog, SimulatedClock
-from prism.social import Feed, Post, Simulation
+from prism.social import Feed, Parameters, Post, Simulation
 from prism.statechart import AgentState, Statechart, Transition
 from prism.worlds import Agent, Run, World, during, measure, param
 from prism.worlds.examples import rumour
@@ -232,7 +232,11 @@ def _feeds(agents: int, turns: int) -> Table:
         for name in list(ways)[:: -1 if turn % 2 else 1]:
             population = synthetic_population(agents, seed=turn)
             simulation = Simulation(
-                population.agents, population.posts, seed=turn, world=ways[name]()
+                population.agents,
+                population.posts,
+                seed=turn,
+                world=ways[name](),
+                parameters=Parameters.preset("classic"),
             )
             began = perf_counter()
             ticks = simulation.run().totals.agent_ticks
