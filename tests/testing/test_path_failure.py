@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from collections.abc import Iterator
 from enum import StrEnum
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,14 @@ from prism.errors import DefinitionError
 from prism.statechart import AgentState, Statechart, Transition, social_media_chart
 from prism.testing import assert_path
 from tests.testing.paths import CHART, Mood, Plain, complaint, exceeds, is_urgent, moods, sent
+
+
+@pytest.fixture(autouse=True)
+def within_reach() -> Iterator[None]:
+    """Put modules and their charts back where they are looked for; the suite froze them."""
+    gc.unfreeze()
+    yield
+    gc.freeze()
 
 
 def test_failure_shows_the_difference_and_the_failed_guard() -> None:
