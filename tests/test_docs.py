@@ -128,8 +128,11 @@ def test_the_words_of_the_field_are_in_the_glossary() -> None:
 
 def commands_of(command: Any, path: str = "prism") -> list[tuple[str, Any]]:
     """Return every command below one, with the words that call it."""
-    below = getattr(command, "commands", {})
-    found = [item for name, child in below.items() for item in commands_of(child, f"{path} {name}")]
+    found = [
+        item
+        for name in getattr(command, "commands", ())
+        for item in commands_of(command.get_command(None, name), f"{path} {name}")
+    ]
     return found if path == "prism" else [(path, command), *found]
 
 

@@ -199,3 +199,7 @@ def _writable(graph: Any) -> Any:
 def _write(content: bytes, out: Path | None, runs: Sequence[Path]) -> None:
     with standard_output(runs) if out is None else output_file(out, runs) as file:
         file.write(content)
+
+
+OF_AGENTS = (agents, interactions, follows, why)
+"""The commands, in the order of the help."""

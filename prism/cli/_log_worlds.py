@@ -94,3 +94,7 @@ def world(
         show(runs, world_event_counts, as_format, out)
     else:
         show(runs, lambda opened: world_events(opened, event), as_format, out)
+
+
+OF_WORLDS = (measures, treatments, assignments, arms, parameters, world)
+"""The commands, in the order of the help."""

@@ -6,49 +6,99 @@ import io
 import logging
 import os
 import sys
+from collections.abc import Mapping
 from functools import cache
+from importlib import import_module
 from traceback import format_exc
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from prism import __version__
-from prism.cli._batch import batch
-from prism.cli._calibrate import calibrate
-from prism.cli._chart import charts
-from prism.cli._chart_explain import explain
-from prism.cli._chart_fits import fits
-from prism.cli._compare import compare
-from prism.cli._doctor import doctor
-from prism.cli._log import logs
-from prism.cli._log_agents import agents, follows, interactions, why
-from prism.cli._log_decision import decision
-from prism.cli._log_measures import OF_RUNS
-from prism.cli._log_worlds import (
-    arms,
-    assignments,
-    measures,
-    parameters,
-    treatments,
-    world,
-)
-from prism.cli._memory import memories
-from prism.cli._protocol import protocol
-from prism.cli._report import report
-from prism.cli._rerun import rerun
 from prism.cli._screen import note, say
-from prism.cli._sensitivity import sensitivity
-from prism.cli._simulate import simulate
-from prism.cli._status import status
-from prism.cli._think import thinking
-from prism.cli._workflow import workflows
-from prism.cli._world import worlds
 from prism.errors import PrismError, TooManyFallbacksError
 
 _INTERRUPTED = 130
 
+_MODULES: Mapping[str, tuple[str, ...]] = {
+    "simulate": ("_simulate:simulate",),
+    "status": ("_status:status",),
+    "report": ("_report:report",),
+    "calibrate": ("_calibrate:calibrate",),
+    "protocol": ("_protocol:protocol",),
+    "doctor": ("_doctor:doctor",),
+    "batch": ("_batch:batch",),
+    "rerun": ("_rerun:rerun",),
+    "compare": ("_compare:compare",),
+    "sensitivity": ("_sensitivity:sensitivity",),
+    "chart": ("_chart:charts", "_chart_explain:explain", "_chart_fits:fits"),
+    "log": (
+        "_log:logs",
+        "_log_agents:OF_AGENTS",
+        "_log_decision:decision",
+        "_log_worlds:OF_WORLDS",
+        "_log_measures:OF_RUNS",
+    ),
+    "memory": ("_memory:memories",),
+    "think": ("_think:thinking",),
+    "workflow": ("_workflow:workflows",),
+    "world": ("_world:worlds",),
+}
+"""Where each command is, in the order of the help: ``module:function``, or ``module:group``
+followed by what is added to the group."""
+
+
+class _OnDemand(TyperGroup):
+    """All commands, of which only those are imported that are called or listed."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        # typer looks here for names alone, to suggest one that is like a misspelt one
+        self.commands: Any = dict.fromkeys(_MODULES)
+
+    def list_commands(self, _ctx: Any) -> list[str]:
+        """Return the names of all commands, in the order in which help shows them."""
+        return list(_MODULES)
+
+    def get_command(self, _ctx: Any, name: str) -> Any:
+        """Return a command; None if there is none of this name."""
+        return _make(name) if name in _MODULES else None
+
+
+@cache
+def _make(name: str) -> Any:
+    """Return a command, or a group with the commands that other modules add to it."""
+    place, *added = _MODULES[name]
+    found = _load(place)
+    # of one command alone typer makes no group
+    holder = typer.Typer(rich_markup_mode="rich")
+    holder.callback()(_nothing)
+    if isinstance(found, typer.Typer):
+        for other in added:
+            functions = _load(other)
+            for function in functions if isinstance(functions, tuple) else (functions,):
+                found.command()(function)
+        holder.add_typer(found, name=name)
+    else:
+        holder.command(name)(found)
+
+    group: Any = typer.main.get_command(holder)
+    return group.commands[name]
+
+
+def _nothing() -> None:
+    """Stand for the command line itself."""
+
+
+def _load(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(import_module(f"prism.cli.{module}"), name)
+
+
 app: typer.Typer = typer.Typer(
     name="prism",
+    cls=_OnDemand,
     help="Statecharts for LLM-driven agents: run a simulation in which every transition is "
     "explicit, logged and repeatable.",
     no_args_is_help=True,
@@ -56,37 +106,6 @@ app: typer.Typer = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-app.command()(simulate)
-app.command()(status)
-app.command()(report)
-app.command()(calibrate)
-app.command()(protocol)
-app.command()(doctor)
-app.command()(batch)
-app.command()(rerun)
-app.command()(compare)
-app.command()(sensitivity)
-charts.command()(explain)
-charts.command()(fits)
-logs.command()(agents)
-logs.command()(interactions)
-logs.command()(follows)
-logs.command()(why)
-logs.command()(decision)
-logs.command()(measures)
-logs.command()(treatments)
-logs.command()(assignments)
-logs.command()(arms)
-logs.command()(parameters)
-logs.command()(world)
-for table in OF_RUNS:
-    logs.command()(table)
-app.add_typer(charts, name="chart")
-app.add_typer(logs, name="log")
-app.add_typer(memories, name="memory")
-app.add_typer(thinking, name="think")
-app.add_typer(workflows, name="workflow")
-app.add_typer(worlds, name="world")
 
 
 def _print_version(asked: bool) -> None:
@@ -121,7 +140,7 @@ def main() -> None:
 
 @cache
 def _command() -> Any:
-    """Return all commands; made once, as it takes a tenth of a second."""
+    """Return the command line, which keeps the commands that it has made."""
     return typer.main.get_command(app)
 
 

@@ -226,7 +226,7 @@ def _check_options(arguments: list[str]) -> None:
     command = all_commands()
     rest = list(arguments)
     while rest and rest[0] in getattr(command, "commands", {}):
-        command = command.commands[rest.pop(0)]
+        command = command.get_command(None, rest.pop(0))
     known = {option for parameter in command.params for option in parameter.opts} | {"--help"}
     can_run = not hasattr(command, "commands") or command.invoke_without_command
     assert can_run or rest[:1] == ["--help"], f"prism has no command {' '.join(arguments)}"
