@@ -277,7 +277,13 @@ class Interpreter(Checks[StateT]):
         Returns:
             The new state if the time-out moved the agent, else None.
         """
-        ticks, limit = self._dwell(agent)
+        # the usual case, without the properties of `StatechartMixin`
+        if self._quiet_writers.get(agent.__class__) is write_kept and agent._state in self._rows:
+            ticks = agent._ticks_in_state = agent._ticks_in_state + 1
+            limit = self._limits.get(agent._state) or agent._timeout_threshold
+        else:
+            ticks, limit = self._dwell(agent)
+
         if ticks is None or limit is None or ticks <= limit or TIMEOUT not in self._triggers:
             return None
         return self.fire(agent, TIMEOUT, context)
@@ -310,11 +316,6 @@ class Interpreter(Checks[StateT]):
 
     def _dwell(self, agent: Any) -> tuple[int | None, float | None]:
         """Count one more tick in the state; return the ticks now, and the limit."""
-        # the usual case, without the properties of `StatechartMixin`
-        if self._quiet_writers.get(agent.__class__) is write_kept and agent._state in self._rows:
-            ticks = agent._ticks_in_state = agent._ticks_in_state + 1
-            return ticks, self._limits.get(agent._state) or agent._timeout_threshold
-
         ticks = getattr(agent, "ticks_in_state", None)
         if ticks is not None:
             self._require_known_state(agent)
