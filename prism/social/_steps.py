@@ -166,9 +166,7 @@ class FeedSteps:
 
         return None
 
-    def _weighed(
-        self, reader: Reader, post: Post, logger: EventLogger | None
-    ) -> Mapping[str, Any]:
+    def _weighed(self, reader: Reader, post: Post, logger: EventLogger | None) -> Mapping[str, Any]:
         """Log what an agent makes of a post; return what a question tells of it."""
         agent, now = reader.agent, self._now
         # an agent of another engine may weigh in a way of its own
