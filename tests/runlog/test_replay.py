@@ -32,14 +32,13 @@ def varied(asked: Asked) -> str:
     return asked.options[sum(map(ord, asked.prompt)) % len(asked.options)]
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Run:
-    """Return a function that runs 30 agents for 3 rounds and returns the log."""
+def runner(folder: Path) -> Run:
+    """Return a function that runs 30 agents for 3 rounds and returns the log, in a folder."""
     numbers = count()
 
     def run(reasoner: Any, seed: int = SEED) -> Path:
         population, clock = synthetic_population(30, seed=SEED), SimulatedClock()
-        with RunLog(tmp_path / f"{next(numbers)}.jsonl", clock) as log:
+        with RunLog(folder / f"{next(numbers)}.jsonl", clock) as log:
             Simulation(
                 population.agents,
                 population.posts,
@@ -54,9 +53,22 @@ def run(tmp_path: Path) -> Run:
     return run
 
 
-@pytest.fixture(params=["chat", "decision", "chat with faults", "decision with faults", "policy"])
-def recorded(request: pytest.FixtureRequest, run: Run) -> Path:
-    """Return the log of a run in each mode, with and without faults; its server has stopped."""
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Return a function that runs 30 agents for 3 rounds and returns the log."""
+    return runner(tmp_path)
+
+
+@pytest.fixture(
+    scope="module",
+    params=["chat", "decision", "chat with faults", "decision with faults", "policy"],
+)
+def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the log of a run in each mode, with and without faults, which tests only read.
+
+    Its server has stopped.
+    """
+    run = runner(tmp_path_factory.mktemp("recorded"))
     mode, _, faults = request.param.partition(" ")
     if mode == "policy":
         return run(PolicyReasoner(SEED))

@@ -16,7 +16,7 @@ from prism.testing import assert_path
 from tests.testing.paths import CHART, Mood, Plain, complaint, exceeds, is_urgent, moods, sent
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def within_reach() -> Iterator[None]:
     """Put modules and their charts back where they are looked for; the suite froze them."""
     gc.unfreeze()
@@ -193,6 +193,7 @@ def test_unreferenced_charts_are_not_candidates() -> None:
     assert "passed     calm --bumped--> angry" in shown
 
 
+@pytest.mark.usefixtures("within_reach")
 def test_dead_proxies_and_refused_charts_are_ignored() -> None:
     """A dead proxy and a chart whose definition was refused do not disturb the search."""
     gone = Plain()
@@ -206,6 +207,7 @@ def test_dead_proxies_and_refused_charts_are_ignored() -> None:
     assert refused.traceback
 
 
+@pytest.mark.usefixtures("within_reach")
 def test_chart_is_found_among_the_living() -> None:
     """Without a chart, the one that has the agent's states and moves is found by itself."""
     assert "chart 'social_media'" in complaint(
@@ -213,6 +215,7 @@ def test_chart_is_found_among_the_living() -> None:
     )
 
 
+@pytest.mark.usefixtures("within_reach")
 def test_several_fitting_charts_are_named() -> None:
     """Where several living charts could be the agent's, none is guessed at."""
     states = [AgentState.IDLE, AgentState.COMPOSING]
