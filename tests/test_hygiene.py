@@ -4,6 +4,7 @@ The rules are read from the source, so that they hold for tests that are left ou
 """
 
 import ast
+import gc
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
@@ -27,10 +28,15 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 @cache
 def trees() -> Mapping[str, ast.Module]:
     """Return the files of tests, read when a test asks, not when tests are collected."""
-    return {
-        path.relative_to(TESTS).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
-        for path in sorted(TESTS.rglob("*.py"))
-    }
+    # every node stays: collections of garbage, more of them than parsing, would find none
+    gc.disable()
+    try:
+        return {
+            path.relative_to(TESTS).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+            for path in sorted(TESTS.rglob("*.py"))
+        }
+    finally:
+        gc.enable()
 
 
 def is_slow(node: ast.Module | Function) -> bool:
