@@ -107,7 +107,7 @@ class Source:
             document = parse_yaml(text, path=path)
             return cls(document.value, text, language, name, _yaml_finder(document), document)
         if language == "toml":
-            file = TomlFile(path, text)
+            file = TomlFile(None if path is None else Path(path), text)
             return cls(file.data, text, language, name, _toml_finder(file))
 
         value = parse_json(text.removeprefix("\ufeff"), path=path)

@@ -7,7 +7,6 @@ import tomllib
 from collections.abc import Iterator
 from functools import cache, cached_property
 from hashlib import sha256
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,7 @@ class TomlFile:
         InputError: If it is not valid TOML; names the line.
     """
 
-    def __init__(self, path: PathLike[str] | str | None, text: str) -> None:
+    def __init__(self, path: Path | None, text: str) -> None:
         self.path = path
         self.sha256: str = sha256(text.encode()).hexdigest()
         self._text = text
