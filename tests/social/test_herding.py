@@ -84,7 +84,7 @@ def test_votes_of_others_weigh_on_dislikes(score: int, odds: float) -> None:
     assert dislike_odds(0.2, herding_pulls(1.0, network, post)) == pytest.approx(odds)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_votes_draw_votes_where_agents_follow_others(run_logged: Any) -> None:
     """Over 10 seeds up-treated posts get more likes than controls, down-treated ones fewer.
 

@@ -103,7 +103,7 @@ def test_what_made_the_population_cannot_change_later() -> None:
         Simulation(synthetic_population(5).agents, world=Restless()).run()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_length_of_a_round_changes_no_rate() -> None:
     """Of 60 rounds of 4 ticks and of 5 of 48: each act per agent-tick, within 5 %."""
 

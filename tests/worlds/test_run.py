@@ -42,7 +42,7 @@ def address(cls: type[World[Any]]) -> str:
 
 
 @pytest.mark.parametrize(("world", "agents"), WORLDS)
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 def test_any_process_writes_the_same_bytes(
     world: type[World[Any]], agents: int, tmp_path: Path
 ) -> None:
@@ -65,6 +65,7 @@ def test_any_process_writes_the_same_bytes(
 @pytest.mark.parametrize(("world", "agents"), WORLDS)
 @given(seed=st.integers(0, 99), waits=st.integers(0, 99), concurrency=st.integers(1, 9))
 @settings(max_examples=3)
+@pytest.mark.sampled(4)
 def test_when_answers_come_changes_nothing(
     world: type[World[Any]],
     agents: int,
@@ -81,6 +82,7 @@ def test_when_answers_come_changes_nothing(
 
 
 @pytest.mark.parametrize(("world", "agents"), WORLDS)
+@pytest.mark.sampled(4)
 def test_a_run_that_is_stopped_goes_on_to_the_same_bytes(
     world: type[World[Any]], agents: int, tmp_path: Path
 ) -> None:
