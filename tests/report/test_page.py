@@ -2,7 +2,6 @@
 
 import gzip
 import re
-import subprocess
 import sys
 from base64 import b64encode
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from prism.analysis import read_log
 from prism.errors import InputError
 from prism.report import Report, make_report
 from prism.statechart import Statechart, Transition, state_enum
+from tests.kit import processes
 
 NAMESPACES = ("http://www.w3.org/2000/svg", "https://vega.github.io/schema/vega-lite/")
 SECTIONS = [
@@ -280,7 +280,7 @@ def test_a_log_without_rounds_is_drawn_by_time(
 def test_a_missing_package_is_named(package: str) -> None:
     """Without one of its packages, a report names it and the command that installs it."""
     code = f"import sys; sys.modules[{package!r}] = None; import prism.report"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = processes.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert f"needs the package '{package}'" in done.stderr
     assert "pip install 'prism-statecharts[report]'" in done.stderr
 
@@ -288,7 +288,7 @@ def test_a_missing_package_is_named(package: str) -> None:
 def test_tables_need_no_figures() -> None:
     """prism.analysis is imported without the packages that draw."""
     code = "import sys; sys.modules['altair'] = None; import prism.analysis as a; a.read_log"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = processes.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
 
 
