@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from prism.files import write_durably
-from prism.runs._policy_schema import SCHEMA as POLICY_SCHEMA
 from prism.runs._policy_schema import SCHEMA_NAME as POLICY_NAME
+from prism.runs._policy_schema import policy_schema
 from prism.science._plan_schema import SCHEMA_NAME as PLAN_NAME
 from prism.science._plan_schema import json_schema as plan_schema
 from prism.science._treatment_schema import SCHEMA_NAME as TREATMENTS_NAME
@@ -20,7 +20,7 @@ def write(folder: Path) -> None:
     schemas = {
         PLAN_NAME: plan_schema(),
         TREATMENTS_NAME: treatments_schema(),
-        POLICY_NAME: POLICY_SCHEMA,
+        POLICY_NAME: policy_schema(),
     }
     for name, schema in schemas.items():
         text = json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
