@@ -337,7 +337,7 @@ class Policy:
             path: The file.
 
         Raises:
-            InputError: If it cannot be read, or is something else; names everything that is wrong, by
+            InputError: If it cannot be read, or is something else; names all that is wrong, by
                 line and key.
         """
         return cls._of(Source.read(path, "json"))

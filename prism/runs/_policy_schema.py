@@ -116,7 +116,7 @@ class SourceOfFile(Declaration):
     run: str
     log_sha256: str
     decisions: Count
-    left_out: dict[str, Count] = {}
+    left_out: dict[str, Count] = Field({})
 
 
 class PolicyFile(Declaration):
