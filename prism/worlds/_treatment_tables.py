@@ -17,7 +17,7 @@ import pydantic
 from pydantic import ConfigDict, create_model
 
 from prism.errors import InputError
-from prism.files._declarations import Declaration, Listed, Optionally, adapter, meant, shaped
+from prism.files._declarations import Declaration, Listed, Optionally, meant, part_schema_of, shaped
 from prism.files._source import Problems, Source, Where
 from prism.runs._settings import ModelSettings, names_of
 from prism.runs._settings import settings_of as model_settings_of
@@ -165,11 +165,11 @@ def treatment_schema(cls: type[World[Any]]) -> dict[str, Any]:
         cls: The world's class.
     """
     classes = treatment_classes(cls)
-    other = adapter(_Other).json_schema()
+    other = part_schema_of(_Other)
     other["properties"]["kind"]["not"] = {"enum": [*classes, OWN]}
-    ready_made = [adapter(table_class(each)).json_schema() for each in classes.values()]
+    ready_made = [part_schema_of(table_class(each)) for each in classes.values()]
 
-    return {"oneOf": [*ready_made, other, adapter(_Own).json_schema()]}
+    return {"oneOf": [*ready_made, other, part_schema_of(_Own)]}
 
 
 @cache
@@ -179,7 +179,8 @@ def table_class(cls: type[Treatment]) -> Any:
     Bounds that a type cannot say are in the fields' metadata, as ``declared``.
     """
     hints = get_type_hints(cls)
-    keys: dict[str, Any] = {
+    keys: dict[str, Any] = {"kind": (Literal[cls.kind], ...)}
+    keys |= {
         each.name: (_in_documents(hints[each.name]), _field(cls, each)) for each in settings_of(cls)
     }
     schema: dict[str, Any] = {"description": (cls.__doc__ or "").partition("\n")[0]}
@@ -192,7 +193,7 @@ def table_class(cls: type[Treatment]) -> Any:
     with warnings.catch_warnings():
         # a field may be called as one of pydantic's methods
         warnings.simplefilter("ignore", UserWarning)
-        return create_model(cls.__name__, __base__=Table, kind=Literal[cls.kind], **keys)
+        return create_model(cls.__name__, __base__=Table, **keys)
 
 
 def _field(cls: type[Treatment], each: Field[Any]) -> Any:
@@ -212,7 +213,7 @@ def _in_documents(hint: Any) -> Any:
     inside = get_args(hint)
     if NoneType in inside:
         others = tuple(_in_documents(each) for each in inside if each is not NoneType)
-        return Optionally[Union[others]]  # type: ignore[valid-type]  # noqa: UP007
+        return Optionally[Union[others]]  # type: ignore[misc, valid-type]  # noqa: UP007
     if get_origin(hint) is tuple and inside[-1] is ...:
         return Listed[_in_documents(inside[0])]  # type: ignore[misc]
     if isinstance(get_origin(hint), type) and issubclass(get_origin(hint), Mapping):

@@ -26,6 +26,8 @@ _PLAIN: Mapping[str, Any] = {"type": ["string", "number", "boolean"]}
 _WANTED: Mapping[str, Any] = {"anyOf": [_PLAIN, {"type": "array", "items": _PLAIN}]}
 """What agents may be chosen by: a value, or several."""
 
+_NEEDED: Mapping[str, Any] = {"default": ..., "json_schema_extra": {"minProperties": 1}}
+
 
 @dataclass(frozen=True, slots=True)
 class Treatment(ABC):
@@ -225,9 +227,7 @@ class SetParameters(Treatment):
 
     kind: ClassVar[str] = "set"
 
-    parameters: Mapping[str, Any] = field(
-        default_factory=dict, metadata={"declared": {"default": ..., "min_length": 1}}
-    )
+    parameters: Mapping[str, Any] = field(default_factory=dict, metadata={"declared": _NEEDED})
 
     def __post_init__(self) -> None:
         """Refuse to change nothing."""
