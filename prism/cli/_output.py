@@ -11,7 +11,7 @@ from typing import IO
 from prism.cli import _screen
 from prism.errors import InputError
 from prism.files import replacing
-from prism.runs._own_files import refuse_own_file
+from prism.runs._folder import refuse_own_file
 
 _STDOUT = Path("/dev/stdout")
 
