@@ -111,7 +111,7 @@ class Shoved(Room):
         """Press the first lamp, and tell it so."""
         first = self.agents[0]
         if lamp is not first:
-            first.fire("pressed", lamp.agent_id)
+            first.fire("pressed", {"by": lamp.agent_id})
             lamp.send(first, lamp.agent_id)
 
 
@@ -120,7 +120,7 @@ def test_together_what_several_do_to_one_comes_in_the_order_of_their_ids() -> No
     run = Run(Shoved(), [Lamp(agent_id=each) for each in ("lamp", "zoe", "ada")])
     run.run()
     first = run.agents[0]
-    assert [each.context for each in first.state_history] == ["ada", "zoe"]
+    assert [each.context["by"] for each in first.state_history] == ["ada", "zoe"]
     assert [each.content for each in first.inbox] == ["ada", "zoe"]
 
 
