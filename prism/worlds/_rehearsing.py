@@ -10,7 +10,7 @@ from __future__ import annotations
 import multiprocessing
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, nullcontext, suppress
+from contextlib import ExitStack, suppress
 from operator import attrgetter
 from pathlib import Path
 from traceback import walk_tb
@@ -23,7 +23,7 @@ from prism.runlog import RunLog, SimulatedClock
 from prism.worlds._addresses import code_of
 from prism.worlds._loop import Run
 from prism.worlds._options import WorldRun
-from prism.worlds._outside import kept_outside, watching
+from prism.worlds._outside import Note, kept_outside, watching
 from prism.worlds._snapshot import Encoder
 
 
@@ -53,8 +53,10 @@ class Rehearsal:
     def straight(self) -> None:
         """Run all rounds; the first run notes what is called and what changes outside of fields."""
         is_first = self.way == "first"
+        calls: dict[Note, None] = {}
         with ExitStack() as stack:
-            calls = stack.enter_context(watching(self.files) if is_first else nullcontext({}))
+            if is_first:
+                calls = stack.enter_context(watching(self.files))
             log, run = self._begin(stack, "log.jsonl")
             before = self._outside() if is_first else {}
             done = self._writing(log, run)
