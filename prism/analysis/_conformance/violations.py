@@ -40,6 +40,7 @@ class Conformance:
         checked: Number of steps that were checked: transitions, decisions, and agents joining.
         other_charts: Number of transitions that were not checked because another chart made them,
             by its name.
+        transitions: Number of the transitions among the steps that were checked.
     """
 
     violations: pl.DataFrame
@@ -47,6 +48,16 @@ class Conformance:
     found: Mapping[str, int]
     checked: int
     other_charts: Mapping[str, int]
+    transitions: int = 0
+
+    @property
+    def is_of_chart(self) -> bool:
+        """Whether anything in the logs belongs to the chart.
+
+        Agents of a feed join, and are asked, without the name of a chart. They belong to it unless
+        all transitions of the logs are by other charts.
+        """
+        return self.transitions > 0 or (self.checked > 0 and not self.other_charts)
 
 
 def check_log(
@@ -93,7 +104,14 @@ def check_log(
     labelled = logs.labelled(pl.concat(first))
     every = query_of(replay_again, schema=labelled.schema)
 
-    return Conformance(labelled, every, dict(found), replay.checked, dict(replay.other_charts))
+    return Conformance(
+        labelled,
+        every,
+        dict(found),
+        replay.checked,
+        dict(replay.other_charts),
+        replay.transitions,
+    )
 
 
 class _Replay:
@@ -102,10 +120,12 @@ class _Replay:
     Attributes:
         checked: Number of steps that were checked.
         other_charts: Number of transitions by other charts.
+        transitions: Number of transitions that were checked.
     """
 
     def __init__(self, rules: Rules, timeout_threshold: int | None) -> None:
         self.checked = 0
+        self.transitions = 0
         self.other_charts: Counter[str] = Counter()
         self._rules = rules
         self._last: dict[tuple[int, str], tuple[str, int]] = {}
@@ -127,6 +147,7 @@ class _Replay:
 
         event = pl.col("event")
         joins, transitions = steps.filter(event == AGENT_JOINED), steps.filter(event == TRANSITION)
+        self.transitions += transitions.height
         limited = self._limited(joins, transitions)
         decisions = steps.filter(event == DECISION)
         violations = [
