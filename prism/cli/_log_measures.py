@@ -154,7 +154,7 @@ def steady(
     """
     from prism.science import steady_state
 
-    shown = ("measure", "observations", "burn_in", "mean", "geweke_p", "kpss_p", "verdict")
+    shown = ("measure", "observations", "burn_in", "mean", "adf_p", "kpss_p", "verdict")
     show(runs, lambda opened: steady_state(opened, by=by.value), as_format, out, shown)
 
 

@@ -18,8 +18,8 @@ from prism.errors import PrismError
 from prism.worlds import rehearse
 from prism.worlds._about import about_world, signature_of
 from prism.worlds._addresses import address_of, known_worlds, load_world
+from prism.worlds._loop import DEFAULT_AGENTS
 from prism.worlds._rehearse import MOST_ROUNDS
-from prism.worlds._run import DEFAULT_AGENTS
 
 worlds = typer.Typer(
     help="Look at worlds, and rehearse them. They are run by prism simulate --world.",

@@ -33,7 +33,7 @@ class TomlFile:
         InputError: If it is not valid TOML; names the line.
     """
 
-    def __init__(self, path: Path, text: str) -> None:
+    def __init__(self, path: Path | None, text: str) -> None:
         self.path = path
         self.sha256: str = sha256(text.encode()).hexdigest()
         self._text = text

@@ -15,14 +15,13 @@ from prism.errors import FieldValueError, SimulationError
 from prism.social._composing import Composer, TemplateComposer
 from prism.social._feeds import Rank
 from prism.social._parameters import Parameters
-from prism.social._populating import opened_by
 from prism.social._posts import Draft, Post
 from prism.social._presets import DEFAULT_PRESET
-from prism.social._stage import FeedHost, FeedStage
-from prism.social._treated import PostTreatment
+from prism.social._stage import FeedHost, FeedStage, opened_by
 from prism.social._treatments import (
     Dislikes,
     Likes,
+    PostTreatment,
     PublishPost,
     RemoveAgents,
     SwitchFeed,

@@ -6,23 +6,25 @@ on a topic from the topic's list, and the most popular from one list that is kep
 
 from __future__ import annotations
 
-from collections import deque
+from bisect import bisect_left, insort
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from heapq import merge
+from heapq import merge, nlargest
 from itertools import islice
+from math import log2, sqrt
 from operator import attrgetter
+from typing import Any
 
 from prism.agents import SocialAgent
 from prism.errors import FieldValueError
 from prism.randomness import RandomStream
 from prism.runlog import SimulatedClock
-from prism.social._hot_posts import HotPosts
+from prism.runlog._clock import SECONDS_PER_TICK
 from prism.social._networks import function_at
 from prism.social._parameters import Parameters
 from prism.social._posts import Network, Post, Reader
-from prism.social._tastes import liked_by_similar
 
 Rank = Callable[[SocialAgent, Sequence[Post], RandomStream], Iterable[Post]]
 """Who says in which order an agent is shown posts that it has not seen."""
@@ -265,3 +267,133 @@ def _at_random(posts: Sequence[Post], refresh: _Refresh) -> Iterator[Post]:
         yield posts[stream.index(len(posts))]
 
     yield from stream.shuffled(posts)
+
+
+Key = tuple[float, float, int]
+"""Hot score, a number of the post's own for ties, and its place in the order of publication."""
+
+
+def hot_score(score: int, published: float, half_life: float) -> float:
+    """Return the hot score of Reddit (Salihefendic 2010), with the time in units of its own.
+
+    It is ``sign(s) * log10(max(|s|, 1)) + t / 45000`` for likes less dislikes ``s`` and a time of
+    publication ``t`` in seconds. Multiplied by ``log2(10)``, which changes no order, that is
+    ``sign(s) * log2(max(|s|, 1)) + t / h`` with ``h = 45000 * log10(2)`` seconds: a post that is
+    older by h needs twice the score.
+
+    Args:
+        score: Likes less dislikes.
+        published: When it was published, in ticks.
+        half_life: Ticks in which a score loses half of its worth.
+    """
+    votes = log2(abs(score)) if score else 0.0
+    return (votes if score > 0 else -votes) + published / half_life
+
+
+class HotPosts:
+    """All posts of a network by their hot score.
+
+    Args:
+        network: The posts.
+        seed: Seed of the run, to which ties belong.
+    """
+
+    def __init__(self, network: Network, seed: int) -> None:
+        self._network = network
+        self._seed = seed
+        self._half_life = 0.0
+        self._ties: list[float] = []
+        self._keys: list[Key] = []
+        # the best last: most votes are for posts near the end, where little has to make room
+        self._ordered: list[Key] = []
+
+    def at(self, half_life: float) -> HotPosts:
+        """Return the posts as they stand now."""
+        if half_life != self._half_life:
+            self._half_life = half_life
+            self._keys, self._ordered = [], []
+
+        self._catch_up()
+
+        return self
+
+    def key(self, post: Post) -> Key:
+        """Return by what a post is ordered."""
+        return self._keys[post.number]
+
+    def __iter__(self) -> Iterator[Post]:
+        """Yield the posts, the hottest first."""
+        posts = self._network.posts
+        return (posts[number] for _, _, number in reversed(self._ordered))
+
+    def _catch_up(self) -> None:
+        """Take in the votes and posts that have come since the last time."""
+        network, ordered = self._network, self._ordered
+        for number in network.voted:
+            if number < len(self._keys):
+                old = self._keys[number]
+                del ordered[bisect_left(ordered, old)]
+                new = self._keys[number] = self._key_of(number)
+                insort(ordered, new)
+
+        network.voted.clear()
+        fresh = [self._key_of(number) for number in range(len(self._keys), len(network.posts))]
+        self._keys += fresh
+        if len(fresh) > len(ordered):
+            ordered += fresh
+            ordered.sort()
+        else:
+            for key in fresh:
+                insort(ordered, key)
+
+    def _key_of(self, number: int) -> Key:
+        network = self._network
+        post = network.posts[number]
+        if number == len(self._ties):
+            self._ties.append(RandomStream(self._seed, "tie", post.post_id).random())
+
+        age = network.published[number] / SECONDS_PER_TICK
+        return hot_score(network.score(post), age, self._half_life), self._ties[number], number
+
+
+def liked_by_similar(
+    reader: Reader, network: Network, parameters: Parameters, otherwise: Callable[[Post], Any]
+) -> list[Post]:
+    """Return the posts that similar readers like, the likeliest first.
+
+    Filtering by the nearest neighbours (Resnick et al. 1994): the similarity of two readers is the
+    cosine of their likes (Breese, Heckerman and Kadie 1998), ``|A & B| / sqrt(|A| * |B|)``, and a
+    post's rating is the sum of the similarities of those among the nearest who like it. Of the
+    likes of a reader and of a post only the newest count, which bounds the work.
+
+    Args:
+        reader: For whom.
+        network: The posts, with who likes them.
+        parameters: How many neighbours and likes count.
+        otherwise: By what posts of the same rating are ordered; the largest first.
+    """
+    most = parameters.likes_compared
+    own = reader.liked[-most:]
+    common: Counter[Reader] = Counter()
+    for post in own:
+        common.update(network.likers(post)[-most:])
+
+    common.pop(reader, None)
+    similar = {other: count / sqrt(len(own) * len(other.liked)) for other, count in common.items()}
+    nearest = nlargest(
+        parameters.similar_agents,
+        similar.items(),
+        key=lambda item: (item[1], otherwise(item[0].liked[-1]), item[0].agent.agent_id),
+    )
+
+    ratings: dict[int, float] = {}
+    for other, similarity in nearest:
+        for post in other.liked[-most:]:
+            ratings[post.number] = ratings.get(post.number, 0.0) + similarity
+
+    posts = network.posts
+    return sorted(
+        (posts[number] for number in ratings),
+        key=lambda post: (ratings[post.number], otherwise(post)),
+        reverse=True,
+    )

@@ -1,44 +1,49 @@
-"""What social agents do in a run, as its loop asks for it."""
+"""The agents of a feed: their population, chart and order, and what a loop asks of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from prism.agents import SocialAgent
+from prism.agents import ARCHETYPES, Archetype, SeedPost, SocialAgent, opening_posts
+from prism.agents._attributes import plain_attributes
 from prism.errors import FieldValueError
+from prism.randomness import RandomStream
+from prism.runlog import SimulatedClock
 from prism.social._activity import Hours, activities, waits
-from prism.social._charts import feed_chart
+from prism.social._composing import PostTexts, share_topics
 from prism.social._feeds import Feeds
-from prism.social._holding import HoldingLogger
 from prism.social._networks import follow_network
-from prism.social._order import Order
-from prism.social._parameters import CLASSIC, SETTLED
-from prism.social._populating import attributes_of, check_population, take_archetypes
-from prism.social._posts import Draft, Network, Post
+from prism.social._parameters import CLASSIC, SETTLED, Parameters
+from prism.social._posts import Draft, HoldingLogger, Network, Post
 from prism.social._results import Activity, Results, RoundSummary, summarize
-from prism.social._rules import FeedRules
-from prism.social._snapshot import describe_readers, require_same_readers, restore_readers
-from prism.social._steps import FeedSteps
-from prism.social._topics import share_topics
-from prism.social._treated import Treated
-from prism.social._under_way import describe_under_way, restore_under_way
-from prism.social._wording import PostTexts
+from prism.social._snapshot import (
+    describe_readers,
+    describe_under_way,
+    require_same_readers,
+    restore_readers,
+    restore_under_way,
+)
+from prism.social._steps import FeedRules, FeedSteps
+from prism.social._treatments import Treated
 from prism.statechart import (
     AgentState,
     Decision,
+    Guard,
     Question,
-    RandomStream,
     Statechart,
     TextCall,
     Written,
+    social_feed_chart,
+    social_media_chart,
     state_distribution,
 )
 from prism.statechart.inspection._fits import require_fit
 from prism.statechart.social import DECIDES
+from prism.telemetry._loggers import EventLogger
 from prism.telemetry.events import AGENT_JOINED
-from prism.worlds._asking import asking_with
-from prism.worlds._decider import Event
+from prism.worlds._asking import Event, asking_with
 from prism.worlds._host import RunHost
 from prism.worlds._parameters import parameters_told
 from prism.worlds._people import AgentTable, population
@@ -392,3 +397,178 @@ class FeedStage(FeedSteps):
         self._announce_post(post)
 
         return post
+
+
+_ENGAGING = (AgentState.COMPOSING, AgentState.ENGAGING_LIKE)
+"""Where only those go from EVALUATING whom a post concerns enough."""
+
+
+def feed_chart(
+    parameters: Parameters,
+    guard: Guard | None,
+    logger: EventLogger | None,
+    clock: Callable[[], float],
+) -> Statechart[AgentState]:
+    """Return the chart of a feed's agents.
+
+    Args:
+        parameters: Whether agents write of their own accord, how long they rest, and how much of
+            an agent's engagement threshold counts.
+        guard: Who says whether a post is relevant enough; None if each agent does.
+        logger: Where events go.
+        clock: The run's clock.
+    """
+    resting = parameters.resting_ticks
+    if parameters.posts_per_tick:
+        chart = social_feed_chart(
+            should_engage=guard, resting_ticks=resting, logger=logger, clock=clock
+        )
+    else:
+        chart = social_media_chart(should_engage=guard, logger=logger, clock=clock)
+        if resting != CLASSIC.resting_ticks:
+            chart = chart.extended(timeouts={AgentState.RESTING: resting})
+
+    # a guard of the user's own has the last word
+    if guard is not None or parameters.engagement == CLASSIC.engagement:
+        return chart
+
+    # so the chart still needs of agents what it needed
+    scaled = _Scaled(parameters.engagement)
+    return chart.extended(
+        guards={(DECIDES, AgentState.EVALUATING, target): scaled for target in _ENGAGING}
+    )
+
+
+class _Scaled:
+    """Guard: what an agent engages with if a part of its threshold counts.
+
+    An agent without a relevance or a threshold has the last word itself.
+
+    Args:
+        scale: That part.
+    """
+
+    def __init__(self, scale: float) -> None:
+        self._scale = scale
+
+    __name__ = "should_engage"
+
+    def __call__(self, agent: Any, post: Any) -> bool:
+        # asked in any case, as it notes the relevance that the log tells
+        engages = bool(agent.should_engage(post))
+        rating = getattr(agent, "relevance", None)
+        threshold = getattr(agent, "engagement_threshold", None)
+        if engages or rating is None or threshold is None:
+            return engages
+
+        return bool(rating(post) >= self._scale * threshold)
+
+
+class Order:
+    """Who comes first: as in the population, or by keys that do not depend on its order.
+
+    Args:
+        agents: The population.
+        seed: Seed of the run.
+        is_shuffled: Whether the order is drawn anew in each tick.
+    """
+
+    def __init__(self, agents: Sequence[SocialAgent], seed: int, *, is_shuffled: bool) -> None:
+        self._seed = seed
+        self._is_shuffled = is_shuffled
+        self._keys = (
+            {each.agent_id: RandomStream(seed, "order", each.agent_id).random() for each in agents}
+            if is_shuffled
+            else {}
+        )
+        self._acting: Sequence[SocialAgent] = ()
+        self._ordered: list[SocialAgent] = []
+
+    def of_posts(self, posts: Iterable[SeedPost]) -> list[SeedPost]:
+        """Return opening posts in their order; those of one author stay in theirs."""
+        if not self._is_shuffled:
+            return list(posts)
+
+        # a stranger is refused later on
+        return sorted(posts, key=lambda post: self._keys.get(post.author_id, 0.0))
+
+    def of_tick(
+        self, acting: Sequence[SocialAgent], clock: SimulatedClock
+    ) -> Sequence[SocialAgent]:
+        """Return the agents in the order of a tick."""
+        if not self._is_shuffled:
+            return acting
+        if acting is not self._acting:
+            self._acting = acting
+            self._ordered = sorted(acting, key=lambda each: self._keys[each.agent_id])
+
+        stream = RandomStream(self._seed, "order", clock.round, clock.tick)
+        return stream.shuffled(self._ordered)
+
+
+def attributes_of(agent: SocialAgent) -> dict[str, Any]:
+    """Return an agent's attributes, which code of the user may have changed."""
+    # an agent of another engine may have none
+    own = getattr(agent, "attributes", None)
+    return plain_attributes(own) if own else {}
+
+
+def take_archetypes(agents: Iterable[SocialAgent], archetypes: Mapping[str, Archetype]) -> None:
+    """Give agents of the usual archetypes those of the same name, with what these set.
+
+    Args:
+        agents: The population; a threshold that is not the usual archetype's is the agent's own.
+        archetypes: The archetypes by name.
+    """
+    changed = {name: kind for name, kind in archetypes.items() if kind != ARCHETYPES[name]}
+    for agent in agents if changed else ():
+        usual = agent.archetype
+        if usual is None or usual.name not in changed or usual != ARCHETYPES[usual.name]:
+            continue
+
+        agent.archetype = kind = changed[usual.name]
+        if agent.engagement_threshold == usual.engagement_threshold:
+            agent.engagement_threshold = kind.engagement_threshold
+        if agent.timeout_threshold == usual.timeout_threshold:
+            agent.timeout_threshold = kind.timeout_threshold
+
+
+def opened_by(agents: Sequence[SocialAgent], opening: str, seed: int) -> list[SeedPost]:
+    """Return the posts from before the first round, where none are given.
+
+    Args:
+        agents: The population.
+        opening: Whose: of ``each`` with interests, of the ``hub`` with the most followers, of whom
+            the first in the order of ids, or of ``none``.
+        seed: Seed of the run.
+    """
+    if opening == "each":
+        return opening_posts(agents, seed=seed)
+    if opening == "none":
+        return []
+
+    followers = Counter(name for agent in agents for name in agent.following)
+    hub = min(agents, key=lambda agent: (-followers[agent.agent_id], agent.agent_id))
+
+    return [SeedPost(hub.agent_id, "Have you heard? This changes everything.", ("rumour",))]
+
+
+def check_population(agents: Sequence[SocialAgent], posts: Sequence[SeedPost]) -> None:
+    """Refuse nobody, ids that are used twice, and posts by strangers.
+
+    Raises:
+        FieldValueError: If there is any of these; names them.
+    """
+    if not agents:
+        raise FieldValueError("a simulation needs at least one agent")
+
+    counts = Counter(agent.agent_id for agent in agents)
+    twice = sorted(agent_id for agent_id, count in counts.items() if count > 1)
+    if twice:
+        raise FieldValueError(f"agent ids must be unique, used more than once: {', '.join(twice)}")
+
+    strangers = sorted({post.author_id for post in posts if post.author_id not in counts})
+    if strangers:
+        raise FieldValueError(
+            f"posts must be by agents of the population, which has no {', '.join(strangers)}"
+        )

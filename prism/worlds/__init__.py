@@ -6,12 +6,13 @@ it, and `WorldRun` is a run that `prism.runs` keeps, resumes and replays.
 
 from prism.runs._lent import Lent
 from prism.worlds._agent import Agent, Message, Thing
-from prism.worlds._decider import Decider, Remembering
+from prism.worlds._asking import Decider, Remembering
 from prism.worlds._fields import one_of, param, state, uniform, whole
 from prism.worlds._guest import Guest, Participant
-from prism.worlds._loop import Loop
+from prism.worlds._loop import Loop, Run
 from prism.worlds._networks import (
     Network,
+    Space,
     from_edges,
     grid,
     random_graph,
@@ -23,8 +24,6 @@ from prism.worlds._options import WorldRun
 from prism.worlds._people import AgentTable
 from prism.worlds._rehearse import Finding, rehearse
 from prism.worlds._results import WorldResults, WorldRound
-from prism.worlds._run import Run
-from prism.worlds._space import Space
 from prism.worlds._switch_model import SwitchModel
 from prism.worlds._treatments import SetParameters, SharedTreatment, Treatment
 from prism.worlds._world import World, during, measure, treatment

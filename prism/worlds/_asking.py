@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from prism.errors import ReasonerError
 from prism.runlog import SimulatedClock
@@ -25,7 +25,6 @@ from prism.statechart.reasoner._texts import fallback_text
 from prism.statechart.states import state_text
 from prism.telemetry._instrument import Level
 from prism.telemetry._loggers import EventLogger, report
-from prism.worlds._decider import Decider
 
 Asked = Question | TextCall
 """What an agent may wait for."""
@@ -469,3 +468,27 @@ class AsTheyCome:
 def _moved_to(moment: Moment, told: Buffer) -> Buffer:
     """Return events as if they had happened at another time."""
     return [(moment, level, event, keys) for _, level, event, keys in told]
+
+
+Event = Mapping[str, Any]
+"""One line of a run's log."""
+
+
+class Decider(Protocol):
+    """Who decides the open questions of a run; every reasoner built on `BaseReasoner` can.
+
+    One that has a ``concurrency`` above 0 is asked about so many questions at the same time.
+    """
+
+    async def decide_many(
+        self, questions: Sequence[Question], *, logger: EventLogger | None = None
+    ) -> list[Decision]:
+        """Answer several questions, in their order."""
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """One whose later answers depend on its earlier ones, such as one that replays a log."""
+
+    def remember(self, answer: Event) -> None:
+        """Take note of a decision, or of a text, of before the run was interrupted."""

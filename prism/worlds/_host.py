@@ -1,11 +1,14 @@
-"""What agents and their world need of the run that they are in."""
+"""What agents and their world need of the run that they are in: random numbers, notes, messages."""
 
 from __future__ import annotations
 
+import random
 import re
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import takewhile
 from math import isfinite
 from typing import Any
 
@@ -16,15 +19,14 @@ from prism.runlog._keys import WORLD_EVENTS
 from prism.statechart import Question, Wording
 from prism.statechart._identity import identify
 from prism.statechart.reasoner._attributes import in_words
+from prism.statechart.reasoner._recollection import transition_in_words
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, active_logger
-from prism.worlds._agent import HISTORY_DEPTH, Agent, Message, Thing
+from prism.worlds._agent import HISTORY_DEPTH, Agent, Asked, Message, Thing
 from prism.worlds._assignments import Assignments
-from prism.worlds._awaiting import Asked
 from prism.worlds._fields import Fields, unknown_field
 from prism.worlds._guest import Guest, as_agent, id_of
 from prism.worlds._kinds import Kind
-from prism.worlds._notes import add_note, remembered
 from prism.worlds._parameters import ParameterView
 from prism.worlds._world import RESERVED, World
 
@@ -450,3 +452,104 @@ def _require_weights(asked: Asked, options: Sequence[Any]) -> None:
     if not sum(weights.get(option, 0) for option in options) > 0:
         listed = ", ".join(map(state_text, options))
         raise FieldValueError(f"{where} must be above 0 for at least one of {listed}")
+
+
+@contextmanager
+def drawing_nowhere_else() -> Iterator[None]:
+    """Refuse code inside the block that draws from Python's own random numbers, or numpy's.
+
+    Raises:
+        SimulationError: If it has.
+    """
+    before, of_numpy = random.getstate(), _numpy_state()
+    yield
+
+    for name, was, now in (
+        ("Python's own random", before, random.getstate()),
+        ("numpy.random", of_numpy, _numpy_state()),
+    ):
+        if now != was and was is not None:
+            raise SimulationError(
+                f"the world draws from {name}, which would give other numbers on resuming: use "
+                "agent.random in steps, and self.random in the world"
+            )
+
+
+def _numpy_state() -> Any:
+    library = sys.modules.get("numpy.random")
+    if library is None:
+        return None
+
+    # as a tuple it would take three times as long, at every step
+    state = library.get_state(legacy=False)
+    position = state["state"]["pos"]
+    return state["state"]["key"].tobytes(), position, state["has_gauss"], state["gauss"]
+
+
+MOST_NOTES = 50
+"""Notes that an agent keeps; as many as transitions."""
+
+
+def add_note(agent: Any, time: float, text: str) -> None:
+    """Keep a note of an agent.
+
+    Args:
+        agent: The agent.
+        time: When, in seconds of the run's clock.
+        text: What.
+    """
+    if agent._notes is None:
+        agent._notes = deque(maxlen=MOST_NOTES)
+
+    # with it the number of transitions at the same instant before, which puts both in one order
+    same = takewhile(lambda record: _time_of(record) == time, reversed(agent._state_history))
+    agent._notes.append((time, sum(1 for _ in same), " ".join(text.split())))
+
+
+def remembered(agent: Any) -> Callable[[int], Sequence[str]]:
+    """Return what gives the last notes and transitions of an agent, as they are now.
+
+    Not as they are when a prompt is made of them: others may send the agent messages meanwhile.
+    """
+    things = _in_order(agent)
+    return lambda most: things[-most:]
+
+
+def _in_order(agent: Any) -> Sequence[str]:
+    """Return notes and transitions of an agent in words, oldest first."""
+    things: list[tuple[float, int, int, Any]] = []
+    place, last = 0, None
+    for record in agent._state_history:
+        time = _time_of(record)
+        place, last = (place + 1 if time == last else 1), time
+        things.append((time, place, 0, record))
+
+    for number, (time, before, text) in enumerate(agent._notes or ()):
+        things.append((time, before, number + 1, text))
+
+    things.sort(key=lambda thing: thing[:3])
+
+    return [thing if isinstance(thing, str) else transition_in_words(thing) for *_, thing in things]
+
+
+def _time_of(record: Any) -> float:
+    return float(record.timestamp.timestamp())
+
+
+def kept_notes(agents: Sequence[Any]) -> dict[str, Any]:
+    """Return what a checkpoint keeps of notes: nothing where there are none."""
+    kept = [
+        [place, [list(note) for note in agent._notes]]
+        for place, agent in enumerate(agents)
+        if agent._notes
+    ]
+
+    return {"notes": kept} if kept else {}
+
+
+def restore_notes(agents: Sequence[Any], kept: Mapping[str, Any]) -> None:
+    """Give agents the notes that `kept_notes` returned."""
+    for agent in agents:
+        agent._notes = None
+    for place, notes in kept.get("notes", ()):
+        agents[place]._notes = deque(map(tuple, notes), maxlen=MOST_NOTES)

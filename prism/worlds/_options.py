@@ -31,11 +31,10 @@ from prism.runs._writing import (
 )
 from prism.statechart import BaseReasoner, BaseWriter
 from prism.telemetry._loggers import EventLogger
-from prism.worlds._addresses import address_of, load_world
-from prism.worlds._code import code_of
+from prism.worlds._addresses import address_of, code_of, load_world
+from prism.worlds._loop import DEFAULT_AGENTS, Run
 from prism.worlds._parameters import parameter_values, parsed_parameters
 from prism.worlds._people import AgentTable
-from prism.worlds._run import DEFAULT_AGENTS, Run
 from prism.worlds._switch_model import later_models, require_models
 from prism.worlds._treatment_tables import tables_of, treatments_in
 from prism.worlds._treatments import Treatment

@@ -14,12 +14,10 @@ from typing import Any
 
 from prism.errors import SimulationError
 from prism.telemetry._loggers import EventLogger
-from prism.worlds._agent import Agent, Message
+from prism.worlds._agent import Agent, Message, Writing
 from prism.worlds._asking import Answer, Answerers, Asked, Asking, TickByTick
-from prism.worlds._awaiting import Writing
-from prism.worlds._elsewhere import drawing_nowhere_else
 from prism.worlds._fields import Fields, slot_of
-from prism.worlds._host import RunHost
+from prism.worlds._host import RunHost, drawing_nowhere_else
 from prism.worlds._ticks import Ticks, Waiting, asked_by
 from prism.worlds._world import World
 

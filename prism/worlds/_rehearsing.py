@@ -23,10 +23,10 @@ import orjson
 
 from prism.errors import SimulationError
 from prism.runlog import RunLog, SimulatedClock
-from prism.worlds._code import code_of
+from prism.worlds._addresses import code_of
+from prism.worlds._loop import Run
 from prism.worlds._options import WorldRun
 from prism.worlds._outside import Note, kept_outside, watching
-from prism.worlds._run import Run
 from prism.worlds._snapshot import Encoder
 
 ERROR, NOTES = "error.json", "notes.json"

@@ -1,20 +1,37 @@
-"""The seam between the loop and the agents of a world: what a loop asks of them."""
+"""What a loop asks of the agents of a world, and how those that are `Agent` objects do it."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache, partial
 from typing import Any, Protocol
 
+from prism.errors import DefinitionError, SimulationError
 from prism.runlog import SimulatedClock
-from prism.telemetry._loggers import EventLogger
-from prism.worlds._asking import Answerers
-from prism.worlds._decider import Event
-from prism.worlds._host import RunHost
-from prism.worlds._kinds import Parts
-from prism.worlds._people import AgentTable
-from prism.worlds._results import Measured
+from prism.runs._lent import Lent
+from prism.statechart import StateTransition
+from prism.statechart._engine.writing import make_record
+from prism.statechart._identity import identify
+from prism.statechart.inspection._fits import require_fit
+from prism.statechart.states import state_text
+from prism.statechart.transitions import shared_edge
+from prism.telemetry._loggers import EventLogger, active_logger
+from prism.telemetry.events import AGENT_JOINED, ROUND_ENDED, TRANSITION
+from prism.worlds._agent import Agent
+from prism.worlds._asking import Answerers, Event, asking_with
+from prism.worlds._guest import OBJECT, Guest, join
+from prism.worlds._host import RunHost, kept_notes, restore_notes
+from prism.worlds._kinds import Kind, Parts, make_kinds
+from prism.worlds._overlap import OverlapTicks
+from prism.worlds._parameters import parameters_told
+from prism.worlds._people import AgentTable, population
+from prism.worlds._results import Measured, WorldResults, WorldRound
 from prism.worlds._snapshot import Decoder, Encoder
+from prism.worlds._ticks import Counts, Ticks
+from prism.worlds._together import TogetherTicks
 from prism.worlds._world import World
 
 
@@ -113,3 +130,276 @@ class Stage(Protocol):
 
     async def close(self) -> None:
         """Cancel what is still being asked; nothing is left running."""
+
+
+class AgentStage:
+    """Agents, each with its kind, chart and fields; see `Stage`.
+
+    Args:
+        setting: What the run is made of besides.
+
+    Attributes:
+        host: The run, as agents and world see it.
+        has_fields: True, as agents hold what their class declares.
+        logger: Where events go meanwhile.
+    """
+
+    has_fields = True
+
+    def __init__(self, setting: Setting) -> None:
+        world = setting.world
+        if world.overlap:
+            _require_overlapping(type(world))
+
+        self._setting = setting
+        self._world = world
+        self._kinds: dict[type, Kind] = {}
+        self._transitions = 0
+        self._ticks: Ticks
+        self._asking = (
+            asking_with(setting.answerers, setting.logger, setting.clock, at_once=True)
+            if world.overlap
+            else None
+        )
+        # in a world that overlaps, events wait there for those of earlier decisions
+        self.logger: EventLogger | None = (
+            setting.logger if self._asking is None else self._asking.logger
+        )
+        self.host: RunHost = RunHost(world, setting.seed, setting.clock, self.logger)
+        self.host.remembers = getattr(setting.answerers.reasoner, "memory", None) is not None
+
+    @property
+    def open_questions(self) -> int:
+        """Number of questions without an answer; other threads may look."""
+        return self._ticks.open_questions
+
+    # Beginning
+
+    def populate(self, agents: int | Iterable[Any] | AgentTable) -> None:
+        """Take in the population, or have the world make so many agents, or those of a table."""
+        classes = self.host.populate(population(self._world, agents))
+        self._kinds = make_kinds(
+            self._world, classes, self._setting.parts, self.logger, self._count_transition
+        )
+        self.host.join(self._kinds)
+        for kind in self._kinds.values():
+            # one of each kind is enough: all have the same slots
+            require_fit([kind.agents[0]._subject], kind.chart.definition)
+
+        guests = [agent for agent in self.host.agents if isinstance(agent, Guest)]
+        clock, seed = self._count_transition, self._setting.seed
+        join(guests, partial(Lent, logger=self.logger, clock=clock, seed=seed))
+
+    def ready(self) -> None:
+        """Make what runs the ticks, which takes the agents as `setup` has left them."""
+        arguments = self._world, self.host, self._setting.answerers, self.logger
+        if self._asking is not None:
+            self._ticks = OverlapTicks(*arguments, self._asking)
+        else:
+            self._ticks = (TogetherTicks if self._world.together else Ticks)(*arguments)
+
+    def describe(self) -> dict[str, Any]:
+        """Return charts, number of agents, and the world with its parameters."""
+        charts = dict.fromkeys(kind.chart.name for kind in self._kinds.values())
+        return {
+            "chart": ", ".join(charts),
+            "agents": len(self.host.agents),
+            "world": type(self._world).__name__,
+            "parameters": parameters_told(self._world),
+        }
+
+    def announce(self) -> None:
+        """Announce every agent."""
+        logger = active_logger(self.logger)
+        if logger is None:
+            return
+
+        for agent in self.host.agents:
+            # of an object of another class nothing but its id is told
+            names = [
+                name for name in type(agent).fields if name not in Agent.fields and name != OBJECT
+            ]
+            own = {name: getattr(agent, name) for name in names} | agent._attributes
+            logger.info(
+                AGENT_JOINED,
+                agent_id=agent.agent_id,
+                chart=agent._chart.name,
+                display_name=agent.name,
+                state=state_text(agent._state),
+                **({"attributes": identify(own)} if own else {}),
+            )
+
+    # Rounds
+
+    def begin_round(self) -> None:
+        """Return the counts to 0, and give everybody new random numbers."""
+        self.host.begin_phase("")
+        self.host.fires = None
+        self._ticks.counts, self._transitions = Counts(), 0
+
+    async def tick(self) -> None:
+        """Give every agent its turn."""
+        await self._ticks.run()
+
+    async def end_ticks(self) -> None:
+        """Settle every question that is still open."""
+        await self._ticks.end_round()
+
+    def states(self) -> dict[str, int]:
+        """Return the number of agents in each state."""
+        found = Counter(state_text(agent._state) for agent in self.host.agents)
+        texts = dict.fromkeys(
+            state_text(state)
+            for kind in self._kinds.values()
+            for state in kind.chart.definition.states
+        )
+
+        return {text: found[text] for text in texts}
+
+    async def end_round(self) -> None:
+        """Do nothing: what a round's end brings is the world's to say."""
+
+    def summary(
+        self, number: int, states: Mapping[str, int], measures: Mapping[str, Measured]
+    ) -> WorldRound:
+        """Return what a round came to."""
+        counts = self._ticks.counts
+        return WorldRound(
+            number,
+            states,
+            measures,
+            len(self.host.agents) * self._setting.clock.tick,
+            self._transitions,
+            counts.decisions_asked,
+            counts.decisions_answered,
+            dict(sorted(counts.timeouts.items())),
+            dict(sorted(counts.texts.items())),
+            counts.fallbacks,
+            counts.fallback_examples,
+        )
+
+    def results(self, rounds: Sequence[WorldRound]) -> WorldResults:
+        """Return what a run came to."""
+        return WorldResults(len(self.host.agents), tuple(rounds))
+
+    def totals(self, results: WorldResults) -> dict[str, Any]:
+        """Return the counts of all rounds together."""
+        return results.totals()
+
+    async def close(self) -> None:
+        """Cancel what is still being asked."""
+        await self._ticks.close()
+
+    # Keeping
+
+    def snapshot(self, code: Encoder) -> dict[str, Any]:
+        """Return the agents' states, inboxes and fields, by kind."""
+        kinds = [
+            {
+                "ids": [agent.agent_id for agent in kind.agents],
+                "states": [agent._state.value for agent in kind.agents],
+                "ticks": [agent._ticks_in_state for agent in kind.agents],
+                "inboxes": self._inboxes(kind, code),
+                **kept_notes(kind.agents),
+                "fields": {
+                    name: code.column(kind.agents, read, name)
+                    for name, read in kind.column_readers()
+                },
+            }
+            for kind in self._kinds.values()
+        ]
+
+        attributes = [dict(agent._attributes) for agent in self.host.agents]
+
+        # only where a table has been read: others are kept as they always were
+        return {"kinds": kinds, **({"attributes": attributes} if any(attributes) else {})}
+
+    def restore(self, snapshot: Mapping[str, Any], code: Decoder) -> None:
+        """Make the agents what those of another run were.
+
+        Raises:
+            SimulationError: If the snapshot is of another population.
+        """
+        ids = [kept["ids"] for kept in snapshot["kinds"]]
+        if ids != [[agent.agent_id for agent in kind.agents] for kind in self._kinds.values()]:
+            raise SimulationError("the run to resume has other agents: give the same population")
+
+        for kind, kept in zip(self._kinds.values(), snapshot["kinds"], strict=True):
+            _restore_kind(kind, kept, code)
+        if "attributes" in snapshot:
+            for agent, attributes in zip(self.host.agents, snapshot["attributes"], strict=True):
+                agent._take({}, attributes)
+
+    def read_log(self, _snapshot: Mapping[str, Any], events: Iterable[Event]) -> list[WorldRound]:
+        """Take histories from the log; return the rounds that had ended."""
+        finished = []
+        histories = {agent.agent_id: (agent, agent._state_history) for agent in self.host.agents}
+        for event in events:
+            if event["event"] == TRANSITION:
+                agent, history = histories[event["agent_id"]]
+                # an object of another class keeps its history itself, or has none
+                if isinstance(agent, Guest):
+                    continue
+
+                history.append(_record(type(agent).chart.state_type, event))
+            elif event["event"] == ROUND_ENDED:
+                finished.append(WorldRound.from_event(event))
+
+        return finished
+
+    def _inboxes(self, kind: Kind, code: Encoder) -> list[Any]:
+        """Return the inboxes that are not empty, by the agent's place among its kind."""
+        full = [place for place, agent in enumerate(kind.agents) if agent.inbox]
+        messages = code.column(
+            [kind.agents[place] for place in full], lambda agent: list(agent.inbox), "inbox"
+        )
+
+        return [list(pair) for pair in zip(full, messages, strict=True)]
+
+    def _count_transition(self) -> float:
+        # the charts ask for the time exactly once for each transition
+        self._transitions += 1
+        return self._setting.clock.moment.seconds
+
+
+def _require_overlapping(cls: type[World[Any]]) -> None:
+    """Refuse what a world whose agents go on while others wait cannot have.
+
+    Raises:
+        DefinitionError: If it has it.
+    """
+    hooks = [
+        name
+        for name in ("tick_begins", "tick_ends")
+        if getattr(cls, name) is not getattr(World, name)
+    ]
+    if hooks or cls.together:
+        raise DefinitionError(
+            f"{cls.__name__} has overlap = True, so that its ticks have no common beginning and "
+            f"end: leave out {', '.join(hooks) or 'together'}, or overlap"
+        )
+
+
+def _restore_kind(kind: Kind, kept: Mapping[str, Any], code: Decoder) -> None:
+    members = {state.value: state for state in kind.chart.definition.states}
+    for agent, text, ticks in zip(kind.agents, kept["states"], kept["ticks"], strict=True):
+        agent._state, agent._ticks_in_state = members[text], ticks
+        agent.inbox.clear()
+
+    for name, column in kept["fields"].items():
+        for agent, value in zip(kind.agents, column, strict=True):
+            object.__setattr__(agent, name, code.value(value))
+    restore_notes(kind.agents, kept)
+    for place, messages in kept["inboxes"]:
+        kind.agents[place].inbox.extend(code.value(messages))
+
+
+def _record(states: Any, event: Event) -> StateTransition:
+    edge = _edge(states, event["from_state"], event["to_state"], event["trigger"])
+    time = datetime.fromisoformat(event["timestamp"]).timestamp()
+    return make_record(edge, time, event["context"])
+
+
+@lru_cache(maxsize=1024)
+def _edge(states: Any, source: str, target: str, trigger: str) -> Any:
+    return shared_edge(states(source), states(target), trigger)

@@ -17,7 +17,7 @@ from prism.runs._options import PolicyOptions
 from prism.runs._switching import ModelSwitch, switch_of
 from prism.statechart import BaseReasoner
 from prism.statechart.reasoner._by_agent import ReasonerByAgent
-from prism.worlds._decider import Decider
+from prism.worlds._asking import Decider
 from prism.worlds._treatments import SharedTreatment
 from prism.worlds._world import World
 

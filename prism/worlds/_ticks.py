@@ -14,12 +14,11 @@ from prism.statechart.reasoner._recollection import stay_in_words
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, active_logger
 from prism.telemetry.events import ANSWER_DISCARDED
+from prism.worlds._agent import Asked, Receiving, Writing
 from prism.worlds._asking import Answer, Answerers
 from prism.worlds._asking import Asked as Put
-from prism.worlds._awaiting import Asked, Receiving, Writing
-from prism.worlds._elsewhere import drawing_nowhere_else
-from prism.worlds._guest_turns import Elsewhere
-from prism.worlds._host import RunHost, last_record
+from prism.worlds._guest import Elsewhere
+from prism.worlds._host import RunHost, drawing_nowhere_else, last_record
 from prism.worlds._results import fallback_group
 from prism.worlds._world import World
 

@@ -17,9 +17,8 @@ from prism.statechart import Decision
 from prism.statechart._definition import TIMEOUT
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger
-from prism.worlds._agent import Agent, Message
+from prism.worlds._agent import Agent, Asked, Message
 from prism.worlds._asking import Answerers
-from prism.worlds._awaiting import Asked
 from prism.worlds._fields import Fields, slot_of
 from prism.worlds._host import RunHost
 from prism.worlds._kinds import Kind

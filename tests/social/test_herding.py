@@ -8,8 +8,7 @@ import pytest
 
 from prism.agents import synthetic_population
 from prism.social import Dislikes, Draft, Feed, Likes, Network, Post
-from prism.social._herding import herding_pulls
-from prism.social._odds import dislike_odds
+from prism.social._steps import dislike_odds, herding_pulls
 from prism.statechart import AgentState, PolicyReasoner, Question
 from tests.kit.runs import LoggedRun
 

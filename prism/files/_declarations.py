@@ -1,0 +1,413 @@
+"""Documents as they are declared: read, checked and published from one class.
+
+A document is a class whose fields are its keys. pydantic reads it, so this module is imported only
+where a document is read::
+
+    class Bound(Declaration):
+        least: float
+        most: float
+        step: float | None = Field(None, gt=0, description="Distance of neighbouring values.")
+
+    bound = read_document(Bound, Source.read("bound.toml"))
+
+Whatever is wrong with a document is reported at once, each problem with its line and key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from functools import lru_cache
+from types import UnionType
+from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    TypeAdapter,
+    ValidationError,
+)
+from pydantic.json_schema import GenerateJsonSchema
+
+from prism.files._source import Problems, Source, Where
+
+DocumentT = TypeVar("DocumentT")
+ItemT = TypeVar("ItemT")
+
+_MOST_TYPED = 40
+"""Characters of a key that may be another one mistyped."""
+
+_MOST_LISTED = 20
+_MOST_SHOWN = 60
+
+
+class Declaration(BaseModel):
+    """Base of the classes that declare a document or a part of one.
+
+    Values are not converted: a number is no text, and ``"5"`` is no number. Keys that are not
+    declared are refused.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, populate_by_name=True, allow_inf_nan=False
+    )
+
+
+def _without_fraction(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+WholeNumber = Annotated[int, BeforeValidator(_without_fraction)]
+"""A whole number, which JSON may write as 5.0."""
+
+Listed = Annotated[tuple[ItemT, ...], Field(strict=False)]
+"""A list of the document, which becomes a tuple."""
+
+
+class _NotNull:
+    """Takes null out of the values of a key that may be absent."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
+        """Return the schema of the type without None."""
+        found: Any = handler(source)
+        return found["schema"] if found["type"] == "nullable" else found
+
+
+Optionally = Annotated[ItemT | None, _NotNull()]
+"""What a key may hold that may be absent, but not null; with the default None."""
+
+Check = Callable[[Any], Iterable[tuple[Where, str]]]
+"""Yields what contradicts itself in a document whose shape is right, and where it stands."""
+
+
+def read_document(
+    kind: type[DocumentT] | Any, source: Source, *, checks: Sequence[Check] = ()
+) -> DocumentT:
+    """Read a document.
+
+    Args:
+        kind: The class that declares it, or a type such as a union of several.
+        source: The document.
+        checks: Called with what was read, if its shape is right.
+
+    Raises:
+        DocumentError: If anything is wrong; it has everything that is.
+    """
+    problems = Problems(source)
+    document = shaped(kind, source.value, problems)
+    problems.raise_if_any()
+
+    for check in checks:
+        for where, message in check(document):
+            problems.add(where, message)
+    problems.raise_if_any()
+
+    return cast("DocumentT", document)
+
+
+def shaped(
+    kind: type[DocumentT] | Any, value: Any, problems: Problems, top: Where = ()
+) -> DocumentT | None:
+    """Read a value, and note what is wrong with its shape.
+
+    Args:
+        kind: The class that declares it, or a type.
+        value: The value.
+        problems: Receives what is wrong.
+        top: Where the value stands in its document.
+
+    Returns:
+        None if something was wrong.
+    """
+    reader = adapter(cast("Any", kind))
+    try:
+        return cast("DocumentT", reader.validate_python(value))
+    except ValidationError as error:
+        for where, message, name in shape_problems(kind, value, error):
+            problems.add((*top, *where), message, name)
+
+    return None
+
+
+@lru_cache(maxsize=64)
+def adapter(kind: Any) -> TypeAdapter[Any]:
+    """Return pydantic's reader of a type, which takes a while to make."""
+    return TypeAdapter(kind)
+
+
+def schema_of(kind: Any, *, title: str, name: str | None = None) -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of a document.
+
+    Args:
+        kind: The class that declares it, or a type.
+        title: What the document is.
+        name: File name under which the schema is published.
+    """
+    found = adapter(kind).json_schema(by_alias=True, schema_generator=_Schema)
+    found.pop("description", None)
+    head = {"$schema": GenerateJsonSchema.schema_dialect, "title": title}
+
+    return {**head, **({"$id": name} if name else {}), **found}
+
+
+_KEYWORDS = {
+    "ge": "minimum",
+    "gt": "exclusiveMinimum",
+    "le": "maximum",
+    "lt": "exclusiveMaximum",
+}
+"""Bounds as pydantic leaves them behind a validator, and as JSON Schema calls them."""
+
+
+class _Schema(GenerateJsonSchema):
+    """Schemas without titles that only repeat names, and without null as a default."""
+
+    def generate_inner(self, schema: Any) -> Any:
+        found = super().generate_inner(schema)
+        return {_KEYWORDS.get(key, key): value for key, value in found.items()}
+
+    def default_schema(self, schema: Any) -> Any:
+        found = super().default_schema(schema)
+        if found.get("default", ()) is None:
+            del found["default"]
+        return found
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
+        return False
+
+    def model_schema(self, schema: Any) -> Any:
+        found = super().model_schema(schema)
+        found.pop("title", None)
+        return found
+
+
+# What pydantic says, in words that a person reads
+
+
+def shape_problems(
+    kind: Any, value: Any, error: ValidationError
+) -> Iterator[tuple[Where, str, str]]:
+    """Yield what pydantic says of a value: where, what is wrong, and the name of the problem.
+
+    Several alternatives of one value, none of which fits, are one problem.
+    """
+    by_place: dict[Where, list[Any]] = {}
+    for each in error.errors(include_url=False):
+        by_place.setdefault(_where(each["loc"], value), []).append(each)
+
+    for where, errors in by_place.items():
+        # an alternative that went further into the value says more than those that stopped here
+        if any(len(other) > len(where) for other in _inside(where, by_place)):
+            errors = [each for each in errors if each["type"] not in _OTHER_TYPES]
+        if not errors:
+            continue
+
+        told = list(dict.fromkeys(_told(each, kind, where, value) for each in errors))
+        yield where, _either(told), errors[0]["type"]
+
+
+def _inside(where: Where, others: Iterable[Where]) -> Iterator[Where]:
+    return (other for other in others if other[: len(where)] == where)
+
+
+def _where(location: tuple[str | int, ...], value: Any) -> Where:
+    """Return a place in the document, without the names of alternatives that pydantic puts in."""
+    where: list[str | int] = []
+    for number, part in enumerate(location):
+        is_last = number == len(location) - 1
+        if isinstance(value, Mapping) and (part in value or (is_last and not _is_tag(part))):
+            value = value.get(part)
+            where.append(part)
+        elif isinstance(value, Sequence) and not isinstance(value, str) and isinstance(part, int):
+            value = _inner(value, part)
+            where.append(part)
+
+    return tuple(where)
+
+
+def _is_tag(part: str | int) -> bool:
+    """Return whether pydantic has put the name of an alternative into a place, such as ``int``."""
+    return isinstance(part, str) and (
+        part[:1] == "<" or part.partition("[")[0] in _NAMES_OF_TYPES or part[:1].isupper()
+    )
+
+
+_NAMES_OF_TYPES = (
+    "int",
+    "float",
+    "str",
+    "bool",
+    "list",
+    "dict",
+    "tuple",
+    "none",
+    "literal",
+    "constrained-int",
+    "constrained-str",
+    "constrained-float",
+    "function-before",
+    "function-after",
+    "function-wrap",
+    "lax-or-strict",
+    "nullable",
+)
+
+_WORDS: Mapping[str, str] = {
+    "missing": "is missing",
+    "model_type": "must be a mapping of keys",
+    "model_attributes_type": "must be a mapping of keys",
+    "dict_type": "must be a mapping of keys",
+    "list_type": "must be a list",
+    "tuple_type": "must be a list",
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "finite_number": "must be a finite number",
+    "bool_type": "must be true or false",
+    "string_type": "must be text",
+    "none_required": "must be left out",
+}
+
+_OTHER_TYPES = tuple(name for name in _WORDS if name.endswith("_type"))
+
+_BOUNDS: Mapping[str, tuple[str, str]] = {
+    "greater_than_equal": ("at least", "ge"),
+    "greater_than": ("above", "gt"),
+    "less_than_equal": ("at most", "le"),
+    "less_than": ("below", "lt"),
+}
+
+
+def _told(error: Any, kind: Any, where: Where, value: Any) -> str:
+    """Return one of pydantic's errors in our words."""
+    name, found, context = error["type"], error.get("input"), error.get("ctx", {})
+    if name == "missing":
+        return _WORDS[name]
+    if name == "extra_forbidden":
+        return _unknown(str(where[-1]), keys_at(kind, where[:-1], value))
+    if name in _WORDS:
+        mend = "; put it in quotes" if name == "string_type" and _is_scalar(found) else ""
+        return f"{_WORDS[name]}, got {shown(found)}{mend}"
+    if name in _BOUNDS:
+        words, key = _BOUNDS[name]
+        return f"must be {words} {context[key]:g}, got {shown(found)}"
+    if name in ("literal_error", "enum"):
+        return f"must be {context['expected']}, got {shown(found)}"
+    if name in ("too_short", "string_too_short"):
+        least = context["min_length"]
+        return "must not be empty" if least == 1 else f"must have at least {least} entries"
+    if name == "too_long":
+        return f"must have at most {context['max_length']} entries, got {context['actual_length']}"
+    if name == "value_error":
+        return str(context["error"])
+
+    message = str(error["msg"])
+    return message[:1].lower() + message[1:]
+
+
+def _either(told: Sequence[str]) -> str:
+    """Return several requirements of one value, one of which is enough, as one."""
+    if len(told) == 1:
+        return told[0]
+
+    wanted, gots = [], []
+    for each in told:
+        want, _, got = each.removeprefix("must be ").partition(", got ")
+        wanted.append(want)
+        gots.append(got.partition(";")[0])
+    got = f", got {gots[0]}" if gots[0] else ""
+
+    return f"must be {' or '.join(wanted)}{got}"
+
+
+def _unknown(key: str, known: Sequence[str]) -> str:
+    near = meant(key, known)
+    if near is not None:
+        return f"is unknown; did you mean {near!r}?"
+    if known and len(known) <= _MOST_LISTED:
+        return f"is unknown; there are {', '.join(known)}"
+
+    return "is unknown"
+
+
+def meant(key: str, known: Iterable[str]) -> str | None:
+    """Return the key that one which is unknown was probably meant to be."""
+    if len(key) > _MOST_TYPED:
+        return None
+
+    # people mistype the rest of a word; comparing fewer keeps a hostile file from costing much
+    near = [each for each in known if each[:1].lower() == key[:1].lower()]
+    found = get_close_matches(key, near, n=1)
+
+    return found[0] if found and found[0] != key else None
+
+
+def shown(value: Any) -> str:
+    """Return a value as messages show it."""
+    if value is None:
+        return "nothing"
+
+    text = str(value).lower() if isinstance(value, bool) else repr(value)
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
+
+
+def _is_scalar(value: Any) -> bool:
+    return value is not None and not isinstance(value, (list, dict))
+
+
+def keys_at(kind: Any, where: Where, value: Any = None) -> tuple[str, ...]:
+    """Return the keys that a mapping of a document may have.
+
+    Args:
+        kind: The class that declares the document, or a type.
+        where: Where the mapping stands.
+        value: The document; of alternatives only those are looked at that fit its keys best.
+    """
+    kinds = list(_declarations(kind))
+    for part in where:
+        kinds = [inner for each in kinds for inner in _declarations(_part_of(each, part))]
+        value = _inner(value, part)
+
+    declared = [
+        tuple(field.alias or name for name, field in each.model_fields.items())
+        for each in kinds
+        if isinstance(each, type) and issubclass(each, BaseModel)
+    ]
+    if not declared:
+        return ()
+
+    given = set(value) if isinstance(value, Mapping) else set()
+    return max(declared, key=lambda names: len(given & set(names)))
+
+
+def _inner(value: Any, part: str | int) -> Any:
+    try:
+        return value[part]
+    except (LookupError, TypeError):
+        return None
+
+
+def _declarations(kind: Any) -> Iterator[Any]:
+    """Yield a type, or the alternatives that it stands for."""
+    if get_origin(kind) is Annotated:
+        yield from _declarations(get_args(kind)[0])
+    elif get_origin(kind) in (Union, UnionType):
+        for each in get_args(kind):
+            yield from _declarations(each)
+    else:
+        yield kind
+
+
+def _part_of(kind: Any, part: str | int) -> Any:
+    """Return the type of what stands inside a value of a type."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        for name, field in kind.model_fields.items():
+            if part in (name, field.alias):
+                return field.annotation
+        return None
+
+    inside = get_args(kind)
+    return inside[-1] if len(inside) == 2 and get_origin(kind) is dict else next(iter(inside), None)

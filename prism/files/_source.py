@@ -1,0 +1,309 @@
+"""A document as somebody wrote it: its text, its value, and where each part of it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from prism.errors import InputError
+from prism.files._json import parse_json
+from prism.files._json_places import Places
+from prism.files._records import reading
+from prism.files._toml import TomlFile
+from prism.files._yaml import YamlDocument, parse_yaml
+
+Language = Literal["json", "toml", "yaml"]
+
+Where = tuple[str | int, ...]
+"""Where a value stands in a document: keys and places in lists, from the top."""
+
+Severity = Literal["error", "warning"]
+
+MOST_TOLD = 50
+"""Problems of one document that are reported; nobody mends more at once."""
+
+_LONGEST_PART = 60
+_LANGUAGES: dict[str, Language] = {
+    ".json": "json",
+    ".toml": "toml",
+    ".yaml": "yaml",
+    ".yml": "yaml",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something stands in a text.
+
+    Args:
+        line: Line, counted from 1.
+        column: Column, counted from 1; 0 where the language's parser does not tell it.
+    """
+
+    line: int
+    column: int = 0
+
+
+@dataclass(frozen=True)
+class Source:
+    """A document that was read, which may come from anywhere.
+
+    Make one by `read`, `parse` or `of`.
+
+    Args:
+        value: The document as plain data.
+        text: Its text; None where it has never had one.
+        language: What it is written in; None as above.
+        path: The file, for messages.
+    """
+
+    value: Any
+    text: str | None = field(default=None, repr=False)
+    language: Language | None = None
+    path: str | None = None
+    _find: Callable[[Where], Place | None] | None = field(default=None, repr=False, compare=False)
+    _yaml: YamlDocument | None = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def read(cls, path: Path | str, language: Language | None = None) -> Self:
+        """Read a file.
+
+        Args:
+            path: The file.
+            language: What it is written in; by default its ending says so, else JSON.
+
+        Raises:
+            InputError: If it cannot be read, or is not valid; names the line.
+            MissingExtraError: If it is YAML and PyYAML is not installed.
+        """
+        path = Path(path)
+        with reading(path):
+            text = path.read_bytes().decode()
+
+        return cls.parse(text, language or _LANGUAGES.get(path.suffix.lower(), "json"), path=path)
+
+    @classmethod
+    def parse(
+        cls, text: str, language: Language, *, path: PathLike[str] | str | None = None
+    ) -> Self:
+        """Read a text.
+
+        Args:
+            text: The text.
+            language: What it is written in.
+            path: The file it comes from, for messages.
+
+        Raises:
+            InputError: If it is not valid; names the line.
+            MissingExtraError: If it is YAML and PyYAML is not installed.
+        """
+        name = None if path is None else str(path)
+        if language == "yaml":
+            document = parse_yaml(text, path=path)
+            return cls(document.value, text, language, name, _yaml_finder(document), document)
+        if language == "toml":
+            file = TomlFile(None if path is None else Path(path), text)
+            return cls(file.data, text, language, name, _toml_finder(file))
+
+        value = parse_json(text.removeprefix("\ufeff"), path=path)
+        return cls(value, text, language, name, _json_finder(text))
+
+    @classmethod
+    def of(cls, value: Any, path: PathLike[str] | str | None = None) -> Self:
+        """Return plain data as a document, whose problems have keys and no lines."""
+        return cls(value, path=None if path is None else str(path))
+
+    @cached_property
+    def sha256(self) -> str:
+        """The SHA-256 of the text."""
+        return sha256((self.text or "").encode()).hexdigest()
+
+    def place(self, where: Where) -> Place | None:
+        """Return where a key stands, or the nearest thing around it; None without a text."""
+        return None if self._find is None else self._find(where)
+
+    def place_inside(self, where: Where, line: int) -> Place | None:
+        """Return where a line of a text stands that is a value of the document.
+
+        Args:
+            where: The value.
+            line: The line inside of it, counted from 1.
+        """
+        document = self._yaml
+        if document is None or where not in document.values:
+            return self.place(where)
+
+        # a block of text begins on the line after its sign, one in quotes on its own
+        start = document.values[where]
+        is_block = where in document.blocks
+
+        return Place(start.line + line, 1) if is_block else Place(start.line, start.column)
+
+    def error(self, problem: str, where: Where = ()) -> InputError:
+        """Return an error that says what is wrong at one place.
+
+        Args:
+            problem: What is wrong and what to do about it.
+            where: Where.
+        """
+        place = self.place(where)
+        line = None if place is None else place.line
+        return InputError(problem, path=self.path, line=line, field=key_of(where) or None)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Problem:
+    """Something that is wrong with a document, or probably not meant.
+
+    Args:
+        path: The file; empty where there is none.
+        line: Line, counted from 1; 0 if it has none.
+        column: Column, counted from 1; 0 if it has none.
+        key: The key, such as ``cells[0].counts``; empty for the whole document.
+        message: What is wrong and what to do about it.
+        kind: Its name, such as ``unknown_key``.
+        severity: ``error`` if the document cannot be used, else ``warning``.
+    """
+
+    path: str
+    line: int
+    column: int
+    key: str
+    message: str
+    kind: str
+    severity: Severity = "error"
+
+    def __str__(self) -> str:
+        """Return ``file:line:column: key: message``, without what is not known."""
+        numbers = (str(number) for number in (self.line, self.column) if number)
+        place = ":".join(part for part in (self.path, *numbers) if part)
+        return ": ".join(part for part in (place, self.key, self.message) if part)
+
+
+class DocumentError(InputError):
+    """A document cannot be used.
+
+    Args:
+        problems: Everything that is wrong, in the order of the document.
+
+    Attributes:
+        problems: Everything that is wrong, in the order of the document.
+    """
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems: tuple[Problem, ...] = tuple(problems)
+        first = self.problems[0]
+        path = first.path or None
+        if len(self.problems) == 1:
+            super().__init__(
+                first.message, path=path, line=first.line or None, field=first.key or None
+            )
+            return
+
+        listed = "".join(f"\n  {problem}" for problem in self.problems[:MOST_TOLD])
+        more = len(self.problems) - MOST_TOLD
+        rest = f"\n  and {more} more" if more > 0 else ""
+        super().__init__(f"has {len(self.problems)} problems:{listed}{rest}", path=path)
+
+
+class Problems:
+    """Collects what is wrong with one document.
+
+    Args:
+        source: The document.
+    """
+
+    error_class: type[DocumentError] = DocumentError
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.found: list[Problem] = []
+
+    def __iter__(self) -> Iterator[Problem]:
+        """Iterate over what was found so far."""
+        return iter(self.found)
+
+    @property
+    def errors(self) -> list[Problem]:
+        """What keeps the document from being used, in its order."""
+        return sorted(problem for problem in self.found if problem.severity == "error")
+
+    def add(
+        self,
+        where: Where,
+        message: str,
+        kind: str = "value",
+        *,
+        line: int = 0,
+        severity: Severity = "error",
+    ) -> None:
+        """Note one.
+
+        Args:
+            where: Where it stands in the document.
+            message: What is wrong and what to do about it.
+            kind: Its name.
+            line: Line inside the text that stands there, counted from 1.
+            severity: How bad it is.
+        """
+        source = self.source
+        place = (source.place_inside(where, line) if line else source.place(where)) or Place(0)
+        self.found.append(
+            Problem(
+                source.path or "",
+                place.line,
+                place.column,
+                key_of(where),
+                message,
+                kind,
+                severity,
+            )
+        )
+
+    def raise_if_any(self) -> None:
+        """Raise what keeps the document from being used.
+
+        Raises:
+            DocumentError: If something is wrong.
+        """
+        if errors := self.errors:
+            raise self.error_class(errors)
+
+
+def key_of(where: Where) -> str:
+    """Return a place in a document as messages show it, such as ``cells[0].counts``."""
+    shown = ""
+    for part in where:
+        if isinstance(part, int):
+            shown += f"[{part}]"
+        else:
+            name = part if len(part) <= _LONGEST_PART else f"{part[:_LONGEST_PART]}..."
+            shown += f".{name}" if shown else name
+
+    return shown
+
+
+def _yaml_finder(document: YamlDocument) -> Callable[[Where], Place]:
+    def find(where: Where) -> Place:
+        found = document.place(where)
+        return Place(found.line, found.column)
+
+    return find
+
+
+def _toml_finder(file: TomlFile) -> Callable[[Where], Place | None]:
+    def find(where: Where) -> Place | None:
+        line = file.line(where)
+        return None if line is None else Place(line)
+
+    return find
+
+
+def _json_finder(text: str) -> Callable[[Where], Place]:
+    places = Places(text)
+    return lambda where: Place(*places.of(where))
