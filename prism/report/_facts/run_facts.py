@@ -22,7 +22,7 @@ from prism.analysis._tables.states import state_counts
 from prism.analysis._tables.transitions import timeouts, transition_counts
 from prism.analysis._tables.views import views
 from prism.analysis._tables.worlds import measures, treatments, world_event_counts
-from prism.drawing import Arrow, Diagram
+from prism.drawing import UNSHOWABLE, Arrow, Diagram
 from prism.report._facts.counts import (
     agent_table,
     cycle_counts,
@@ -35,7 +35,6 @@ from prism.report._facts.counts import (
 from prism.report._facts.parsed_once import parsed_once
 from prism.report._facts.recorded import Recorded, recorded_of
 from prism.report._facts.trees import TreePost, grow
-from prism.report._figures.rendering import UNSHOWABLE
 
 MOST_CHARACTERS = 200
 """Characters of a text, be it a post or a name, that are shown."""

@@ -17,6 +17,8 @@ from typing import Any, Literal
 import altair as alt
 import vl_convert
 
+from prism.drawing import showable
+
 FigureFormat = Literal["svg", "png", "pdf"]
 
 # The version of Vega-Lite that altair writes, or the newest one that vl-convert has.
@@ -24,13 +26,6 @@ _VERSIONS = vl_convert.get_vegalite_versions()
 _WANTED = alt.SCHEMA_VERSION.removeprefix("v").rpartition(".")[0]
 VEGA_LITE = _WANTED if _WANTED in _VERSIONS else _VERSIONS[-1]
 """Version of Vega-Lite that draws figures, on the page as in files."""
-
-UNSHOWABLE = "[^\t\n\r\x20-\x7e\x85\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
-"""The characters that HTML, XML or Vega's expressions (U+2028, U+2029) cannot hold.
-
-A class of characters as Python and polars both read it: control characters, halves of surrogate
-pairs, and the two separators of lines and paragraphs.
-"""
 
 # The properties of Object.prototype (ECMA-262, 20.1.3 and B.2.2). Vega looks values up in plain
 # objects, which have these without being asked.
@@ -56,12 +51,6 @@ _MOST_CHARACTERS = 1000
 _PIXELS = 2.0
 _STDERR = 2
 _ERROR = re.compile(r"^ERROR (.+)$", re.MULTILINE)
-_CLEANED = re.compile(UNSHOWABLE)
-
-
-def clean(text: str) -> str:
-    """Replace the characters that no page and no figure can show; see `UNSHOWABLE`."""
-    return _CLEANED.sub("\ufffd", text)
 
 
 def clean_figure(spec: Any) -> Any:
@@ -75,7 +64,7 @@ def clean_figure(spec: Any) -> Any:
         spec: The figure, or a part of it.
     """
     if isinstance(spec, dict):
-        return {clean(key): clean_figure(value) for key, value in spec.items()}
+        return {showable(key): clean_figure(value) for key, value in spec.items()}
     if isinstance(spec, list):
         return [clean_figure(value) for value in spec]
     if not isinstance(spec, str):
@@ -83,7 +72,7 @@ def clean_figure(spec: Any) -> Any:
     if spec in _OF_EVERY_OBJECT:
         return f"{spec}{_INVISIBLE}"
 
-    text = clean(spec)
+    text = showable(spec)
 
     return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 1]}…"
 
@@ -120,7 +109,7 @@ def in_format(svg: str, format: FigureFormat) -> bytes:  # noqa: A002
         svg: The figure.
         format: ``svg``, ``png`` with two dots a pixel, or ``pdf`` with vectors and embedded fonts.
     """
-    drawn = clean(svg)
+    drawn = showable(svg)
     if format == "png":
         return vl_convert.svg_to_png(drawn, scale=_PIXELS)
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from markupsafe import Markup
 
+from prism.drawing import showable
 from prism.files._names import shown_path
 from prism.report._facts.recorded import Recorded
 from prism.report._facts.run_facts import RunFacts
 from prism.report._figures.page_figures import PageFigures
-from prism.report._figures.rendering import clean
 from prism.runlog._prompts import choice_text
 
 EXPLANATION = (
@@ -81,4 +81,4 @@ def _cut(text: str) -> str:
     """Shorten a text to what a page has room for, without what HTML cannot hold."""
     left = len(text) - _MOST_CHARACTERS
     shown = text if left <= 0 else f"{text[:_MOST_CHARACTERS]}… ({left:,} characters more)"
-    return clean(shown)
+    return showable(shown)
