@@ -29,7 +29,7 @@ from prism.cli._options import (
     model_options,
 )
 from prism.cli._results import RoundProgress
-from prism.cli._run_screen import own_folder, refuse_what_is_settled, run_screen
+from prism.cli._running import own_folder, refuse_what_is_settled, run_screen
 from prism.cli._screen import Screen, say
 from prism.cli._simulate_world import Parameters
 from prism.cli._table_output import TableFormat, write

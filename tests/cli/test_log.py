@@ -486,3 +486,25 @@ def test_without_polars_the_extra_is_named(run: Path) -> None:
         [sys.executable, "-c", blocked, "log", "--help"], capture_output=True, text=True
     )
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize("several", [False, True], ids=["one", "several"])
+def test_check_of_a_run_without_anything_of_the_chart(several: bool, run: Path, log: Prism) -> None:
+    """A run in which other charts made all transitions is named, and the status is 1."""
+    join = {"event": "agent.joined", "agent_id": "x", "state": "idle"}
+    move = {
+        "event": "statechart.transition",
+        "agent_id": "x",
+        "chart": "else",
+        "from_state": "idle",
+        "to_state": "b",
+        "trigger": "go",
+    }
+    (log.folder / "else.jsonl").write_text(f"{json.dumps(join)}\n{json.dumps(move)}\n")
+    runs = (run, "else.jsonl") if several else ("else.jsonl",)
+
+    said = log("check", *runs, "--chart", "social_feed")
+    assert (said.status, said.out) == (1, "")
+    told, verdict = said.err.splitlines()
+    assert told == "prism: else: nothing belongs to the chart social_feed"
+    assert verdict.endswith("steps agree; 1 transitions by the chart else not checked")
