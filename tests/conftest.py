@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 
 # how long an example takes says more of the machine's load than of the code
 settings.register_profile(
-    "prism", max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "prism", max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("thorough", settings.get_profile("prism"), max_examples=200)
 settings.load_profile("prism")
@@ -39,9 +39,15 @@ pytest_plugins = [
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave all but every n-th case of a test marked ``sampled(n)`` to the slow tests."""
+    """Leave all but every n-th case of a test marked ``sampled(n)`` to the slow tests.
+
+    Raises:
+        pytest.UsageError: If a test is slow and long: ``-m slow`` would run it.
+    """
     cases: Counter[str] = Counter()
     for item in items:
+        if item.get_closest_marker("slow") and item.get_closest_marker("long"):
+            raise pytest.UsageError(f"{item.nodeid} is marked both slow and long")
         sampled = item.get_closest_marker("sampled")
         if sampled is None:
             continue

@@ -15,7 +15,7 @@ import pytest
 
 from prism.testing import FakeOllama, Fault
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 CHECKOUT = Path(__file__).parents[1]
 PACKAGES = [

@@ -23,7 +23,7 @@ from tests.kit.reasoners import crowd
 from tests.kit.servers import HELLO
 from tests.kit.waiting import wait_until
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 PACKAGE = "llmock==0.2.2"
 MODEL = "gpt-4o"

@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
-import prism
 from prism.testing import Asked, FakeOllama
+from tests.kit import processes
 
 pytestmark = pytest.mark.slow
 
@@ -102,10 +102,7 @@ def start(folder: Path, *arguments: str | int) -> subprocess.Popen[bytes]:
     is_file = str(arguments[0]).endswith(".py")
     program = [] if is_file else ["-c", "from prism.cli import main; main()"]
     line = [sys.executable, *program, *map(str, arguments)]
-    environment = {**os.environ, "PYTHONPATH": str(Path(prism.__file__).parents[1])}
-    return subprocess.Popen(
-        line, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    )
+    return processes.start(line, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
 def complete(folder: Path, *arguments: str | int) -> float:

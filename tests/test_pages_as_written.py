@@ -97,7 +97,7 @@ def test_every_page_installs_from_the_checkout(page: Path) -> None:
     assert _FROM_CHECKOUT.fullmatch(first.code), first.code
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("page", [page for page in PAGES if not is_contributing(page)], ids=name_of)
 def test_pages_run_as_written(
     page: Path, checkout: Path, environments: dict[str, dict[str, str]]

@@ -126,5 +126,5 @@ def test_one_line_commands_need_only_python() -> None:
     ]
     assert [line.rsplit("/", 1)[-1] for line in lines] == [
         "prism simulate --agents 100 --rounds 10",
-        "python -m pytest -n auto",
+        "python -m pytest -n auto --dist worksteal",
     ]

@@ -11,7 +11,7 @@ from rich.text import Text
 from prism.cli._screen import Screen, plain
 from prism.errors import InputError
 from prism.llm import DEFAULT_HOST, ModelPool, OllamaPool, OpenAIPool, diagnose
-from prism.runs._assigned import Server
+from prism.runs._settings import Server
 
 _LOAD_SECONDS = 600.0
 _MARKS = {True: ("ok   ", "green"), False: ("wrong", "red"), None: ("...  ", "")}

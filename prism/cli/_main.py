@@ -26,7 +26,6 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "status": ("_status:status",),
     "report": ("_report:report",),
     "calibrate": ("_calibrate:calibrate",),
-    "protocol": ("_protocol:protocol",),
     "doctor": ("_doctor:doctor",),
     "batch": ("_batch:batch",),
     "rerun": ("_rerun:rerun",),

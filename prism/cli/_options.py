@@ -16,7 +16,7 @@ from prism.errors import InputError
 from prism.files import reading
 from prism.llm import DEFAULT_HOST
 from prism.runs import ModelOptions, ReasonerOptions, ReplayOptions
-from prism.runs._assigned import Server, Think
+from prism.runs._settings import Server, Think
 
 model_option = partial(typer.Option, rich_help_panel="Asking a model")
 keeping_option = partial(typer.Option, rich_help_panel="Keeping the run")

@@ -61,8 +61,8 @@ from prism.runs import (
     Outcome,
     RunOptions,
 )
-from prism.runs._assigned import Mode, Pick
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
+from prism.runs._settings import Mode, Pick
 from prism.social import Results, SocialRun
 from prism.social._feed import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND
 from prism.social._run import DEFAULT_AGENTS

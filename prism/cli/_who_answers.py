@@ -17,8 +17,8 @@ from prism.runs import (
     ReplayOptions,
     WriterOptions,
 )
-from prism.runs._assigned import Server
 from prism.runs._options import ONLY_DECIDES
+from prism.runs._settings import Server
 from prism.runs._writing import recorded_writer
 
 PolicyFile = Annotated[

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import structlog
-
 DEFAULT_START = datetime(2026, 1, 1, tzinfo=UTC)
 SECONDS_PER_TICK = 60
 
@@ -117,7 +115,9 @@ class SimulatedClock:
     @contextmanager
     def bound(self) -> Iterator[None]:
         """Bind round and tick in structlog's context, and leave it as it was afterwards."""
-        before = structlog.contextvars.get_contextvars()
+        from structlog import contextvars
+
+        before = contextvars.get_contextvars()
         self._is_bound = True
         self._show(self.moment)
 
@@ -125,15 +125,17 @@ class SimulatedClock:
             yield
         finally:
             self._is_bound = False
-            structlog.contextvars.unbind_contextvars(*_PLACE)
-            structlog.contextvars.bind_contextvars(
+            contextvars.unbind_contextvars(*_PLACE)
+            contextvars.bind_contextvars(
                 **{name: before[name] for name in _PLACE if name in before}
             )
 
     def _show(self, moment: Moment) -> None:
         self.moment = moment
         if self._is_bound:
-            structlog.contextvars.bind_contextvars(round=moment.round, tick=moment.tick)
+            from structlog.contextvars import bind_contextvars
+
+            bind_contextvars(round=moment.round, tick=moment.tick)
 
     def __call__(self) -> float:
         """Return the current time in seconds since the epoch."""

@@ -6,16 +6,19 @@ import os
 from collections.abc import Callable, MutableMapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import cache
 from os import PathLike
 from pathlib import Path
 from reprlib import repr as brief
 from time import sleep
-from typing import Any, BinaryIO, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 import orjson
-import structlog
 
 from prism.runlog._clock import SimulatedClock
+
+if TYPE_CHECKING:  # structlog loads asyncio and rich: whoever only reads a log needs neither
+    from structlog.typing import FilteringBoundLogger
 
 try:
     import fcntl
@@ -25,7 +28,6 @@ except ImportError:  # on Windows, nothing prevents two processes from writing o
 _BUFFER_BYTES = 1 << 20
 _LOOKS = 5
 _LOOK_SECONDS = 0.02
-_with_stack = structlog.processors.StackInfoRenderer()
 _AS_LINE = orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
 
 Keep = Callable[[], int] | int
@@ -76,12 +78,7 @@ class RunLog:
             raise
 
         self._write = self._file.write if clock is not None else self._write_at_once
-        self.logger: structlog.typing.FilteringBoundLogger = structlog.wrap_logger(
-            _Sink(self._write),
-            processors=[self._render],
-            wrapper_class=_LineLogger,
-            context_class=dict,
-        ).bind()
+        self.logger: FilteringBoundLogger = self._make_logger()
 
     def flush(self) -> None:
         """Hand everything written so far to the operating system, so that others can read it."""
@@ -109,21 +106,39 @@ class RunLog:
         """Close the log."""
         self.close()
 
+    def _make_logger(self) -> FilteringBoundLogger:
+        import structlog
+
+        logger: FilteringBoundLogger = structlog.wrap_logger(
+            _Sink(self._write),
+            processors=[self._render],
+            wrapper_class=_line_logger(),
+            context_class=dict,
+        ).bind()
+        return logger
+
     def _write_at_once(self, line: bytes) -> None:
         self._file.write(line)
         self._file.flush()
 
     def _render(self, logger: Any, method: str, event: MutableMapping[str, Any]) -> bytes:
-        if "exc_info" in event:
-            event = structlog.processors.format_exc_info(logger, method, {**event})
-        if "stack_info" in event:
-            event = _with_stack(logger, method, {**event})
+        if "exc_info" in event or "stack_info" in event:
+            event = _with_traceback(logger, method, {**event})
 
         line = {"event": None, **self._clock.moment.stamp, **event}
         try:
             return orjson.dumps(line, option=_AS_LINE)
         except TypeError:
             return _dump({writable(key): writable(value) for key, value in line.items()})
+
+
+def _with_traceback(logger: Any, method: str, event: MutableMapping[str, Any]) -> Any:
+    """Write out the exception and the stack of an event, where it has them."""
+    from structlog.processors import StackInfoRenderer, format_exc_info
+
+    if "exc_info" in event:
+        event = format_exc_info(logger, method, event)
+    return StackInfoRenderer()(logger, method, event) if "stack_info" in event else event
 
 
 def _dump(line: dict[str, Any]) -> bytes:
@@ -187,8 +202,10 @@ class _RealTime:
     @property
     def stamp(self) -> dict[str, Any]:
         """The first keys of a line, as in `Moment.stamp`."""
+        from structlog.contextvars import get_contextvars
+
         stamp: dict[str, Any] = {"timestamp": datetime.now(UTC)}
-        bound = structlog.contextvars.get_contextvars()
+        bound = get_contextvars()
         if bound:
             place: dict[str, Any] = {
                 name: bound[name] for name in ("round", "tick") if name in bound
@@ -198,23 +215,23 @@ class _RealTime:
         return stamp
 
 
-_Levels: Any = structlog.make_filtering_bound_logger(0)
+@cache
+def _line_logger() -> type[FilteringBoundLogger]:
+    """Return structlog's logger, of which a log takes a hundred thousand events a second."""
+    from structlog import make_filtering_bound_logger
 
+    levels: Any = make_filtering_bound_logger(0)
 
-def _info(self: Any, event: str, *args: Any, **keys: Any) -> Any:
-    """Log an event as structlog does, without asking of each what its processors return."""
-    if args or self._context:
-        return _Levels.info(self, event, *args, **keys)
+    def info(self: Any, event: str, *args: Any, **keys: Any) -> Any:
+        """Log an event as structlog does, without asking of each what its processors return."""
+        if args or self._context:
+            return levels.info(self, event, *args, **keys)
 
-    keys["event"] = event
-    (render,) = self._processors
-    return self._logger.info(render(self._logger, "info", keys))
+        keys["event"] = event
+        (render,) = self._processors
+        return self._logger.info(render(self._logger, "info", keys))
 
-
-_LineLogger: type[structlog.typing.FilteringBoundLogger] = type(
-    "_LineLogger", (_Levels,), {"info": _info}
-)
-"""structlog's logger, of which the log of a run takes a hundred thousand events a second."""
+    return type("_LineLogger", (levels,), {"info": info})
 
 
 class _Sink:

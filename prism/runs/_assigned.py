@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Literal, get_args
 
 from prism.agents import ARCHETYPES
 from prism.errors import InputError
+from prism.runs._settings import Hedge, ModelSettings, given_settings
 from prism.statechart._identity import name_or_address
 
-Mode = Literal["auto", "decision", "chat"]
-Pick = Literal["draw", "argmax"]
-Think = Literal["false", "true", "low", "medium", "high"]
-Server = Literal["ollama", "openai"]
 By = Literal["agent", "archetype", "kind", "chart"]
 
 ALL_OTHERS = "all others"
@@ -23,19 +20,11 @@ ALL_OTHERS = "all others"
 BYS: tuple[By, ...] = get_args(By)
 """What agents can be told apart by; what comes first goes before."""
 
-CHOICES: Mapping[str, tuple[str, ...]] = {
-    "mode": get_args(Mode),
-    "pick": get_args(Pick),
-    "think": get_args(Think),
-    "server": get_args(Server),
-}
-"""Settings that are one of some texts."""
-
 Warn = Callable[[str], object]
 
 
-@dataclass(frozen=True, slots=True)
-class ModelAssignment:
+@dataclass(frozen=True, kw_only=True)
+class ModelAssignment(ModelSettings):
     """A model for some of a run's agents; None stands for what the run says for all.
 
     Agents are told apart by what they are called (``agent``, a pattern such as ``user_1*``), by
@@ -45,45 +34,26 @@ class ModelAssignment:
     Args:
         by: What agents are told apart by.
         name: Name of the archetype, kind or chart, or a pattern of names.
-        model: As for `ModelOptions`, and so are all the others.
-        host: Addresses of the servers. They are not those of the run where ``server`` is another.
-        server: How the servers are spoken to.
-        mode: How decisions are asked for.
-        pick: What to do with probabilities.
-        think: Whether the model may think first.
-        temperature: Sampling temperature.
-        concurrency: Questions under way at once on each server, whatever models it has.
-        timeout: Seconds to wait for one reply.
-        patience: Seconds to wait for a server that fails.
-        hedge: Whether a question that straggles is put a second time.
+        model: As for `ModelOptions`, and so are the other settings: ``host`` (the servers are not
+            those of the run where ``server`` is another), ``server``, ``mode``, ``pick``,
+            ``think``, ``temperature``, ``concurrency``, ``timeout``, ``patience`` and ``hedge``.
         place: Where it was read, for messages.
 
     Raises:
-        InputError: If agents cannot be told apart by that, or there is no such mode, pick, way to
-            think or server.
+        InputError: If agents cannot be told apart by that, or a setting has an invalid value.
     """
 
-    by: By
-    name: str
-    model: str | None = None
-    host: tuple[str, ...] | None = None
-    server: Server | None = None
-    mode: Mode | None = None
-    pick: Pick | None = None
-    think: Think | None = None
-    temperature: float | None = None
-    concurrency: int | None = None
-    timeout: float | None = None
-    patience: float | None = None
-    hedge: bool | None = None
+    by: By = field(kw_only=False)
+    name: str = field(kw_only=False)
+    hedge: Hedge = None
     place: tuple[str, int | None] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Refuse what nobody could be told apart by, and unknown choices."""
+        """Refuse an unknown way to tell agents apart, and invalid settings."""
         if self.by not in BYS:
             raise InputError(f"must be one of {', '.join(BYS)}, got {self.by!r}", field="by")
 
-        check_choices(self)
+        ModelSettings.__post_init__(self)
 
     @property
     def title(self) -> str:
@@ -93,12 +63,7 @@ class ModelAssignment:
     @property
     def settings(self) -> dict[str, Any]:
         """What it says otherwise than the run."""
-        given = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {
-            name: value
-            for name, value in given.items()
-            if name not in ("by", "name", "place") and value is not None
-        }
+        return given_settings(self)
 
     def error(self, problem: str, setting: str | None = None) -> InputError:
         """Return an error that says where this was read."""
@@ -113,18 +78,6 @@ class ModelAssignment:
             for name, value in self.settings.items()
         }
         return {"by": self.by, "name": self.name, **told}
-
-
-def check_choices(options: Any) -> None:
-    """Refuse a mode, pick, way to think or server that there is not.
-
-    Raises:
-        InputError: If there is one.
-    """
-    for name, choices in CHOICES.items():
-        value = getattr(options, name)
-        if value is not None and value not in choices:
-            raise InputError(f"must be one of {', '.join(choices)}, got {value!r}", field=name)
 
 
 class Assigned:

@@ -13,6 +13,32 @@ from prism.llm._addresses import check_address, credentials, server_key, shown_a
 _HOST_VARIABLE = "OLLAMA_HOST"
 
 
+class Address(str):
+    """The address of a server, without the name, password or key that was given in it.
+
+    Whatever prints, logs or copies it has the shown part alone; `full` is for making a client.
+    """
+
+    __slots__ = ("full",)
+
+    full: str
+
+    @classmethod
+    def of(cls, given: str) -> Address:
+        """Return an address that hides what is secret in a given one."""
+        if isinstance(given, Address):
+            return given
+
+        address = cls(shown_address(given))
+        address.full = given
+        return address
+
+
+def full_address(host: str) -> str:
+    """Return the address of a server as it was given, with what is secret in it."""
+    return host.full if isinstance(host, Address) else host
+
+
 def without_credentials(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a run is without names and passwords, and with the hosts that had them.
 
@@ -20,7 +46,7 @@ def without_credentials(config: Mapping[str, Any]) -> dict[str, Any]:
         config: What the run is, as plain data.
     """
     secured = [shown_address(host) for host in _hosts_of(config) if _has_credentials(host)]
-    kept = _with_hosts(config, shown_address)
+    kept = _with_hosts(config, lambda host: shown_address(str(host)))
     if secured:
         kept["credentials"] = list(dict.fromkeys(secured))
 
@@ -114,7 +140,7 @@ def _from_environment() -> dict[tuple[Any, ...], str]:
 
 def _has_credentials(host: str) -> bool:
     try:
-        return credentials(host) is not None
+        return credentials(full_address(host)) is not None
     except ValueError:
         return False
 

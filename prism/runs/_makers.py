@@ -12,6 +12,7 @@ from prism.errors import InputError
 from prism.llm import DEFAULT_HOST, AnswerCache, ModelPool, OllamaPool, OpenAIPool, Slots
 from prism.runlog import ReplayReasoner
 from prism.runs._assigned import ALL_OTHERS, Assigned, ModelAssignment
+from prism.runs._credentials import full_address
 from prism.runs._ledger import budget_for
 from prism.runs._options import (
     ONLY_DECIDES,
@@ -21,6 +22,7 @@ from prism.runs._options import (
     files_of,
 )
 from prism.runs._policy_file import Policy
+from prism.runs._settings import given_settings
 from prism.runs._stopping import StoppingByAgent, StoppingReasoner
 from prism.runs._switching import ModelSwitch
 from prism.statechart import (
@@ -249,13 +251,11 @@ def _parts(options: ModelOptions, later: Later = NO_LATER) -> Iterator[tuple[str
 
 
 def _make_pool(options: ModelOptions, seed: int, slots: Slots) -> ModelPool:
-    names = ("concurrency", "timeout", "patience", "hedge", "temperature")
-    given = {name: getattr(options, name) for name in names}
-    settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    settings = given_settings(options, "request")
     if options.think is not None:
         settings["think"] = {"false": False, "true": True}.get(options.think, options.think)
 
-    hosts = options.host or (DEFAULT_HOST,)
+    hosts = tuple(map(full_address, options.host or (DEFAULT_HOST,)))
     kind = OpenAIPool if options.server == "openai" else OllamaPool
 
     return kind(hosts, options.model, seed=seed, slots=slots, **settings)

@@ -3,35 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from prism.errors import FieldValueError
 from prism.files._toml import TomlFile
 from prism.llm._addresses import check_address
-from prism.runs._assigned import BYS, CHOICES, By, ModelAssignment
-
-SETTING_KINDS: Mapping[str, Any] = {
-    "model": str,
-    "host": str | list,
-    "server": str,
-    "mode": str,
-    "pick": str,
-    "think": str | bool,
-    "temperature": int | float,
-    "concurrency": int,
-    "timeout": int | float,
-    "patience": int | float,
-    "hedge": bool,
-}
-"""What each setting of a file may be."""
-
-LEAST: Mapping[str, float] = {"temperature": 0, "concurrency": 1, "timeout": 0.01, "patience": 0}
-"""The least that numbers may be."""
-
-_SWITCHES = ("hedge", "think")
-"""Settings that may be true or false."""
+from prism.runs._assigned import BYS, By, ModelAssignment
+from prism.runs._settings import problem_with, settings_of
 
 
 def read_models(path: Path) -> tuple[dict[str, Any], tuple[ModelAssignment, ...], str]:
@@ -85,23 +64,19 @@ class _Reader:
         return {name: self._setting(name, value, (*keys, name)) for name, value in table.items()}
 
     def _setting(self, name: str, value: Any, keys: tuple[str, ...]) -> Any:
-        kind = SETTING_KINDS.get(name)
-        if kind is None:
-            known = f"{', '.join(SETTING_KINDS)}, and tables of {', '.join(BYS)}"
+        setting = settings_of(ModelAssignment).get(name)
+        if setting is None:
+            known = f"{', '.join(settings_of(ModelAssignment))}, and tables of {', '.join(BYS)}"
             raise self._error(f"is unknown; there are {known}", keys)
-        if not isinstance(value, kind) or (isinstance(value, bool) and name not in _SWITCHES):
-            raise self._error(f"cannot be {value!r}", keys)
 
-        if name in LEAST and not (isfinite(value) and value >= LEAST[name]):
-            raise self._error(f"must be at least {LEAST[name]}, got {value}", keys)
-        if name == "model" and not value.strip():
-            raise self._error("must be the name of a model, as the server lists it", keys)
         if name == "host":
             value = self._hosts(value, keys)
         if name == "think" and isinstance(value, bool):
             value = str(value).lower()
-        if name in CHOICES and value not in CHOICES[name]:
-            raise self._error(f"must be one of {', '.join(CHOICES[name])}, got {value!r}", keys)
+        if (problem := problem_with(setting, value)) is not None:
+            raise self._error(problem, keys)
+        if name == "model" and not value.strip():
+            raise self._error("must be the name of a model, as the server lists it", keys)
 
         return value
 

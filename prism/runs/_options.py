@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, replace
 from hashlib import file_digest
 from math import isfinite
 from pathlib import Path
 from reprlib import repr as brief
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import Any, Literal, Self, get_args
 
 from prism.errors import InputError
 from prism.files._durable import is_stream
 from prism.runlog._reader import locate_log
-from prism.runs._assigned import (
-    CHOICES,
-    Mode,
-    ModelAssignment,
-    Pick,
-    Server,
-    Think,
-    check_choices,
-)
+from prism.runs._assigned import ModelAssignment
 from prism.runs._credentials import without_credentials
 from prism.runs._models_file import read_models
+from prism.runs._settings import (
+    RunSettings,
+    Server,
+    Setting,
+    given_settings,
+    names_of,
+    problem_with,
+    problem_with_text,
+    settings_of,
+)
 
 Kinds = Mapping[str, Any]
-"""What each key may hold: a type, or a tuple of texts to choose from; a list is one of texts, and
-an ``object`` is anything."""
+"""What each key may hold: a type, a tuple of texts to choose from, or what a setting may be; a list
+is one of texts, and an ``object`` is anything."""
 
 
 Then = Literal["model", "policy"]
@@ -69,15 +70,12 @@ class ReplayOptions:
         return config
 
 
-ONLY_DECIDES = (
-    *("mode", "pick", "stop_at_fallbacks"),
-    *("prompt", "attributes", "remember", "remember_tokens", "reasons"),
-)
+ONLY_DECIDES = names_of(RunSettings, "decision")
 """Options that say nothing to a model that writes."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelOptions:
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions(RunSettings):
     """A language model decides; None stands for the default.
 
     Args:
@@ -110,69 +108,19 @@ class ModelOptions:
         record_prompts: Whether every prompt and reply is kept in the run's folder; None for no.
 
     Raises:
-        InputError: If there is no such mode, pick, way to think or server, the address of an
-            OpenAI-compatible server is missing, JSON has no room for a value, the share is out of
-            its range, or something is assigned twice.
+        InputError: If a setting has an invalid value, the address of an OpenAI-compatible server
+            is missing, or something is assigned twice.
     """
 
-    model: str
-    host: tuple[str, ...] | None = None
-    mode: Mode | None = None
-    pick: Pick | None = None
-    think: Think | None = None
-    concurrency: int | None = None
-    timeout: float | None = None
-    patience: float | None = None
-    hedge: bool | None = None
-    max_calls: int | None = None
-    max_tokens: int | None = None
-    deadline: float | None = None
-    cache: Path | None = None
-    stop_at_fallbacks: float | None = None
+    model: str = field(kw_only=False)
+    host: tuple[str, ...] | None = field(default=None, kw_only=False)
     server: Server = "ollama"
-    temperature: float | None = None
     assigned: tuple[ModelAssignment, ...] = ()
     models_file: tuple[str, str] | None = None
-    prompt: str | None = None
-    attributes: tuple[str, ...] | None = None
-    remember: int | None = None
-    remember_tokens: int | None = None
-    reasons: bool | None = None
-    record_prompts: bool | None = None
-
-    KINDS: ClassVar[Kinds] = {
-        "model": str,
-        "host": list,
-        "credentials": list,
-        "mode": CHOICES["mode"],
-        "pick": CHOICES["pick"],
-        "think": CHOICES["think"],
-        "concurrency": int,
-        "timeout": int | float,
-        "patience": int | float,
-        "hedge": bool,
-        "max_calls": int,
-        "max_tokens": int,
-        "deadline": int | float,
-        "cache": str,
-        "stop_at_fallbacks": int | float,
-        "temperature": int | float,
-        "models": dict,
-        "prompt": str,
-        "attributes": list,
-        "remember": int,
-        "remember_tokens": int,
-        "reasons": bool,
-        "record_prompts": bool,
-    }
 
     def __post_init__(self) -> None:
-        """Refuse unknown choices, and what JSON has no room for."""
-        check_choices(self)
-        for name, value in self._own().items():
-            if not isinstance(value, Path):
-                require_writable(name, " ".join(value) if isinstance(value, tuple) else value)
-
+        """Refuse invalid values, and those that do not fit together."""
+        RunSettings.__post_init__(self)
         if self.server == "openai" and not self.host:
             problem = "must name an OpenAI-compatible server: they have no usual address"
             raise InputError(problem, field="host")
@@ -182,11 +130,6 @@ class ModelOptions:
                 "limits what is remembered: say how many things, too, with remember",
                 field="remember_tokens",
             )
-
-        share = self.stop_at_fallbacks
-        if share is not None and not 0 < share <= 1:
-            problem = f"must be above 0 and at most 1, got {share!r}"
-            raise InputError(problem, field="stop_at_fallbacks")
 
         titles = [each.title for each in self.assigned]
         for each in self.assigned:
@@ -247,30 +190,33 @@ class ModelOptions:
         except InputError as error:
             raise assignment.error(error.problem, error.field) from None
 
-    def _own(self) -> dict[str, Any]:
-        """Return what is the same for all agents."""
-        names = (each.name for each in fields(self))
-        return {name: getattr(self, name) for name in names if name not in _BY_AGENT}
-
     def to_config(self) -> dict[str, Any]:
         """Return the options as plain data: those that are not None, as JSON has them.
 
         Hosts are without names and passwords; those that had them are among ``credentials``.
         """
-        given = {name: value for name, value in self._own().items() if value is not None}
+        settings = given_settings(self)
+        plain = {name: _plain(settings[name]) for name in _IN_CONFIG if name in settings}
+        given: dict[str, Any] = {"reasoner": self.server, **plain}
         if self.assigned:
             given["models"] = {"assigned": [each.to_config() for each in self.assigned]}
         if self.assigned and self.models_file is not None:
             given["models"] |= dict(zip(("file", "sha256"), self.models_file, strict=True))
 
-        server = given.pop("server")
-        return without_credentials(
-            {"reasoner": server, **json.loads(json.dumps(given, default=str))}
-        )
+        return without_credentials(given)
 
 
-_BY_AGENT = ("assigned", "models_file")
-"""Fields of `ModelOptions` that ``run.json`` has under ``models``."""
+_CONFIG_KINDS: Kinds = {
+    **{name: each for name, each in settings_of(ModelOptions).items() if name != "server"},
+    "credentials": list,
+    "models": dict,
+}
+
+_IN_CONFIG = [name for name in names_of(ModelOptions) if name not in ("server", "temperature")]
+"""The settings that ``run.json`` has beside ``reasoner``, in its order."""
+
+# files that stand have it here, and others are to stay the same to the byte
+_IN_CONFIG.insert(_IN_CONFIG.index("prompt"), "temperature")
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +245,7 @@ DeciderOptions = ReasonerOptions | PolicyOptions
 """The same for runs of agents whose decisions a policy file can make."""
 
 REASONER_KINDS: Mapping[str, Kinds] = {
-    **dict.fromkeys(CHOICES["server"], ModelOptions.KINDS),
+    **dict.fromkeys(get_args(Server), _CONFIG_KINDS),
     "replay": {"replay": str, "then": dict},
 }
 """Keys of each kind of reasoner beside ``reasoner`` itself."""
@@ -323,7 +269,7 @@ def read_reasoner(config: Mapping[str, Any]) -> ReasonerOptions:
     if config["reasoner"] == "replay":
         return _read_replay(config)
 
-    given = {name: value for name, value in config.items() if name in ModelOptions.KINDS}
+    given = {name: value for name, value in config.items() if name in _CONFIG_KINDS}
     given.pop("credentials", None)
     for name in ("host", "attributes"):
         if name in given:
@@ -409,7 +355,11 @@ def check_config(
     for name, value in config.items():
         if name not in kinds:
             raise InputError("is unknown", path=path, field=name)
-        if not _is_a(kinds[name], value):
+        kind = kinds[name]
+        if isinstance(kind, Setting):
+            if (problem := problem_with(kind, value)) is not None:
+                raise InputError(problem, path=path, field=name)
+        elif not _is_a(kind, value):
             raise InputError(f"cannot be {brief(value)}", path=path, field=name)
 
 
@@ -465,12 +415,8 @@ def require_writable(field: str, value: Any) -> None:
     """
     if isinstance(value, float) and not isfinite(value):
         raise InputError(f"must be a finite number, got {value}", field=field)
-
-    try:
-        str(value).encode()
-    except UnicodeEncodeError:
-        problem = f"must be UTF-8, as run.json is; got {str(value)!a}"
-        raise InputError(problem, field=field) from None
+    if (problem := problem_with_text(str(value))) is not None:
+        raise InputError(problem, field=field)
 
 
 def digest(path: Path) -> str:
@@ -498,3 +444,10 @@ def _is_a(kind: Any, value: Any) -> bool:
         return kind is list and all(_is_a(str, item) for item in value)
 
     return isinstance(value, kind) and not isinstance(value, bool) and "\0" not in str(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Path):
+        return str(value)
+
+    return list(value) if isinstance(value, tuple) else value

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Annotated, Any, cast, get_args
 
 from prism.errors import FieldValueError, InputError
 from prism.runlog import ReplayReasoner, ReplayWriter
 from prism.runlog._replay import Parting
-from prism.runs._assigned import Server
 from prism.runs._folder import SUMMARY_NAME, read_summary
 from prism.runs._makers import (
     NO_LATER,
@@ -31,6 +30,7 @@ from prism.runs._options import (
     read_reasoner,
     require_writable,
 )
+from prism.runs._settings import Server, Setting, names_of
 from prism.statechart import (
     BaseReasoner,
     BaseWriter,
@@ -42,7 +42,7 @@ from prism.statechart import (
 from prism.statechart.reasoner._by_agent import ReasonerByAgent, WriterByAgent
 from prism.statechart.reasoner._wording import POST_LENGTH
 
-_SHARED = ("max_calls", "max_tokens", "deadline", "cache")
+_SHARED = names_of(ModelOptions, "spending")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,31 @@ class WriterOptions:
         InputError: If length or language cannot be.
     """
 
-    model: str | ModelOptions | None = None
-    max_length: int = POST_LENGTH
-    language: str | None = None
+    model: Annotated[
+        str | ModelOptions | None,
+        Setting(
+            help="Model that writes, if it is another one than --model.",
+            concerns="model",
+            option="--writer-model",
+        ),
+    ] = None
+    max_length: Annotated[
+        int,
+        Setting(
+            help="Most characters of a text. 280 by default; a longer one is cut.",
+            concerns="request",
+            option="--writer-length",
+            least=1,
+        ),
+    ] = POST_LENGTH
+    language: Annotated[
+        str | None,
+        Setting(
+            help="Language of the texts, such as German.",
+            concerns="request",
+            option="--writer-language",
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         """Refuse what no text could follow."""

@@ -28,7 +28,6 @@ from prism.science._policy_tables import (
     policy_unidentified,
 )
 from prism.science._presets import preset_figures, preset_runs
-from prism.science._protocol import Protocol, ProtocolResults, run_protocol
 from prism.science._rerun import Parted, Rerun, read_change, rerun, resume_rerun
 from prism.science._sensitivity import (
     Sensitivity,
@@ -37,7 +36,7 @@ from prism.science._sensitivity import (
     resume_sensitivity,
     sensitivity,
 )
-from prism.science._steady import Steady, geweke, mser, steadiness, steady_state
+from prism.science._steady import Steady, mser, steadiness, steady_state
 from prism.science._tails import Tail, fit_tail, tails
 
 __all__ = [
@@ -56,8 +55,6 @@ __all__ = [
     "Plan",
     "Policy",
     "PolicySource",
-    "Protocol",
-    "ProtocolResults",
     "RatioTest",
     "Rerun",
     "Sensitivity",
@@ -72,7 +69,6 @@ __all__ = [
     "divergence",
     "divergence_figure",
     "fit_tail",
-    "geweke",
     "mser",
     "policy_coefficients",
     "policy_probabilities",
@@ -87,7 +83,6 @@ __all__ = [
     "resume_batch",
     "resume_rerun",
     "resume_sensitivity",
-    "run_protocol",
     "sensitivity",
     "steadiness",
     "steady_state",

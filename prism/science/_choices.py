@@ -54,10 +54,6 @@ class Choices:
 
         return replace(self, table=self.table.filter(pl.col("agent_id").is_in(list(agents))))
 
-    def first(self, most: int) -> Choices:
-        """Return so many choices, the earliest."""
-        return replace(self, table=self.table.head(most))
-
 
 def read_choices(
     logs: RunLogs, *, by: str = ARCHETYPE, covariates: Sequence[str] = (RELEVANCE,)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from math import isfinite
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 from prism.runs import ModelOptions, WriterOptions
-from prism.runs._assigned import CHOICES
+from prism.runs._settings import Server, Setting, settings_of
 from prism.science._treatment_schema import treatment_schema
 from prism.statechart._engine.arguments import did_you_mean
 
@@ -47,29 +48,36 @@ _SCALARS = ["number", "string", "boolean"]
 _VALUE: Schema = {"type": [*_SCALARS, "array"], "items": {"type": _SCALARS}}
 
 _OF_BUDGET = ("max_calls", "max_tokens", "deadline")
-_NOT_IN_FILES = ("credentials", "models", *_OF_BUDGET)
 _TYPES: Mapping[Any, Schema] = {
     str: {"type": "string"},
-    list: {"type": ["string", "array"], "items": {"type": "string"}},
+    Path: {"type": "string"},
     int: {"type": "integer", "minimum": 0},
-    int | float: {"type": "number", "minimum": 0},
+    float: {"type": "number", "minimum": 0},
     bool: {"type": "boolean"},
 }
 
 
 def _of_model() -> dict[str, Schema]:
-    kinds = {name: kind for name, kind in ModelOptions.KINDS.items() if name not in _NOT_IN_FILES}
+    settings = settings_of(ModelOptions).values()
     return {
-        "server": {"type": "string", "enum": list(CHOICES["server"])},
+        "server": {"type": "string", "enum": list(get_args(Server))},
         "policy": _text("A policy file that decides instead of a model."),
         "models": _text("A file of models: a default, and tables for kinds of agents."),
         **{
-            name: {"type": "string", "enum": list(kind)}
-            if isinstance(kind, tuple)
-            else dict(_TYPES[kind])
-            for name, kind in kinds.items()
+            each.name: _of_setting(each)
+            for each in settings
+            if each.name not in ("server", *_OF_BUDGET)
         },
     }
+
+
+def _of_setting(setting: Setting) -> Schema:
+    if setting.repeats:
+        return {"type": ["string", "array"], "items": {"type": "string"}}
+    if setting.choices:
+        return {"type": "string", "enum": list(setting.choices)}
+
+    return dict(_TYPES[setting.type])
 
 
 _REASONER = _table(

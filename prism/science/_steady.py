@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from math import erfc, floor, isfinite, sqrt
+from math import isfinite, sqrt
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -42,9 +42,6 @@ class Steady:
         burn_in: Observations to leave out at its beginning; None if it is too short to say.
         mean: Mean of the others.
         sd: Standard deviation of the others.
-        geweke: Geweke's z: the difference of the means of the first tenth and the last half of the
-            others, in units of its standard error.
-        geweke_p: Two-sided p-value of that.
         adf_p: p-value of the augmented Dickey-Fuller test, under which the series has a unit root.
         kpss_p: p-value of the KPSS test, under which it is stationary; between .01 and .1, beyond
             which the test has no tables.
@@ -55,8 +52,6 @@ class Steady:
     burn_in: int | None = None
     mean: float | None = None
     sd: float | None = None
-    geweke: float | None = None
-    geweke_p: float | None = None
     adf_p: float | None = None
     kpss_p: float | None = None
     verdict: str = "too short"
@@ -101,35 +96,6 @@ def mser(series: Sequence[float], *, batch: int = 5) -> int | None:
     return best * batch
 
 
-def geweke(series: Sequence[float], *, first: float = 0.1, last: float = 0.5) -> float | None:
-    """Return Geweke's z of a series: whether its beginning and its end have the same mean.
-
-    It is (m_a - m_b) / sqrt(v_a + v_b), with the means m of the first and the last part and the
-    variances v of these means (Geweke 1992, Bayesian Statistics 4), which allow for correlation
-    with weights that fall linearly over 4 (n / 100)^(2/9) lags (Newey and West 1987, 1994).
-
-    Args:
-        series: The observations, in order.
-        first: Share of the series in the first part, 0 to 1.
-        last: Share of it in the last part, 0 to 1.
-
-    Returns:
-        z, which is about normal with variance 1 in a steady series; None if a part has fewer than
-        two observations or nothing varies.
-    """
-    beginning = list(series[: int(first * len(series))])
-    end = list(series[len(series) - int(last * len(series)) :])
-    if min(len(beginning), len(end)) < 2:
-        return None
-
-    variance = _variance_of_mean(beginning) + _variance_of_mean(end)
-    # of numbers that are all alike a rounding error is left
-    if variance <= 1e-24 * (fmean(beginning) ** 2 + fmean(end) ** 2):
-        return None
-
-    return (fmean(beginning) - fmean(end)) / sqrt(variance)
-
-
 def steadiness(series: Sequence[float], *, batch: int = 1) -> Steady:
     """Say whether and from when on a series is steady.
 
@@ -138,9 +104,9 @@ def steadiness(series: Sequence[float], *, batch: int = 1) -> Steady:
         batch: As for `mser`.
 
     Returns:
-        The burn-in by `mser`, and tests of the batches that are left: Geweke's, the augmented
+        The burn-in by `mser`, and tests of the batches that are left: the augmented
         Dickey-Fuller test (Said and Dickey 1984) and the KPSS test (Kwiatkowski, Phillips, Schmidt
-        and Shin 1992), the latter two by statsmodels. A series that does not vary is steady, and
+        and Shin 1992), both by statsmodels. A series that does not vary is steady, and
         has no tests.
 
     Raises:
@@ -163,7 +129,6 @@ def steadiness(series: Sequence[float], *, batch: int = 1) -> Steady:
     if max(means) == min(means):
         return known
 
-    z = geweke(means)
     with warnings.catch_warnings():
         # of KPSS at the ends of its tables, which `Steady` tells, and of another form of results
         warnings.simplefilter("ignore")
@@ -175,8 +140,6 @@ def steadiness(series: Sequence[float], *, batch: int = 1) -> Steady:
         burn_in,
         mean,
         sd,
-        z,
-        None if z is None else erfc(abs(z) / sqrt(2)),
         adf_p if isfinite(adf_p) else None,
         kpss_p,
         "drifting" if kpss_p < _DECIDED else "steady",
@@ -249,21 +212,6 @@ def _standard_errors(means: Sequence[float]) -> list[float]:
         errors[place] = squares / left**2
 
     return errors
-
-
-def _variance_of_mean(values: Sequence[float]) -> float:
-    size, mean = len(values), fmean(values)
-    off = [value - mean for value in values]
-    lags = min(floor(4 * (size / 100) ** (2 / 9)), size - 1)
-    covariances = [
-        sum(off[place] * off[place + lag] for place in range(size - lag)) / size
-        for lag in range(lags + 1)
-    ]
-    weighted: float = sum(
-        2 * (1 - lag / (lags + 1)) * covariance for lag, covariance in enumerate(covariances) if lag
-    )
-
-    return (covariances[0] + weighted) / size
 
 
 def _p_value(found: Any) -> float:

@@ -10,12 +10,11 @@ from dataclasses import MISSING
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from prism.runs._assigned import CHOICES
-from prism.runs._models_file import LEAST
+from prism.runs._settings import ModelSettings, names_of
+from prism.runs._settings import settings_of as model_settings_of
 from prism.social import Feed
 from prism.worlds import SwitchModel, Treatment
 from prism.worlds._assignments import CONTROL
-from prism.worlds._switch_model import SETTINGS
 from prism.worlds._treatment_tables import OWN, TABLE, treatment_classes
 from prism.worlds._treatments import settings_of
 
@@ -32,8 +31,11 @@ _LIMITS: Mapping[str, dict[str, Any]] = {
     "text": {"pattern": r"\S"},
     "parameters": {"minProperties": 1},
     "where": {"additionalProperties": {"anyOf": [_PLAIN, {"type": "array", "items": _PLAIN}]}},
-    **{name: {"enum": list(choices)} for name, choices in CHOICES.items()},
-    **{name: {"minimum": least} for name, least in LEAST.items()},
+    **{
+        name: {"minimum": setting.least}
+        for name, setting in model_settings_of(ModelSettings).items()
+        if setting.least is not None
+    },
 }
 """What values may be beyond their types, by the names of keys."""
 
@@ -115,7 +117,7 @@ def _table(kind: str, cls: type[Treatment]) -> dict[str, Any]:
         "additionalProperties": False,
     }
     if cls is SwitchModel:
-        table["anyOf"] = [{"required": [name]} for name in SETTINGS]
+        table["anyOf"] = [{"required": [name]} for name in names_of(ModelSettings)]
 
     return table
 

@@ -6,8 +6,11 @@ The public names of the room are here::
 
 Three packages have more: `prism.statechart.inspection` has the types of what `Statechart.explain`
 and `Statechart.check` return, `prism.statechart.formats` writes charts as documents, and
-`prism.statechart.reasoner` has everything about reasoners.
+`prism.statechart.reasoner` has everything about reasoners. The names of reasoners that stand here,
+too, are loaded when they are first used: a chart alone needs none of them.
 """
+
+from typing import TYPE_CHECKING
 
 from prism.randomness import RandomStream
 from prism.statechart._definition import Definition
@@ -16,25 +19,32 @@ from prism.statechart._identity import identify
 from prism.statechart.inspection._explain import Explanation
 from prism.statechart.inspection._lint import Finding
 from prism.statechart.queries import agents_in_state, state_distribution
-from prism.statechart.reasoner import (
-    STATE_DESCRIPTIONS,
-    Reasoner,
-    build_reasoner_prompt,
-    format_context,
-    parse_reasoner_response,
-)
-from prism.statechart.reasoner._cost import Budget, Cost
-from prism.statechart.reasoner._policy import PolicyReasoner
-from prism.statechart.reasoner._questions import BaseReasoner, Decision, Question
-from prism.statechart.reasoner._recollection import Recollection
-from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
-from prism.statechart.reasoner._wording import Wording
-from prism.statechart.reasoner._writer import Writer
 from prism.statechart.social import social_feed_chart, social_media_chart, social_media_guards
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState, state_enum
 from prism.statechart.transitions import Action, Guard, StateTransition, Transition
 from prism.telemetry import EventLogger
+
+if TYPE_CHECKING:
+    from prism.statechart.reasoner import (
+        STATE_DESCRIPTIONS,
+        BaseReasoner,
+        BaseWriter,
+        Budget,
+        Cost,
+        Decision,
+        PolicyReasoner,
+        Question,
+        Reasoner,
+        Recollection,
+        TextCall,
+        Wording,
+        Writer,
+        Written,
+        build_reasoner_prompt,
+        format_context,
+        parse_reasoner_response,
+    )
 
 __all__ = [
     "STATE_DESCRIPTIONS",
@@ -74,3 +84,21 @@ __all__ = [
     "state_distribution",
     "state_enum",
 ]
+
+# Type checkers see the names by the imports above; hiding this from them keeps a misspelt name an
+# error instead of an `object`.
+if not TYPE_CHECKING:
+
+    def __getattr__(name):
+        """Return a name of the reasoners, which are loaded when the first of them is asked for."""
+        if name != "reasoner" and name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        reasoner = import_module("prism.statechart.reasoner")
+        found = reasoner if name == "reasoner" else getattr(reasoner, name)
+        globals()[name] = found
+        return found
+
+    def __dir__():
+        return sorted({*globals(), *__all__})

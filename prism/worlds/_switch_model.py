@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from math import isfinite
 from typing import Any, ClassVar
 
 from prism.errors import FieldValueError, InputError
 from prism.llm._addresses import check_address, credentials
 from prism.runlog import ReplayReasoner
 from prism.runs._assigned import ALL_OTHERS, ModelAssignment
+from prism.runs._credentials import full_address
 from prism.runs._makers import options_of
-from prism.runs._models_file import LEAST
 from prism.runs._options import PolicyOptions
+from prism.runs._settings import ModelSettings, given_settings
 from prism.runs._switching import ModelSwitch, switch_of
 from prism.statechart import BaseReasoner
 from prism.statechart.reasoner._by_agent import ReasonerByAgent
@@ -22,8 +22,8 @@ from prism.worlds._treatments import SharedTreatment
 from prism.worlds._world import World
 
 
-@dataclass(frozen=True, slots=True)
-class SwitchModel(SharedTreatment):
+@dataclass(frozen=True)
+class SwitchModel(ModelSettings, SharedTreatment):
     """Another model, or the same one with other settings, from a round on.
 
     The models of a run share its budget, its file of answers and, on a server that both are asked
@@ -34,14 +34,8 @@ class SwitchModel(SharedTreatment):
         round: The round from whose beginning on it is asked.
         model: Its name; by default the one of the run.
         host: Addresses of its servers; by default those of the run.
-        server: How its servers are spoken to: ``ollama`` or ``openai``.
-        mode: As for `prism.runs.ModelOptions`, and so are all the others.
-        pick: What to do with probabilities.
-        think: Whether the model may think first.
-        temperature: Sampling temperature.
-        concurrency: Questions under way at once on each server.
-        timeout: Seconds to wait for one reply.
-        patience: Seconds to wait for a server that fails.
+        server: As for `prism.runs.ModelOptions`, and so are the other settings: ``mode``,
+            ``pick``, ``think``, ``temperature``, ``concurrency``, ``timeout`` and ``patience``.
         reasoner: Who decides instead, in a run that is made from Python with a reasoner.
         share: The share of the agents who have it, above 0 and at most 1.
         agents: Ids of the agents who come into question; by default all.
@@ -54,34 +48,21 @@ class SwitchModel(SharedTreatment):
 
     model: str | None = None
     host: tuple[str, ...] = ()
-    server: str | None = None
-    mode: str | None = None
-    pick: str | None = None
-    think: str | None = None
-    temperature: float | None = None
-    concurrency: int | None = None
-    timeout: float | None = None
-    patience: float | None = None
     reasoner: BaseReasoner | None = field(default=None, compare=False, repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
         """Refuse to switch nothing, and addresses that no file may have."""
         SharedTreatment.__post_init__(self)
-        object.__setattr__(self, "host", tuple(self.host))
+        ModelSettings.__post_init__(self)
         if self.reasoner is None and not self._settings():
             raise InputError("must say what is other than before: name a model", field="model")
 
-        for name, least in LEAST.items():
-            value = getattr(self, name)
-            if value is not None and not (isfinite(value) and value >= least):
-                raise InputError(f"must be at least {least}, got {value!r}", field=name)
-
         for host in self.host:
             try:
-                check_address(host)
+                check_address(full_address(host))
             except FieldValueError as error:
                 raise InputError(str(error).removeprefix("host "), field="host") from None
-            if credentials(host) is not None:
+            if credentials(full_address(host)) is not None:
                 problem = "must have no name and password: run.json keeps a treatment as it is"
                 raise InputError(problem, field="host")
 
@@ -133,14 +114,7 @@ class SwitchModel(SharedTreatment):
         return SharedTreatment.to_table(self)
 
     def _settings(self) -> dict[str, Any]:
-        given = {name: getattr(self, name) for name in SETTINGS}
-        return {name: value for name, value in given.items() if value not in (None, ())}
-
-
-SETTINGS: Sequence[str] = (
-    *("model", "host", "server", "mode", "pick", "think", "temperature"),
-    *("concurrency", "timeout", "patience"),
-)
+        return given_settings(self)
 
 
 def later_models(treatments: Iterable[Any]) -> Mapping[str, ModelAssignment]:

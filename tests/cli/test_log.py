@@ -5,7 +5,6 @@ import io
 import json
 import os
 import pty
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tests.kit import processes
 from tests.kit.commands import Prism
 
 TABLES = [
@@ -475,14 +475,14 @@ def test_help_names_every_table(log: Prism) -> None:
 def test_without_polars_the_extra_is_named(run: Path) -> None:
     """Without polars a table is refused with the install command; other commands work."""
     blocked = "import sys; sys.modules['polars'] = None; from prism.cli import main; main()"
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-c", blocked, "log", "states", str(run)], capture_output=True, text=True
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(
         "prism: prism.analysis needs the package 'polars', which is not installed: run"
     )
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-c", blocked, "log", "--help"], capture_output=True, text=True
     )
     assert done.returncode == 0

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from prism.cognition._memory._memory import Memory
+from tests.kit import processes
 from tests.kit.commands import Prism
 
 ROOT = Path(__file__).parents[2]
@@ -263,7 +264,7 @@ def test_while_an_agent_lives(prism: Prism, kind: Any) -> None:
     """Who only looks may look; who would change the memory is refused with the process's number."""
     path = prism.folder / "memory"
     line = [sys.executable, "-m", "tests.cognition.memory.living", str(path), kind]
-    with subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE) as process:
+    with processes.start(line, cwd=ROOT, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
         try:

@@ -141,7 +141,7 @@ def test_a_missing_package_names_the_extra(prism: Prism, source: bytes) -> None:
         "raise ModuleNotFoundError('no altair', name='altair')", encoding="utf-8"
     )
     (prism.folder / "events.jsonl").write_bytes(source)
-    ran = prism.run("report", ".")
+    ran = prism.run("report", ".", fresh=True)
     assert ran.status == 2
     assert "run pip install 'prism-statecharts[report]'" in ran.err
 

@@ -345,7 +345,7 @@ def test_every_command_has_help(prism: Prism, command: tuple[str, ...]) -> None:
 def test_the_command_line_starts_without_the_extra(prism: Prism) -> None:
     """Without YAML other commands work, and this one says what to install."""
     (prism.folder / "yaml.py").write_text("raise ModuleNotFoundError(name='yaml')\n")
-    assert prism.run("chart", "show", "social_media").status == 0
-    ran = prism.run("workflow", "check", "agent.yaml")
+    assert prism.run("chart", "show", "social_media", fresh=True).status == 0
+    ran = prism.run("workflow", "check", "agent.yaml", fresh=True)
     assert ran.status == 2
     assert "prism.workflow needs the package 'PyYAML'" in ran.err

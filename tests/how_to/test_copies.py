@@ -3,7 +3,6 @@
 import copy
 import multiprocessing
 import pickle
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +10,8 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+
+from tests.kit import processes
 
 Load = Callable[..., ModuleType]
 
@@ -55,7 +56,7 @@ def test_agents_of_the_main_program_travel(script: Callable[..., Path]) -> None:
     methods = [
         method for method in multiprocessing.get_all_start_methods() if method != "forkserver"
     ]
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, path, *methods], capture_output=True, text=True, timeout=60
     )
     assert (done.returncode, done.stderr) == (0, "")

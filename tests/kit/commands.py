@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-import prism as package
 from prism.cli import main
+from tests.kit.processes import ROOT
+from tests.kit.processes import start as fork
 
 KEPT = ("PATH", "HOME", "TMPDIR", "SYSTEMROOT", "TEMP")
 """Environment variables that a command takes over from the tests."""
@@ -78,12 +79,23 @@ class Prism:
         logger.handlers[:] = handlers
         return Ended(int(ended.value.code or 0), written_to(out), written_to(err).decode())
 
-    def start(self, *arguments: Argument, **options: Any) -> subprocess.Popen[str]:
-        """Start a command in a process of its own, with options of `subprocess.Popen`."""
+    def start(
+        self, *arguments: Argument, fresh: bool = False, **options: Any
+    ) -> subprocess.Popen[str]:
+        """Start a command in a process of its own.
+
+        Args:
+            arguments: What follows ``prism`` and `group`.
+            fresh: Start an interpreter instead of forking one that has imported prism, as for an
+                environment with variables of Python and for a `preexec_fn`.
+            options: Options of `subprocess.Popen`.
+        """
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
         line = [sys.executable, "-c", MAIN, *self._line(arguments)]
-        variables = {"PYTHONPATH": str(Path(package.__file__).parents[1]), **self._variables()}
-        return subprocess.Popen(line, cwd=self.folder, env=variables, encoding="utf-8", **pipes)
+        variables = {"PYTHONPATH": str(ROOT), **self._variables()}
+        is_pythons = any(name.startswith("PYTHON") for name in self.environment)
+        start = subprocess.Popen if fresh or is_pythons or "preexec_fn" in options else fork
+        return start(line, cwd=self.folder, env=variables, encoding="utf-8", **pipes)
 
     def run(self, *arguments: Argument, **options: Any) -> Ended:
         """Run a command to its end in a process of its own; see `start`."""

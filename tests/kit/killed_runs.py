@@ -1,6 +1,5 @@
 """Runs of a thinking agent in processes of their own, which are killed."""
 
-import os
 import subprocess
 import sys
 import time
@@ -11,8 +10,8 @@ from typing import Any
 
 import orjson
 
-import prism
 from prism.testing import FakeOllama
+from tests.kit import processes
 from tests.kit.cognition import action, add, limited, thought
 
 CYCLES = 24
@@ -82,10 +81,7 @@ class Home:
     def start(self, doomed: int = 0) -> subprocess.Popen[bytes]:
         """Start the run, or resume it; it kills itself between log and memory of a cycle."""
         line = [sys.executable, "-c", CHILD, self.server.url, self.storage, str(doomed)]
-        environment = {**os.environ, "PYTHONPATH": str(Path(prism.__file__).parents[1])}
-        return subprocess.Popen(
-            line, cwd=self.path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
+        return processes.start(line, cwd=self.path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def complete(self, doomed: int = 0) -> bool:
         """Run to the end, or to where the process kills itself; return whether it came through."""

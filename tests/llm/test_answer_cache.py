@@ -14,6 +14,7 @@ import pytest
 
 from prism.errors import InputError
 from prism.llm import AnswerCache
+from tests.kit import processes
 
 WRITER = """
 import sys
@@ -52,7 +53,7 @@ def test_processes_may_share_a_file(path: Path) -> None:
     names = ("ann", "bob", "cy")
     command = [sys.executable, "-c", WRITER, str(path)]
     writers = [
-        subprocess.Popen([*command, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        processes.start([*command, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         for name in names
     ]
     for writer in writers:

@@ -1,6 +1,5 @@
 """The rounds of a run as frames."""
 
-import subprocess
 import sys
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from prism.agents import synthetic_population
 from prism.social import Simulation
 from prism.worlds import Run
+from tests.kit import processes
 from tests.kit.world_runs import Bazaar
 
 _WITHOUT_POLARS = """
@@ -48,7 +48,7 @@ def test_a_feed_has_frames_of_its_counts() -> None:
 
 def test_without_polars_the_extra_is_named() -> None:
     """The error says what to install."""
-    said = subprocess.run(
+    said = processes.run(
         [sys.executable, "-c", _WITHOUT_POLARS], capture_output=True, text=True, check=True
     )
     assert "pip install 'prism-statecharts[analysis]'" in said.stdout

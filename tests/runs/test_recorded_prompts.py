@@ -1,6 +1,5 @@
 """Runs that record their prompts: stopped, killed, resumed and replayed."""
 
-import os
 import random
 import subprocess
 import sys
@@ -12,7 +11,6 @@ from typing import Any
 import orjson
 import pytest
 
-import prism
 from prism import runs
 from prism.errors import InputError
 from prism.runlog import read_prompts
@@ -20,6 +18,7 @@ from prism.runs import ModelOptions, Observer, WriterOptions
 from prism.social import SocialRun
 from prism.testing import Asked, FakeOllama
 from prism.workflow import WorkflowRun
+from tests.kit import processes
 from tests.kit.commands import MAIN
 
 ROUNDS = 4
@@ -194,22 +193,20 @@ def test_a_lost_file_is_not_begun_anew(server: FakeOllama, tmp_path: Path) -> No
 def test_a_killed_run_has_every_record_once(number: int, tmp_path: Path) -> None:
     """Killed at any instant, again and again, the final log has one record for each decision."""
     draw = random.Random(number)
-    environment = {**os.environ, "PYTHONPATH": str(Path(prism.__file__).parents[1])}
     with FakeOllama(choose=varied, latency=0.004, slots=4) as server:
         begin = ("--agents", "40", "--rounds", "8", "--reasoner", "ollama", "--model", "nimble")
         began = (*begin, "--host", server.host, "--record-prompts", "--out", "run")
         whole = [sys.executable, "-c", MAIN, "simulate", *began[:-1], "whole"]
         at_first = time.monotonic()
-        subprocess.run(whole, cwd=tmp_path, env=environment, check=True, capture_output=True)
+        processes.run(whole, cwd=tmp_path, check=True, capture_output=True)
         seconds = time.monotonic() - at_first
         kills = 0
         for _ in range(40):
             is_begun = (tmp_path / "run" / "run.json").exists()
             line = ["--resume", "run"] if is_begun else began
-            with subprocess.Popen(
+            with processes.start(
                 [sys.executable, "-c", MAIN, "simulate", *line, "--checkpoint-every", "0"],
                 cwd=tmp_path,
-                env=environment,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
             ) as process:

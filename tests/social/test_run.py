@@ -98,7 +98,7 @@ def test_a_number_of_agents_is_written_as_it_was_given() -> None:
         ({"deadline": inf}, "field 'deadline': must be a finite number, got inf"),
         (
             {"host": ("a", "b\udcff")},
-            "field 'host': must be UTF-8, as run.json is; got 'a b\\udcff'",
+            "field 'host': must be UTF-8, as run.json is; got 'b\\udcff'",
         ),
         ({"mode": "loud"}, "field 'mode': must be one of auto, decision, chat, got 'loud'"),
         ({"pick": "best"}, "field 'pick': must be one of draw, argmax, got 'best'"),
@@ -199,8 +199,8 @@ def test_a_value_of_another_kind_is_one_line(name: str, value: Any) -> None:
         ({"reasoner": "policy"}, "field 'model': is unknown"),
         ({"reasoner": "oracle"}, "field 'reasoner': cannot be 'oracle'"),
         ({"reasoner": "replay"}, "field 'replay': is missing"),
-        ({"mode": "loud"}, "field 'mode': cannot be 'loud'"),
-        ({"host": ["http://a", 5]}, "field 'host': cannot be"),
+        ({"mode": "loud"}, "field 'mode': must be one of auto, decision, chat, got 'loud'"),
+        ({"host": ["http://a", 5]}, "field 'host': must be a text, got 5"),
         ({"seed": 2**53 + 1}, "field 'seed': must lie between"),
     ],
 )

@@ -1,7 +1,6 @@
 """Posts whose words a model writes."""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,7 +11,6 @@ from typing import Any
 import orjson
 import pytest
 
-import prism
 from prism import runs
 from prism.agents import synthetic_population
 from prism.llm import OllamaPool
@@ -21,6 +19,7 @@ from prism.runs import ModelOptions, WriterOptions
 from prism.social import Parameters, Simulation, SocialRun
 from prism.statechart import Budget, Reasoner, Wording, Writer
 from prism.testing import FakeOllama, Fault, LateReasoner
+from tests.kit import processes
 from tests.kit.runs import LoggedRun
 from tests.kit.worlds import Stopped
 from tests.kit.writers import LateWriter
@@ -194,9 +193,8 @@ class Host:
             *("--checkpoint-every", "0"),
         ]
         line = [*prism_command, *(["--resume", str(self.folder)] if begun else given)]
-        environment = {**os.environ, "PYTHONPATH": str(Path(prism.__file__).parents[1])}
         asked = iter(range(kill_at - 1, -1, -1))
-        with subprocess.Popen(line, env=environment, stdout=subprocess.PIPE) as process:
+        with processes.start(line, stdout=subprocess.PIPE) as process:
             if kill_at:
                 self.on_request = lambda: None if next(asked, 1) else process.kill()
             process.communicate()

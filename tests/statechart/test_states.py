@@ -3,7 +3,6 @@
 import copy
 import json
 import pickle
-import subprocess
 import sys
 from enum import Enum
 
@@ -11,6 +10,7 @@ import pytest
 
 from prism.errors import DefinitionError, FieldValueError
 from prism.statechart.states import AgentState, is_state, state_enum, state_text
+from tests.kit import processes
 
 SPECIFIED = [
     "idle",
@@ -121,7 +121,7 @@ def test_states_made_at_run_time_reach_another_process() -> None:
         f"import pickle; state = pickle.loads({pickled!r}); "
         "print(type(state).__name__, *type(state), state.value)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = processes.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["Weather", "dry", "wet", "wet"]
 
 

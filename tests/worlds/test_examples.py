@@ -1,7 +1,6 @@
 """The worlds that prism ships: short, explained, and as their sources say they are."""
 
 import random
-import subprocess
 import sys
 from pathlib import Path
 from signal import SIGKILL
@@ -15,6 +14,7 @@ from prism.testing import ScriptedWriter
 from prism.worlds import Run, World, examples, random_graph
 from prism.worlds.examples import Council, Lake, Market, Rumour, Schelling
 from prism.worlds.examples.rumour import Mind, Person
+from tests.kit import processes
 from tests.kit.worlds import SHIPPED, run_logged
 
 FOLDER = Path(examples.__file__).parent
@@ -199,7 +199,7 @@ def test_a_killed_process_goes_on_to_the_same_bytes(
         address = f"{world.__module__}:{world.__name__}"
         for number in (*doomed, 0):
             line = [sys.executable, "-c", KILLED, address, str(agents), str(number)]
-            done = subprocess.run(line, cwd=folder, timeout=120, check=False, capture_output=True)
+            done = processes.run(line, cwd=folder, timeout=120, check=False, capture_output=True)
             assert done.returncode == (-SIGKILL if number else 0), done.stderr
 
         run = folder / "run"

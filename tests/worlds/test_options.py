@@ -1,8 +1,6 @@
 """A run of a world as options, and as what run.json says of it."""
 
 import json
-import os
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -11,12 +9,12 @@ from typing import Any
 
 import pytest
 
-import prism
 from prism import runs
 from prism.errors import InputError
 from prism.worlds import Run, World, WorldRun
 from prism.worlds.examples import Rumour
 from prism.worlds.examples.rumour import Person
+from tests.kit import processes
 from tests.kit.worlds import Medley, run_in
 
 CHILD = """
@@ -54,9 +52,8 @@ def write_world(folder: Path, address: str = "tests.kit.worlds:Medley") -> None:
 
 def child(folder: Path, doomed: int) -> int:
     """Run a world of a file in a process of its own, which kills itself after a round."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(prism.__file__).parents[1])}
     line = [sys.executable, "-c", CHILD, str(doomed)]
-    return subprocess.run(line, cwd=folder, env=environment, timeout=120, check=False).returncode
+    return processes.run(line, cwd=folder, timeout=120).returncode
 
 
 @pytest.mark.slow
@@ -91,13 +88,10 @@ def test_a_run_that_is_killed_at_any_instant_goes_on_to_the_same_bytes(
         write_world(folder, world)
     assert child(whole, 0) == 0
 
-    environment = {**os.environ, "PYTHONPATH": str(Path(prism.__file__).parents[1])}
     summary = killed / "run" / "run.json"
     seconds = 0.2
     while not (summary.exists() and b'"results"' in summary.read_bytes()):
-        with subprocess.Popen(
-            [sys.executable, "-c", CHILD, "0"], cwd=killed, env=environment
-        ) as run:
+        with processes.start([sys.executable, "-c", CHILD, "0"], cwd=killed) as run:
             time.sleep(seconds)
             run.kill()
         seconds += 0.07

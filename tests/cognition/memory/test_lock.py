@@ -12,6 +12,7 @@ import pytest
 from prism.cognition._memory._memory import Memory
 from prism.errors import InputError
 from tests.cognition.memory.living import live
+from tests.kit import processes
 
 ROOT = Path(__file__).parents[3]
 KINDS: list[Any] = ["json", "sqlite"]
@@ -20,7 +21,7 @@ KINDS: list[Any] = ["json", "sqlite"]
 def start(path: Path, kind: str) -> subprocess.Popen[str]:
     """Start a process that lives on a memory, and wait until it has begun."""
     line = [sys.executable, "-m", "tests.cognition.memory.living", str(path), kind]
-    process = subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, encoding="utf-8")
+    process = processes.start(line, cwd=ROOT, stdout=subprocess.PIPE, encoding="utf-8")
     assert process.stdout is not None
     assert process.stdout.readline() == "1\n"
     return process

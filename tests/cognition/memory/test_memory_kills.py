@@ -15,6 +15,7 @@ import pytest
 
 from prism.cognition._memory._memory import Memory
 from tests.cognition.memory.living import live
+from tests.kit import processes
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +28,7 @@ logger = logging.getLogger(__name__)
 def start(path: Path, kind: str) -> subprocess.Popen[str]:
     """Start a life, which goes on from where the memory is."""
     line = [sys.executable, "-m", "tests.cognition.memory.living", str(path), kind]
-    return subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, encoding="utf-8")
+    return processes.start(line, cwd=ROOT, stdout=subprocess.PIPE, encoding="utf-8")
 
 
 def killed(path: Path, kind: str, draw: random.Random) -> int:

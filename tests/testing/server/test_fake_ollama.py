@@ -14,6 +14,7 @@ import pytest
 from prism.errors import FieldValueError
 from prism.llm import ModelPool, OllamaPool, OpenAIPool
 from prism.testing import Asked, FakeOllama, Fault
+from tests.kit import processes
 from tests.kit.waiting import until
 
 HELLO = [{"role": "user", "content": "hello there"}]
@@ -312,7 +313,7 @@ def test_it_runs_in_a_process_of_its_own(dialect: str) -> None:
     """As a program it prints its address, serves until its input ends, and prints its counts."""
     command = [sys.executable, "-m", "prism.testing", "--latency", "0.01", "--slots", "2"]
     command += ["--dialect", "openai"] if dialect == "openai" else []
-    with subprocess.Popen(
+    with processes.start(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout

@@ -1,0 +1,66 @@
+"""What a program pays that imports the engine: nothing of the reasoners, until it names one."""
+
+import subprocess
+import sys
+
+import pytest
+
+import prism.statechart
+from prism.statechart import reasoner
+
+LOADED = """
+    prism prism.errors prism.randomness
+    prism.statechart prism.statechart._callables prism.statechart._definition
+    prism.statechart._engine prism.statechart._engine.arguments
+    prism.statechart._engine.candidates prism.statechart._engine.checks
+    prism.statechart._engine.interpreter prism.statechart._engine.machine
+    prism.statechart._engine.pending prism.statechart._engine.queued
+    prism.statechart._engine.writing prism.statechart._identity
+    prism.statechart.inspection prism.statechart.inspection._explain
+    prism.statechart.inspection._lint prism.statechart.queries prism.statechart.social
+    prism.statechart.statechart prism.statechart.states prism.statechart.transitions
+    prism.telemetry prism.telemetry._instrument prism.telemetry._loggers prism.telemetry.events
+"""
+"""Every module of prism that ``import prism.statechart`` may load."""
+
+
+def run_python(code: str) -> str:
+    """Return what code prints in an interpreter of its own, in which nothing is imported yet."""
+    line = [sys.executable, "-c", code]
+    return subprocess.run(line, capture_output=True, text=True, check=True).stdout
+
+
+def test_a_chart_loads_only_the_engine() -> None:
+    """Importing the engine loads the modules listed here and no others of prism."""
+    loaded = run_python(
+        "import sys, prism.statechart\n"
+        "print(*(name for name in sys.modules if name.split('.')[0] == 'prism'))"
+    )
+    assert sorted(loaded.split()) == sorted(LOADED.split())
+
+
+def test_a_reasoner_is_loaded_when_it_is_named() -> None:
+    """The names of reasoners work by attribute, by import and by star, also as the first use."""
+    assert run_python(
+        "import prism.statechart\n"
+        "print(prism.statechart.Reasoner.__name__)\n"
+        "from prism.statechart import Budget\n"
+        "from prism.statechart import *\n"
+        "print(Budget.__name__, Writer.__name__, prism.statechart.reasoner.Cost is Cost)"
+    ).split() == ["Reasoner", "Budget", "Writer", "True"]
+
+
+def test_every_name_of_the_package_is_there() -> None:
+    """Each listed name exists, is shown by `dir`, and is the one of the reasoners' package."""
+    for name in prism.statechart.__all__:
+        assert name in dir(prism.statechart)
+        found = getattr(prism.statechart, name)
+        assert found is getattr(reasoner, name, found)
+
+
+def test_a_misspelt_name_is_an_error() -> None:
+    """A name that does not exist is refused as by any other module."""
+    with pytest.raises(
+        AttributeError, match=r"module 'prism.statechart' has no attribute 'Resoner'"
+    ):
+        prism.statechart.Resoner  # type: ignore[attr-defined]  # noqa: B018
