@@ -412,7 +412,7 @@ TABLES = (
         options=(
             option("by", Literal["round", "tick"], "round", help="What a series is counted by."),
         ),
-        shown="measure observations burn_in mean geweke_p kpss_p verdict",
+        shown="measure observations burn_in mean adf_p kpss_p verdict",
     ),
     LogTable(
         name="tails",
