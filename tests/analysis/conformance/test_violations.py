@@ -156,19 +156,6 @@ def test_transitions_of_other_charts_are_left_out(
     ]
     found = check_log(read_log(write_log(lines)), CHART)
     assert (found.found, found.checked, found.other_charts) == ({}, 2, {"other": 2})
-    assert (found.transitions, found.is_of_chart) == (2, True)
-
-
-def test_a_run_of_another_chart_has_nothing_of_this_one(
-    write_log: WriteLog, make: SimpleNamespace
-) -> None:
-    """Agents that join without a chart are not of this one if another made all transitions."""
-    lines = [make.joined("x", "a"), make.move("x", "a", "b", chart="other")]
-    other = check_log(read_log(write_log(lines, "other.jsonl")), CHART)
-    assert (other.checked, other.transitions, other.is_of_chart) == (1, 0, False)
-    joined = check_log(read_log(write_log(lines[:1], "joined.jsonl")), CHART)
-    assert (joined.transitions, joined.is_of_chart) == (0, True)
-    assert not check_log(read_log(write_log([make.started()], "empty.jsonl")), CHART).is_of_chart
 
 
 def test_agents_time_out_by_the_limit_that_they_joined_with(
