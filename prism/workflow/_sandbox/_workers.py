@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+import signal
+from collections.abc import Iterator, Mapping
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from importlib import import_module
+from threading import Lock
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import finalize
 
 from prism.errors import InputError, MissingExtraError
 from prism.files import parse_json
@@ -58,6 +61,7 @@ class _Session:
     """A worker that is ours for some steps."""
 
     runner: Any
+    pid: int | None
     steps: int = 0
     printed: str = ""
 
@@ -66,22 +70,154 @@ class _Session:
         if len(self.printed) < _MAX_PRINTED:
             self.printed = (self.printed + text)[:_MAX_PRINTED]
 
+    def close(self) -> None:
+        # the worker of a session that was ended by a signal has nothing left to be closed
+        with suppress(require_monty().MontyError):
+            self.runner.__exit__(None, None, None)
 
-@dataclass(slots=True)
+
+class _Step:
+    """One step on its way through a thread.
+
+    Args:
+        source: The program.
+        inputs: What the program is given.
+    """
+
+    __slots__ = ("_lock", "_pid", "inputs", "is_cancelled", "source")
+
+    def __init__(self, source: str, inputs: dict[str, Any]) -> None:
+        self.source = source
+        self.inputs = inputs
+        self.is_cancelled = False
+        self._pid: int | None = None
+        self._lock = Lock()
+
+    @contextmanager
+    def at_work(self, pid: int | None) -> Iterator[None]:
+        """Let `cancel` end the worker inside; outside it the process may be someone else's."""
+        with self._lock:
+            if self.is_cancelled:
+                raise CancelledError
+            self._pid = pid
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._pid = None
+
+    def cancel(self) -> None:
+        """End the step, wherever it is: nobody waits for it any more."""
+        with self._lock:
+            self.is_cancelled = True
+            if self._pid is not None:
+                # a thread in the middle of a step listens to nothing but the end of its worker
+                with suppress(ProcessLookupError):
+                    os.kill(self._pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+
+
+class _Crew:
+    """The threads and the workers of one process.
+
+    The asynchronous class of pydantic-monty has a runtime whose threads outlive the interpreter,
+    which then aborts. The threads here are ours, and the interpreter waits for them.
+
+    Args:
+        count: The most steps that are at work at once.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.owner = os.getpid()
+        self.threads = ThreadPoolExecutor(count, thread_name_prefix="prism-code")
+        self._idle: list[_Session] = []
+        # a session keeps its process: with fewer of them than threads a thread would wait for ever
+        self._pool = require_monty().Monty(
+            min_processes=0, max_processes=count, request_timeout=_HUNG_SECONDS
+        )
+        self._pool.__enter__()
+        finalize(self, _dismiss, self.owner, self.threads, self._idle, self._pool)
+
+    def run(self, step: _Step) -> tuple[str, str]:
+        """Run a step in a worker, and again in a fresh one if that is in doubt."""
+        monty = require_monty()
+        try:
+            return self._fed(step, fresh=False)
+        except monty.MontyRuntimeError as error:
+            if not _is_of_limits(error):
+                raise
+        except monty.MontyError:
+            pass
+
+        # earlier steps used up some of that session's memory, or its worker was killed: what a
+        # step can do must not depend on who came before it
+        return self._fed(step, fresh=True)
+
+    def _fed(self, step: _Step, *, fresh: bool) -> tuple[str, str]:
+        session = (None if fresh else self._rested()) or self._opened()
+        session.steps += 1
+        session.printed = ""
+        try:
+            with step.at_work(session.pid):
+                text = session.runner.feed_run(
+                    step.source, inputs=step.inputs, print_callback=session.hear
+                )
+        except BaseException:
+            session.close()
+            raise
+
+        printed = session.printed
+        if session.steps < _STEPS_PER_SESSION:
+            self._idle.append(session)
+        else:
+            session.close()
+
+        return text, printed
+
+    def _rested(self) -> _Session | None:
+        try:
+            return self._idle.pop()
+        except IndexError:  # another thread may take the last one at any time
+            return None
+
+    def _opened(self) -> _Session:
+        runner = self._pool.checkout(
+            script_name="code",
+            limits={
+                "max_memory": MAX_MEMORY,
+                "max_feed_duration_secs": MAX_SECONDS,
+                "max_recursion_depth": MAX_DEPTH,
+                "max_total_sleep_secs": 0,
+            },
+            # the same at every replay, should a program find a clock or a die
+            os_policy={"datetime": datetime(1970, 1, 1, tzinfo=UTC), "random_start": {"seed": 0}},
+        )
+        runner.__enter__()
+
+        return _Session(runner, runner.worker_pid)
+
+
+def _dismiss(owner: int, threads: ThreadPoolExecutor, idle: list[_Session], pool: Any) -> None:
+    """Let the threads and the workers of a crew go; at the latest when the interpreter ends."""
+    if owner != os.getpid():  # a fork leaves its parent's alone
+        return
+
+    threads.shutdown(wait=False, cancel_futures=True)
+    for session in idle:
+        session.close()
+    pool.__exit__(None, None, None)
+
+
 class Workers:
     """The workers of a process, shared by all its agents.
 
     Args:
-        count: The most that are at work at once, for each event loop.
+        count: The most steps that are at work at once.
     """
 
-    count: int = 2
-    _pool: Any = None
-    _owner: int = 0
-    _idle: list[_Session] = field(default_factory=list)
-    _free: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = field(
-        default_factory=WeakKeyDictionary
-    )
+    def __init__(self, count: int = 2) -> None:
+        self._count = count
+        self._crew: _Crew | None = None
+        self._lock = Lock()
 
     async def run(
         self, program: Program, context: Mapping[str, Any], given: Mapping[str, Any], key: str
@@ -100,78 +236,26 @@ class Workers:
         """
         monty = require_monty()
         source = program.source(context, given, key)
-        inputs = {"context": dict(context), "given": dict(given)}
+        step = _Step(source, {"context": dict(context), "given": dict(given)})
+        crew = self._ours()
         loop = asyncio.get_running_loop()
-        free = self._free.setdefault(loop, asyncio.Semaphore(self.count))
-        async with free:
-            try:
-                text, printed = await self._fed(source, inputs, fresh=False)
-            except monty.MontyRuntimeError as error:
-                if not _is_of_limits(error):
-                    raise _failure(error, program) from None
-                text, printed = await self._again(monty, source, inputs, program)
-            except monty.MontyError:
-                text, printed = await self._again(monty, source, inputs, program)
-
-        return Ran(_merged(context, text), printed)
-
-    async def _again(
-        self, monty: Any, source: str, inputs: dict[str, Any], program: Program
-    ) -> tuple[str, str]:
-        # earlier steps used up some of that session's memory, or its worker was killed: what a
-        # step can do must not depend on who came before it
         try:
-            return await self._fed(source, inputs, fresh=True)
+            text, printed = await loop.run_in_executor(crew.threads, crew.run, step)
+        except asyncio.CancelledError:
+            step.cancel()
+            raise
         except monty.MontyError as error:
             raise _failure(error, program) from None
 
-    async def _fed(self, source: str, inputs: dict[str, Any], *, fresh: bool) -> tuple[str, str]:
-        async with self._session(fresh=fresh) as session:
-            session.printed = ""
-            text = await session.runner.feed_run(source, inputs=inputs, print_callback=session.hear)
+        return Ran(_merged(context, text), printed)
 
-            return text, session.printed
+    def _ours(self) -> _Crew:
+        # runs in several threads share one crew; a fork must not talk to its parent's workers
+        with self._lock:
+            if self._crew is None or self._crew.owner != os.getpid():
+                self._crew = _Crew(self._count)
 
-    @asynccontextmanager
-    async def _session(self, *, fresh: bool) -> AsyncIterator[_Session]:
-        session = self._idle.pop() if self._idle and not fresh else await self._opened()
-        session.steps += 1
-        try:
-            yield session
-        except BaseException:
-            await _closed(session)
-            raise
-
-        if session.steps >= _STEPS_PER_SESSION or len(self._idle) >= self.count:
-            await _closed(session)
-        else:
-            self._idle.append(session)
-
-    async def _opened(self) -> _Session:
-        pool = await self._opened_pool()
-        runner = pool.checkout(
-            script_name="code",
-            limits={
-                "max_memory": MAX_MEMORY,
-                "max_feed_duration_secs": MAX_SECONDS,
-                "max_recursion_depth": MAX_DEPTH,
-                "max_total_sleep_secs": 0,
-            },
-            # the same at every replay, should a program find a clock or a die
-            os_policy={"datetime": datetime(1970, 1, 1, tzinfo=UTC), "random_start": {"seed": 0}},
-        )
-
-        return _Session(await runner.__aenter__())
-
-    async def _opened_pool(self) -> Any:
-        # a fork of this process must not talk to its parent's workers
-        if self._pool is None or self._owner != os.getpid():
-            self._owner = os.getpid()
-            self._idle = []
-            pool = require_monty().AsyncMonty(min_processes=0, request_timeout=_HUNG_SECONDS)
-            self._pool = await pool.__aenter__()
-
-        return self._pool
+            return self._crew
 
 
 @lru_cache(maxsize=1)
@@ -185,15 +269,6 @@ def require_monty() -> Any:
         return import_module("pydantic_monty")
     except ImportError as error:
         raise MissingExtraError("workflow", "pydantic-monty") from error
-
-
-async def _closed(session: _Session) -> None:
-    # the worker of a session that was ended by a signal has nothing left to be closed
-    monty = require_monty()
-    try:
-        await session.runner.__aexit__(None, None, None)
-    except monty.MontyError:
-        return
 
 
 def _is_of_limits(error: Any) -> bool:

@@ -3,6 +3,8 @@
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -15,7 +17,7 @@ from prism.errors import MissingExtraError
 from prism.workflow._sandbox import _workers
 from prism.workflow._sandbox._programs import CodeError, Program
 from prism.workflow._sandbox._workers import WORKERS, Workers
-from tests.kit.waiting import until
+from tests.kit.waiting import until, wait_until
 
 CONTEXT: dict[str, Any] = {"total": 4, "successes": 1, "items": [1, 2], "text": "a\nb"}
 
@@ -142,7 +144,7 @@ async def test_a_worker_that_hangs_is_replaced() -> None:
     (hung,) = set(children()) - set(others)
     os.kill(hung, signal.SIGSTOP)
     # the signal arrives when the worker's processor gets to it, which may be after an answer
-    await until(lambda: ") T " in Path(f"/proc/{hung}/stat").read_text(encoding="ascii"))
+    await until(lambda: ") T " in stat_of(hung))
     began = perf_counter()
     assert (await workers.run(program, {}, {}, "k")).context == {"x": 1}
     assert perf_counter() - began < 60
@@ -161,6 +163,26 @@ async def test_a_thousand_agents_share_a_few_workers() -> None:
     assert len(children()) - before <= 2
 
 
+async def test_a_cancelled_step_lets_its_worker_go() -> None:
+    """Who waits for an endless step can stop waiting; the next step does not wait for its end."""
+    workers = Workers(count=1)
+    others = children()
+    await workers.run(Program("x = 1"), {}, {}, "k")
+    (worker,) = set(children()) - set(others)
+    before = ticks_of(worker)
+    endless = asyncio.create_task(workers.run(Program("while True:\n    x = 1"), {}, {}, "k"))
+    waiting = asyncio.create_task(workers.run(Program("x = 3"), {}, {}, "k"))
+    await until(lambda: ticks_of(worker) > before)
+    endless.cancel()
+    waiting.cancel()
+    for task in (endless, waiting):
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    began = perf_counter()
+    assert (await workers.run(Program("x = 2"), {}, {}, "k")).context == {"x": 2}
+    assert perf_counter() - began < 2
+
+
 async def test_memory_that_earlier_steps_used_is_no_fault_of_a_step() -> None:
     """A step that needs most of the memory succeeds after a hundred that left theirs behind."""
     large = Program("x = len('a' * 20_000_000)")
@@ -172,6 +194,52 @@ def test_workers_serve_one_event_loop_after_another() -> None:
     """Runs that each have an event loop of their own share the workers of the process."""
     for number in range(3):
         assert asyncio.run(run(f"x = {number}", {})) == {"x": number}
+
+
+_ENDING = """
+import asyncio, sys
+from pathlib import Path
+from prism.workflow._sandbox._programs import Program
+from prism.workflow._sandbox._workers import WORKERS
+
+async def run():
+    program = Program("x = 1")
+    await asyncio.gather(*(WORKERS.run(program, {}, {}, "k") for _ in range(3)))
+    endless = WORKERS.run(Program("while True: pass"), {}, {}, "k")
+    if "timeout" in sys.argv:
+        async with asyncio.timeout(0.1):
+            await endless
+    endless.close()
+    print(*(path.read_text() for path in Path("/proc/self/task").glob("*/children")))
+
+asyncio.run(run())
+"""
+
+
+@pytest.mark.parametrize(
+    "number",
+    [pytest.param(12, marks=pytest.mark.slow), pytest.param(300, marks=pytest.mark.long)],
+)
+def test_processes_that_ran_code_end_well(number: int) -> None:
+    """The interpreter ends with status 0, and no worker is left; nothing aborts at exit."""
+    for _ in range(number):
+        command = [sys.executable, "-c", _ENDING]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert (ended.returncode, ended.stderr) == (0, "")
+        pids = ended.stdout.split()
+        assert pids
+        wait_until(lambda pids=pids: not any(map(is_worker, pids)))
+
+
+@pytest.mark.slow
+def test_an_endless_step_does_not_keep_a_process() -> None:
+    """A process whose step is cancelled ends at once, long before the step's time is over."""
+    command = [sys.executable, "-c", _ENDING, "timeout"]
+    began = perf_counter()
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr.endswith("TimeoutError\n")
+    assert perf_counter() - began < 30
 
 
 async def test_without_the_sandbox_nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,6 +263,16 @@ def children() -> list[int]:
     threads = Path(f"/proc/{os.getpid()}/task").glob("*/children")
     found = [pid for thread in threads for pid in thread.read_text(encoding="ascii").split()]
     return [int(pid) for pid in found if is_worker(pid)]
+
+
+def stat_of(pid: int) -> str:
+    """Return what the system says of a process."""
+    return Path(f"/proc/{pid}/stat").read_text(encoding="ascii")
+
+
+def ticks_of(pid: int) -> int:
+    """Return how long a process has computed, in ticks of the system."""
+    return int(stat_of(pid).rpartition(")")[2].split()[11])
 
 
 def is_worker(pid: str) -> bool:
