@@ -26,13 +26,13 @@ from prism.runs._options import asks_a_model, deadline_of, files_of, replayed_wr
 from prism.statechart import BaseReasoner, BaseWriter
 from prism.telemetry._loggers import EventLogger
 from prism.worlds._addresses import address_of, code_of, load_world
+from prism.worlds._fields import plain_value
 from prism.worlds._loop import DEFAULT_AGENTS, Run
 from prism.worlds._parameters import parameter_values, parsed_parameters
 from prism.worlds._people import AgentTable
 from prism.worlds._switch_model import later_models, require_models
 from prism.worlds._treatment_tables import tables_of, treatments_in
 from prism.worlds._treatments import Treatment
-from prism.worlds._values import plain_value
 from prism.worlds._world import World
 
 _POLICY = "policy"
