@@ -1,4 +1,4 @@
-"""TODO."""
+"""The rounds of a run as they end: a table that grows, and data frames."""
 
 from __future__ import annotations
 
