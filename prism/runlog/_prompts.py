@@ -1,4 +1,4 @@
-"""What a run asked: prompts and replies, kept beside its log, and the questions that the log names."""
+"""What a run asked: the questions that its log names, and the prompts that are kept beside it."""
 
 from __future__ import annotations
 
