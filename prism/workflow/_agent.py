@@ -264,7 +264,7 @@ class WorkflowAgent:
         if machine is not None:
             self._restore_state(machine)
 
-        self._actions.become(saved.action_history, saved.actions, saved.successes)
+        self._actions.become(saved.results, saved.actions, saved.successes)
 
     def _restore_state(self, data: Any) -> None:
         machine = MachineState.read(data, self.workflow.states)
