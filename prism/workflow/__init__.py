@@ -21,7 +21,7 @@ from prism.workflow._agent import WorkflowAgent
 from prism.workflow._document._problems import WorkflowFileError
 from prism.workflow._loop import WorkflowResults
 from prism.workflow._run import WorkflowRun
-from prism.workflow._turns import StepRun, Turn, WorkflowStopped
+from prism.workflow._steps import StepRun, Turn, WorkflowStopped
 from prism.workflow._workflow import Workflow
 
 __all__ = [

@@ -17,10 +17,8 @@ from prism.telemetry.events import WORKFLOW_RESET
 from prism.workflow._actions import DEFAULT_ACTION_SECONDS, ActionResult, Actions, OnAction
 from prism.workflow._chart import Clock
 from prism.workflow._document._definition import Step
-from prism.workflow._recorded import Recorded
 from prism.workflow._state import STATE_KEY, MachineState, SavedAgent, machine_data
-from prism.workflow._steps import StepRunner
-from prism.workflow._turns import StepRun, Turn, WorkflowStopped
+from prism.workflow._steps import Recorded, StepRun, StepRunner, Turn, WorkflowStopped
 from prism.workflow._variables import HostVariable, Variables, as_context, as_data
 from prism.workflow._workflow import Workflow
 
