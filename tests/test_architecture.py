@@ -69,7 +69,6 @@ SUB_ROOMS = {
     ),
     "prism.worlds": (
         "_fields",
-        "_values",
         "_agent",
         "_networks",
         "_guest",

@@ -11,11 +11,10 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from prism.errors import InputError
 from prism.files._toml import KeyPath, TomlFile
-from prism.worlds._fields import is_a
+from prism.worlds._fields import is_a, words_of_type
 from prism.worlds._kinds import parts_of
 from prism.worlds._switch_model import SwitchModel
 from prism.worlds._treatments import SetParameters, Treatment, settings_of
-from prism.worlds._values import words_of_type
 from prism.worlds._world import World
 
 OWN = "own"
@@ -203,7 +202,7 @@ def _in_words(hint: Any) -> str:
         return f"a list, each of which is {_in_words(several[0])}"
 
     if get_origin(hint) is Literal:
-        return words_of_type(hint, hint)
+        return words_of_type(hint)
 
     return _WORDS.get(hint, "a table")
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from prism.errors import FieldTypeError, FieldValueError, InputError, PrismError
 from prism.telemetry.events import TREATMENT_APPLIED, TREATMENT_ASSIGNED
 from prism.worlds._assignments import CONTROL
+from prism.worlds._fields import plain_value
 from prism.worlds._host import RunHost
 from prism.worlds._kinds import Parts, treatments_by_round
 from prism.worlds._parameters import (
@@ -19,7 +20,6 @@ from prism.worlds._parameters import (
     parsed_parameters,
     set_parameters,
 )
-from prism.worlds._values import plain_value
 from prism.worlds._world import World
 
 

@@ -18,7 +18,7 @@ from hashlib import sha256
 from typing import Any, Literal
 
 from prism.errors import ReasonerError
-from prism.statechart._identity import agent_name, identify, name_or_address
+from prism.statechart._identity import agent_name, identify
 from prism.statechart.reasoner._attributes import attribute_lines
 from prism.statechart.reasoner._own_prompts import OwnPrompt, OwnPrompts, Parts
 from prism.statechart.reasoner._questions import Question
@@ -332,7 +332,7 @@ def is_of_the_feed(question: Question) -> bool:
     return (
         question.prompt is None
         and _has_states_of_the_feed(question.state.__class__)
-        and not callable(getattr(question.agent, "persona", None))
+        and _told_by(question.agent, "persona") is None
     )
 
 
@@ -358,8 +358,9 @@ def meaning_of(question: Question, option: Any, descriptions: Mapping[Any, str])
     if descriptions is STATE_DESCRIPTIONS and not _has_states_of_the_feed(option.__class__):
         descriptions = {}
 
-    own: Mapping[Any, str] = getattr(question.agent, "meanings", None) or {}
-    return own.get(option) or _description(option, descriptions)
+    own = getattr(question.agent, "meanings", None)
+    meaning = own.get(option) if isinstance(own, Mapping) else None
+    return meaning or _description(option, descriptions)
 
 
 def situation_of(question: Question) -> str:
@@ -413,23 +414,20 @@ def persona_of(agent: Any, attributes: Sequence[str]) -> str:
     """Return who an agent is: what it says of itself, and the chosen attributes.
 
     Raises:
-        ReasonerError: If the agent has no such attribute, or says of itself what is no text.
+        ReasonerError: If the agent has no such attribute.
     """
     told = _told_by(agent, "persona") or _told_by(agent, "describe") or _profile(agent)
     return "\n".join((told, *attribute_lines(agent, attributes)))
 
 
-def _told_by(agent: Any, method: str) -> str:
+def _told_by(agent: Any, method: str) -> str | None:
+    """Return the text that a method of an agent returns; None without such a method or text.
+
+    What is no text counts as nothing said: a `unittest.mock.MagicMock` has every method.
+    """
     says = getattr(agent, method, None)
-    if not callable(says):
-        return ""
-
-    told = says()
-    if not isinstance(told, str):
-        name = name_or_address(agent)
-        raise ReasonerError(f"{method}() of agent {name!r} must return text, got {told!r}")
-
-    return told
+    told = says() if callable(says) else None
+    return told if isinstance(told, str) else None
 
 
 def _profile(agent: Any) -> str:

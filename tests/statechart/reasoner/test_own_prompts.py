@@ -5,6 +5,7 @@ from enum import StrEnum
 from os.path import commonprefix
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -94,13 +95,14 @@ def test_an_agent_describes_itself() -> None:
 
 
 @pytest.mark.parametrize("method", ["persona", "describe"])
-def test_what_an_agent_says_of_itself_is_text(method: str) -> None:
-    """A method without a return would otherwise tell the model: None."""
-    agent = SimpleNamespace(agent_id="a1", **{method: lambda: None})
-    with pytest.raises(
-        ReasonerError, match=rf"{method}\(\) of agent 'a1' must return text, got No"
-    ):
-        chat_prompt(ask(agent))
+@pytest.mark.parametrize("says", [lambda: None, lambda: 7, MagicMock(), 42, None])
+def test_only_text_counts_as_what_an_agent_says_of_itself(method: str, says: Any) -> None:
+    """Any other value than a returned text leaves the agent's profile in place."""
+    agent = SimpleNamespace(agent_id="a1", interests=["tea"], **{method: says})
+    assert chat_prompt(ask(agent)) == chat_prompt(
+        ask(SimpleNamespace(agent_id="a1", interests=["tea"]))
+    )
+    assert decision_state(ask(agent)) == "You are a1.\nYour interests: tea"
 
 
 def test_a_chart_that_extends_the_feeds_keeps_the_contracts_prompt() -> None:

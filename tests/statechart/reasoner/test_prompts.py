@@ -1,10 +1,14 @@
 """What a model is asked."""
 
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock, Mock
 
 import pytest
 
+from prism.agents import SocialAgent
+from prism.statechart import Reasoner, TextCall, Writer, social_media_chart
 from prism.statechart.reasoner._decision_requests import decision_question, decision_state
 from prism.statechart.reasoner._prompts import (
     STATE_DESCRIPTIONS,
@@ -14,6 +18,7 @@ from prism.statechart.reasoner._prompts import (
 )
 from prism.statechart.reasoner._questions import Question
 from prism.statechart.states import AgentState, state_enum
+from tests.kit.clients import Model
 
 S = AgentState
 OPTIONS = [S.COMPOSING, S.SCROLLING]
@@ -157,3 +162,68 @@ def test_a_decision_question_is_that_of_the_wire_format() -> None:
             "scrolling": "Continue browsing without engaging",
         },
     }
+
+
+PROFILE = {"agent_id": "a1", "name": "Ada", "interests": ["chess", "climate"]}
+PROFILE["personality"] = "patient and dry"
+
+
+def stand_ins() -> Iterator[Any]:
+    """Yield agents as test suites make them, none of which says who it is in words."""
+    # the argument `name` of a mock is another thing than its attribute
+    for mock in (MagicMock(), Mock(), Mock(spec=list(PROFILE)), Mock(spec=SocialAgent)):
+        mock.configure_mock(**PROFILE)
+        yield mock
+
+    class Speechless(SimpleNamespace):
+        """An agent whose descriptions are no text."""
+
+        def persona(self) -> None:
+            """Say nothing."""
+
+        @property
+        def describe(self) -> object:
+            """An object that can be called, and returns no text."""
+            return dict
+
+    yield Speechless(**PROFILE)
+
+
+@pytest.mark.parametrize("agent", [*stand_ins()], ids=["magic", "mock", "spec", "class", "object"])
+async def test_mocks_are_asked_by_their_profile(agent: Any) -> None:
+    """An agent that says nothing of itself in words gets the contract's prompt, and an answer."""
+    assert chat_prompt(ask(agent)) == PROMPT
+    assert decision_state(ask(agent)) == decision_state(ask(ADA))
+
+    reasoner = Reasoner(Model("scrolling"), mode="chat")
+    decided = await reasoner.decide(agent, S.EVALUATING, "decides", OPTIONS, POST)
+    assert decided == S.SCROLLING
+
+
+async def test_a_bare_mock_goes_all_the_way() -> None:
+    """A mock of which only the state and its history are set fires, decides and writes."""
+    chart, reasoner = social_media_chart(), Reasoner(Model("scrolling"), mode="chat")
+    agent = MagicMock(state=S.EVALUATING, state_history=[], max_history_depth=None)
+    assert await chart.afire(agent, "decides", context=POST, reasoner=reasoner) == S.SCROLLING
+    assert agent.state_history[0].from_state == S.EVALUATING
+
+    agent = MagicMock(state=S.EVALUATING, state_history=[], max_history_depth=None)
+    assert chart.fire(agent, "decides", context=POST) == agent.state
+    written = await Writer(Model("Rain.")).write(TextCall(MagicMock(), "post", "Write."))
+    assert written.text == "Rain."
+
+
+async def test_an_agent_whose_persona_fails_is_not_asked() -> None:
+    """The reason of the fallback is the agent's own error; the run goes on."""
+
+    class Failing(SimpleNamespace):
+        """An agent that cannot say who it is."""
+
+        def persona(self) -> str:
+            """Fail."""
+            raise KeyError("row")
+
+    reasoner = Reasoner(Model("scrolling"), mode="chat")
+    (decision,) = await reasoner.decide_many([ask(Failing(**PROFILE))])
+    assert (decision.chosen, decision.source) == (S.COMPOSING, "fallback")
+    assert decision.reason == "KeyError: 'row'"
