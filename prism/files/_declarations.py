@@ -326,6 +326,8 @@ def _either(told: Sequence[str]) -> str:
     """Return several requirements of one value, one of which is enough, as one."""
     if len(told) == 1:
         return told[0]
+    if not all(each.startswith("must be ") for each in told):
+        return " or ".join(told)
 
     wanted, gots = [], []
     for each in told:
