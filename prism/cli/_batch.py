@@ -17,7 +17,7 @@ from prism.cli._options import (
     keeping_option,
     model_option,
 )
-from prism.cli._run_screen import own_folder
+from prism.cli._running import own_folder
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 
 COMMAND = "prism batch"

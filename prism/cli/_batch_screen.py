@@ -14,7 +14,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from prism.cli._run_screen import is_given, naming_options, option_of, own_folder
+from prism.cli._running import is_given, naming_options, option_of, own_folder
 from prism.cli._screen import Screen, note, plain, plain_table, pour, say
 from prism.errors import InputError
 from prism.science import Batch, BatchObserver, BatchRun, Plan

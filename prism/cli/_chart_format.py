@@ -71,7 +71,7 @@ def _write_picture(
 
     # says which extra it takes, if that is missing
     import prism.report  # noqa: F401
-    from prism.report._figures.files import in_format
+    from prism.report._figures.rendering import in_format
 
     picture = in_format(chart.to_svg(), as_format)
     with standard_output(reads) if out is None else output_file(out, reads) as file:

@@ -1,15 +1,23 @@
-"""``prism log``: a run's log as tables."""
+"""``prism log``: a run's log as tables.
+
+Every table is a row of `TABLES`, from which its command is made.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from inspect import Parameter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
-from prism.cli._chart_argument import chart_from
-from prism.cli._screen import evenly, note
+from prism.cli import _log_forms as forms
+from prism.cli._options import OutFile, TableFile, command_of, option
+from prism.cli._output import write_bytes
+from prism.cli._screen import note
 from prism.cli._table_output import TableFormat, choose_format, write
 from prism.errors import InputError
 
@@ -18,10 +26,8 @@ if TYPE_CHECKING:
 
     from prism.analysis import Conformance, RunLogs
 
-_MOST_MOMENTS = 8
-_MOST_TIMES = 4
-
 TableT = TypeVar("TableT")
+Given = Mapping[str, Any]
 
 logs: typer.Typer = typer.Typer(
     help="Make tables of a run's log: states, transitions, decisions, cascades, and more.",
@@ -38,208 +44,408 @@ Runs = Annotated[
         show_default=False,
     ),
 ]
-Format = Annotated[
-    TableFormat | None,
-    typer.Option(
-        "--format",
-        help="Format to write; by default that of the file's name, else a table to read.",
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogTable:
+    """A table of ``prism log``, made with no option but its own and those of every table.
+
+    Args:
+        name: Name of the command.
+        made_by: The function of `prism.analysis`, or ``room:function``, that makes the table of the
+            logs and the options.
+        help: What the command says of itself: a sentence, and more below an empty line.
+        examples: Examples of its use.
+        agent: What the name of an agent is called, for a table of one: its first argument.
+        options: The options of its own.
+        instead: The function that makes the table where an option is given, by this option. A flag
+            is not passed on to it.
+        shown: Names of the columns to draw, with blanks between them, or a function of the table
+            and the options that returns them; by default all. What another function has made is
+            drawn as a whole.
+        drawn: Makes what is drawn of the table and the options, with a line below it.
+        as_format: The option that chooses a format.
+        other_formats: Functions that write the logs in formats which no other table has.
+    """
+
+    name: str
+    made_by: str
+    help: str
+    examples: tuple[str, ...] = ()
+    agent: str | None = None
+    options: tuple[Parameter, ...] = ()
+    instead: Mapping[str, str] = field(default_factory=dict)
+    shown: str | Callable[[Any, Given], Sequence[str]] = ""
+    drawn: Callable[[pl.DataFrame, Given], tuple[pl.DataFrame, str | None]] | None = None
+    as_format: Any = TableFile
+    other_formats: Mapping[str, Callable[[RunLogs], bytes]] = field(default_factory=dict)
+
+    def command(self) -> Callable[..., None]:
+        """Return the command that makes and writes the table."""
+        parameters = [
+            Parameter("runs", Parameter.KEYWORD_ONLY, annotation=Runs),
+            *self.options,
+            option("as_format", self.as_format),
+            option("out", OutFile),
+        ]
+        if self.agent is not None:
+            argument = typer.Argument(metavar=self.agent, help="The agent.", show_default=False)
+            annotation = Annotated[str, argument]
+            parameters.insert(
+                0, Parameter("agent_id", Parameter.KEYWORD_ONLY, annotation=annotation)
+            )
+
+        return command_of(self._carry_out, parameters, self.help, self.examples)
+
+    def _carry_out(
+        self, *, runs: list[Path], as_format: str | None, out: Path | None, **given: Any
+    ) -> None:
+        suffix = "" if out is None else out.suffix.removeprefix(".")
+        to_bytes = self.other_formats.get(as_format or suffix)
+        if to_bytes is not None:
+            write_bytes(make(runs, to_bytes), out, runs)
+            return
+
+        chosen = choose_format(None if as_format is None else TableFormat(as_format), out)
+        table, is_other = self._made(runs, given)
+        shown: Sequence[str] = ()
+        if not is_other:
+            shown = self.shown.split() if isinstance(self.shown, str) else self.shown(table, given)
+
+        hint = None
+        if chosen is TableFormat.TABLE and self.drawn is not None:
+            table, hint = self.drawn(table, given)
+        write(table, chosen, out, shown or table.collect_schema().names(), hint, reads=runs)
+
+    def _made(self, runs: list[Path], given: Given) -> tuple[Any, bool]:
+        """Return the table, and whether another function than the usual one has made it."""
+        function = self.made_by
+        passed = dict(given)
+        for name, other in self.instead.items():
+            value = passed.pop(name)
+            if value:
+                function = other
+                passed |= {} if value is True else {name: value}
+
+        room, _, name = function.rpartition(":")
+        table_of = getattr(import_module(f"prism.{room or 'analysis'}"), name)
+
+        def made(opened: RunLogs) -> Any:
+            try:
+                return table_of(opened, **passed)
+            except InputError:
+                if self.agent is not None:  # it may be in lines that could not be read
+                    print_notes(opened)
+                raise
+
+        return make(runs, made), function != self.made_by
+
+
+def _names(listed: str) -> list[str]:
+    return [name.strip() for name in listed.split(",") if name.strip()]
+
+
+def _flag(name: str, words: str) -> Parameter:
+    return option(name, bool, False, f"--{name.replace('_', '-')}", help=words)
+
+
+_OF_DECISIONS = ("asked", "fallback_share", "latency_p50", "latency_p99", "entropy")
+_BY_ROUND = _flag("by_round", "Add rows for each round, before those of all.")
+
+TABLES = (
+    LogTable(
+        name="states",
+        made_by="state_counts",
+        help="""Count the agents in each state at the end of every tick.
+
+        A table to read shows some rounds; the other formats have every tick.""",
+        examples=("prism log states runs/first --format csv -o states.csv",),
+        drawn=forms.side_by_side,
     ),
-]
-Out = Annotated[
-    Path | None,
-    typer.Option(
-        "--out", "-o", metavar="FILE", help="File to write to, instead of standard output."
+    LogTable(
+        name="transitions",
+        made_by="transition_counts",
+        help="Count every kind of transition, with its probability among those out of its state.",
     ),
-]
+    LogTable(
+        name="dwell",
+        made_by="dwell_times",
+        help="""Describe how many ticks agents stay in each state, with a geometric fit.
 
+        Visits that the end of a round or of the run cuts short are censored.""",
+        options=(_BY_ROUND,),
+        shown="round chart state visits complete cut open mean median p90 p",
+    ),
+    LogTable(
+        name="timeouts",
+        made_by="timeouts",
+        help="Count the time-outs of each state in each round.",
+    ),
+    LogTable(
+        name="decisions",
+        made_by="decisions",
+        help="Describe decisions: number, fallbacks, requests, tokens, latency, entropy.",
+        examples=(
+            "prism log decisions runs/model",
+            "prism log decisions runs/model --by source,reason",
+        ),
+        options=(
+            option(
+                "by",
+                str,
+                "state,model",
+                metavar="NAMES",
+                help="What to group decisions by, separated by commas.",
+                callback=_names,
+            ),
+        ),
+        shown=lambda _, given: [*given["by"], *_OF_DECISIONS],
+    ),
+    LogTable(
+        name="costs",
+        made_by="costs",
+        help="Add up what models cost: requests, tokens and seconds, of decisions and texts.",
+        examples=("prism log costs runs/model --by model,what",),
+        options=(
+            option(
+                "by",
+                str,
+                "model",
+                metavar="NAMES",
+                help="What to group costs by, separated by commas.",
+                callback=_names,
+            ),
+        ),
+    ),
+    LogTable(
+        name="engagement",
+        made_by="engagement",
+        help="Measure how unequally agents post, reply, reshare and like.",
+    ),
+    LogTable(
+        name="cascades",
+        made_by="cascades",
+        help="Measure every cascade: size, depth, breadth, virality, lifetime; the largest first.",
+        shown="root_id author_id size depth breadth virality agents lifetime_ticks",
+    ),
+    LogTable(
+        name="agent",
+        made_by="agent_story",
+        help="List all that one agent did, and how others reacted to its posts.",
+        examples=("prism log agent agent_0001 runs/first",),
+        agent="ID",
+        shown="round tick what",
+    ),
+    LogTable(
+        name="faults",
+        made_by="faults",
+        help="""Count what went wrong: what raised or was refused, answers that were not used.
 
-@logs.command()
-def states(runs: Runs, as_format: Format = None, out: Out = None) -> None:
-    """Count the agents in each state at the end of every tick.
+        A trigger that no transition has changes nothing, so the log does not have it: the chart
+        warns of it on the logger prism.statechart.""",
+        shown="fault from_state trigger error count agents round line",
+    ),
+    LogTable(
+        name="events",
+        made_by="to_event_log",
+        help="""List the transitions with the columns that process-mining tools, such as pm4py,
+        expect.""",
+        examples=("prism log events runs/first -o events.parquet",),
+        options=(
+            option(
+                "activity", str, "to_state", help="Column of the activity: to_state or trigger."
+            ),
+        ),
+        shown="case:concept:name concept:name time:timestamp round tick trigger",
+    ),
+    LogTable(
+        name="agents",
+        made_by="agents",
+        help="Describe every agent: what it is, and how much it did.",
+        shown=forms.columns_of_agents,
+    ),
+    LogTable(
+        name="interactions",
+        made_by="interactions",
+        help="""Count who replied to, reshared and liked whose posts.
 
-    A table to read shows some rounds; the other formats have every tick.
+        GraphML is made by networkx, which the extra networks brings.""",
+        examples=(
+            "prism log interactions runs/first --format csv",
+            "prism log interactions runs/first -o first.graphml",
+        ),
+        as_format=forms.NetworkFile,
+        other_formats={"edges": forms.edges, "graphml": forms.graphml},
+    ),
+    LogTable(
+        name="follows",
+        made_by="follows",
+        help="List who follows whom, from a log of a feed with the parameter logs_follows.",
+        examples=("prism log follows runs/first --in-all",),
+        options=(_flag("in_all", "Describe the network of each run in one row."),),
+        instead={"in_all": "follow_networks"},
+    ),
+    LogTable(
+        name="why",
+        made_by="let_pass",
+        help="""Say why an agent let posts pass: relevance and threshold, what was open, what it
+        chose.""",
+        examples=("prism log why agent_0001 runs/first",),
+        agent="AGENT",
+        shown=forms.columns_of_posts,
+    ),
+    LogTable(
+        name="measures",
+        made_by="measures",
+        help="List what the measures of worlds came to in each round.",
+        examples=("prism log measures runs/beta-0.1 runs/beta-0.3 -o measures.parquet",),
+    ),
+    LogTable(
+        name="treatments",
+        made_by="treatments",
+        help="List the treatments that worlds were given, and the parameters that they changed.",
+    ),
+    LogTable(
+        name="assignments",
+        made_by="assignments",
+        help="List who and what was assigned to the arms of experiments.",
+        options=(_flag("posts", "Say what became of the posts that were assigned."),),
+        instead={"posts": "treated_posts"},
+    ),
+    LogTable(
+        name="arms",
+        made_by="arms",
+        help="Compare what became of the posts in the arms of experiments.",
+        examples=("prism log arms runs/herd",),
+        options=(_flag("by_round", "Compare the posts of each round by themselves."),),
+    ),
+    LogTable(
+        name="parameters",
+        made_by="parameters",
+        help="List the runs with the parameters of their worlds.",
+    ),
+    LogTable(
+        name="world",
+        made_by="world_event_counts",
+        help="Count the events that worlds have logged themselves, or list those of one name.",
+        examples=("prism log world runs/market --event sold --format csv",),
+        options=(
+            option(
+                "event",
+                str | None,
+                None,
+                metavar="NAME",
+                help="List the events of this name, with their own keys, instead of counting all.",
+                show_default=False,
+            ),
+        ),
+        instead={"event": "world_events"},
+    ),
+    LogTable(
+        name="participation",
+        made_by="participation",
+        help="""Measure who is silent, writes and creates, and the shares of what the top 1 % wrote.
 
-    [bold]Example[/bold]
+        By round; the last row, without a round, is of all rounds.""",
+    ),
+    LogTable(
+        name="views",
+        made_by="views",
+        help="""Count what came of the posts that agents opened: decided, ignored, timed out, cut.
 
-    prism log states runs/first --format csv -o states.csv
-    """
-    from prism.analysis import state_counts
+        By round; the last row, without a round, is of all rounds.""",
+    ),
+    LogTable(
+        name="reach",
+        made_by="reach",
+        help="""Measure how many agents opened each post or cascade, or what agents were exposed
+        to.""",
+        examples=("prism log reach runs/first --of posts -o reach.csv",),
+        options=(
+            option(
+                "of",
+                Literal["posts", "cascades", "agents"],
+                "cascades",
+                help="Posts or cascades, or agents and what they were exposed to.",
+            ),
+            _BY_ROUND,
+        ),
+    ),
+    LogTable(
+        name="rhythm",
+        made_by="rhythm",
+        help="""Describe the times between the acts of agents: mean, burstiness, memory.
 
-    chosen = choose_format(as_format, out)
-    table = make(runs, state_counts)
-    if chosen is TableFormat.TABLE and table.height:
-        drawn, hint = _side_by_side(table)
-        write(drawn, chosen, out, drawn.columns, hint, reads=runs)
-    else:
-        write(table, chosen, out, table.columns, reads=runs)
+        By round; the last rows, without a round, are of all rounds.""",
+        options=(_flag("agents", "A row for each agent, not for each round."),),
+        instead={"agents": "agent_rhythms"},
+        shown="round what acts agents mean median burstiness memory",
+    ),
+    LogTable(
+        name="survival",
+        made_by="dwell_survival",
+        help="""Estimate, tick by tick, how many visits of a state go on (Kaplan and Meier).
 
+        Visits that the end of a round or of the run cuts short are censored.""",
+        options=(_BY_ROUND,),
+        shown="round chart state ticks at_risk exits censored hazard survival",
+    ),
+    LogTable(
+        name="run-measures",
+        made_by="run_measures",
+        help="""Measure each run as a whole, as one row of numbers; a table to read has them as
+        columns.""",
+        examples=("prism log run-measures runs/first runs/second --from-round 5",),
+        options=(
+            option("from_round", int, 1, metavar="N", min=1, help="The first round that counts."),
+            _BY_ROUND,
+        ),
+        drawn=forms.upright,
+    ),
+    LogTable(
+        name="steady",
+        made_by="science:steady_state",
+        help="""Say of each measure from when on it is steady: burn-in by MSER, and tests of the
+        rest.
 
-@logs.command()
-def transitions(runs: Runs, as_format: Format = None, out: Out = None) -> None:
-    """Count every kind of transition, with its probability among those out of its state."""
-    from prism.analysis import transition_counts
+        Needs the extra science. By ticks the series are acts and agents in each state.""",
+        options=(
+            option("by", Literal["round", "tick"], "round", help="What a series is counted by."),
+        ),
+        shown="measure observations burn_in mean adf_p kpss_p verdict",
+    ),
+    LogTable(
+        name="tails",
+        made_by="science:tails",
+        help="""Fit power laws to the tails of a run: cascades, what agents wrote, likes, views,
+        followers.
 
-    show(runs, transition_counts, as_format, out)
+        Needs the extra science.""",
+        examples=("prism log tails runs/first --bootstrap 100",),
+        options=(
+            _BY_ROUND,
+            option(
+                "bootstrap",
+                int,
+                0,
+                metavar="N",
+                min=0,
+                help="Bootstrap samples for the p-value of each power law; 2,500 give it within "
+                ".01.",
+            ),
+            option("seed", int, 0, min=0, help="Seed of the bootstrap."),
+        ),
+        shown=lambda _, given: [
+            *("round", "what", "values", "xmin", "in_tail", "exponent"),
+            *(("ks_p",) if given["bootstrap"] else ()),
+            *("lognormal_p", "verdict"),
+        ],
+    ),
+)
+"""The tables, in the order of the help."""
 
-
-@logs.command()
-def dwell(
-    runs: Runs,
-    by_round: Annotated[
-        bool, typer.Option("--by-round", help="Add rows for each round, before those of all.")
-    ] = False,
-    as_format: Format = None,
-    out: Out = None,
-) -> None:
-    """Describe how many ticks agents stay in each state, with a geometric fit.
-
-    Visits that the end of a round or of the run cuts short are censored.
-    """
-    from prism.analysis import dwell_times
-
-    shown = (
-        *("round", "chart", "state"),
-        *("visits", "complete", "cut", "open", "mean", "median", "p90", "p"),
-    )
-    show(runs, lambda opened: dwell_times(opened, by_round=by_round), as_format, out, shown)
-
-
-@logs.command()
-def timeouts(runs: Runs, as_format: Format = None, out: Out = None) -> None:
-    """Count the time-outs of each state in each round."""
-    from prism.analysis import timeouts as count_timeouts
-
-    show(runs, count_timeouts, as_format, out)
-
-
-@logs.command()
-def decisions(
-    runs: Runs,
-    by: Annotated[
-        str, typer.Option(metavar="NAMES", help="What to group decisions by, separated by commas.")
-    ] = "state,model",
-    as_format: Format = None,
-    out: Out = None,
-) -> None:
-    """Describe decisions: number, fallbacks, requests, tokens, latency, entropy.
-
-    [bold]Examples[/bold]
-
-    prism log decisions runs/model
-
-    prism log decisions runs/model --by source,reason
-    """
-    from prism.analysis import decisions as describe
-
-    names = [name.strip() for name in by.split(",") if name.strip()]
-    shown = (*names, "asked", "fallback_share", "latency_p50", "latency_p99", "entropy")
-    show(runs, lambda opened: describe(opened, by=names), as_format, out, shown)
-
-
-@logs.command()
-def costs(
-    runs: Runs,
-    by: Annotated[
-        str, typer.Option(metavar="NAMES", help="What to group costs by, separated by commas.")
-    ] = "model",
-    as_format: Format = None,
-    out: Out = None,
-) -> None:
-    """Add up what models cost: requests, tokens and seconds, of decisions and texts.
-
-    [bold]Example[/bold]
-
-    prism log costs runs/model --by model,what
-    """
-    from prism.analysis import costs as add_up
-
-    names = [name.strip() for name in by.split(",") if name.strip()]
-    show(runs, lambda opened: add_up(opened, by=names), as_format, out)
-
-
-@logs.command()
-def engagement(runs: Runs, as_format: Format = None, out: Out = None) -> None:
-    """Measure how unequally agents post, reply, reshare and like."""
-    from prism.analysis import engagement as measure
-
-    show(runs, measure, as_format, out)
-
-
-@logs.command()
-def cascades(runs: Runs, as_format: Format = None, out: Out = None) -> None:
-    """Measure every cascade: size, depth, breadth, virality, lifetime; the largest first."""
-    from prism.analysis import cascades as measure
-
-    shown = (
-        "root_id",
-        "author_id",
-        "size",
-        "depth",
-        "breadth",
-        "virality",
-        "agents",
-        "lifetime_ticks",
-    )
-    show(runs, measure, as_format, out, shown)
-
-
-@logs.command()
-def agent(
-    agent_id: Annotated[str, typer.Argument(metavar="ID", help="The agent.", show_default=False)],
-    runs: Runs,
-    as_format: Format = None,
-    out: Out = None,
-) -> None:
-    """List all that one agent did, and how others reacted to its posts.
-
-    [bold]Example[/bold]
-
-    prism log agent agent_0001 runs/first
-    """
-    from prism.analysis import agent_story
-
-    def story(opened: RunLogs) -> pl.DataFrame:
-        try:
-            return agent_story(opened, agent_id)
-        except InputError:
-            print_notes(opened)  # the agent may be in lines that could not be read
-            raise
-
-    show(runs, story, as_format, out, ("round", "tick", "what"))
-
-
-@logs.command()
-def faults(runs: Runs, as_format: Format = None, out: Out = None) -> None:
-    """Count what went wrong: what raised or was refused, answers that were not used.
-
-    A trigger that no transition has changes nothing, so the log does not have it: the chart warns
-    of it on the logger prism.statechart.
-    """
-    from prism.analysis import faults as find
-
-    shown = ("fault", "from_state", "trigger", "error", "count", "agents", "round", "line")
-    show(runs, find, as_format, out, shown)
-
-
-@logs.command()
-def events(
-    runs: Runs,
-    activity: Annotated[
-        str, typer.Option(help="Column of the activity: to_state or trigger.")
-    ] = "to_state",
-    as_format: Format = None,
-    out: Out = None,
-) -> None:
-    """List the transitions with the columns that process-mining tools, such as pm4py, expect.
-
-    [bold]Example[/bold]
-
-    prism log events runs/first -o events.parquet
-    """
-    from prism.analysis import to_event_log
-
-    shown = ("case:concept:name", "concept:name", "time:timestamp", "round", "tick", "trigger")
-    show(runs, lambda opened: to_event_log(opened, activity=activity), as_format, out, shown)
+for _table in TABLES:
+    logs.command(_table.name)(_table.command())
 
 
 @logs.command()
@@ -257,19 +463,20 @@ def check(
         int | None,
         typer.Option(min=1, help="The agents' timeout_threshold, if neither chart nor log has it."),
     ] = None,
-    as_format: Format = None,
-    out: Out = None,
+    as_format: TableFile = None,
+    out: OutFile = None,
 ) -> None:
     """Replay a log against a chart, and report every step that the chart does not allow.
 
     A table to read shows the first; the other formats have all. Exit status 0 if there are none, 1
-    if there are some.
+    if there are some, or if nothing of a run belongs to the chart.
 
     [bold]Example[/bold]
 
     prism log check runs/first --chart social_feed
     """
     from prism.analysis import check_log
+    from prism.cli._chart_argument import chart_from
 
     known, chosen = chart_from(chart), choose_format(as_format, out)
     found = make(runs, lambda opened: check_log(opened, known, timeout_threshold=timeout))
@@ -283,22 +490,11 @@ def check(
     elif total:
         write(first, chosen, out, first.columns, total=total, reads=runs)
 
+    for run in found.unrelated:
+        note(f"{run}: nothing belongs to the chart {known.name}")
     note(_verdict(found))
-    if found.found:
+    if found.found or found.unrelated:
         raise typer.Exit(1)
-
-
-def show(
-    runs: Sequence[Path],
-    table_of: Callable[[RunLogs], pl.DataFrame | pl.LazyFrame],
-    as_format: TableFormat | None,
-    out: Path | None,
-    shown: Sequence[str] = (),
-) -> None:
-    """Make a table and write it."""
-    chosen = choose_format(as_format, out)
-    table = make(runs, table_of)
-    write(table, chosen, out, shown or table.collect_schema().names(), reads=runs)
 
 
 def make(runs: Sequence[Path], table_of: Callable[[RunLogs], TableT]) -> TableT:
@@ -329,49 +525,6 @@ def print_notes(opened: RunLogs) -> None:
 
     if nothing is not None:
         raise InputError(nothing.message, path=nothing.path, line=nothing.line)
-
-
-def _side_by_side(counts: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
-    """Put some moments side by side: the ends of rounds, or the ticks of a single round.
-
-    Returns:
-        The table, and a hint at what it leaves out, if it does.
-    """
-    import polars as pl
-
-    moment = [name for name in ("round", "tick", "time") if name in counts.columns]
-    # Runs of different shape do not fit beside each other.
-    if sum(counts.select(moment).null_count().row(0)):
-        return counts, None
-
-    ends, what = _last_ticks(counts) if moment == ["round", "tick"] else (counts, moment[-1])
-    moments = ends[what].unique().sort()
-    some = moments[evenly(moments.len(), _MOST_TIMES if what == "time" else _MOST_MOMENTS)]
-    shown = ends.filter(pl.col(what).is_in(some.implode()))
-    # Nor do runs of different times.
-    if "run" in counts.columns and shown["run"].n_unique() < counts["run"].n_unique():
-        return counts, None
-
-    title = pl.col(what).dt.strftime("%F %T") if what == "time" else pl.format(f"{what} {{}}", what)
-    index = [name for name in counts.columns if name not in (*moment, "agents", "share")]
-    wide = shown.with_columns(moment=title).pivot(
-        "moment", index=index, values="agents", maintain_order=True
-    )
-    places = f"{some.len()} of {moments.len()} {what}s"
-    hint = f"Agents at the end of {places}; all of them with --format csv"
-
-    return wide.select(*index, *some.to_frame().select(title).to_series()), hint
-
-
-def _last_ticks(counts: pl.DataFrame) -> tuple[pl.DataFrame, str]:
-    """Return the last tick of each round of every run, if there are several rounds."""
-    import polars as pl
-
-    if counts["round"].n_unique() == 1:
-        return counts, "tick"
-
-    each = [name for name in ("run", "round") if name in counts.columns]
-    return counts.filter(pl.col("tick") == pl.col("tick").max().over(each)), "round"
 
 
 def _nothing_checked(found: Conformance, chart: str) -> str:

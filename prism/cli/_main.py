@@ -32,13 +32,7 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "compare": ("_compare:compare",),
     "sensitivity": ("_sensitivity:sensitivity",),
     "chart": ("_chart:charts", "_chart_explain:explain", "_chart_fits:fits"),
-    "log": (
-        "_log:logs",
-        "_log_agents:OF_AGENTS",
-        "_log_decision:decision",
-        "_log_worlds:OF_WORLDS",
-        "_log_measures:OF_RUNS",
-    ),
+    "log": ("_log:logs", "_log_decision:decision"),
     "memory": ("_memory:memories",),
     "think": ("_think:thinking",),
     "workflow": ("_workflow:workflows",),
@@ -75,9 +69,7 @@ def _make(name: str) -> Any:
     holder.callback()(_nothing)
     if isinstance(found, typer.Typer):
         for other in added:
-            functions = _load(other)
-            for function in functions if isinstance(functions, tuple) else (functions,):
-                found.command()(function)
+            found.command()(_load(other))
         holder.add_typer(found, name=name)
     else:
         holder.command(name)(found)

@@ -1,15 +1,17 @@
-"""Options that several commands share: how a model is asked, and how a run is kept."""
+"""Options that several commands share, and commands that are made of declared options."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from inspect import Parameter, Signature, cleandoc
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_origin
 
 import typer
 
-from prism.cli._run_screen import option_of
+from prism.cli._running import option_of
+from prism.cli._table_output import TableFormat
 from prism.errors import InputError
 from prism.files import reading
 from prism.llm import DEFAULT_HOST
@@ -115,6 +117,63 @@ Resume = Annotated[
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print the results as JSON instead of tables.")
 ]
+OutFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", "-o", metavar="FILE", help="File to write to, instead of standard output."
+    ),
+]
+TableFile = Annotated[
+    TableFormat | None,
+    typer.Option(
+        "--format",
+        help="Format to write; by default that of the file's name, else a table to read.",
+    ),
+]
+
+
+def option(name: str, kind: Any, default: Any = None, *declared: str, **settings: Any) -> Parameter:
+    """Declare an option: the parameter of a command.
+
+    Args:
+        name: Name of the parameter.
+        kind: Its type; where this is annotated already, that says all but the default.
+        default: Its default.
+        declared: How it is written, where it is not as its name.
+        settings: What else `typer.Option` takes.
+    """
+    annotation = kind
+    if get_origin(kind) is not Annotated:
+        annotation = Annotated[kind, typer.Option(*declared, **settings)]
+
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def command_of(
+    function: Callable[..., None],
+    parameters: Iterable[Parameter],
+    text: str,
+    examples: Iterable[str],
+) -> Callable[..., None]:
+    """Return a command with these parameters, which a function takes by name.
+
+    Args:
+        function: Carries the command out.
+        parameters: Its arguments and options.
+        text: Its help.
+        examples: Examples of its use, shown below the help.
+    """
+
+    def command(**given: Any) -> None:
+        function(**given)
+
+    shown = list(examples)
+    title = "[bold]Example[/bold]" if len(shown) == 1 else "[bold]Examples[/bold]"
+    command.__doc__ = "\n\n".join([cleandoc(text), *([title, *shown] if shown else [])])
+    # typer reads the signature; annotations beside it would have to agree with it
+    command.__signature__ = Signature(list(parameters))  # type: ignore[attr-defined]
+    command.__annotations__ = {}
+    return command
 
 
 def model_options(models: Path | None, asked: Mapping[str, Any]) -> ModelOptions:

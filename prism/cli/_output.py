@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
 from prism.cli import _screen
 from prism.errors import InputError
-from prism.files import replacing
-from prism.runs._own_files import refuse_own_file
 
 _STDOUT = Path("/dev/stdout")
 
@@ -28,6 +26,10 @@ def output_file(out: Path, reads: Iterable[Path] = ()) -> Iterator[IO[bytes]]:
         InputError: If it cannot be opened, is read, or belongs to a run.
         OSError: If it cannot be written to its end; an earlier one stays as it was.
     """
+    # what files are a run's own is known to the rooms of runs, which help needs not
+    from prism.files import replacing
+    from prism.runs._folder import refuse_own_file
+
     refuse_own_file(out, reads)
     with ExitStack() as stack:
         try:
@@ -54,11 +56,26 @@ def standard_output(reads: Iterable[Path] = ()) -> Iterator[IO[bytes]]:
         yield file
 
 
+def opened_output(
+    out: Path | None, reads: Iterable[Path] = ()
+) -> AbstractContextManager[IO[bytes]]:
+    """Open a file for a command's output, or give standard output where none is named."""
+    return standard_output(reads) if out is None else output_file(out, reads)
+
+
+def write_bytes(content: bytes, out: Path | None, reads: Iterable[Path] = ()) -> None:
+    """Write a command's output to a file, or to standard output where none is named."""
+    with opened_output(out, reads) as file:
+        file.write(content)
+
+
 def refuse_read_output(reads: Iterable[Path]) -> None:
     """Refuse standard output that was redirected into a file that is read, or a run's own.
 
     Raises:
         InputError: If it was.
     """
+    from prism.runs._folder import refuse_own_file
+
     if _STDOUT.exists() and not sys.stdout.isatty():
         refuse_own_file(_STDOUT, reads)

@@ -11,7 +11,7 @@ import typer
 from prism.cli._chart_argument import import_from_here
 from prism.cli._options import AsJson, Hosts, keeping_option
 from prism.cli._results import RoundProgress, print_results
-from prism.cli._run_screen import (
+from prism.cli._running import (
     own_folder,
     refuse_what_is_settled,
     run_screen,

@@ -19,7 +19,7 @@ from prism.cli._batch import (
 )
 from prism.cli._chart_argument import import_from_here
 from prism.cli._options import AsJson, Deadline, Hosts, MaxCalls, MaxTokens
-from prism.cli._run_screen import own_folder
+from prism.cli._running import own_folder
 from prism.cli._screen import Screen, note, plain, plain_table, pour
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 

@@ -35,7 +35,7 @@ from prism.cli._options import (
     prompt_in,
 )
 from prism.cli._results import RoundProgress, print_results
-from prism.cli._run_screen import (
+from prism.cli._running import (
     RunScreen,
     is_given,
     option_of,

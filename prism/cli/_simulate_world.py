@@ -12,7 +12,7 @@ from rich.table import Table
 
 from prism.cli._chart_argument import import_from_here
 from prism.cli._results import fallback_lines, print_measures, print_place, states_table
-from prism.cli._run_screen import is_given
+from prism.cli._running import is_given
 from prism.cli._screen import Screen, plain, plain_table
 from prism.errors import InputError
 from prism.runs import DeciderOptions, WriterOptions

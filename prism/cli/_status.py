@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from prism.cli._run_screen import command_of
+from prism.cli._running import command_of
 from prism.cli._screen import Screen, plain, plain_table, pour, say, shown
 from prism.errors import InputError
 from prism.runs import RunStatus, find_runs, run_status

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from datetime import datetime
 from enum import StrEnum
 from io import StringIO
@@ -21,7 +21,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 from rich.table import Table
 from rich.text import Text
 
-from prism.cli._output import output_file, refuse_read_output, standard_output
+from prism.cli._output import opened_output, output_file, refuse_read_output
 from prism.cli._screen import Screen, note, plain_table
 from prism.cli._screen import shown as as_shown
 from prism.errors import InputError
@@ -101,17 +101,13 @@ def write(
         _draw(table, out, reads, shown, hint, total)
         return
 
-    with _opened(out, reads) as file:
+    with opened_output(out, reads) as file:
         if as_format in (TableFormat.CSV, TableFormat.RAW_CSV):
             _write_csv(table, file, is_raw=as_format is TableFormat.RAW_CSV)
         elif as_format is TableFormat.JSON:
             _write_json(table, file)
         else:
             _write_parquet(table, file)
-
-
-def _opened(out: Path | None, reads: Sequence[Path]) -> AbstractContextManager[IO[bytes]]:
-    return standard_output(reads) if out is None else output_file(out, reads)
 
 
 def _batches(table: pl.DataFrame | pl.LazyFrame) -> Iterator[pl.DataFrame]:

@@ -31,7 +31,7 @@ from prism.cli._options import (
     keeping_option,
     writer_options,
 )
-from prism.cli._run_screen import (
+from prism.cli._running import (
     RunScreen,
     is_given,
     option_of,

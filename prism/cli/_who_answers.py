@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from prism.cli._options import model_option, model_options
-from prism.cli._run_screen import option_of
+from prism.cli._running import option_of
 from prism.errors import InputError
 from prism.runs import (
     DeciderOptions,
@@ -17,9 +17,9 @@ from prism.runs import (
     ReplayOptions,
     WriterOptions,
 )
+from prism.runs._config import recorded_writer
 from prism.runs._options import ONLY_DECIDES
 from prism.runs._settings import Server
-from prism.runs._writing import recorded_writer
 
 PolicyFile = Annotated[
     Path | None,

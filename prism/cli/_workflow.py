@@ -32,7 +32,7 @@ from prism.cli._options import (
     model_option,
     writer_options,
 )
-from prism.cli._run_screen import (
+from prism.cli._running import (
     RunScreen,
     is_given,
     own_folder,

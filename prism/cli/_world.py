@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from prism.cli._chart_argument import import_from_here
-from prism.cli._run_screen import naming_options
+from prism.cli._running import naming_options
 from prism.cli._screen import Screen, note, plain, plain_table, pour, say
 from prism.cli._simulate import columns
 from prism.cli._simulate_world import Parameters, Treatments, settings

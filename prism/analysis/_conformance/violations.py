@@ -40,6 +40,8 @@ class Conformance:
         checked: Number of steps that were checked: transitions, decisions, and agents joining.
         other_charts: Number of transitions that were not checked because another chart made them,
             by its name.
+        unrelated: Labels of the runs in which nothing belongs to the chart: all their transitions
+            are by other charts, and no agent joins with this one.
     """
 
     violations: pl.DataFrame
@@ -47,6 +49,7 @@ class Conformance:
     found: Mapping[str, int]
     checked: int
     other_charts: Mapping[str, int]
+    unrelated: tuple[str, ...] = ()
 
 
 def check_log(
@@ -93,7 +96,12 @@ def check_log(
     labelled = logs.labelled(pl.concat(first))
     every = query_of(replay_again, schema=labelled.schema)
 
-    return Conformance(labelled, every, dict(found), replay.checked, dict(replay.other_charts))
+    unrelated = tuple(
+        run.label for number, run in enumerate(logs.runs) if number in replay.unrelated_runs
+    )
+    others = dict(replay.other_charts)
+
+    return Conformance(labelled, every, dict(found), replay.checked, others, unrelated)
 
 
 class _Replay:
@@ -107,6 +115,8 @@ class _Replay:
     def __init__(self, rules: Rules, timeout_threshold: int | None) -> None:
         self.checked = 0
         self.other_charts: Counter[str] = Counter()
+        self._runs_of_others: set[int] = set()
+        self._own_runs: set[int] = set()
         self._rules = rules
         self._last: dict[tuple[int, str], tuple[str, int]] = {}
         self._threshold = timeout_threshold
@@ -115,6 +125,11 @@ class _Replay:
         self._limits = pl.DataFrame(
             schema={"run": pl.UInt32, "agent_id": pl.String, _LIMIT: pl.Int64}
         )
+
+    @property
+    def unrelated_runs(self) -> set[int]:
+        """Numbers of the runs in which other charts alone made transitions."""
+        return self._runs_of_others - self._own_runs
 
     def through(self, logs: RunLogs) -> Iterator[pl.DataFrame]:
         """Check logs block by block, and return the violations in the order of the log."""
@@ -142,8 +157,14 @@ class _Replay:
         """Count the transitions of other charts, and leave them and their agents out."""
         event, is_foreign = pl.col("event"), pl.col("chart") != self._rules.chart
         is_other = (event == TRANSITION) & is_foreign
-        others = frame.filter(is_other)["chart"].value_counts()
-        self.other_charts.update(dict(others.iter_rows()))
+        others = frame.filter(is_other)
+        self.other_charts.update(dict(others["chart"].value_counts().iter_rows()))
+        self._runs_of_others.update(others["run"].unique())
+
+        # what names no chart is of this one, unless it is a join or a decision among others' moves
+        is_own = (event == TRANSITION) & ~is_foreign.fill_null(value=False)
+        names_it = pl.col("chart") == self._rules.chart
+        self._own_runs.update(frame.filter(is_own | names_it)["run"].unique())
 
         # decisions name no chart: they are of the one that their agent joined with
         joined = frame.filter(event == AGENT_JOINED, is_foreign).select(_AGENT)

@@ -1,0 +1,182 @@
+"""Tables of ``prism log`` that are drawn otherwise than made, and networks for other tools."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from io import BytesIO
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from prism.cli._screen import evenly
+from prism.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from prism.analysis import RunLogs
+
+_MOST_MOMENTS = 8
+_MOST_TIMES = 4
+_RUN = "run"
+
+_SHOWN_OF_FEED = (
+    *("arm", "agent_id", "archetype", "state", "weighed", "decisions", "fallbacks"),
+    *("posts", "replies", "reshares", "likes"),
+)
+
+# What a reader of edge lists would take for the end of a name, of a line, or for a comment.
+_NOT_IN_EDGES = ("\t", "\n", "\r", "#")
+
+NetworkFile = Annotated[
+    Literal["table", "csv", "csv-raw", "json", "parquet", "edges", "graphml"] | None,
+    typer.Option(
+        "--format",
+        help="Format to write; by default that of the file's name, else a table to read. edges is "
+        "one line for each pair: who, whose, how often, with tabs between them.",
+    ),
+]
+
+
+def side_by_side(
+    counts: pl.DataFrame, _given: Mapping[str, Any]
+) -> tuple[pl.DataFrame, str | None]:
+    """Put some moments side by side: the ends of rounds, or the ticks of a single round.
+
+    Returns:
+        The table, and a hint at what it leaves out, if it does.
+    """
+    import polars as pl
+
+    moment = [name for name in ("round", "tick", "time") if name in counts.columns]
+    # Runs of different shape do not fit beside each other.
+    if not counts.height or sum(counts.select(moment).null_count().row(0)):
+        return counts, None
+
+    ends, what = _last_ticks(counts) if moment == ["round", "tick"] else (counts, moment[-1])
+    moments = ends[what].unique().sort()
+    some = moments[evenly(moments.len(), _MOST_TIMES if what == "time" else _MOST_MOMENTS)]
+    shown = ends.filter(pl.col(what).is_in(some.implode()))
+    # Nor do runs of different times.
+    if _RUN in counts.columns and shown[_RUN].n_unique() < counts[_RUN].n_unique():
+        return counts, None
+
+    title = pl.col(what).dt.strftime("%F %T") if what == "time" else pl.format(f"{what} {{}}", what)
+    index = [name for name in counts.columns if name not in (*moment, "agents", "share")]
+    wide = shown.with_columns(moment=title).pivot(
+        "moment", index=index, values="agents", maintain_order=True
+    )
+    places = f"{some.len()} of {moments.len()} {what}s"
+    hint = f"Agents at the end of {places}; all of them with --format csv"
+
+    return wide.select(*index, *some.to_frame().select(title).to_series()), hint
+
+
+def _last_ticks(counts: pl.DataFrame) -> tuple[pl.DataFrame, str]:
+    """Return the last tick of each round of every run, if there are several rounds."""
+    import polars as pl
+
+    if counts["round"].n_unique() == 1:
+        return counts, "tick"
+
+    each = [name for name in (_RUN, "round") if name in counts.columns]
+    return counts.filter(pl.col("tick") == pl.col("tick").max().over(each)), "round"
+
+
+def upright(table: pl.DataFrame, given: Mapping[str, Any]) -> tuple[pl.DataFrame, None]:
+    """Return a row for each measure and a column for each run, unless there are rounds."""
+    import polars as pl
+
+    if given["by_round"]:
+        return table, None
+
+    labels = table[_RUN].to_list() if _RUN in table.columns else ["value"]
+    numbers = table.select(name for name in table.columns if name != _RUN)
+    rows = [[name, *(_short(value) for value in numbers[name])] for name in numbers.columns]
+
+    return pl.DataFrame(rows, schema=["measure", *labels], orient="row"), None
+
+
+def _short(value: object) -> str | None:
+    return f"{value:.4g}" if isinstance(value, float) else None if value is None else str(value)
+
+
+def columns_of_agents(table: pl.DataFrame, _given: Mapping[str, Any]) -> Sequence[str]:
+    """Return the columns of agents to draw; those of a feed are more than fit."""
+    if "archetype" in table.columns:
+        return _SHOWN_OF_FEED
+
+    return [name for name in table.columns if name != "display_name"]
+
+
+def columns_of_posts(table: pl.DataFrame, _given: Mapping[str, Any]) -> Sequence[str]:
+    """Return the columns of posts that an agent let pass: with its decisions where they have ids.
+
+    An id is what ``prism log decision`` takes, where prompts were recorded.
+    """
+    what = "decision_id" if table["decision_id"].count() else "topics"
+    return ("post_id", "relevance", "threshold", what, "options", "chosen")
+
+
+def edges(opened: RunLogs) -> bytes:
+    """Return the interactions of a run as an edge list.
+
+    Raises:
+        InputError: If there are several runs, or a name that an edge list has no room for.
+    """
+    from prism.analysis import interactions
+
+    pairs = interactions(opened)
+    if _RUN in pairs.columns:
+        raise InputError("an edge list is of one run: give one, or --format csv for several")
+
+    found = pairs.drop_nulls("author_id").select("agent_id", "author_id", "total")
+
+    return "".join(_edge(*pair) for pair in found.iter_rows()).encode()
+
+
+def _edge(agent: str, author: str, total: int) -> str:
+    for name in (agent, author):
+        if not name or any(character in name for character in _NOT_IN_EDGES):
+            raise InputError(
+                f"an edge list has no room for the agent {name!r}: take --format csv or graphml"
+            )
+
+    return f"{agent}\t{author}\t{total}\n"
+
+
+def graphml(opened: RunLogs) -> bytes:
+    """Return the interactions of a run as GraphML.
+
+    Raises:
+        InputError: If two agents have names that XML cannot tell apart.
+        MissingExtraError: If the extra ``networks`` is not installed.
+    """
+    from prism.analysis import interaction_graph
+
+    graph = interaction_graph(opened)
+
+    import networkx  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+    content = BytesIO()
+    networkx.write_graphml(_writable(graph), content, prettyprint=True)
+
+    return content.getvalue()
+
+
+def _writable(graph: Any) -> Any:
+    """Replace characters that XML has no room for, wherever the log has some."""
+    import networkx  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+    from prism.drawing import printable
+
+    names = {name: printable(name) for name in graph}
+    if len(set(names.values())) < len(names):
+        twice = Counter(names.values()).most_common(1)[0][0]
+        raise InputError(f"several agents would be written as {twice!r}: take --format csv")
+
+    for _, facts in graph.nodes(data=True):
+        facts.update({key: printable(text) for key, text in facts.items()})
+
+    return networkx.relabel_nodes(graph, names)
