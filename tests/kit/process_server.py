@@ -140,7 +140,8 @@ def become(request: Request) -> None:
     os.environ.update(request["environment"])
 
     sys.warnoptions[:] = request["warnings"]
-    warnings._processoptions(sys.warnoptions)  # type: ignore[attr-defined]
+    for action in request["warnings"]:
+        warnings.simplefilter(action)
     path = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
     sys.path[:0] = [each for each in path if each not in sys.path]
     sys.stdin = _stream(0, "r", "surrogateescape")

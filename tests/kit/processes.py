@@ -134,7 +134,7 @@ def start(line: Sequence[Word], **options: Any) -> Process:
     """Start a Python process, as `subprocess.Popen` does, from a server with prism imported.
 
     Args:
-        line: `sys.executable`, and then ``-W`` and what to do with warnings, ``-c`` and code,
+        line: `sys.executable`, and then ``-W`` and what to do with all warnings, ``-c`` and code,
             ``-m`` and a module, or a file, and the arguments.
         options: Options of `subprocess.Popen` about streams, folder, environment and session.
     """
