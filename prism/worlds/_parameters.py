@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from prism.errors import DefinitionError, FieldTypeError, FieldValueError, PrismError
+from prism.errors import DefinitionError, FieldValueError, PrismError
 from prism.files._source import Problems, Source
 from prism.statechart._engine.arguments import did_you_mean
 from prism.statechart._identity import identify
@@ -19,8 +19,8 @@ from prism.worlds._fields import (
     Fields,
     check_value,
     hints_of,
+    read_field,
     read_value,
-    words_of_type,
 )
 
 _MOST_LISTED = 20
@@ -163,12 +163,7 @@ def parsed_parameters(cls: Fields, given: Mapping[str, Any]) -> dict[str, Any]:
         if name not in known:
             raise TypeError(unknown_parameter(cls, name))
 
-        field, hint = known[name].field, known[name].hint
-        try:
-            parsed[name] = read_value(hint, value)
-        except ValueError:
-            wanted = words_of_type(hint, field.annotation)
-            raise FieldTypeError(f"{cls.__name__}.{name} must be {wanted}, got {value!r}") from None
+        parsed[name] = read_field(cls.__name__, known[name].field, known[name].hint, value)
 
     return parsed
 
