@@ -16,23 +16,18 @@ from prism.agents import (
 from prism.errors import InputError, PrismError
 from prism.runlog import SimulatedClock
 from prism.runs import DeciderOptions, ModelAssignment, ReplayOptions, WriterOptions
-from prism.runs._options import (
+from prism.runs._config import (
     DECIDER_KINDS,
     check_config,
     digest,
-    files_of,
     naming,
     read_decider,
+    read_writer,
+    require_model_of,
     require_unchanged,
 )
-from prism.runs._writing import (
-    asks_a_model,
-    deadline_of,
-    make_askers,
-    read_writer,
-    replayed_writer,
-    require_model_of,
-)
+from prism.runs._makers import make_askers
+from prism.runs._options import asks_a_model, deadline_of, files_of, replayed_writer
 from prism.social._activity import FREQUENCY
 from prism.social._feed import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND, DEFAULTS, Feed
 from prism.social._networks import code_in

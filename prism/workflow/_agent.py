@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, Self
 
 from prism.errors import AgentError
-from prism.runs._lent import Lent, NobodyWriter
+from prism.runs._agent_loop import Lent, NobodyWriter
 from prism.statechart import Statechart, StateTransition
 from prism.statechart.reasoner._texts import BaseWriter
 from prism.statechart.reasoner._writer import Writer

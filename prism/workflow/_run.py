@@ -15,9 +15,8 @@ from prism.runlog import ReplayWriter, SimulatedClock
 from prism.runlog._reader import locate_log
 from prism.runlog._replay import _events
 from prism.runs import ModelOptions, ReasonerOptions, ReplayOptions
-from prism.runs._lent import NobodyWriter
-from prism.runs._makers import make_writer
-from prism.runs._options import (
+from prism.runs._agent_loop import NobodyWriter
+from prism.runs._config import (
     REASONER_KINDS,
     check_config,
     digest,
@@ -26,6 +25,7 @@ from prism.runs._options import (
     require_unchanged,
     require_writable,
 )
+from prism.runs._makers import make_writer
 from prism.statechart.reasoner._texts import BaseWriter
 from prism.telemetry._loggers import EventLogger
 from prism.workflow._agent import WorkflowAgent

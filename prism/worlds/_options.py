@@ -10,25 +10,19 @@ from typing import Any, Self
 from prism.errors import InputError, PrismError
 from prism.runlog import SimulatedClock
 from prism.runs import DeciderOptions, ReplayOptions, WriterOptions
-from prism.runs._makers import stand_in
-from prism.runs._options import (
+from prism.runs._config import (
     DECIDER_KINDS,
     check_config,
     digest,
-    files_of,
     naming,
     read_decider,
+    read_writer,
+    require_model_of,
     require_unchanged,
     require_writable,
 )
-from prism.runs._writing import (
-    asks_a_model,
-    deadline_of,
-    make_askers,
-    read_writer,
-    replayed_writer,
-    require_model_of,
-)
+from prism.runs._makers import make_askers, stand_in
+from prism.runs._options import asks_a_model, deadline_of, files_of, replayed_writer
 from prism.statechart import BaseReasoner, BaseWriter
 from prism.telemetry._loggers import EventLogger
 from prism.worlds._addresses import address_of, code_of, load_world

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from prism.errors import DefinitionError, SimulationError
 from prism.runlog import SimulatedClock
-from prism.runs._lent import Lent
+from prism.runs._agent_loop import Lent
 from prism.statechart import StateTransition
 from prism.statechart._engine.writing import make_record
 from prism.statechart._identity import identify
