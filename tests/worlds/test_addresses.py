@@ -19,7 +19,7 @@ def test_short_names_are_those_of_shipped_and_installed_worlds(
 ) -> None:
     """A shipped world, and one that a package offers, are found by their short names."""
     offered = [EntryPoint("bazaar", "prism.worlds.examples.market:Market", "prism.worlds")]
-    monkeypatch.setattr(_addresses, "entry_points", lambda group: offered)
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: offered)
     assert WorldRun("rumour") == WorldRun(Rumour)
     assert WorldRun("bazaar") == WorldRun(Market)
     with pytest.raises(InputError, match="one of bazaar, council, feed, lake, market"):

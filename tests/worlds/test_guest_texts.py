@@ -80,6 +80,7 @@ def texts_of(log: bytes) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("world", [Table, Council])
+@pytest.mark.sampled(2)
 def test_a_run_with_a_model_is_killed_resumed_and_replayed(
     world: type[World[Any]], tmp_path: Path
 ) -> None:
