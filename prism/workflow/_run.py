@@ -30,7 +30,7 @@ from prism.statechart.reasoner._texts import BaseWriter
 from prism.telemetry._loggers import EventLogger
 from prism.workflow._agent import WorkflowAgent
 from prism.workflow._loop import WorkflowLoop
-from prism.workflow._recorded import Recorded
+from prism.workflow._steps import Recorded
 from prism.workflow._variables import as_context
 from prism.workflow._workflow import Workflow
 
