@@ -15,8 +15,8 @@ from prism.cli._chart_argument import ChartArgument, chart_from
 from prism.cli._screen import pour, say
 from prism.drawing import showable
 from prism.errors import InputError, PrismError
+from prism.files import parse_json
 from prism.statechart import AgentState, Statechart
-from prism.statechart.formats._document import from_text
 from prism.statechart.states import state_text
 
 _MADE = ("moves", "stays")
@@ -77,7 +77,7 @@ def explain(
 
 def _json(option: str, text: str) -> Any:
     try:
-        return from_text(text)
+        return parse_json(text)
     except InputError as error:
         raise InputError(error.problem, field=option) from None
 

@@ -13,8 +13,14 @@ import typer
 
 from prism.cli._screen import Screen, note, plain, plain_table, pour, say, shown
 from prism.errors import InputError
-from prism.runlog._asked import Asked, asked_in, find_asked
-from prism.runlog._prompts import PROMPTS_NAME, choice_text, find_prompts
+from prism.runlog._prompts import (
+    PROMPTS_NAME,
+    Asked,
+    asked_in,
+    choice_text,
+    find_asked,
+    find_prompts,
+)
 from prism.runlog._reader import locate_log
 from prism.runs._folder import SUMMARY_NAME, read_summary
 from prism.telemetry.events import DECISION, TRANSITION

@@ -12,7 +12,7 @@ from prism.cli._chart_argument import chart_from
 from prism.cli._output import output_file, refuse_read_output, standard_output
 from prism.cli._screen import Screen, note, say
 from prism.errors import InputError
-from prism.runs._own_files import refuse_own_file
+from prism.runs._folder import refuse_own_file
 
 if TYPE_CHECKING:
     from prism.analysis import RunLogs

@@ -17,9 +17,9 @@ from prism.runs import (
     ReplayOptions,
     WriterOptions,
 )
+from prism.runs._config import recorded_writer
 from prism.runs._options import ONLY_DECIDES
 from prism.runs._settings import Server
-from prism.runs._writing import recorded_writer
 
 PolicyFile = Annotated[
     Path | None,
