@@ -8,7 +8,6 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterator
-from importlib.metadata import entry_points
 from pathlib import Path
 from pkgutil import iter_modules
 from traceback import extract_tb
@@ -33,6 +32,9 @@ def known_worlds() -> dict[str, str]:
         for found in iter_modules(examples.__path__)
         if not found.name.startswith("_")
     }
+    # it takes longer to load than all else that a world needs
+    from importlib.metadata import entry_points
+
     installed = {each.name: each.value for each in entry_points(group=GROUP)}
 
     return dict(sorted({**installed, "feed": FEED, **shipped}.items()))
