@@ -36,9 +36,10 @@ from prism.social._simulation import Simulation
 from prism.statechart import AgentState
 from prism.telemetry._loggers import EventLogger
 from prism.worlds import Treatment
+from prism.worlds._options import kept_treatments
 from prism.worlds._parameters import in_groups, parsed_parameters
 from prism.worlds._switch_model import later_models, require_models
-from prism.worlds._treatment_tables import tables_of, treatments_in
+from prism.worlds._treatments import tables_of
 
 DEFAULT_AGENTS = "100"
 
@@ -222,7 +223,7 @@ class SocialRun:
                 reasoner=read_decider(config),
                 keep=tuple(config.get("keep", ())),
                 writer=read_writer(config, path),
-                treatments=treatments_in(config.get("treatments", []), Feed, path),
+                treatments=kept_treatments(config.get("treatments", []), Feed, path),
                 parameters=config.get("parameters", {}),
                 preset="classic",
             )

@@ -31,8 +31,7 @@ from prism.worlds._loop import DEFAULT_AGENTS, Run
 from prism.worlds._parameters import parameter_values, parsed_parameters
 from prism.worlds._people import AgentTable
 from prism.worlds._switch_model import later_models, require_models
-from prism.worlds._treatment_tables import tables_of, treatments_in
-from prism.worlds._treatments import Treatment
+from prism.worlds._treatments import Treatment, tables_of
 from prism.worlds._world import World
 
 Askers = tuple[BaseReasoner | None, BaseWriter | None]
@@ -208,7 +207,7 @@ class WorldRun:
                 ticks_per_round=config["ticks_per_round"],
                 seed=config["seed"],
                 parameters=config["parameters"],
-                treatments=treatments_in(config["treatments"], load_world(config["world"]), path),
+                treatments=kept_treatments(config["treatments"], load_world(config["world"]), path),
                 reasoner=read_decider(config),
                 writer=read_writer(config, path),
                 keep=tuple(config.get("keep", ())),
@@ -291,3 +290,18 @@ def _plain(cls: type[World[Any]], name: str, value: Any) -> Any:
         f"run.json keeps it; got {value!r}",
         field="parameters",
     )
+
+
+def kept_treatments(config: Any, cls: type[World[Any]], path: Path) -> tuple[Any, ...]:
+    """Read the tables that ``run.json`` has of treatments.
+
+    Raises:
+        InputError: If it has been changed into what cannot be.
+    """
+    if config == []:
+        return ()
+
+    # pydantic takes a while to import, and most runs have no treatments
+    from prism.worlds._treatment_tables import treatments_in
+
+    return treatments_in(config, cls, path)
