@@ -92,7 +92,6 @@ SUB_ROOMS = {
         "_addresses",
         "_options",
         "_about",
-        "_outside",
         "_rehearsing",
         "_rehearse",
         "examples",
