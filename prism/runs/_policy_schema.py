@@ -14,7 +14,7 @@ from typing import Any
 
 from prism.errors import InputError
 from prism.files._json_places import Places
-from prism.statechart.reasoner._data_fits import require_data
+from prism.statechart.reasoner._wording import require_data
 
 FORMAT = "prism.policy"
 VERSION = 1

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any, Protocol
 
 from prism.statechart.reasoner._cost import Cost
-from prism.statechart.reasoner._templates import PromptError
+from prism.statechart.reasoner._own_prompts import PromptError
 from prism.statechart.reasoner._texts import BaseWriter, TextCall
 from prism.telemetry._loggers import EventLogger, active_logger, report_warning
 from prism.telemetry.events import WORKFLOW_ACTION, WORKFLOW_REFUSED, WORKFLOW_STEP

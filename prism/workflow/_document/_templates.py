@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from prism.statechart.reasoner import _templates
+from prism.statechart.reasoner import _own_prompts
 
 
 def shown(value: Any) -> str:
@@ -20,7 +20,7 @@ def shown(value: Any) -> str:
     return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
 
 
-class Template(_templates.Template):
+class Template(_own_prompts.Template):
     """A text with ``{variables}``, whose values are shown as JSON unless they are texts."""
 
     __slots__ = ()
