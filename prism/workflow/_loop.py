@@ -17,7 +17,7 @@ from prism.statechart.reasoner._texts import BaseWriter
 from prism.telemetry._loggers import EventLogger
 from prism.telemetry.events import ROUND_ENDED, WORKFLOW_STEP
 from prism.workflow._agent import WorkflowAgent
-from prism.workflow._turns import StepRun, Turn
+from prism.workflow._steps import StepRun, Turn
 
 MakeAgent = Callable[[Mapping[str, Any] | None], WorkflowAgent]
 """Makes the agent: a new one, or one that goes on from its plain data."""

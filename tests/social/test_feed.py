@@ -221,6 +221,7 @@ def test_what_is_added_shifts_nobody_elses_draws(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stops", [[1], [2, 3]])
+@pytest.mark.sampled(2)
 def test_a_feed_that_is_stopped_goes_on_to_the_same_bytes(stops: list[int], tmp_path: Path) -> None:
     """Stopped after any rounds and resumed, a feed of one's own ends with the same files."""
     options = WorldRun(Warned, AGENTS, treatments=("warning@2",), seed=1)
