@@ -152,11 +152,20 @@ def schema_of(kind: Any, *, title: str, name: str | None = None) -> dict[str, An
         title: What the document is.
         name: File name under which the schema is published.
     """
-    found = adapter(kind).json_schema(by_alias=True, schema_generator=_Schema)
+    found = part_schema_of(kind)
     found.pop("description", None)
     head = {"$schema": GenerateJsonSchema.schema_dialect, "title": title}
 
     return {**head, **({"$id": name} if name else {}), **found}
+
+
+def part_schema_of(kind: Any) -> dict[str, Any]:
+    """Return the JSON Schema of a part of a document.
+
+    Args:
+        kind: The class that declares it, or a type.
+    """
+    return adapter(kind).json_schema(by_alias=True, schema_generator=_Schema)
 
 
 _KEYWORDS = {
@@ -274,7 +283,8 @@ _WORDS: Mapping[str, str] = {
     "none_required": "must be left out",
 }
 
-_OTHER_TYPES = tuple(name for name in _WORDS if name.endswith("_type"))
+# pydantic counts only the items that are valid
+_OTHER_TYPES = (*(name for name in _WORDS if name.endswith("_type")), "too_short")
 
 _BOUNDS: Mapping[str, tuple[str, str]] = {
     "greater_than_equal": ("at least", "ge"),
