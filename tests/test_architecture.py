@@ -15,7 +15,6 @@ SUB_ROOMS = {
     "prism.statechart": (
         "states",
         "_identity",
-        "_callables",
         "transitions",
         "_definition",
         "_extending",
