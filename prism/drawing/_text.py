@@ -1,4 +1,4 @@
-"""Texts of a diagram: how wide they are, where they are cut, how they are drawn, and what cannot be."""
+"""Texts of a diagram: how wide they are, where they are cut, how they are drawn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long answers usually take, a second request for a straggler, and loading a model beforehand."""
+"""How long answers usually take, a second request for a straggler, and loading a model in advance."""
 
 from __future__ import annotations
 
