@@ -1,4 +1,4 @@
-"""How long answers usually take, a second request for a straggler, and loading a model in advance."""
+"""How long answers usually take, a second request for a straggler, and loading a model early."""
 
 from __future__ import annotations
 
