@@ -15,7 +15,7 @@ from prism.cli._chart_format import ChartFile, ChartFormat, write_chart
 from prism.cli._screen import Screen, plain, plain_table, pour, say
 from prism.drawing import showable
 from prism.statechart import Finding, Statechart
-from prism.statechart.formats._diagram import label_of
+from prism.statechart.formats._export import label_of
 from prism.statechart.states import state_text
 
 charts: typer.Typer = typer.Typer(

@@ -1,4 +1,4 @@
-"""Options for the parameters of the social feed: a preset, a file, and single ones."""
+"""Options for what is run: a preset, parameters, and files of parameters and treatments."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ import typer
 
 from prism.cli._chart_argument import import_from_here
 from prism.cli._simulate_world import settings
-from prism.errors import PrismError
-from prism.files._toml import TomlFile
-from prism.social import Feed, Parameters
-from prism.worlds._addresses import load_world
-from prism.worlds._parameters import in_groups, parsed_parameters
+from prism.worlds import Treatment
+from prism.worlds._addresses import FEED, address_of, load_world
+from prism.worlds._parameters import read_parameter_file
 
 PresetName = Annotated[
     str | None,
@@ -31,8 +29,16 @@ ParameterFile = Annotated[
         "--parameters",
         metavar="FILE",
         rich_help_panel="The feed",
-        help="Parameters of the feed, TOML, a line each: reshare_share = 0.2. What it leaves "
-        "out is the preset's; --set goes before it.",
+        help="Parameters of the feed, TOML, a line each: reshare_share = 0.2; or JSON or YAML. "
+        "What it leaves out is the preset's, and --set overrides it.",
+    ),
+]
+TreatmentFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--treatments",
+        metavar="FILE",
+        help="A TOML file of treatments: a table 'treatment' for each, with its kind and round.",
     ),
 ]
 
@@ -49,23 +55,38 @@ def feed_parameters(
         given: ``name=value`` of ``--set``.
 
     Raises:
-        InputError: If the file cannot be read, or holds what cannot be; names line and key.
+        InputError: If the file cannot be read, or holds what cannot be; lists all by line and key.
     """
-    of_file = {} if file is None else _read(TomlFile.read(file), world)
+    of_file = {} if file is None else read_parameter_file(file, _class_of(world))
+    of_preset: Mapping[str, Any] = {}
     # a run of the feed itself takes its preset by name
-    of_preset = {} if preset is None or world is None else Parameters.preset(preset).to_dict()
+    if preset is not None and world is not None:
+        from prism.social import Parameters
+
+        of_preset = Parameters.preset(preset).to_dict()
 
     return {**of_preset, **of_file, **settings(given)}
 
 
-def _read(file: TomlFile, world: str | None) -> Mapping[str, Any]:
-    if world is not None:
-        import_from_here()
-    cls = Feed if world is None else load_world(world)
-    for name, value in file.data.items():
-        try:
-            in_groups(cls, parsed_parameters(cls, {name: value}))
-        except (TypeError, PrismError) as error:
-            raise file.error(str(error), (name,)) from None
+def treatments_in_file(world: str | None, file: Path) -> tuple[str | Treatment, ...]:
+    """Return the treatments of a file for a world.
 
-    return file.data
+    Args:
+        world: The world; None for the social feed.
+        file: The file.
+
+    Raises:
+        InputError: If the file cannot be read, or holds what cannot be; names line and key.
+    """
+    # pydantic reads the tables, and most runs have none
+    from prism.worlds._treatment_tables import read_treatment_file
+
+    return tuple(read_treatment_file(file, _class_of(world)))
+
+
+def _class_of(world: str | None) -> Any:
+    if world is None:
+        return load_world(FEED)
+
+    import_from_here()
+    return load_world(address_of(world))

@@ -11,7 +11,13 @@ from typing import Annotated, Any, Literal
 import typer
 
 from prism import runs
-from prism.cli._feed_parameters import ParameterFile, PresetName, feed_parameters
+from prism.cli._feed_parameters import (
+    ParameterFile,
+    PresetName,
+    TreatmentFile,
+    feed_parameters,
+    treatments_in_file,
+)
 from prism.cli._options import (
     AsJson,
     Cache,
@@ -54,7 +60,6 @@ from prism.cli._simulate_world import (
     refuse_to_replay_a_world,
     world_run,
 )
-from prism.cli._treatments import TreatmentFile, treatments_in_file
 from prism.cli._who_answers import PolicyFile, WriterChoice, who_answers
 from prism.errors import InputError
 from prism.runs import (

@@ -9,8 +9,7 @@ from typing import Any, Self
 
 from prism.cognition._agent import CognitiveAgent, number_of_cycles
 from prism.cognition._chart import CHART_NAME
-from prism.cognition._config._config import Config
-from prism.cognition._config._fixed import require_room
+from prism.cognition._config._config import Config, require_room
 from prism.cognition._keeping import Keeper, RepeatingKeeper
 from prism.cognition._loop import CognitiveLoop
 from prism.cognition._memory._memory import Memory
@@ -22,6 +21,7 @@ from prism.runlog._reader import locate_log
 from prism.runlog._replay import _events
 from prism.runs import ModelOptions, ReasonerOptions, ReplayOptions
 from prism.runs._config import (
+    MOST_SEED,
     REASONER_KINDS,
     check_config,
     digest,
@@ -29,6 +29,7 @@ from prism.runs._config import (
     read_reasoner,
     require_unchanged,
     require_writable,
+    too_large_a_seed,
 )
 from prism.runs._makers import make_writer
 from prism.statechart.reasoner._texts import BaseWriter
@@ -38,7 +39,6 @@ from prism.telemetry.events import COGNITION_MEMORY_CHANGED
 
 DEFAULT_AGENT_ID = "agent"
 
-_MOST_SEED = 2**53
 _STORAGES = ("json", "sqlite")
 _SQLITE_MAGIC = b"SQLite format 3\x00"
 
@@ -97,8 +97,8 @@ class CognitiveRun:
         if self.storage not in (None, *_STORAGES):
             problem = f"must be one of {', '.join(_STORAGES)}, got {self.storage!r}"
             raise InputError(problem, field="storage")
-        if abs(self.seed) > _MOST_SEED:
-            raise InputError(f"must lie between -2^53 and 2^53, got {self.seed}", field="seed")
+        if abs(self.seed) > MOST_SEED:
+            raise too_large_a_seed(self.seed)
         if not self.agent_id:
             raise InputError("must not be empty", field="agent_id")
 

@@ -155,7 +155,8 @@ class ModelOptions(RunSettings):
 
         common, assigned, sha256 = read_models(path)
         given = {name: value for name, value in settings.items() if value is not None}
-        if given.get("server", common.get("server")) != common.get("server"):
+        server = common.get("server", "ollama")
+        if given.get("server", server) != server:
             # the servers of another dialect are others
             common.pop("host", None)
 
@@ -229,6 +230,19 @@ ReasonerOptions = ModelOptions | ReplayOptions | None
 
 DeciderOptions = ReasonerOptions | PolicyOptions
 """The same for runs of agents whose decisions a policy file can make."""
+
+
+def options_of(assignment: ModelAssignment) -> ModelOptions:
+    """Return the options of a model that a run does not begin with.
+
+    Raises:
+        InputError: If no model is named, or an option cannot be used.
+    """
+    settings = assignment.settings
+    if "model" not in settings:
+        raise assignment.error("is missing: the policy has decided so far", "model")
+
+    return ModelOptions(**settings)
 
 
 def files_of(reasoner: DeciderOptions) -> dict[str, Path]:

@@ -17,6 +17,7 @@ from prism.runlog._replay import _events
 from prism.runs import ModelOptions, ReasonerOptions, ReplayOptions
 from prism.runs._agent_loop import NobodyWriter
 from prism.runs._config import (
+    MOST_SEED,
     REASONER_KINDS,
     check_config,
     digest,
@@ -24,6 +25,7 @@ from prism.runs._config import (
     read_reasoner,
     require_unchanged,
     require_writable,
+    too_large_a_seed,
 )
 from prism.runs._makers import make_writer
 from prism.statechart.reasoner._texts import BaseWriter
@@ -38,7 +40,6 @@ DEFAULT_TURNS = 10
 DEFAULT_AGENT_ID = "agent"
 
 _NOBODY = "nobody"
-_MOST_SEED = 2**53
 
 _KINDS: Mapping[str, Any] = {
     "workflow": str,
@@ -85,8 +86,8 @@ class WorkflowRun:
         """Refuse what JSON has no room for, or what no run can be."""
         if self.turns < 1:
             raise InputError(f"must be 1 or more, got {self.turns}", field="turns")
-        if abs(self.seed) > _MOST_SEED:
-            raise InputError(f"must lie between -2^53 and 2^53, got {self.seed}", field="seed")
+        if abs(self.seed) > MOST_SEED:
+            raise too_large_a_seed(self.seed)
         if not self.agent_id:
             raise InputError("must not be empty", field="agent_id")
 

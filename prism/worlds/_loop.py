@@ -12,11 +12,12 @@ from numbers import Integral, Real
 from typing import Any, Generic, TypeVar
 
 from prism.errors import FieldValueError, SimulationError
-from prism.runlog import SimulatedClock
+from prism.runlog import ReplayReasoner, SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
-from prism.runs._runnable import run_to_end
+from prism.runs._assigned import ModelSwitch
+from prism.runs._running import run_to_end
 from prism.statechart import BaseWriter, PolicyReasoner, Wording
-from prism.statechart.reasoner._by_agent import costs_told, models_told
+from prism.statechart.reasoner._by_agent import ReasonerByAgent, costs_told, models_told
 from prism.telemetry._loggers import EventLogger, active_logger
 from prism.telemetry.events import (
     DECISION,
@@ -27,7 +28,6 @@ from prism.telemetry.events import (
     SCHEMA_VERSION,
     TEXT_WRITTEN,
 )
-from prism.worlds._agent import Agent
 from prism.worlds._asking import Answerers, Decider, Event, Remembering
 from prism.worlds._host import drawing_nowhere_else
 from prism.worlds._kinds import parts_of
@@ -36,13 +36,14 @@ from prism.worlds._people import AgentTable
 from prism.worlds._results import Measured, WorldResults, WorldRound
 from prism.worlds._snapshot import Decoder, Encoder
 from prism.worlds._stage import AgentStage, Setting, Stage
-from prism.worlds._switch_model import is_replayed, model_switch_of, with_reasoners
-from prism.worlds._treatments import Treating, Treatment
+from prism.worlds._treatments import Treating, Treatment, with_reasoners
 from prism.worlds._world import World
 
 WorldT = TypeVar("WorldT", bound=World[Any])
 RoundT = TypeVar("RoundT")
 ResultsT = TypeVar("ResultsT")
+
+DEFAULT_AGENTS = 100
 
 _TICKS_BETWEEN_COLLECTIONS = 100
 _LARGEST_WHOLE = 2**63
@@ -79,17 +80,17 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
     def __init__(
         self,
         world: WorldT,
-        agents: int | Iterable[Any] | AgentTable,
+        agents: int | Iterable[Any] | AgentTable = DEFAULT_AGENTS,
         *,
-        rounds: int | None,
-        ticks: int | None,
-        seed: int,
-        reasoner: Decider | None,
-        writer: BaseWriter | None,
-        wording: Wording | None,
-        treatments: Sequence[str | Treatment],
-        logger: EventLogger | None,
-        clock: SimulatedClock | None,
+        rounds: int | None = None,
+        ticks: int | None = None,
+        seed: int = 0,
+        reasoner: Decider | None = None,
+        writer: BaseWriter | None = None,
+        wording: Wording | None = None,
+        treatments: Sequence[str | Treatment] = (),
+        logger: EventLogger | None = None,
+        clock: SimulatedClock | None = None,
     ) -> None:
         if world._host is not None:
             raise SimulationError(
@@ -101,7 +102,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         self.ticks_per_round: int = require_count("ticks", world.ticks if ticks is None else ticks)
         self.finished: list[RoundT] = []
         decider: Decider = reasoner or PolicyReasoner(seed)
-        self.reasoner: Decider = with_reasoners(decider, treatments)
+        self.reasoner: Decider = with_reasoners(decider, treatments) if treatments else decider
         self.writer: BaseWriter | None = writer
         self._answerers = Answerers(self.reasoner, writer, wording)
         self.clock: SimulatedClock = clock or SimulatedClock()
@@ -216,8 +217,8 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         stage = make(setting)
         stage.host.wording = self._answerers.wording
         stage.host.has_writer = self._answerers.has_writer
-        stage.host.model_switch = model_switch_of(self.reasoner)
-        stage.host.is_replayed = is_replayed(self.reasoner)
+        stage.host.model_switch = _model_switch_of(self.reasoner)
+        stage.host.is_replayed = _is_replayed(self.reasoner)
         object.__setattr__(world, "_host", stage.host)
         with stage.host.explaining(), drawing_nowhere_else():
             stage.populate(agents)
@@ -370,6 +371,52 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
             logger.info(event, **keys)
 
 
+class Run(Loop[WorldT, WorldRound, WorldResults]):
+    """Runs a world through rounds and ticks.
+
+    Every tick each agent is given its turn, in the order of the population: a time-out if one is
+    due, else the step of its kind and state. Decisions are asked together and applied in the order
+    of the agents whose steps asked, so a run depends on its seed and the answers alone.
+
+    Args:
+        world: The world; a run takes it for itself.
+        agents: How many agents the world's ``populate`` is to make, the agents, or a table of them.
+        rounds: Number of rounds; by default what the world's class says.
+        ticks: Ticks in a round; by default what the world's class says.
+        seed: Seed of every random number.
+        reasoner: Who decides; a `PolicyReasoner` by default, which draws by the weights of a
+            decision.
+        writer: Who writes the texts that agents ask for; without one, their templates are taken.
+        wording: Length and language of these texts, where a call names none.
+        treatments: Treatments of the world's class and the rounds at whose beginning they are
+            applied, and ready-made ones: ``["warning@12", SetParameters(20, {"tiring": 0.1})]``.
+        logger: Where to write the run's events; None means structlog's own logger, once it is
+            configured.
+        clock: The run's clock.
+
+    Attributes:
+        world: The world.
+        agents: The population.
+        rounds: Number of rounds.
+        ticks_per_round: Ticks in a round.
+        finished: The rounds that have ended.
+        reasoner: Who decides.
+        writer: Who writes; None if nobody was given.
+        clock: The run's clock.
+
+    Raises:
+        DefinitionError: If the class of the world or of an agent cannot work.
+        AgentError: If an agent cannot take part.
+        FieldValueError: If a number is out of its range, or there is no such treatment.
+        SimulationError: If the world is in a run already.
+    """
+
+    @property
+    def agents(self) -> Sequence[Any]:
+        """The population, in the order in which it acts."""
+        return self._host.agents
+
+
 def _differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     """Return the names of fields that differ between two snapshots."""
     names = [
@@ -425,79 +472,14 @@ def _collecting_now_and_then() -> Iterator[Callable[[], object]]:
             gc.enable()
 
 
-DEFAULT_AGENTS = 100
+def _model_switch_of(reasoner: Decider) -> ModelSwitch | None:
+    """Return what switches the models of a run."""
+    # who is told the prompts of a run that is repeated is switched, too, where a policy decides
+    parts = (getattr(reasoner, "otherwise", None), getattr(reasoner, "told", None), reasoner)
+    chosen = (part.choose for part in parts if isinstance(part, ReasonerByAgent))
+    return next((choose for choose in chosen if isinstance(choose, ModelSwitch)), None)
 
 
-class Run(Loop[WorldT, WorldRound, WorldResults]):
-    """Runs a world through rounds and ticks.
-
-    Every tick each agent is given its turn, in the order of the population: a time-out if one is
-    due, else the step of its kind and state. Decisions are asked together and applied in the order
-    of the agents whose steps asked, so a run depends on its seed and the answers alone.
-
-    Args:
-        world: The world; a run takes it for itself.
-        agents: How many agents the world's ``populate`` is to make, the agents, or a table of them.
-        rounds: Number of rounds; by default what the world's class says.
-        ticks: Ticks in a round; by default what the world's class says.
-        seed: Seed of every random number.
-        reasoner: Who decides; a `PolicyReasoner` by default, which draws by the weights of a
-            decision.
-        writer: Who writes the texts that agents ask for; without one, their templates are taken.
-        wording: Length and language of these texts, where a call names none.
-        treatments: Treatments of the world's class and the rounds at whose beginning they are
-            applied, and ready-made ones: ``["warning@12", SetParameters(20, {"tiring": 0.1})]``.
-        logger: Where to write the run's events; None means structlog's own logger, once it is
-            configured.
-        clock: The run's clock.
-
-    Attributes:
-        world: The world.
-        agents: The population.
-        rounds: Number of rounds.
-        ticks_per_round: Ticks in a round.
-        finished: The rounds that have ended.
-        reasoner: Who decides.
-        writer: Who writes; None if nobody was given.
-        clock: The run's clock.
-
-    Raises:
-        DefinitionError: If the class of the world or of an agent cannot work.
-        AgentError: If an agent cannot take part.
-        FieldValueError: If a number is out of its range, or there is no such treatment.
-        SimulationError: If the world is in a run already.
-    """
-
-    def __init__(
-        self,
-        world: WorldT,
-        agents: int | Iterable[Agent] | AgentTable = DEFAULT_AGENTS,
-        *,
-        rounds: int | None = None,
-        ticks: int | None = None,
-        seed: int = 0,
-        reasoner: Decider | None = None,
-        writer: BaseWriter | None = None,
-        wording: Wording | None = None,
-        treatments: Sequence[str | Treatment] = (),
-        logger: EventLogger | None = None,
-        clock: SimulatedClock | None = None,
-    ) -> None:
-        super().__init__(
-            world,
-            agents,
-            rounds=rounds,
-            ticks=ticks,
-            seed=seed,
-            reasoner=reasoner,
-            writer=writer,
-            wording=wording,
-            treatments=treatments,
-            logger=logger,
-            clock=clock,
-        )
-
-    @property
-    def agents(self) -> Sequence[Any]:
-        """The population, in the order in which it acts."""
-        return self._host.agents
+def _is_replayed(reasoner: Decider) -> bool:
+    """Return whether the decisions of a run are taken from another one."""
+    return isinstance(reasoner, ReplayReasoner)
