@@ -30,7 +30,7 @@ from prism.runs._options import (
     read_reasoner,
     require_writable,
 )
-from prism.runs._settings import Server, Setting, names_of
+from prism.runs._settings import Server, WriterSettings, names_of
 from prism.statechart import (
     BaseReasoner,
     BaseWriter,
@@ -40,13 +40,12 @@ from prism.statechart import (
     Writer,
 )
 from prism.statechart.reasoner._by_agent import ReasonerByAgent, WriterByAgent
-from prism.statechart.reasoner._wording import POST_LENGTH
 
 _SHARED = names_of(ModelOptions, "spending")
 
 
 @dataclass(frozen=True, slots=True)
-class WriterOptions:
+class WriterOptions(WriterSettings):
     """A language model writes the texts of a run.
 
     Budget, cache and limits are those of the model that decides, if one does. In a run that is
@@ -62,31 +61,7 @@ class WriterOptions:
         InputError: If length or language cannot be.
     """
 
-    model: Annotated[
-        str | ModelOptions | None,
-        Setting(
-            help="Model that writes, if it is another one than --model.",
-            concerns="model",
-            option="--writer-model",
-        ),
-    ] = None
-    max_length: Annotated[
-        int,
-        Setting(
-            help="Most characters of a text. 280 by default; a longer one is cut.",
-            concerns="request",
-            option="--writer-length",
-            least=1,
-        ),
-    ] = POST_LENGTH
-    language: Annotated[
-        str | None,
-        Setting(
-            help="Language of the texts, such as German.",
-            concerns="request",
-            option="--writer-language",
-        ),
-    ] = None
+    model: str | ModelOptions | None = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         """Refuse what no text could follow."""
