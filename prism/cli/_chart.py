@@ -284,10 +284,10 @@ def _finding_data(finding: Finding) -> dict[str, Any]:
 
 
 def _json(option: str, text: str) -> Any:
-    from prism.statechart.formats._document import from_text
+    from prism.files import parse_json
 
     try:
-        return from_text(text)
+        return parse_json(text)
     except InputError as error:
         raise InputError(error.problem, field=option) from None
 
@@ -388,6 +388,6 @@ def _write_picture(
 
     # says which extra it takes, if that is missing
     import prism.report  # noqa: F401
-    from prism.report._figures.files import in_format
+    from prism.report._figures.rendering import in_format
 
     write_bytes(in_format(chart.to_svg(), as_format), out, reads)

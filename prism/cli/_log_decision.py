@@ -16,7 +16,7 @@ from prism.errors import InputError
 from prism.telemetry.events import DECISION, TRANSITION
 
 if TYPE_CHECKING:
-    from prism.runlog._asked import Asked
+    from prism.runlog._prompts import Asked
 
 _MOST_LISTED = 40
 
@@ -54,8 +54,7 @@ def decision(
 
     prism log decision runs/model agent_0001:3 --json
     """
-    from prism.runlog._asked import find_asked
-    from prism.runlog._prompts import find_prompts
+    from prism.runlog._prompts import find_asked, find_prompts
     from prism.runlog._reader import locate_log
 
     if record_id is None:
@@ -82,7 +81,7 @@ def decision(
 
 
 def _list(run: Path, agent: str | None, round_: int | None, *, as_json: bool) -> None:
-    from prism.runlog._asked import asked_in
+    from prism.runlog._prompts import asked_in
 
     found = (
         asked

@@ -28,7 +28,7 @@ def output_file(out: Path, reads: Iterable[Path] = ()) -> Iterator[IO[bytes]]:
     """
     # what files are a run's own is known to the rooms of runs, which help needs not
     from prism.files import replacing
-    from prism.runs._own_files import refuse_own_file
+    from prism.runs._folder import refuse_own_file
 
     refuse_own_file(out, reads)
     with ExitStack() as stack:
@@ -75,7 +75,7 @@ def refuse_read_output(reads: Iterable[Path]) -> None:
     Raises:
         InputError: If it was.
     """
-    from prism.runs._own_files import refuse_own_file
+    from prism.runs._folder import refuse_own_file
 
     if _STDOUT.exists() and not sys.stdout.isatty():
         refuse_own_file(_STDOUT, reads)

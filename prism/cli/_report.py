@@ -113,7 +113,7 @@ def check_page(output: Path, runs: list[Path]) -> None:
         refuse_read_output(runs)
         return
 
-    from prism.runs._own_files import refuse_own_file
+    from prism.runs._folder import refuse_own_file
 
     if not output.parent.is_dir():
         raise InputError("cannot be written: there is no such folder", path=output)

@@ -377,7 +377,7 @@ def _replayed(
     replay: Path, given: Given, writer: Given
 ) -> tuple[DeciderOptions, WriterOptions | None]:
     from prism.runs import ReplayOptions
-    from prism.runs._writing import recorded_writer
+    from prism.runs._config import recorded_writer
 
     asked = [*given, *(name for name in writer if name == "writer_model")]
     if asked:

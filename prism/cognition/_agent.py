@@ -15,7 +15,7 @@ from prism.cognition._memory._memory import Memory
 from prism.cognition._paging import Pager
 from prism.cognition._replies import read_reply
 from prism.errors import FieldValueError
-from prism.runs._lent import Lent, NobodyWriter
+from prism.runs._agent_loop import Lent, NobodyWriter
 from prism.statechart import Statechart
 from prism.statechart.reasoner._cost import Cost
 from prism.statechart.reasoner._texts import BaseWriter, TextCall

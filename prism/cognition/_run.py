@@ -21,8 +21,7 @@ from prism.runlog import ReplayWriter, SimulatedClock
 from prism.runlog._reader import locate_log
 from prism.runlog._replay import _events
 from prism.runs import ModelOptions, ReasonerOptions, ReplayOptions
-from prism.runs._makers import make_writer
-from prism.runs._options import (
+from prism.runs._config import (
     REASONER_KINDS,
     check_config,
     digest,
@@ -31,6 +30,7 @@ from prism.runs._options import (
     require_unchanged,
     require_writable,
 )
+from prism.runs._makers import make_writer
 from prism.statechart.reasoner._texts import BaseWriter
 from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
 from prism.telemetry._loggers import EventLogger

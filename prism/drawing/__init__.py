@@ -6,4 +6,12 @@ from prism.drawing._dot import to_dot
 from prism.drawing._mermaid import to_mermaid
 from prism.drawing._svg import draw_svg
 
-__all__ = ["Arrow", "Diagram", "draw_svg", "printable", "showable", "to_dot", "to_mermaid"]
+__all__ = [
+    "Arrow",
+    "Diagram",
+    "draw_svg",
+    "printable",
+    "showable",
+    "to_dot",
+    "to_mermaid",
+]

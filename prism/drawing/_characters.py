@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import re
 
-_UNSHOWABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+UNSHOWABLE = "[^\t\n\r\x20-\x7e\x85\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+"""What XML, HTML, a terminal or Vega's expressions (U+2028, U+2029) cannot hold.
+
+A class of characters as Python and polars both read it: control characters, halves of surrogate
+pairs, and the separators of lines and paragraphs.
+"""
+
+_UNSHOWABLE = re.compile(UNSHOWABLE)
 
 
 def showable(text: str) -> str:
-    """Replace characters that neither XML nor a terminal can show, such as control characters."""
+    """Replace characters that no drawing, page or terminal can show; see `UNSHOWABLE`."""
     return _UNSHOWABLE.sub("\ufffd", text)
 
 

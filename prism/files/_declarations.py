@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
+from reprlib import repr as brief
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin
 
@@ -27,6 +28,7 @@ from pydantic import (
     ConfigDict,
     Field,
     GetCoreSchemaHandler,
+    InstanceOf,
     TypeAdapter,
     ValidationError,
 )
@@ -65,6 +67,10 @@ WholeNumber = Annotated[int, BeforeValidator(_without_fraction)]
 
 Listed = Annotated[tuple[ItemT, ...], Field(strict=False)]
 """A list of the document, which becomes a tuple."""
+
+
+AnyText = InstanceOf[str]
+"""A text that may hold half a surrogate pair, as JSON can write it; pydantic's own refuses that."""
 
 
 class _NotNull:
@@ -146,11 +152,20 @@ def schema_of(kind: Any, *, title: str, name: str | None = None) -> dict[str, An
         title: What the document is.
         name: File name under which the schema is published.
     """
-    found = adapter(kind).json_schema(by_alias=True, schema_generator=_Schema)
+    found = part_schema_of(kind)
     found.pop("description", None)
     head = {"$schema": GenerateJsonSchema.schema_dialect, "title": title}
 
     return {**head, **({"$id": name} if name else {}), **found}
+
+
+def part_schema_of(kind: Any) -> dict[str, Any]:
+    """Return the JSON Schema of a part of a document.
+
+    Args:
+        kind: The class that declares it, or a type.
+    """
+    return adapter(kind).json_schema(by_alias=True, schema_generator=_Schema)
 
 
 _KEYWORDS = {
@@ -198,19 +213,16 @@ def shape_problems(
     for each in error.errors(include_url=False):
         by_place.setdefault(_where(each["loc"], value), []).append(each)
 
+    around = {where[:length] for where in by_place for length in range(len(where))}
     for where, errors in by_place.items():
         # an alternative that went further into the value says more than those that stopped here
-        if any(len(other) > len(where) for other in _inside(where, by_place)):
+        if where in around:
             errors = [each for each in errors if each["type"] not in _OTHER_TYPES]
         if not errors:
             continue
 
         told = list(dict.fromkeys(_told(each, kind, where, value) for each in errors))
         yield where, _either(told), errors[0]["type"]
-
-
-def _inside(where: Where, others: Iterable[Where]) -> Iterator[Where]:
-    return (other for other in others if other[: len(where)] == where)
 
 
 def _where(location: tuple[str | int, ...], value: Any) -> Where:
@@ -271,7 +283,8 @@ _WORDS: Mapping[str, str] = {
     "none_required": "must be left out",
 }
 
-_OTHER_TYPES = tuple(name for name in _WORDS if name.endswith("_type"))
+# pydantic counts only the items that are valid
+_OTHER_TYPES = (*(name for name in _WORDS if name.endswith("_type")), "too_short")
 
 _BOUNDS: Mapping[str, tuple[str, str]] = {
     "greater_than_equal": ("at least", "ge"),
@@ -284,6 +297,7 @@ _BOUNDS: Mapping[str, tuple[str, str]] = {
 def _told(error: Any, kind: Any, where: Where, value: Any) -> str:
     """Return one of pydantic's errors in our words."""
     name, found, context = error["type"], error.get("input"), error.get("ctx", {})
+    name = "string_type" if name == "is_instance_of" and context["class"] == "str" else name
     if name == "missing":
         return _WORDS[name]
     if name == "extra_forbidden":
@@ -312,6 +326,8 @@ def _either(told: Sequence[str]) -> str:
     """Return several requirements of one value, one of which is enough, as one."""
     if len(told) == 1:
         return told[0]
+    if not all(each.startswith("must be ") for each in told):
+        return " or ".join(told)
 
     wanted, gots = [], []
     for each in told:
@@ -350,7 +366,10 @@ def shown(value: Any) -> str:
     if value is None:
         return "nothing"
 
-    text = str(value).lower() if isinstance(value, bool) else repr(value)
+    try:
+        text = str(value).lower() if isinstance(value, bool) else repr(value)
+    except RecursionError:  # of values that lie too deep in each other
+        text = brief(value)
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 

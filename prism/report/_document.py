@@ -18,11 +18,11 @@ import vl_convert
 from markupsafe import Markup
 
 from prism import __version__
+from prism.drawing import showable
 from prism.errors import InputError
 from prism.files import replacing
-from prism.report._figures.files import FigureFormat, in_format
 from prism.report._figures.page_figures import PageFigures
-from prism.report._figures.rendering import VEGA_LITE, draw
+from prism.report._figures.rendering import VEGA_LITE, FigureFormat, draw, in_format
 from prism.report._sections import Section
 
 
@@ -61,7 +61,7 @@ class Document:
         charts = {name: figure.on_page() for name, figure in self.figures.charts.items()}
         agents = self.figures.data.get("agents")
         template = jinja2.Template(_resource("page.html"), autoescape=True)
-        page: str = template.render(
+        page = template.render(
             title=self.title,
             subtitle=self.subtitle,
             sections=self.sections,
@@ -76,7 +76,7 @@ class Document:
             agents=None if agents is None else _embedded(agents),
         )
 
-        return page
+        return showable(page)
 
     def save_figures(self, folder: Path, format: FigureFormat) -> list[Path]:  # noqa: A002
         """Save every figure as a file, and return the paths; see `Report.save_figures`."""
@@ -135,7 +135,7 @@ def _resource(name: str) -> str:
 def _script(text: str) -> _Script:
     """Return a script for the page."""
     # As scripts must stand in HTML (WHATWG HTML, 4.12.1.3), and are allowed (CSP level 3, 8.4).
-    safe = text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    safe = showable(text).replace("</script", "<\\/script").replace("<!--", "<\\!--")
     digest = b64encode(sha256(safe.encode()).digest()).decode()
     return _Script(Markup(safe), f"sha256-{digest}")
 

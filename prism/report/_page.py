@@ -12,8 +12,8 @@ from prism.errors import InputError
 from prism.files._names import shown_path
 from prism.report._document import Document, library
 from prism.report._facts.run_facts import RunFacts, facts_of
-from prism.report._figures.files import FigureFormat
 from prism.report._figures.page_figures import PageFigures
+from prism.report._figures.rendering import FigureFormat
 from prism.report._figures.timeline import are_many
 from prism.report._sections import make_sections
 from prism.statechart import Statechart, social_feed_chart, social_media_chart

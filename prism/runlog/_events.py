@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prism.runlog._cognition_events import COGNITION_EVENTS
+from prism.runlog._agent_events import COGNITION_EVENTS, WORKFLOW_EVENTS
 from prism.runlog._keys import (
     AGENT,
     CHANCES,
@@ -40,7 +40,6 @@ from prism.runlog._keys import (
     optional,
     or_null,
 )
-from prism.runlog._workflow_events import WORKFLOW_EVENTS
 from prism.telemetry import events
 
 EVENTS = (

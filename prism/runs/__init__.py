@@ -5,9 +5,8 @@ Anything can be run that goes on in rounds and describes itself as plain data: s
 """
 
 from prism.runs._assigned import ModelAssignment
+from prism.runs._config import check_config, digest, read_reasoner, require_writable
 from prism.runs._folder import RunFolder
-from prism.runs._frames import RoundFrames
-from prism.runs._live import LiveTable
 from prism.runs._makers import make_reasoner
 from prism.runs._options import (
     DeciderOptions,
@@ -15,15 +14,12 @@ from prism.runs._options import (
     PolicyOptions,
     ReasonerOptions,
     ReplayOptions,
-    check_config,
-    digest,
-    read_reasoner,
-    require_writable,
+    WriterOptions,
 )
+from prism.runs._rounds import LiveTable, RoundFrames
 from prism.runs._runnable import Runnable, RunOptions, RunResults
 from prism.runs._running import Observer, Outcome, begin, replay, resume
 from prism.runs._status import RunState, RunStatus, find_runs, run_status
-from prism.runs._writing import WriterOptions
 
 __all__ = [
     "DeciderOptions",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from prism.runlog import SimulatedClock
 from prism.statechart import Budget
 from prism.statechart.reasoner._by_agent import costs_told, models_told
-from prism.statechart.reasoner._texts import BaseWriter
+from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
 from prism.telemetry._loggers import EventLogger, active_logger
 from prism.telemetry.events import (
     AGENT_JOINED,
@@ -125,3 +126,28 @@ class AgentLoop(Generic[RoundT]):
         close = getattr(self.reasoner, "close", None)
         if close is not None:
             await close()
+
+
+@dataclass(frozen=True, slots=True)
+class Lent:
+    """What a run lends an object that takes part in it.
+
+    Args:
+        writer: Answers its text calls, together with those of all others of the tick.
+        logger: Where the run's events go.
+        clock: Returns the run's time, in seconds since the epoch.
+        seed: Seed of the run's random numbers.
+    """
+
+    writer: BaseWriter
+    logger: EventLogger | None
+    clock: Callable[[], float]
+    seed: int
+
+
+class NobodyWriter(BaseWriter):
+    """Writes where there is no model: every call fails."""
+
+    async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
+        """Answer that there is no model."""
+        return [Written(None, "failed", reason="there is no model") for _ in calls]

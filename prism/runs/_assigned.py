@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from prism.agents import ARCHETYPES
@@ -80,6 +81,12 @@ class ModelAssignment(ModelSettings):
         return {"by": self.by, "name": self.name, **told}
 
 
+Later = Mapping[str, ModelAssignment]
+"""Models of the course of a run, by what the log calls them."""
+
+NO_LATER: Later = MappingProxyType({})
+
+
 class Assigned:
     """Finds for an agent what it is assigned to, and what was assigned to nobody.
 
@@ -134,3 +141,47 @@ class Assigned:
 
         own = getattr(agent, "chart", None)
         return each.name == getattr(own, "name", self._chart)
+
+
+class ModelSwitch:
+    """Returns the name of who answers for an agent: as a run began, until it is switched.
+
+    Args:
+        choose: Who answers as the run begins.
+        later: Names of those to whom it may be switched.
+        check: Called with the number of agents by name when the run begins, without the later ones.
+    """
+
+    def __init__(
+        self,
+        choose: Callable[[Any], str],
+        later: Iterable[str],
+        check: Callable[[Mapping[str, int]], object] | None = None,
+    ) -> None:
+        self._choose = choose
+        self._later = frozenset(later)
+        self._check = check
+        self._switched: dict[str, str] = {}
+
+    def __call__(self, agent: Any) -> str:
+        """Return who answers for an agent, which may be given by its id."""
+        if self._switched:
+            agent_id = agent if isinstance(agent, str) else name_or_address(agent)
+            if agent_id in self._switched:
+                return self._switched[agent_id]
+
+        return self._choose(agent)
+
+    def is_switched(self, agent: Any) -> bool:
+        """Return whether somebody else answers for an agent than as the run began."""
+        agent_id = agent if isinstance(agent, str) else name_or_address(agent)
+        return agent_id in self._switched
+
+    def switch(self, title: str, agent_ids: Iterable[str]) -> None:
+        """Have somebody else answer for some agents from now on."""
+        self._switched.update(dict.fromkeys(agent_ids, title))
+
+    def check(self, counts: Mapping[str, int]) -> None:
+        """Check the models that a run begins with; the later ones are for nobody yet."""
+        if self._check is not None:
+            self._check({name: count for name, count in counts.items() if name not in self._later})

@@ -3,48 +3,46 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, Self, cast
 
-from prism.errors import InputError
+from prism.errors import InputError, TooManyFallbacksError
 from prism.llm import DEFAULT_HOST, AnswerCache, ModelPool, OllamaPool, OpenAIPool, Slots
-from prism.runlog import ReplayReasoner
-from prism.runs._assigned import ALL_OTHERS, Assigned, ModelAssignment
+from prism.runlog import ReplayReasoner, ReplayWriter
+from prism.runlog._replay import Parting
+from prism.runs._assigned import ALL_OTHERS, NO_LATER, Assigned, Later, ModelAssignment, ModelSwitch
 from prism.runs._credentials import full_address
 from prism.runs._ledger import budget_for
 from prism.runs._options import (
     ONLY_DECIDES,
+    DeciderOptions,
     ModelOptions,
     PolicyOptions,
     ReplayOptions,
+    WriterOptions,
     files_of,
 )
 from prism.runs._policy_file import Policy
 from prism.runs._settings import given_settings
-from prism.runs._stopping import StoppingByAgent, StoppingReasoner
-from prism.runs._switching import ModelSwitch
 from prism.statechart import (
     BaseReasoner,
     BaseWriter,
     Budget,
+    Decision,
     PolicyReasoner,
+    Question,
     Reasoner,
     Recollection,
     Writer,
 )
 from prism.statechart.reasoner._by_agent import ReasonerByAgent, WriterByAgent
 from prism.statechart.reasoner._recollection import DEFAULT_TOKENS
+from prism.telemetry._loggers import EventLogger
 
 LOGGER: logging.Logger = logging.getLogger("prism.runs.models")
 """Where it is told that a model is for nobody."""
-
-
-Later = Mapping[str, ModelAssignment]
-"""Models of the course of a run, by what the log calls them."""
-
-NO_LATER: Later = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,3 +257,161 @@ def _make_pool(options: ModelOptions, seed: int, slots: Slots) -> ModelPool:
     kind = OpenAIPool if options.server == "openai" else OllamaPool
 
     return kind(hosts, options.model, seed=seed, slots=slots, **settings)
+
+
+WINDOW = 200
+"""How many decisions, the latest ones, are looked at."""
+
+
+class _Stopping(BaseReasoner):
+    """Ends the run when too many decisions of a reasoner fell back.
+
+    Args:
+        given: What the reasoner takes.
+        stop_at: The share of the last 200 decisions, above 0 and up to 1.
+        settings: Everything else that it takes.
+    """
+
+    def __init__(self, *given: Any, stop_at: float, **settings: Any) -> None:
+        super().__init__(*given, **settings)
+        self._stop_at = stop_at
+        self._fell_back: deque[bool] = deque(maxlen=WINDOW)
+
+    async def decide_many(
+        self, questions: Sequence[Question], *, logger: EventLogger | None = None
+    ) -> list[Decision]:
+        """Answer several questions.
+
+        Raises:
+            TooManyFallbacksError: If with them so many of the last decisions fell back.
+        """
+        decisions = await super().decide_many(questions, logger=logger)
+        for decision in decisions:
+            self._count(decision)
+
+        return decisions
+
+    def _count(self, decision: Decision) -> None:
+        self._fell_back.append(decision.source == "fallback")
+        count = sum(self._fell_back)
+        if len(self._fell_back) < WINDOW or count < self._stop_at * WINDOW:
+            return
+
+        why = f"; the last one: {decision.reason}" if decision.reason else ""
+        raise TooManyFallbacksError(
+            f"stopped, as {count} of the last {WINDOW} decisions fell back, and "
+            f"{self._stop_at:.4g} of them is the limit{why}"
+        )
+
+
+class StoppingReasoner(_Stopping, Reasoner):
+    """A `Reasoner` that ends the run when too many decisions fell back."""
+
+
+class StoppingByAgent(_Stopping, ReasonerByAgent):
+    """A `ReasonerByAgent` that ends the run when too many of all its decisions fell back."""
+
+
+def make_askers(
+    reasoner: DeciderOptions,
+    writer: WriterOptions | None,
+    seed: int,
+    fallback: Any,
+    *,
+    chart: str | None = None,
+    later: Later = NO_LATER,
+) -> tuple[BaseReasoner | None, BaseWriter | None]:
+    """Make who decides and who writes in a run; a model that does both is one client.
+
+    Args:
+        reasoner: Who decides; None for whoever the kind of run says.
+        writer: Who writes.
+        seed: Seed of the run.
+        fallback: The state to take when a model gives no valid answer.
+        chart: Name of the chart of agents that do not say it themselves.
+        later: Models that decide in the course of the run, by what the log calls them; where one
+            model decides and writes, they write, too.
+
+    Returns:
+        The two; None for who was not named.
+
+    Raises:
+        FieldValueError: If an option lies outside its range.
+        InputError: If the log of the earlier run, or the file of answers, cannot be used.
+    """
+    if isinstance(reasoner, ReplayOptions) and reasoner.then is not None:
+        return _until_they_part(reasoner, writer, seed, fallback, chart, later)
+
+    shared = Shared.of(reasoner) if isinstance(reasoner, ModelOptions) else None
+    decides = _decider(reasoner, seed, fallback, chart, shared, later)
+    if writer is None:
+        return decides, None
+    if isinstance(reasoner, ReplayOptions):
+        return decides, ReplayWriter(reasoner.run, verbatim=True)
+    if not isinstance(reasoner, ModelOptions):
+        assert isinstance(writer.model, ModelOptions)
+        return decides, make_writer(writer.model, seed, chart=chart)
+    if writer.model is not None:
+        options = _own_model(reasoner, writer.model)
+        return decides, make_writer(options, seed, chart=chart, shared=shared)
+
+    return decides, _written_by(decides, seed)
+
+
+def _until_they_part(
+    replayed: ReplayOptions,
+    writer: WriterOptions | None,
+    seed: int,
+    fallback: Any,
+    chart: str | None,
+    later: Later,
+) -> tuple[BaseReasoner, BaseWriter | None]:
+    """Make who answers from the log of an earlier run, and from where they part by themselves."""
+    asked, writes = make_askers(replayed.model, writer, seed, fallback, chart=chart, later=later)
+    parting = Parting()
+    decides = asked if asked is not None and replayed.then == "model" else PolicyReasoner(seed)
+    log = replayed.run
+    reasoner = ReplayReasoner(log, verbatim=True, otherwise=decides, told=asked, parting=parting)
+    if writes is None:
+        return reasoner, None
+
+    return reasoner, ReplayWriter(log, verbatim=True, otherwise=writes, parting=parting)
+
+
+def _decider(
+    reasoner: DeciderOptions,
+    seed: int,
+    fallback: Any,
+    chart: str | None,
+    shared: Shared | None,
+    later: Later,
+) -> BaseReasoner | None:
+    if reasoner is None:
+        return policy_until(later, seed, fallback) if later else None
+
+    made = make_reasoner(reasoner, seed, fallback, chart=chart, shared=shared, later=later)
+    is_policy = isinstance(reasoner, PolicyOptions)
+    return policy_until(later, seed, fallback, made) if is_policy and later else made
+
+
+def _written_by(decides: Any, seed: int) -> BaseWriter:
+    """Return a writer that asks the very clients of who decides."""
+
+    def writer(part: Reasoner) -> Writer:
+        return Writer(part.client, seed=seed, budget=part.budget, cache=part.cache)
+
+    if not isinstance(decides, ReasonerByAgent):
+        return writer(decides)
+
+    parts = {name: writer(cast(Reasoner, part)) for name, part in decides.parts.items()}
+    # what is wrong with the assignment is said of who decides
+    return WriterByAgent(parts, decides.choose)
+
+
+def _own_model(reasoner: ModelOptions, model: str | ModelOptions) -> ModelOptions:
+    """Return the options of another model, which is named or has its own."""
+    if isinstance(model, ModelOptions):
+        return model
+
+    unwanted: dict[str, Any] = dict.fromkeys((*ONLY_DECIDES, "models_file"))
+    return replace(reasoner, model=model, assigned=(), **unwanted)

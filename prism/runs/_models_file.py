@@ -1,16 +1,23 @@
-"""Reading a file of models: TOML, a table for each group of agents."""
+"""The file of models, TOML: a default, and a table for each group of agents.
+
+pydantic reads it, so this module is imported only where there is such a file.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, create_model
 
 from prism.errors import FieldValueError
-from prism.files._toml import TomlFile
+from prism.files._declarations import Declaration, read_document
+from prism.files._source import Source, Where
 from prism.llm._addresses import check_address
-from prism.runs._assigned import BYS, By, ModelAssignment
-from prism.runs._settings import problem_with, settings_of
+from prism.runs._assigned import BYS, ModelAssignment
+from prism.runs._settings import Setting, problem_with, settings_of
 
 
 def read_models(path: Path) -> tuple[dict[str, Any], tuple[ModelAssignment, ...], str]:
@@ -20,75 +27,59 @@ def read_models(path: Path) -> tuple[dict[str, Any], tuple[ModelAssignment, ...]
         What it says for all agents, what for some, and its SHA-256.
 
     Raises:
-        InputError: If it cannot be read, or has a key or a value that there is not; names the line.
+        InputError: If it cannot be read, or says what is invalid; names every line.
     """
-    file = TomlFile.read(path)
-    found = file.data
-    reader = _Reader(file)
-    common = {name: value for name, value in found.items() if name not in BYS}
-    assigned = [
-        reader.assignment(by, name, table)
-        for by in BYS
-        for name, table in reader.tables(by, found.get(by, {}))
-    ]
+    source = Source.read(path, "toml")
+    common: dict[str, Any] = read_document(_MODELS, source, checks=[_empty_groups]).model_dump(
+        exclude_unset=True
+    )
+    groups = [(by, name, group) for by in BYS for name, group in common.pop(by, {}).items()]
+    assigned = []
+    for by, name, group in groups:
+        place = source.place((by, name))
+        line = None if place is None else place.line
+        assigned.append(ModelAssignment(by, name, **group, place=(str(path), line)))
 
-    return reader.settings(common, ()), tuple(assigned), file.sha256
+    return common, tuple(assigned), source.sha256
 
 
-class _Reader:
-    """Reads the tables of a file, and knows the lines of their keys."""
+def _empty_groups(models: Any) -> Iterator[tuple[Where, str]]:
+    for by in BYS:
+        for name, group in getattr(models, by).items():
+            if not group.model_fields_set:
+                yield (by, name), "says nothing: give a model, or leave it out"
 
-    def __init__(self, file: TomlFile) -> None:
-        self._path = file.path
-        self._line = file.line
-        self._error = file.error
 
-    def tables(self, by: str, found: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        if not isinstance(found, dict):
-            raise self._error(f"must be tables such as [{by}.NAME]", (by,))
+def _value(setting: Setting, given: Any) -> Any:
+    """Return the value of a setting, as options have it."""
+    if setting.name == "host" and isinstance(given, str):
+        given = [given]
+    if setting.name == "think" and isinstance(given, bool):
+        given = str(given).lower()
+    if (problem := problem_with(setting, given)) is not None:
+        raise ValueError(problem)
+    if setting.name == "model" and not given.strip():
+        raise ValueError("must be the name of a model, as the server lists it")
 
-        for name, table in found.items():
-            if not isinstance(table, dict):
-                raise self._error(f"must be a table, [{by}.{name}]", (by, name))
-            yield name, table
+    return _hosts(given) if setting.name == "host" else given
 
-    def assignment(self, by: By, name: str, table: Mapping[str, Any]) -> ModelAssignment:
-        place = (str(self._path), self._line((by, name)))
-        settings = self.settings(table, (by, name))
-        if not settings:
-            raise self._error("says nothing: give a model, or leave it out", (by, name))
 
-        return ModelAssignment(by, name, **settings, place=place)
-
-    def settings(self, table: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
-        return {name: self._setting(name, value, (*keys, name)) for name, value in table.items()}
-
-    def _setting(self, name: str, value: Any, keys: tuple[str, ...]) -> Any:
-        setting = settings_of(ModelAssignment).get(name)
-        if setting is None:
-            known = f"{', '.join(settings_of(ModelAssignment))}, and tables of {', '.join(BYS)}"
-            raise self._error(f"is unknown; there are {known}", keys)
-
-        if name == "host":
-            value = self._hosts(value, keys)
-        if name == "think" and isinstance(value, bool):
-            value = str(value).lower()
-        if (problem := problem_with(setting, value)) is not None:
-            raise self._error(problem, keys)
-        if name == "model" and not value.strip():
-            raise self._error("must be the name of a model, as the server lists it", keys)
-
-        return value
-
-    def _hosts(self, value: Any, keys: tuple[str, ...]) -> tuple[str, ...]:
-        hosts = tuple([value] if isinstance(value, str) else value)
-        if not hosts or not all(isinstance(host, str) for host in hosts):
-            raise self._error("must be an address, or a list of addresses", keys)
-
+def _hosts(given: list[str]) -> tuple[str, ...]:
+    if not given:
+        raise ValueError("must be an address, or a list of addresses")
+    for host in given:
         try:
-            for host in hosts:
-                check_address(host)
+            check_address(host)
         except FieldValueError as error:
-            raise self._error(str(error).removeprefix("host "), keys) from None
+            raise ValueError(str(error).removeprefix("host ")) from None
 
-        return hosts
+    return tuple(given)
+
+
+_SETTINGS: dict[str, Any] = {
+    name: (Annotated[Any, BeforeValidator(partial(_value, setting))], None)
+    for name, setting in settings_of(ModelAssignment).items()
+}
+_GROUP = create_model("Group", __base__=Declaration, **_SETTINGS)
+_TABLES: dict[str, Any] = {by: (dict[str, _GROUP], {}) for by in BYS}  # type: ignore[valid-type]
+_MODELS = create_model("Models", __base__=_GROUP, **_TABLES)

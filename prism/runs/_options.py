@@ -1,38 +1,26 @@
-"""Options of a run as plain data: who decides, what each key may hold, and digests of files."""
+"""Who decides and who writes in a run, as plain data: a model, an earlier run, a policy file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from hashlib import file_digest
-from math import isfinite
 from pathlib import Path
-from reprlib import repr as brief
-from types import MappingProxyType
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self
 
-from prism.errors import InputError
+from prism.errors import FieldValueError, InputError
 from prism.files._durable import is_stream
 from prism.runlog._reader import locate_log
-from prism.runs._assigned import ModelAssignment
+from prism.runs._assigned import NO_LATER, Later, ModelAssignment
 from prism.runs._credentials import without_credentials
-from prism.runs._models_file import read_models
 from prism.runs._settings import (
     RunSettings,
     Server,
-    Setting,
+    WriterSettings,
     given_settings,
     names_of,
     problem_with,
-    problem_with_text,
     settings_of,
 )
-
-Kinds = Mapping[str, Any]
-"""What each key may hold: a type, a tuple of texts to choose from, or what a setting may be; a list
-is one of texts, and an ``object`` is anything."""
-
+from prism.statechart import Wording
 
 Then = Literal["model", "policy"]
 """Who decides where a run parts from the one that it repeats."""
@@ -161,6 +149,9 @@ class ModelOptions(RunSettings):
             InputError: If the file cannot be read, has a key or a value that there is not, or names
                 no default model; names the line.
         """
+        # it loads pydantic, which few runs need
+        from prism.runs._models_file import read_models
+
         common, assigned, sha256 = read_models(path)
         given = {name: value for name, value in settings.items() if value is not None}
         if given.get("server", common.get("server")) != common.get("server"):
@@ -206,12 +197,6 @@ class ModelOptions(RunSettings):
         return without_credentials(given)
 
 
-_CONFIG_KINDS: Kinds = {
-    **{name: each for name, each in settings_of(ModelOptions).items() if name != "server"},
-    "credentials": list,
-    "models": dict,
-}
-
 _IN_CONFIG = [name for name in names_of(ModelOptions) if name not in ("server", "temperature")]
 """The settings that ``run.json`` has beside ``reasoner``, in its order."""
 
@@ -244,150 +229,6 @@ ReasonerOptions = ModelOptions | ReplayOptions | None
 DeciderOptions = ReasonerOptions | PolicyOptions
 """The same for runs of agents whose decisions a policy file can make."""
 
-REASONER_KINDS: Mapping[str, Kinds] = {
-    **dict.fromkeys(get_args(Server), _CONFIG_KINDS),
-    "replay": {"replay": str, "then": dict},
-}
-"""Keys of each kind of reasoner beside ``reasoner`` itself."""
-
-DECIDER_KINDS: Mapping[str, Kinds] = {**REASONER_KINDS, "calibrated": {"policy": str}}
-"""The same for runs whose reasoner decides, and does not only write."""
-
-
-_MUST_NAME = ("model", "replay", "policy")
-"""Keys that a kind of reasoner cannot do without."""
-
-
-def read_reasoner(config: Mapping[str, Any]) -> ReasonerOptions:
-    """Read what the ``to_config`` of the options returned, in a configuration that was checked.
-
-    Returns:
-        The options; None if ``reasoner`` is neither a kind of server nor ``replay``.
-    """
-    if config["reasoner"] not in REASONER_KINDS:
-        return None
-    if config["reasoner"] == "replay":
-        return _read_replay(config)
-
-    given = {name: value for name, value in config.items() if name in _CONFIG_KINDS}
-    given.pop("credentials", None)
-    for name in ("host", "attributes"):
-        if name in given:
-            given[name] = tuple(given[name])
-    if "cache" in given:
-        given["cache"] = Path(given["cache"])
-
-    by_agent = _assigned(given.pop("models", {}))
-
-    return ModelOptions(**given, **by_agent, server=config["reasoner"])
-
-
-def _read_replay(config: Mapping[str, Any]) -> ReplayOptions:
-    """Read a replay, and who decides where the log does not."""
-    run, then = Path(config["replay"]), config.get("then")
-    if then is None:
-        return ReplayOptions(run)
-    try:
-        by, model = then["by"], read_decider(then["model"]) if "model" in then else None
-    except (TypeError, KeyError):
-        raise InputError(f"cannot be {brief(then)}", field="then") from None
-    is_unknown = model is None and "model" in then
-    if is_unknown or isinstance(model, ReplayOptions) or by not in get_args(Then):
-        raise InputError(f"cannot be {brief(then)}", field="then")
-
-    return ReplayOptions(run, model, by)
-
-
-def read_decider(config: Mapping[str, Any]) -> DeciderOptions:
-    """Read what the ``to_config`` of a policy file or other options returned; see `read_reasoner`.
-
-    Returns:
-        The options; None if ``reasoner`` is none of these.
-    """
-    if config["reasoner"] == "calibrated":
-        return PolicyOptions(Path(config["policy"]))
-
-    return read_reasoner(config)
-
-
-def _assigned(models: Mapping[str, Any]) -> dict[str, Any]:
-    """Read what ``run.json`` has of the models of some agents."""
-    try:
-        assigned = [
-            ModelAssignment(**{**each, "host": tuple(each["host"])} if "host" in each else each)
-            for each in models.get("assigned", ())
-        ]
-        file = (str(models["file"]), str(models["sha256"])) if "file" in models else None
-    except (TypeError, KeyError):
-        raise InputError(f"cannot be {brief(models)}", field="models") from None
-
-    return {"assigned": tuple(assigned), "models_file": file}
-
-
-def check_config(
-    config: Mapping[str, Any], path: Path, needed: Kinds, optional: Kinds = MappingProxyType({})
-) -> None:
-    """Refuse plain data with keys that are missing or unknown, or hold what they cannot.
-
-    The keys of the kind of reasoner that it names are known.
-
-    Args:
-        config: A run as plain data.
-        path: Where it stands, for messages.
-        needed: What each key has to hold.
-        optional: What keys hold that may be missing.
-
-    Raises:
-        InputError: At the first such key.
-    """
-    reasoner = config.get("reasoner")
-    of_reasoner = DECIDER_KINDS.get(reasoner, {}) if isinstance(reasoner, str) else {}
-    optional = {**of_reasoner, **optional}
-    needed = {
-        **needed,
-        **{name: kind for name, kind in of_reasoner.items() if name in _MUST_NAME},
-    }
-    for name in needed:
-        if name not in config:
-            raise InputError("is missing", path=path, field=name)
-
-    kinds = {**needed, **optional}
-    for name, value in config.items():
-        if name not in kinds:
-            raise InputError("is unknown", path=path, field=name)
-        kind = kinds[name]
-        if isinstance(kind, Setting):
-            if (problem := problem_with(kind, value)) is not None:
-                raise InputError(problem, path=path, field=name)
-        elif not _is_a(kind, value):
-            raise InputError(f"cannot be {brief(value)}", path=path, field=name)
-
-
-@contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Have the errors of options name the file that they were read from."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError(error.problem, path=path, field=error.field) from None
-
-
-def require_unchanged(began: Mapping[str, str], now: Mapping[str, str], path: Path) -> None:
-    """Refuse to go on with files that have changed.
-
-    Args:
-        began: Digests of the files that the run read when it began, by their names.
-        now: Those that it would read now.
-        path: The run's summary, for messages.
-
-    Raises:
-        InputError: At the first file whose digest is another, or that was not read then.
-    """
-    for name, found in now.items():
-        if began.get(name) != found:
-            problem = f"is not what it was when the run in {path.parent} began: put it back"
-            raise InputError(problem, path=name)
-
 
 def files_of(reasoner: DeciderOptions) -> dict[str, Path]:
     """Return the files that who decides reads when a run begins, by what they are called.
@@ -407,43 +248,80 @@ def files_of(reasoner: DeciderOptions) -> dict[str, Path]:
     return {str(reasoner.run): locate_log(reasoner.run), **files_of(reasoner.model)}
 
 
-def require_writable(field: str, value: Any) -> None:
-    """Refuse a number or a text that JSON has no room for: the run could not be resumed.
+@dataclass(frozen=True, slots=True)
+class WriterOptions(WriterSettings):
+    """A language model writes the texts of a run.
+
+    Budget, cache and limits are those of the model that decides, if one does. In a run that is
+    replayed the texts are taken from the earlier run.
+
+    Args:
+        model: The model: None for the one that decides, the name of another one on its servers, or
+            options of its own.
+        max_length: Most characters of a text, where nothing else is said for it.
+        language: Language of the texts, such as ``"German"``; None leaves it to the model.
 
     Raises:
-        InputError: If it is one.
+        InputError: If length or language cannot be.
     """
-    if isinstance(value, float) and not isfinite(value):
-        raise InputError(f"must be a finite number, got {value}", field=field)
-    if (problem := problem_with_text(str(value))) is not None:
-        raise InputError(problem, field=field)
+
+    model: str | ModelOptions | None = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        """Refuse what no text could follow."""
+        try:
+            self.wording()
+        except FieldValueError as error:
+            raise InputError(str(error), field="writer") from None
+
+        name = settings_of(WriterOptions)["model"]
+        if isinstance(self.model, str) and (problem := problem_with(name, self.model)) is not None:
+            raise InputError(problem, field="writer")
+
+    def wording(self) -> Wording:
+        """Return the length and the language of the texts."""
+        return Wording(self.max_length, self.language)
+
+    def to_config(self) -> dict[str, Any]:
+        """Return the options as plain data."""
+        model = self.model
+        return {
+            "model": model.to_config() if isinstance(model, ModelOptions) else model,
+            "max_length": self.max_length,
+            "language": self.language,
+        }
 
 
-def digest(path: Path) -> str:
-    """Return the SHA-256 of a file.
-
-    Raises:
-        InputError: If it cannot be read.
-    """
-    try:
-        with path.open("rb") as file:
-            return file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        hint = "a run is resumed where it was begun, and with the same files"
-        raise InputError(f"cannot be read ({error.strerror}): {hint}", path=path) from None
+def replayed_writer(writer: WriterOptions | None) -> WriterOptions | None:
+    """Return the options of a run whose texts are taken from an earlier one."""
+    return None if writer is None else replace(writer, model=None)
 
 
-def _is_a(kind: Any, value: Any) -> bool:
-    if kind is object:  # whoever reads it looks at it
-        return True
-    if isinstance(kind, tuple):
-        return value in kind
-    if kind is bool:
-        return isinstance(value, bool)
-    if isinstance(value, list):
-        return kind is list and all(_is_a(str, item) for item in value)
+def asks_a_model(
+    reasoner: DeciderOptions, writer: WriterOptions | None, later: Later = NO_LATER
+) -> bool:
+    """Return whether a run would not write the same log again."""
+    if isinstance(reasoner, ReplayOptions) and reasoner.then is not None:
+        may_ask = bool(later) or isinstance(reasoner.model, ModelOptions)
+        return (may_ask and reasoner.then == "model") or writer is not None
 
-    return isinstance(value, kind) and not isinstance(value, bool) and "\0" not in str(value)
+    is_switched = bool(later) and not isinstance(reasoner, ReplayOptions)
+    return (
+        is_switched
+        or isinstance(reasoner, ModelOptions)
+        or (writer is not None and isinstance(writer.model, ModelOptions))
+    )
+
+
+def deadline_of(reasoner: DeciderOptions, writer: WriterOptions | None) -> float | None:
+    """Return the seconds that a run may ask models for; None without a limit."""
+    if isinstance(reasoner, ReplayOptions) and reasoner.then is not None:
+        reasoner = reasoner.model
+    if isinstance(reasoner, ModelOptions):
+        return reasoner.deadline
+
+    model = None if writer is None else writer.model
+    return model.deadline if isinstance(model, ModelOptions) else None
 
 
 def _plain(value: Any) -> Any:

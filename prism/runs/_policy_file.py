@@ -9,10 +9,9 @@ from math import exp
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from prism.errors import InputError
-from prism.files import parse_json, reading, write_durably
+from prism.files import write_durably
+from prism.files._source import Source
 from prism.runs._calibrated import Answer, Basis, CalibratedReasoner
-from prism.runs._policy_schema import FORMAT, VERSION, require_policy
 from prism.statechart import BaseReasoner
 from prism.telemetry._loggers import EventLogger
 
@@ -288,8 +287,8 @@ class Policy:
         """Return the policy as plain data, as the file has it."""
         lists = ("cells", "logits", "tests", "unidentified", "sources")
         return {
-            "format": FORMAT,
-            "version": VERSION,
+            "format": "prism.policy",
+            "version": 1,
             "model": self.model,
             "by": self.by,
             "least": self.least,
@@ -305,14 +304,17 @@ class Policy:
             path: Where it stands, for messages.
 
         Raises:
-            InputError: If it is something else; names the key.
+            InputError: If it is something else; names everything that is wrong, by its key.
         """
-        require_policy(document, path)
-        return cls._of(document)
+        return cls._of(Source.of(document, path))
 
     @classmethod
-    def _of(cls, document: Mapping[str, Any]) -> Self:
-        """Return the policy in a document that is one."""
+    def _of(cls, source: Source) -> Self:
+        # pydantic takes a while to import, and most runs read no policy
+        from prism.runs._policy_schema import require_policy
+
+        require_policy(source)
+        document = source.value
         parts = {
             "cells": Cell,
             "logits": Logit,
@@ -335,18 +337,10 @@ class Policy:
             path: The file.
 
         Raises:
-            InputError: If it cannot be read, or is something else; names the line and the key.
+            InputError: If it cannot be read, or is something else; names all that is wrong, by
+                line and key.
         """
-        path = Path(path)
-        with reading(path):
-            text = path.read_text(encoding="utf-8")
-
-        document = parse_json(text, path=path)
-        if not isinstance(document, dict):
-            raise InputError("is no policy: it must hold an object", path=path)
-
-        require_policy(document, path, text)
-        return cls._of(document)
+        return cls._of(Source.read(path, "json"))
 
     def to_file(self, path: Path | str) -> None:
         """Write a policy file, which replaces an earlier one when it is whole.

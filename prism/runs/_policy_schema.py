@@ -1,20 +1,19 @@
-"""The schema of policy files, and what of it a JSON Schema cannot say.
+"""What a policy file holds: its declaration, and what contradicts itself.
 
-``python -m prism.science._publish docs`` writes the schema into the documentation.
+pydantic reads it, so this module is imported only where a policy is read. The schema that
+``python -m prism.science._publish docs`` writes into the documentation is made from it.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
-from itertools import chain
+from collections.abc import Iterator
 from math import isclose
-from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from prism.errors import InputError
-from prism.files._json_places import Places
-from prism.statechart.reasoner._data_fits import require_data
+from pydantic import BeforeValidator, Field
+
+from prism.files._declarations import Declaration, Listed, WholeNumber, read_document, schema_of
+from prism.files._source import Problems, Source, Where
 
 FORMAT = "prism.policy"
 VERSION = 1
@@ -23,238 +22,196 @@ SCHEMA_NAME = "policy.schema.json"
 _TOLERANCE = 1e-6
 """How far from 1 probabilities may add up to, as they may have been rounded by hand."""
 
-_PART = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
-"""A part of a key's path: a name, or a place in a list."""
+_MOST = 2**63
+"""Whole numbers beyond have no room in a table."""
 
 
-def _object(properties: Mapping[str, Any], optional: tuple[str, ...] = ()) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": dict(properties),
-        "required": [name for name in properties if name not in optional],
-        "additionalProperties": False,
-    }
+def _with_room(value: float) -> float:
+    if isinstance(value, int) and not -_MOST < value < _MOST:
+        raise ValueError(f"is too large: {value:.3g}")
+    return value
 
 
-def _list_of(items: Mapping[str, Any], meaning: str = "") -> dict[str, Any]:
-    return {
-        **({"description": meaning} if meaning else {}),
-        "type": "array",
-        "items": dict(items),
-    }
+def _is_one(value: Any) -> Any:
+    return 1 if value == 1 and not isinstance(value, bool) else value
 
 
-_TEXT: dict[str, Any] = {"type": "string"}
-_TEXT_OR_NONE: dict[str, Any] = {"type": ["string", "null"]}
-_NUMBER: dict[str, Any] = {"type": "number"}
-_COUNT: dict[str, Any] = {"type": "integer", "minimum": 0}
-_SHARE: dict[str, Any] = {"type": "number", "minimum": 0, "maximum": 1}
-_ERRORS: dict[str, Any] = {
-    "type": ["array", "null"],
-    "items": {"type": "number", "minimum": 0},
-}
-_POINT = {"state": _TEXT, "event": _TEXT, "options": _list_of(_TEXT)}
-_BY_OPTION = {"type": "object", "additionalProperties": _list_of(_NUMBER)}
-
-_CELL = _object(
-    {
-        **_POINT,
-        "group": {**_TEXT_OR_NONE, "description": "The group; null for all agents together."},
-        "counts": _list_of(_COUNT, "How often each option was chosen."),
-        "probabilities": {
-            "description": "Probability of each option; null where they are not identified.",
-            "type": ["array", "null"],
-            "items": _SHARE,
-        },
-        "standard_errors": {
-            "description": "sqrt(p (1 - p) / n); null where they are not identified.",
-            **_ERRORS,
-        },
-        "clustered_errors": {
-            "description": "Those clustered by agent; null where they are not identified.",
-            **_ERRORS,
-        },
-        "agents": {**_COUNT, "description": "Number of agents that decided."},
-    },
-    optional=("standard_errors", "clustered_errors", "agents"),
-)
-_LOGIT = _object(
-    {
-        **_POINT,
-        "base": {**_TEXT, "description": "The option whose utility is 0."},
-        "groups": _list_of(_TEXT, "The groups; the intercepts are of the first."),
-        "covariates": _list_of(_TEXT, "What the choice depends on besides."),
-        "coefficients": {
-            **_BY_OPTION,
-            "description": "By option: the intercept, one for each further group, one for each "
-            "covariate.",
-        },
-        "standard_errors": {**_BY_OPTION, "description": "Those of the coefficients."},
-        "covariance": _list_of(_list_of(_NUMBER), "Of all coefficients, option by option."),
-        "n": _COUNT,
-        "log_likelihood": _NUMBER,
-        "clustered_errors": {**_BY_OPTION, "description": "Those clustered by agent."},
-        "agents": {**_COUNT, "description": "Number of agents that decided."},
-    },
-    optional=("clustered_errors", "agents"),
-)
-_TEST = _object(
-    {
-        "state": _TEXT_OR_NONE,
-        "event": _TEXT_OR_NONE,
-        "options": _list_of(_TEXT),
-        "null": _TEXT,
-        "alternative": _TEXT,
-        "statistic": _NUMBER,
-        "df": _COUNT,
-        "p": _SHARE,
-        "least_expected": {"type": ["number", "null"]},
-    },
-    optional=("least_expected",),
-)
-_UNIDENTIFIED = _object(
-    {
-        "what": {"enum": ["state", "group", "option", "cell", "covariate", "logit"]},
-        "reason": _TEXT,
-        "state": _TEXT_OR_NONE,
-        "event": _TEXT_OR_NONE,
-        "group": _TEXT_OR_NONE,
-        "name": _TEXT_OR_NONE,
-        "n": _COUNT,
-        "upper": {"type": ["number", "null"]},
-    },
-    optional=("state", "event", "group", "name", "n", "upper"),
-)
-_SOURCE = _object(
-    {
-        "run": _TEXT,
-        "log_sha256": _TEXT,
-        "decisions": _COUNT,
-        "left_out": {"type": "object", "additionalProperties": _COUNT},
-    },
-    optional=("left_out",),
-)
-
-SCHEMA: Mapping[str, Any] = {
-    "$schema": "https://json-schema.org/draft/2020-12/schema",
-    "title": "A policy that prism calibrate has estimated",
-    **_object(
-        {
-            "format": {"enum": [FORMAT]},
-            "version": {"enum": [VERSION]},
-            "model": {"enum": ["markov", "logit"]},
-            "by": {**_TEXT, "description": "What agents are grouped by."},
-            "least": {**_COUNT, "description": "Fewest decisions that identify a cell."},
-            "cells": _list_of(_CELL),
-            "logits": _list_of(_LOGIT),
-            "tests": _list_of(_TEST),
-            "unidentified": _list_of(_UNIDENTIFIED),
-            "sources": _list_of(_SOURCE),
-        },
-        optional=("logits", "tests", "unidentified", "sources"),
-    ),
-}
+Number = Annotated[float, BeforeValidator(_with_room)]
+Count = Annotated[WholeNumber, Field(ge=0), BeforeValidator(_with_room)]
+Share = Annotated[Number, Field(ge=0, le=1)]
+Errors = Listed[Annotated[Number, Field(ge=0)]] | None
+ByOption = dict[str, Listed[Number]]
 
 
-def require_policy(
-    document: Mapping[str, Any], path: Path | None = None, text: str | None = None
-) -> None:
+class _Point(Declaration):
+    state: str
+    event: str
+    options: Listed[str]
+
+
+class CellOfFile(_Point):
+    """The choices of one group at one point of decision."""
+
+    group: str | None = Field(description="The group; null for all agents together.")
+    counts: Listed[Count] = Field(description="How often each option was chosen.")
+    probabilities: Listed[Share] | None = Field(
+        description="Probability of each option; null where they are not identified."
+    )
+    standard_errors: Errors = Field(
+        None, description="sqrt(p (1 - p) / n); null where they are not identified."
+    )
+    clustered_errors: Errors = Field(
+        None, description="Those clustered by agent; null where they are not identified."
+    )
+    agents: Count = Field(0, description="Number of agents that decided.")
+
+
+class LogitOfFile(_Point):
+    """A multinomial logit of one point of decision."""
+
+    base: str = Field(description="The option whose utility is 0.")
+    groups: Listed[str] = Field(description="The groups; the intercepts are of the first.")
+    covariates: Listed[str] = Field(description="What the choice depends on besides.")
+    coefficients: ByOption = Field(
+        description="By option: the intercept, one for each further group, one for each covariate."
+    )
+    standard_errors: ByOption = Field(description="Those of the coefficients.")
+    covariance: Listed[Listed[Number]] = Field(description="Of all coefficients, option by option.")
+    n: Count
+    log_likelihood: Number
+    clustered_errors: ByOption = Field({}, description="Those clustered by agent.")
+    agents: Count = Field(0, description="Number of agents that decided.")
+
+
+class TestOfFile(Declaration):
+    """A likelihood-ratio test."""
+
+    state: str | None
+    event: str | None
+    options: Listed[str]
+    null: str
+    alternative: str
+    statistic: Number
+    df: Count
+    p: Share
+    least_expected: Number | None = None
+
+
+class UnidentifiedOfFile(Declaration):
+    """Something that the decisions say too little of."""
+
+    what: Literal["state", "group", "option", "cell", "covariate", "logit"]
+    reason: str
+    state: str | None = None
+    event: str | None = None
+    group: str | None = None
+    name: str | None = None
+    n: Count = 0
+    upper: Number | None = None
+
+
+class SourceOfFile(Declaration):
+    """A run that the policy was calibrated on."""
+
+    run: str
+    log_sha256: str
+    decisions: Count
+    left_out: dict[str, Count] = Field({})
+
+
+class PolicyFile(Declaration):
+    """A policy file."""
+
+    format: Literal["prism.policy"]
+    version: Annotated[Literal[1], BeforeValidator(_is_one)]
+    model: Literal["markov", "logit"]
+    by: str = Field(description="What agents are grouped by.")
+    least: Count = Field(description="Fewest decisions that identify a cell.")
+    cells: Listed[CellOfFile]
+    logits: Listed[LogitOfFile] = ()
+    tests: Listed[TestOfFile] = ()
+    unidentified: Listed[UnidentifiedOfFile] = ()
+    sources: Listed[SourceOfFile] = ()
+
+
+def policy_schema() -> dict[str, Any]:
+    """Return the JSON Schema of policy files."""
+    return schema_of(PolicyFile, title="A policy that prism calibrate has estimated")
+
+
+def require_policy(source: Source) -> None:
     """Refuse a document that is no policy.
 
     Args:
-        document: The document.
-        path: Where it stands, for messages.
-        text: Its text, by which messages tell the line.
+        source: The document.
 
     Raises:
-        InputError: If it is none; names the line and the key.
+        InputError: If it is none; names everything that is wrong, with line and key.
     """
-    problems = chain(
-        _other_format(document), _problems(document, SCHEMA, ""), _contradictions(document)
-    )
-    for field, problem in problems:
-        line = None if text is None else _line_of(field, text)
-        raise InputError(problem, path=path, line=line, field=field or None)
+    value, problems = source.value, Problems(source)
+    if not isinstance(value, dict):
+        raise source.error("is no policy: it must hold an object")
+    if value.get("format") != FORMAT:
+        problems.add(("format",), f"must be {FORMAT!r}: this is no policy file")
+    if value.get("version") != VERSION:
+        got = value.get("version")
+        problems.add(("version",), f"must be {VERSION}, got {got!r}: another prism has made it")
+    # what else is wrong with a file of another kind is of no use to anybody
+    problems.raise_if_any()
+
+    read_document(PolicyFile, source, checks=(_contradictions,))
 
 
-def _line_of(field: str, text: str) -> int:
-    """Return the line of a key such as ``cells[0].counts``, or of the nearest thing around it."""
-    parts = _PART.findall(field)
-    return Places(text).of(tuple(int(place) if place else name for name, place in parts))[0]
-
-
-def _other_format(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    if document.get("format") != FORMAT:
-        yield "format", f"must be {FORMAT!r}: this is no policy file"
-    if document.get("version") != VERSION:
-        got = document.get("version")
-        yield "version", f"must be {VERSION}, got {got!r}: another prism has made it"
-
-
-def _problems(value: Any, schema: Mapping[str, Any], place: str) -> Iterator[tuple[str, str]]:
-    """Yield what the schema does not allow, from outside to inside."""
-    outside = {key: part for key, part in schema.items() if key not in ("properties", "items")}
-    try:
-        require_data(value, outside, place or "the policy")
-    except ValueError as error:
-        yield place, str(error).removeprefix(f"{place} ")
-        return
-
-    if isinstance(value, dict):
-        parts, others = schema.get("properties", {}), schema.get("additionalProperties")
-        for key, item in value.items():
-            inside = f"{place}.{key}" if place else key
-            if key in parts:
-                yield from _problems(item, parts[key], inside)
-            elif others is False:
-                yield inside, f"is unknown; there are {', '.join(parts)}"
-            elif isinstance(others, dict):
-                yield from _problems(item, others, inside)
-    elif isinstance(value, list):
-        for number, item in enumerate(value):
-            yield from _problems(item, schema.get("items", {}), f"{place}[{number}]")
-
-
-def _contradictions(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _contradictions(policy: PolicyFile) -> Iterator[tuple[Where, str]]:
     """Yield what does not fit together."""
-    for name, check in (("cells", _in_cell), ("logits", _in_logit)):
-        seen: dict[Any, str] = {}
-        for number, part in enumerate(document.get(name, ())):
-            place = f"{name}[{number}]"
-            yield from check(part, place)
-            key = part["state"], part["event"], tuple(part["options"]), part.get("group")
-            if seen.setdefault(key, place) != place:
-                yield place, f"is of the same state, event, options and group as {seen[key]}"
+    seen: dict[Any, str] = {}
+    for place, cell in enumerate(policy.cells):
+        yield from _in_cell(cell, ("cells", place))
+        yield from _twice(cell, cell.group, ("cells", place), seen)
+
+    seen = {}
+    for place, logit in enumerate(policy.logits):
+        yield from _in_logit(logit, ("logits", place))
+        yield from _twice(logit, None, ("logits", place), seen)
 
 
-def _in_cell(cell: Mapping[str, Any], place: str) -> Iterator[tuple[str, str]]:
-    options = cell["options"]
+def _twice(
+    point: _Point, group: str | None, where: tuple[str, int], seen: dict[Any, str]
+) -> Iterator[tuple[Where, str]]:
+    name = f"{where[0]}[{where[1]}]"
+    first = seen.setdefault((point.state, point.event, point.options, group), name)
+    if first != name:
+        yield where, f"is of the same state, event, options and group as {first}"
+
+
+def _in_cell(cell: CellOfFile, where: Where) -> Iterator[tuple[Where, str]]:
+    options = cell.options
     if len(set(options)) < len(options) or not options:
-        yield f"{place}.options", "must be one option at least, none of them twice"
+        yield (*where, "options"), "must be one option at least, none of them twice"
     for name in ("counts", "probabilities", "standard_errors", "clustered_errors"):
-        found = cell.get(name)
+        found = getattr(cell, name)
         if found is not None and len(found) != len(options):
-            yield f"{place}.{name}", f"must have {len(options)} items, one an option"
+            yield (*where, name), f"must have {len(options)} items, one an option"
 
-    chances = cell["probabilities"]
+    chances = cell.probabilities
     if chances is not None and not isclose(sum(chances), 1, abs_tol=_TOLERANCE):
-        yield f"{place}.probabilities", f"must add up to 1, got {sum(chances):g}"
+        yield (*where, "probabilities"), f"must add up to 1, got {sum(chances):g}"
 
 
-def _in_logit(logit: Mapping[str, Any], place: str) -> Iterator[tuple[str, str]]:
-    options, base = logit["options"], logit["base"]
+def _in_logit(logit: LogitOfFile, where: Where) -> Iterator[tuple[Where, str]]:
+    options, base = logit.options, logit.base
     if base not in options:
-        yield f"{place}.base", f"must be one of the options, got {base!r}"
-    if not logit["groups"]:
-        yield f"{place}.groups", "must name one group at least"
+        yield (*where, "base"), f"must be one of the options, got {base!r}"
+    if not logit.groups:
+        yield (*where, "groups"), "must name one group at least"
     for name in ("groups", "covariates"):
-        if len(set(logit[name])) < len(logit[name]):
-            yield f"{place}.{name}", "must name none twice"
+        if len(set(getattr(logit, name))) < len(getattr(logit, name)):
+            yield (*where, name), "must name none twice"
 
-    terms = len(logit["groups"]) + len(logit["covariates"])
-    for option, weights in logit["coefficients"].items():
+    terms = len(logit.groups) + len(logit.covariates)
+    for option, weights in logit.coefficients.items():
         if option not in options or option == base:
-            yield f"{place}.coefficients.{option}", "must be an option other than the base"
+            yield (*where, "coefficients", option), "must be an option other than the base"
         if len(weights) != terms:
             problem = f"must have {terms} items: the intercept, further groups, covariates"
-            yield f"{place}.coefficients.{option}", problem
+            yield (*where, "coefficients", option), problem

@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from prism import __version__
 from prism.errors import InputError
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
+from prism.runs._config import require_unchanged
 from prism.runs._ledger import MOST_SHARERS, Ledger
-from prism.runs._options import require_unchanged
 from prism.science._batch_crew import Crew, Watcher
 from prism.science._batch_folder import LEDGER_NAME, PLAN_NAME, BatchFolder
 from prism.science._batch_measures import is_of_feed, measure_run, with_measures
 from prism.science._batch_tables import polars, round_rows, run_row, table_of, write_tables
 from prism.science._batch_worker import COMPLETE, FAILED
-from prism.science._configuration import Configuration
-from prism.science._plan import Plan
+from prism.science._plan import Configuration, Plan
 from prism.social._presets import DEFAULT_PRESET
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from prism.errors import InputError
 from prism.runs._calibrated import ARCHETYPE, RELEVANCE
-from prism.runs._options import digest
+from prism.runs._config import digest
 from prism.runs._policy_file import PolicySource
 from prism.statechart.reasoner._attributes import in_words
 from prism.telemetry.events import AGENT_JOINED, DECISION, POST_WEIGHED, RUN_STARTED

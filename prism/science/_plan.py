@@ -9,24 +9,35 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Self
 
-from prism.errors import InputError
-from prism.files._toml import TomlFile
+from prism.errors import InputError, PrismError
+from prism.files._source import DocumentError, Problems, Source, Where
 from prism.llm._addresses import shown_address
 from prism.runs import ModelOptions, PolicyOptions, RunOptions, WriterOptions, digest
-from prism.science._configuration import Configuration, kind_of
-from prism.science._plan_checks import SOCIAL, contradictions
-from prism.science._plan_places import placed
-from prism.science._plan_schema import VARIED_SETTINGS, Keys, mistakes
-from prism.science._plan_trials import MisplacedError, impossible_in, keys_of_treatment
-from prism.science._shipped import plan_path
+from prism.science._plan_file import SOCIAL, VARIED_SETTINGS, placed, plan_path, require_plan
 from prism.social import Feed, Parameters, SocialRun
 from prism.worlds import Treatment, WorldRun
 from prism.worlds._addresses import address_of, load_world
 from prism.worlds._treatment_tables import read_treatments
 
-_MOST_TOLD = 5
 _MOST_NAME = 80
 _UNSAFE = re.compile(r"[^A-Za-z0-9._=,+-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """One point of a plan: its parameters in one arm. A run is a configuration and a seed.
+
+    Args:
+        name: What it is called in tables and folders.
+        arm: The arm; None in a plan without arms.
+        parameters: The parameters, those of the plan and the arm included.
+        settings: What else the plan and the arm say, with the keys of a plan.
+    """
+
+    name: str
+    arm: str | None
+    parameters: Mapping[str, Any]
+    settings: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -45,12 +56,11 @@ class Plan:
     """
 
     data: Mapping[str, Any]
-    file: TomlFile | None = field(default=None, repr=False, compare=False)
+    file: Source | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Refuse what the schema refuses, and what contradicts itself."""
-        self._refuse(list(mistakes(self.data)))
-        self._refuse(list(contradictions(self.data)))
+        require_plan(self.source)
 
     @classmethod
     def from_file(cls, path: Path | str) -> Self:
@@ -62,8 +72,8 @@ class Plan:
             InputError: If it cannot be read, or says what no plan can; names line and key.
         """
         found = plan_path(path)
-        file = TomlFile.read(found)
-        plan = cls(file.data, file)
+        file = Source.read(found, "toml")
+        plan = cls(file.value, file)
 
         return replace(plan, data=placed(plan.data, found.parent))
 
@@ -195,8 +205,15 @@ class Plan:
         Raises:
             InputError: If there is anything; names line and key where the plan is a file.
         """
-        wrong = impossible_in(self, configurations or self.configurations())
-        self._refuse(list(dict.fromkeys(wrong)))
+        problems = Problems(self.source)
+        tried: set[str] = set()
+        for each in configurations or self.configurations():
+            is_new = (kind := _kind_of(each)) not in tried
+            tried.add(kind)
+            _Trial(self, problems).look_at(each, is_new=is_new)
+
+        problems.found = list(dict.fromkeys(problems.found))
+        problems.raise_if_any()
 
     def inputs(self) -> dict[str, str]:
         """Return the SHA-256 of every file that runs of the plan read, by its name.
@@ -229,7 +246,21 @@ class Plan:
     @property
     def path(self) -> Path | None:
         """The file that it was read from, if it was."""
-        return None if self.file is None else self.file.path
+        return None if self.file is None or self.file.path is None else Path(self.file.path)
+
+    @property
+    def source(self) -> Source:
+        """What it says, with the place of each part if it was read from a file."""
+        return Source.of(self.data) if self.file is None else replace(self.file, value=self.data)
+
+    def error(self, problem: str, where: Where) -> InputError:
+        """Return an error that says where in the plan something is wrong.
+
+        Args:
+            problem: What is wrong.
+            where: The tables and keys that lead there, and places in lists.
+        """
+        return self.source.error(problem, where)
 
     def _with_reasoner(self, key: str, value: Any) -> Self:
         if "reasoner" not in self.data:
@@ -239,7 +270,7 @@ class Plan:
 
     def _kinds(self) -> Sequence[Configuration]:
         """Return one of the configurations that differ in parameters of the world alone."""
-        return tuple({kind_of(each): each for each in self.configurations()}.values())
+        return tuple({_kind_of(each): each for each in self.configurations()}.values())
 
     def _configuration(
         self, arm: Mapping[str, Any], varied: Mapping[str, Any], name: str
@@ -296,47 +327,14 @@ class Plan:
         settings = configuration.settings
         cls = Feed if world == SOCIAL else load_world(address_of(world))
 
-        def refuse(problem: str, keys: Keys) -> InputError:
-            place, *inside = keys
-            assert isinstance(place, int)
-            table = keys_of_treatment(self, configuration, "treatment", place)
-            return MisplacedError(self, problem, (*table, *inside))
+        def where(place: int) -> Where:
+            return _of_treatment(self, configuration, "treatment", place)
 
-        tables = read_treatments(settings.get("treatment", ()), cls, refuse)
+        problems = Problems(self.source)
+        tables = read_treatments(settings.get("treatment", ()), cls, problems, where)
+        problems.raise_if_any()
 
         return (*settings.get("treatments", ()), *tables)
-
-    def _refuse(self, wrong: Sequence[tuple[Keys, str]]) -> None:
-        """Raise one error for all mistakes."""
-        if not wrong:
-            return
-
-        (keys, problem), *others = wrong
-        first = self.error(problem, keys)
-        told = [str(self.error(said, where)) for where, said in others[: _MOST_TOLD - 1]]
-        if self.path is not None:
-            told = [each.removeprefix(f"{self.path}, ") for each in told]
-        more = len(others) - len(told)
-        tail = [f"and {more} more"] if more > 0 else []
-        raise InputError(
-            "; ".join([first.problem, *told, *tail]),
-            path=first.path,
-            line=first.line,
-            field=first.field,
-        )
-
-    def error(self, problem: str, keys: Keys) -> InputError:
-        """Return an error that says where in the plan something is wrong.
-
-        Args:
-            problem: What is wrong.
-            keys: The tables and keys that lead there, and places in lists of tables.
-        """
-        if self.file is not None:
-            return self.file.error(problem, keys)
-
-        names = [key for key in keys if isinstance(key, str)]
-        return InputError(problem, field=".".join(names) or None)
 
 
 _OF_PLAN = (
@@ -382,3 +380,168 @@ def _named_apart(found: Sequence[Configuration]) -> Iterator[Configuration]:
             name = f"{each.name}-{number}"
         seen.add(name.casefold())
         yield replace(each, name=name)
+
+
+def _kind_of(configuration: Configuration) -> str:
+    """Return what configurations have in common that differ in parameters of the world alone."""
+    varied = [configuration.settings.get(name) for name in VARIED_SETTINGS]
+    return repr((configuration.arm, varied))
+
+
+# What no run of a plan can be, found before the first one begins
+
+
+_KEYS_OF_FIELDS: Mapping[str | None, str] = {"ticks_per_round": "ticks", None: "world"}
+_LEFT_OUT = ("preset", "agents", "posts", "keep", "rounds", "ticks")
+"""Settings without which the rest of a run can still be looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """Looks at configurations of a plan, and notes what no run of them can be."""
+
+    plan: Plan
+    problems: Problems
+
+    def look_at(self, configuration: Configuration, *, is_new: bool) -> None:
+        """Note what is wrong with a configuration, one thing after the other.
+
+        Args:
+            configuration: The configuration.
+            is_new: Whether its run is to be made, too, as it is the first of its kind.
+        """
+        plan = self.plan
+        try:
+            options = plan.options(configuration, plan.seeds[0])
+            if is_new:
+                self._treat(configuration, options)
+        except InputError as error:
+            is_of_plan = error.path is None or Path(error.path) == plan.path
+            if is_of_plan and isinstance(error, DocumentError):
+                self.problems.found += error.problems
+                return
+
+            where, problem = _keys_of(plan, error, configuration), error.problem
+            if not is_of_plan:
+                # of a file that the plan names
+                where, problem = _keys_of_file(plan, str(error.path), configuration), str(error)
+            self.problems.add(where, problem)
+            if (left := _without(configuration, str(where[-1]))) is not None:
+                self.look_at(left, is_new=is_new)
+        except PrismError as error:
+            self.problems.add(_keys_in(plan, configuration, "world"), str(error))
+
+    def _treat(self, configuration: Configuration, options: Any) -> None:
+        """Make a run, and note what cannot be done to it.
+
+        Raises:
+            PrismError: If the run cannot be made even where nothing is done to it.
+        """
+        treatments: Sequence[Any] = getattr(options, "treatments", ())
+        try:
+            _make(options)
+            return
+        except PrismError as error:
+            if not treatments:
+                raise
+            _make(replace(options, treatments=()))
+            jointly = str(error)
+
+        texts = len(configuration.settings.get("treatments", ()))
+        found = False
+        for place, each in enumerate(treatments):
+            try:
+                _make(replace(options, treatments=(each,)))
+            except PrismError as error:
+                table = "treatments" if place < texts else "treatment"
+                number = place if place < texts else place - texts
+                where = _of_treatment(self.plan, configuration, table, number)
+                problem = error.problem if isinstance(error, InputError) else str(error)
+                self.problems.add(where, problem)
+                found = True
+
+        # each could be done alone
+        if not found:
+            self.problems.add(_keys_in(self.plan, configuration, "treatment"), jointly)
+
+
+def _make(options: Any) -> None:
+    """Make a run, but for a file of answers, which another process may use."""
+    reasoner = options.reasoner
+    if isinstance(reasoner, ModelOptions) and reasoner.cache is not None:
+        options = replace(options, reasoner=replace(reasoner, cache=None))
+
+    options.prepare()(None, None)
+
+
+def _without(configuration: Configuration, name: str) -> Configuration | None:
+    """Return a configuration without a parameter or setting; None if that is needed."""
+    parts = {"parameters": configuration.parameters}
+    if name in _LEFT_OUT:
+        parts["settings"] = configuration.settings
+    for part, given in parts.items():
+        if name in given:
+            left = {each: value for each, value in given.items() if each != name}
+            return replace(configuration, **{part: left})  # type: ignore[arg-type]
+
+    return None
+
+
+def _arm_of(plan: Plan, configuration: Configuration) -> tuple[int, Mapping[str, Any]]:
+    """Return the place of the arm of a configuration, and what it says."""
+    arms = enumerate(plan.data.get("arm", ()))
+    return next((each for each in arms if each[1]["name"] == configuration.arm), (0, {}))
+
+
+def _of_treatment(plan: Plan, configuration: Configuration, table: str, place: int) -> Where:
+    """Return where a treatment stands: those of the plan come before those of the arm.
+
+    Args:
+        plan: The plan.
+        configuration: The configuration that has it.
+        table: ``treatment`` for tables, ``treatments`` for texts.
+        place: Its place among those of its kind that the configuration has.
+    """
+    common = len(plan.data.get(table, ()))
+    if place < common:
+        return (table, place)
+
+    return ("arm", _arm_of(plan, configuration)[0], table, place - common)
+
+
+def _keys_of(plan: Plan, error: InputError, configuration: Configuration) -> Where:
+    """Return where in the plan stands what an error of a run's options is about."""
+    place, arm = _arm_of(plan, configuration)
+    if error.field == "parameters":
+        # what is wrong is said of a name; those that there are follow it
+        said = set(re.findall(r"\w+", error.problem.partition(": it has")[0]))
+        for name in (each for each in configuration.parameters if each in said):
+            if name in arm.get("parameters", {}):
+                return ("arm", place, "parameters", name)
+            groups = (each for each in ("vary", "bounds") if name in plan.data.get(each, {}))
+            return (next(groups, "parameters"), name)
+
+    return _keys_in(plan, configuration, _KEYS_OF_FIELDS.get(error.field, error.field or ""))
+
+
+def _keys_of_file(plan: Plan, path: str, configuration: Configuration) -> Where:
+    """Return where in the plan a file is named."""
+    settings = configuration.settings
+    named = {**settings.get("reasoner", {}), **settings}
+    key = next((name for name, value in named.items() if value == path), "world")
+
+    return _keys_in(plan, configuration, key)
+
+
+def _keys_in(plan: Plan, configuration: Configuration, key: str) -> Where:
+    """Return where in the plan a key stands that holds for a configuration."""
+    place, arm = _arm_of(plan, configuration)
+    if key in arm:
+        return ("arm", place, key)
+    if key in arm.get("reasoner", {}):
+        return ("arm", place, "reasoner", key)
+    for table in ("reasoner", "vary", "bounds"):
+        if key not in plan.data and key in plan.data.get(table, {}):
+            return (table, key)
+
+    return (key,)

@@ -5,24 +5,27 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 from prism.files import write_durably
-from prism.runs._policy_schema import SCHEMA as POLICY_SCHEMA
-from prism.runs._policy_schema import SCHEMA_NAME as POLICY_NAME
-from prism.science._plan_schema import SCHEMA_NAME as PLAN_NAME
-from prism.science._plan_schema import json_schema as plan_schema
-from prism.science._treatment_schema import SCHEMA_NAME as TREATMENTS_NAME
-from prism.science._treatment_schema import treatments_schema
+from prism.runs._policy_schema import policy_schema
+from prism.science._plan_file import plan_schema
+from prism.social import Feed
+from prism.worlds._treatment_tables import treatments_schema
+
+
+def published() -> dict[str, dict[str, Any]]:
+    """Return the published schemas by their file names."""
+    return {
+        "plan.schema.json": plan_schema("plan.schema.json"),
+        "treatments.schema.json": treatments_schema(Feed),
+        "policy.schema.json": policy_schema(),
+    }
 
 
 def write(folder: Path) -> None:
     """Write the schemas into a folder."""
-    schemas = {
-        PLAN_NAME: plan_schema(),
-        TREATMENTS_NAME: treatments_schema(),
-        POLICY_NAME: POLICY_SCHEMA,
-    }
-    for name, schema in schemas.items():
+    for name, schema in published().items():
         text = json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
         write_durably(folder / name, text.encode())
 

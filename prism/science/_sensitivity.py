@@ -18,8 +18,7 @@ from prism.science._batch_folder import PLAN_NAME, BatchFolder
 from prism.science._batch_tables import table_of, write_tables
 from prism.science._libraries import library
 from prism.science._plan import Plan
-from prism.science._plan_checks import limits_of
-from prism.science._plan_schema import VARIED_SETTINGS
+from prism.science._plan_file import VARIED_SETTINGS, limits_of
 from prism.science._sensitivity_figure import drawn, sensitivity_figure
 from prism.social._presets import DEFAULT_PRESET
 

@@ -85,7 +85,6 @@ def drawn(spec: dict[str, Any], kind: FigureFormat) -> bytes:
     Raises:
         ValueError: If it cannot be drawn.
     """
-    from prism.report._figures.files import in_format
-    from prism.report._figures.rendering import draw
+    from prism.report._figures.rendering import draw, in_format
 
     return in_format(draw(spec), kind)

@@ -16,23 +16,18 @@ from prism.agents import (
 from prism.errors import InputError, PrismError
 from prism.runlog import SimulatedClock
 from prism.runs import DeciderOptions, ModelAssignment, ReplayOptions, WriterOptions
-from prism.runs._options import (
+from prism.runs._config import (
     DECIDER_KINDS,
     check_config,
     digest,
-    files_of,
     naming,
     read_decider,
+    read_writer,
+    require_model_of,
     require_unchanged,
 )
-from prism.runs._writing import (
-    asks_a_model,
-    deadline_of,
-    make_askers,
-    read_writer,
-    replayed_writer,
-    require_model_of,
-)
+from prism.runs._makers import make_askers
+from prism.runs._options import asks_a_model, deadline_of, files_of, replayed_writer
 from prism.social._activity import FREQUENCY
 from prism.social._feed import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND, DEFAULTS, Feed
 from prism.social._networks import code_in
@@ -41,9 +36,10 @@ from prism.social._simulation import Simulation
 from prism.statechart import AgentState
 from prism.telemetry._loggers import EventLogger
 from prism.worlds import Treatment
+from prism.worlds._options import kept_treatments
 from prism.worlds._parameters import in_groups, parsed_parameters
 from prism.worlds._switch_model import later_models, require_models
-from prism.worlds._treatment_tables import tables_of, treatments_in
+from prism.worlds._treatments import tables_of
 
 DEFAULT_AGENTS = "100"
 
@@ -227,7 +223,7 @@ class SocialRun:
                 reasoner=read_decider(config),
                 keep=tuple(config.get("keep", ())),
                 writer=read_writer(config, path),
-                treatments=treatments_in(config.get("treatments", []), Feed, path),
+                treatments=kept_treatments(config.get("treatments", []), Feed, path),
                 parameters=config.get("parameters", {}),
                 preset="classic",
             )

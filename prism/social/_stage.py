@@ -44,9 +44,9 @@ from prism.statechart.social import DECIDES
 from prism.telemetry._loggers import EventLogger
 from prism.telemetry.events import AGENT_JOINED
 from prism.worlds._asking import Event, asking_with
-from prism.worlds._host import RunHost
+from prism.worlds._host import RunHost, population
 from prism.worlds._parameters import parameters_told
-from prism.worlds._people import AgentTable, population
+from prism.worlds._people import AgentTable
 from prism.worlds._results import Measured
 from prism.worlds._snapshot import Decoder, Encoder
 from prism.worlds._stage import Setting

@@ -20,10 +20,14 @@ from prism.worlds._treatments import check_parameters, tell_assigned
 class _Votes(SharedTreatment):
     """Votes for a share of the posts, as they are published."""
 
-    number: int = field(default=1, kw_only=True)
-    posts: tuple[PostKind, ...] = field(default=("post", "reply", "reshare"), kw_only=True)
+    number: int = field(default=1, kw_only=True, metadata={"declared": {"ge": 1}})
+    posts: tuple[PostKind, ...] = field(
+        default=("post", "reply", "reshare"),
+        kw_only=True,
+        metadata={"declared": {"min_length": 1}},
+    )
     existing: bool = field(default=False, kw_only=True)
-    until: int | None = field(default=None, kw_only=True)
+    until: int | None = field(default=None, kw_only=True, metadata={"declared": {"ge": 1}})
 
     def __post_init__(self) -> None:
         """Refuse numbers and kinds of posts that there are not."""
@@ -144,7 +148,7 @@ class PublishPost(Treatment):
     kind: ClassVar[str] = "post"
 
     author: str
-    text: str
+    text: str = field(metadata={"declared": {"json_schema_extra": {"pattern": r"\S"}}})
     topics: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

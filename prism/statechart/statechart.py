@@ -24,6 +24,7 @@ from prism.telemetry._loggers import EventLogger
 if TYPE_CHECKING:
     from transitions import Machine
 
+    from prism.files._source import Source
     from prism.statechart._extending import Others, TransitionName
     from prism.statechart.formats._document import Functions
     from prism.statechart.inspection import Explanation, Finding
@@ -391,10 +392,9 @@ class Statechart(Interpreter[StateT]):
                 version, and a list of more transitions than a chart may have, are not looked into
                 further.
         """
-        from prism.statechart.formats._document import from_data
+        from prism.files._source import Source
 
-        make: Callable[..., Statechart[Any]] = cls
-        return _remade(make, from_data(data, guards, actions, states), logger, clock)
+        return cls._read(Source.of(data), guards, actions, states, logger, clock)
 
     def to_json(self, *, guards: Functions | None = None, actions: Functions | None = None) -> str:
         """Return the definition as JSON text: see `to_dict`."""
@@ -426,9 +426,24 @@ class Statechart(Interpreter[StateT]):
             InputError: If the text is not valid JSON; names the line.
             DefinitionError: As `from_dict`.
         """
-        from prism.statechart.formats._document import from_text
+        from prism.files._source import Source
 
-        return cls.from_dict(from_text(text), **options)
+        return cls._read(Source.parse(text, "json"), **options)
+
+    @classmethod
+    def _read(
+        cls,
+        source: Source,
+        guards: Functions | None = None,
+        actions: Functions | None = None,
+        states: type[Enum] | None = None,
+        logger: EventLogger | None = None,
+        clock: Callable[[], float] = time,
+    ) -> Statechart[Any]:
+        from prism.statechart.formats._reading import read_chart
+
+        make: Callable[..., Statechart[Any]] = cls
+        return _remade(make, read_chart(source, guards, actions, states), logger, clock)
 
     def to_svg(self, traffic: Mapping[tuple[str, str], int] | None = None) -> str:
         """Draw the chart as an SVG picture: see `prism.drawing._svg.draw_svg`.

@@ -15,12 +15,13 @@ except ModuleNotFoundError as _error:
         raise
     raise MissingExtraError("workflow", "pydantic") from None
 
+from prism.files._source import Problem
 from prism.workflow._actions import Action, ActionResult
 from prism.workflow._agent import WorkflowAgent
-from prism.workflow._document._problems import Problem, WorkflowFileError
+from prism.workflow._document._problems import WorkflowFileError
 from prism.workflow._loop import WorkflowResults
 from prism.workflow._run import WorkflowRun
-from prism.workflow._turns import StepRun, Turn, WorkflowStopped
+from prism.workflow._steps import StepRun, Turn, WorkflowStopped
 from prism.workflow._workflow import Workflow
 
 __all__ = [

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, Self
 
 from prism.errors import AgentError
-from prism.runs._lent import Lent, NobodyWriter
+from prism.runs._agent_loop import Lent, NobodyWriter
 from prism.statechart import Statechart, StateTransition
 from prism.statechart.reasoner._texts import BaseWriter
 from prism.statechart.reasoner._writer import Writer
@@ -17,10 +17,8 @@ from prism.telemetry.events import WORKFLOW_RESET
 from prism.workflow._actions import DEFAULT_ACTION_SECONDS, ActionResult, Actions, OnAction
 from prism.workflow._chart import Clock
 from prism.workflow._document._definition import Step
-from prism.workflow._recorded import Recorded
 from prism.workflow._state import STATE_KEY, MachineState, SavedAgent, machine_data
-from prism.workflow._steps import StepRunner
-from prism.workflow._turns import StepRun, Turn, WorkflowStopped
+from prism.workflow._steps import Recorded, StepRun, StepRunner, Turn, WorkflowStopped
 from prism.workflow._variables import HostVariable, Variables, as_context, as_data
 from prism.workflow._workflow import Workflow
 
@@ -264,7 +262,7 @@ class WorkflowAgent:
         if machine is not None:
             self._restore_state(machine)
 
-        self._actions.become(saved.action_history, saved.actions, saved.successes)
+        self._actions.become(saved.results, saved.actions, saved.successes)
 
     def _restore_state(self, data: Any) -> None:
         machine = MachineState.read(data, self.workflow.states)

@@ -11,13 +11,13 @@ from typing import Any
 
 from prism.runlog import SimulatedClock
 from prism.runs._agent_loop import AgentLoop, Event
-from prism.runs._event_loop import run_to_end
+from prism.runs._runnable import run_to_end
 from prism.statechart.reasoner._cost import Cost
 from prism.statechart.reasoner._texts import BaseWriter
 from prism.telemetry._loggers import EventLogger
 from prism.telemetry.events import ROUND_ENDED, WORKFLOW_STEP
 from prism.workflow._agent import WorkflowAgent
-from prism.workflow._turns import StepRun, Turn
+from prism.workflow._steps import StepRun, Turn
 
 MakeAgent = Callable[[Mapping[str, Any] | None], WorkflowAgent]
 """Makes the agent: a new one, or one that goes on from its plain data."""

@@ -12,9 +12,9 @@ from prism.statechart.reasoner._replies import (
     read_choice,
     what_is_said,
 )
-from prism.workflow._data import through_json
 from prism.workflow._document._definition import Step
 from prism.workflow._sandbox._outputs import OutputError, Validator
+from prism.workflow._variables import through_json
 
 Schema = Mapping[str, Any]
 

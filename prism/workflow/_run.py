@@ -15,9 +15,8 @@ from prism.runlog import ReplayWriter, SimulatedClock
 from prism.runlog._reader import locate_log
 from prism.runlog._replay import _events
 from prism.runs import ModelOptions, ReasonerOptions, ReplayOptions
-from prism.runs._lent import NobodyWriter
-from prism.runs._makers import make_writer
-from prism.runs._options import (
+from prism.runs._agent_loop import NobodyWriter
+from prism.runs._config import (
     REASONER_KINDS,
     check_config,
     digest,
@@ -26,11 +25,12 @@ from prism.runs._options import (
     require_unchanged,
     require_writable,
 )
+from prism.runs._makers import make_writer
 from prism.statechart.reasoner._texts import BaseWriter
 from prism.telemetry._loggers import EventLogger
 from prism.workflow._agent import WorkflowAgent
 from prism.workflow._loop import WorkflowLoop
-from prism.workflow._recorded import Recorded
+from prism.workflow._steps import Recorded
 from prism.workflow._variables import as_context
 from prism.workflow._workflow import Workflow
 

@@ -3,17 +3,86 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
-from prism.errors import InputError
+from pydantic import BeforeValidator, ConfigDict, Field
+
+from prism.files._declarations import Declaration, shaped
+from prism.files._source import Problems, Source
 from prism.statechart import StateTransition
 from prism.workflow._actions import ActionResult
 
 STATE_KEY = "_state_machine"
 """Name in the context under which the state is kept."""
+
+_SavedT = TypeVar("_SavedT")
+
+
+class _Saved(Declaration):
+    """Data that an earlier release may have written, or a later one: other keys are left alone."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+def _time(value: Any) -> Any:
+    return datetime.fromisoformat(value) if isinstance(value, str) else value
+
+
+class _SavedTransition(_Saved):
+    """A transition of the history."""
+
+    from_state: str
+    to_state: str
+    trigger: str
+    timestamp: Annotated[datetime, BeforeValidator(_time)]
+    context: dict[Any, Any] | None = None
+
+
+class _SavedMachine(_Saved):
+    """What stands under ``_state_machine``; the declared states are there for people alone."""
+
+    current_state: str
+    history: list[_SavedTransition] = Field([])
+
+
+class _SavedAction(_Saved):
+    """An action and what came of it."""
+
+    action: dict[Any, Any]
+    result: Any = None
+    succeeded: bool
+
+
+class SavedAgent(_Saved):
+    """What `WorkflowAgent.to_dict` returned: its variables, with its state among them."""
+
+    agent_id: str
+    context: dict[Any, Any] = Field({})
+    turn_number: int = Field(0, ge=0)
+    ticks_in_state: int = Field(0, ge=0)
+    failure: str | None = None
+    actions: int = Field(0, ge=0)
+    successes: int = Field(0, ge=0)
+    action_history: list[_SavedAction] = Field([])
+
+    @classmethod
+    def read(cls, data: Mapping[str, Any]) -> SavedAgent:
+        """Read an agent's plain data.
+
+        Raises:
+            InputError: If it is something else; the message names every key that is wrong.
+        """
+        return _read(cls, data, "agent")
+
+    @property
+    def results(self) -> tuple[ActionResult, ...]:
+        """The last actions, and what came of them."""
+        return tuple(
+            ActionResult(each.action, each.result, each.succeeded) for each in self.action_history
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,65 +110,25 @@ class MachineState:
             states: The states that the workflow declares now.
 
         Raises:
-            InputError: If it is something else.
+            InputError: If it is something else; the message names every key that is wrong.
         """
-        current = _get(data, "current_state", str, STATE_KEY)
-        listed = _get(data, "history", list, STATE_KEY, [])
+        saved = _read(_SavedMachine, data, STATE_KEY)
         declared = frozenset(state.value for state in states)
         history = tuple(
-            transition
-            for item in listed
-            if (transition := _transition(item, states, declared)) is not None
+            StateTransition(
+                states(each.from_state),
+                states(each.to_state),
+                each.trigger,
+                each.timestamp,
+                each.context,
+            )
+            for each in saved.history
+            if declared.issuperset((each.from_state, each.to_state))
         )
-        if current not in declared:
-            return cls(None, current, history)
+        if saved.current_state not in declared:
+            return cls(None, saved.current_state, history)
 
-        return cls(states(current), None, history)
-
-
-@dataclass(frozen=True, slots=True)
-class SavedAgent:
-    """What `WorkflowAgent.to_dict` returned, checked.
-
-    Args:
-        agent_id: Its name.
-        context: Its variables, and its state among them.
-        turn_number: Turns so far.
-        ticks_in_state: Turns since it came to its state.
-        failure: Why the workflow stopped, if it did.
-        actions: Actions so far.
-        successes: Those that did not fail.
-        action_history: The last of them.
-    """
-
-    agent_id: str
-    context: dict[str, Any]
-    turn_number: int = 0
-    ticks_in_state: int = 0
-    failure: str | None = None
-    actions: int = 0
-    successes: int = 0
-    action_history: tuple[ActionResult, ...] = field(default=())
-
-    @classmethod
-    def read(cls, data: Mapping[str, Any]) -> SavedAgent:
-        """Read an agent's plain data.
-
-        Raises:
-            InputError: If it is something else; the message names the key.
-        """
-        history = _get(data, "action_history", list, "agent", [])
-
-        return cls(
-            agent_id=_get(data, "agent_id", str, "agent"),
-            context=dict(_get(data, "context", dict, "agent", {})),
-            turn_number=_count(data, "turn_number"),
-            ticks_in_state=_count(data, "ticks_in_state"),
-            failure=_get(data, "failure", str | None, "agent", None),
-            actions=_count(data, "actions"),
-            successes=_count(data, "successes"),
-            action_history=tuple(map(_action_result, history)),
-        )
+        return cls(states(saved.current_state), None, history)
 
 
 def machine_data(
@@ -113,55 +142,11 @@ def machine_data(
     }
 
 
-_NEEDED = object()
-
-
-def _get(data: Any, name: str, kind: Any, owner: str, default: Any = _NEEDED) -> Any:
-    if not isinstance(data, Mapping):
-        raise InputError(f"must be a mapping, got {type(data).__name__}", field=owner)
-
-    found = data.get(name, default)
-    if found is _NEEDED:
-        raise InputError("is missing", field=f"{owner}.{name}")
-    if not isinstance(found, kind) or isinstance(found, bool):
-        raise InputError(f"cannot be {str(found)[:60]!r}", field=f"{owner}.{name}")
+def _read(kind: type[_SavedT], data: Any, name: str) -> _SavedT:
+    problems = Problems(Source.of(data))
+    value = dict(data) if isinstance(data, Mapping) else data
+    found = shaped(kind, value, problems, (name,))
+    problems.raise_if_any()
+    assert found is not None
 
     return found
-
-
-def _count(data: Any, name: str) -> int:
-    found = _get(data, name, int, "agent", 0)
-    if found < 0:
-        raise InputError(f"must be 0 or more, got {found}", field=f"agent.{name}")
-
-    return int(found)
-
-
-def _action_result(data: Any) -> ActionResult:
-    owner = "agent.action_history"
-    if not isinstance(data, Mapping) or not isinstance(data.get("succeeded"), bool):
-        raise InputError("must be a list of actions and what came of them", field=owner)
-
-    return ActionResult(
-        dict(_get(data, "action", dict, owner)), data.get("result"), data["succeeded"]
-    )
-
-
-def _transition(data: Any, states: type[StrEnum], declared: frozenset[str]) -> Any:
-    """Return a transition of the history; None if one of its states is not declared."""
-    owner = f"{STATE_KEY}.history"
-    ends = [_get(data, name, str, owner) for name in ("from_state", "to_state")]
-    trigger = _get(data, "trigger", str, owner)
-    try:
-        when = datetime.fromisoformat(_get(data, "timestamp", str, owner))
-    except ValueError:
-        problem = f"cannot be {data['timestamp']!r}, which is no time"
-        raise InputError(problem, field=f"{owner}.timestamp") from None
-
-    if not declared.issuperset(ends):
-        return None
-
-    source, target = map(states, ends)
-    context = _get(data, "context", dict | None, owner, None)
-
-    return StateTransition(source, target, trigger, when, context)

@@ -2,26 +2,79 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
+from prism.errors import PrismError, ReplayError
 from prism.statechart.reasoner._cost import Cost
 from prism.statechart.reasoner._templates import PromptError
 from prism.statechart.reasoner._texts import BaseWriter, TextCall
 from prism.telemetry._loggers import EventLogger, active_logger, report_warning
 from prism.telemetry.events import WORKFLOW_ACTION, WORKFLOW_REFUSED, WORKFLOW_STEP
-from prism.workflow._actions import Action, Actions
+from prism.workflow._actions import Action, ActionResult, Actions
 from prism.workflow._chart import STEP, Clock
 from prism.workflow._document._definition import Step
-from prism.workflow._recorded import Recorded
 from prism.workflow._sandbox._conditions import ConditionError
 from prism.workflow._sandbox._programs import CodeError
 from prism.workflow._sandbox._workers import WORKERS
-from prism.workflow._turns import StepOutcome, StepRun
 from prism.workflow._variables import VariableError, Variables
 from prism.workflow._workflow import Workflow
+
+StepOutcome = Literal["done", "failed", "skipped"]
+
+
+class WorkflowStopped(PrismError, RuntimeError):  # noqa: N818 - it says what is so, not a fault
+    """A turn was asked of a workflow that has stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepRun:
+    """What became of a step.
+
+    Args:
+        step: Its name.
+        kind: ``llm``, ``code`` or ``transition``.
+        state: State it ran in.
+        outcome: ``done``; ``skipped`` or ``failed`` if it failed, by its policy.
+        moved_to: State it led to, if it led to one.
+        reason: Why it failed, or why its transition was refused.
+        seconds: How long it took.
+        cost: What the model took, if one was asked.
+        unknown: Variables of its prompt that nobody provided.
+    """
+
+    step: str
+    kind: str
+    state: str
+    outcome: StepOutcome = "done"
+    moved_to: str | None = None
+    reason: str | None = None
+    seconds: float = 0.0
+    cost: Cost | None = None
+    unknown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What became of a turn.
+
+    Args:
+        number: The turn, counted from 1.
+        state: State after it.
+        steps: The steps that ran, in order.
+        has_stopped: Whether the workflow stopped in it.
+        has_finished: Whether that state is a final one, so that there is nothing more to do.
+    """
+
+    number: int
+    state: str
+    steps: tuple[StepRun, ...] = ()
+    has_stopped: bool = False
+    has_finished: bool = False
 
 
 class Acting(Protocol):
@@ -277,3 +330,51 @@ class StepRunner:
         agent = self._agent
         about = {"agent_id": agent.agent_id, "turn": agent.turn_number, "state": agent.state.value}
         report_warning(self._logger, event, **about, **keys)
+
+
+class Recorded:
+    """The seconds of code steps and the results of actions, as an earlier run had them.
+
+    Args:
+        path: Its log, for messages.
+        agent_id: The agent.
+        events: The events of that log.
+    """
+
+    def __init__(self, path: Path, agent_id: str, events: Iterable[Mapping[str, Any]]) -> None:
+        self._path = path
+        self._seconds: dict[str, float] = {}
+        self._results: dict[str, Mapping[str, Any]] = {}
+        for event in events:
+            if event.get("agent_id") != agent_id:
+                continue
+            if event.get("event") == WORKFLOW_STEP and event.get("type") == "code":
+                self._seconds[f"{event['turn']}:{event['step']}"] = float(event["seconds"])
+            elif event.get("event") == WORKFLOW_ACTION:
+                self._results[event["key"]] = event
+
+    def seconds(self, key: str) -> float:
+        """Return the seconds that a code step took in the earlier run.
+
+        Args:
+            key: The turn and the step's name, as ``3:step``.
+
+        Raises:
+            ReplayError: If it did not run there.
+        """
+        try:
+            return self._seconds[key]
+        except KeyError:
+            turn, _, step = key.partition(":")
+            raise ReplayError(
+                f"{self._path} holds no code step {step!r} of turn {turn}: replay it with the "
+                "workflow, context and turns of the recorded run"
+            ) from None
+
+    def result_of(self, action: Action) -> ActionResult | None:
+        """Return what came of an action in the earlier run; None if nobody carried it out."""
+        found = self._results.get(action.key)
+        if found is None:
+            return None
+
+        return ActionResult(action.action, found["result"], found["succeeded"])

@@ -7,13 +7,14 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Self
 
+from prism.files._source import Problem
 from prism.files._yaml import yaml_text
 from prism.statechart import Statechart
 from prism.telemetry._loggers import EventLogger
 from prism.workflow._chart import Charts, Clock, Driving
 from prism.workflow._document._checks import check
 from prism.workflow._document._definition import Step, WorkflowDefinition
-from prism.workflow._document._problems import Problem, WorkflowFileError
+from prism.workflow._document._problems import WorkflowFileError
 from prism.workflow._document._reading import Reading, read_workflow
 from prism.workflow._replies import StepReply
 

@@ -4,7 +4,7 @@ A world's class declares its parameters, its state, its steps, measures and trea
 it, and `WorldRun` is a run that `prism.runs` keeps, resumes and replays.
 """
 
-from prism.runs._lent import Lent
+from prism.runs._agent_loop import Lent
 from prism.worlds._agent import Agent, Message, Thing
 from prism.worlds._asking import Decider, Remembering
 from prism.worlds._fields import one_of, param, state, uniform, whole

@@ -10,10 +10,9 @@ from typing import Any
 from prism.statechart import Statechart
 from prism.statechart.states import state_text
 from prism.worlds._agent import Agent
-from prism.worlds._fields import MISSING, Field, hints_of
+from prism.worlds._fields import MISSING, Field, hints_of, shown_value, words_of_type
 from prism.worlds._kinds import parts_of
 from prism.worlds._parameters import groups_of, parameters_of
-from prism.worlds._values import shown_value, words_of_type
 from prism.worlds._world import World, kinds_of
 
 

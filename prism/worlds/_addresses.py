@@ -100,10 +100,14 @@ def load_world(address: str) -> type[World[Any]]:
 
 def _worlds_in(module: ModuleType) -> list[str]:
     """Return the names of the worlds that a module defines itself; else of those it imports."""
+    # a package may import its worlds only when they are asked for
+    names = dict.fromkeys([*vars(module), *getattr(module, "__all__", ())])
     named = {
         name: value
-        for name, value in vars(module).items()
-        if isinstance(value, type) and issubclass(value, World) and value is not World
+        for name in names
+        if isinstance(value := getattr(module, name, None), type)
+        and issubclass(value, World)
+        and value is not World
     }
     own = [name for name, value in named.items() if value.__module__ == module.__name__]
 

@@ -17,7 +17,7 @@ from prism.randomness import RandomStream
 from prism.runlog import SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
 from prism.statechart import Question, Wording
-from prism.statechart._identity import identify
+from prism.statechart._identity import given_name, identify
 from prism.statechart.reasoner._attributes import in_words
 from prism.statechart.reasoner._recollection import transition_in_words
 from prism.statechart.states import state_text
@@ -25,9 +25,10 @@ from prism.telemetry._loggers import EventLogger, active_logger
 from prism.worlds._agent import HISTORY_DEPTH, Agent, Asked, Message, Thing
 from prism.worlds._assignments import Assignments
 from prism.worlds._fields import Fields, unknown_field
-from prism.worlds._guest import Guest, as_agent, id_of
+from prism.worlds._guest import Guest, as_agent
 from prism.worlds._kinds import Kind
 from prism.worlds._parameters import ParameterView
+from prism.worlds._people import AgentTable
 from prism.worlds._world import RESERVED, World
 
 _EVENT_NAME = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)*")
@@ -35,6 +36,28 @@ _NO_ATTRIBUTE = re.compile(r"'(\w+)' object (?:has no )?attribute '(\w+)'(?: is 
 
 SETTING_UP = "setup"
 ENDING = "end"
+
+
+def population(world: World[Any], agents: int | Iterable[Any] | AgentTable) -> Iterable[Any]:
+    """Return the agents of a run, who are given, counted, or in a table.
+
+    Raises:
+        FieldTypeError: If they are none of these.
+    """
+    # True counts as 1 in Python, and the letters of a text as its items
+    if isinstance(agents, (bool, str)) or not isinstance(agents, (int, Iterable, AgentTable)):
+        raise FieldTypeError(
+            "agents must be a whole number, the agents themselves, or an AgentTable of a file, "
+            f"got {agents!r}"
+        )
+
+    made: Iterable[Any]
+    if isinstance(agents, AgentTable):
+        made = world._from_table(agents)
+    else:
+        made = world.populate(agents) if isinstance(agents, int) else agents
+
+    return made
 
 
 class RunHost:
@@ -127,7 +150,9 @@ class RunHost:
         taken: dict[str, Agent] = {}
         guests: dict[Any, type] = {}
         for each in agents:
-            agent = as_agent(each, f"{type(self._world).__name__}.populate", guests)
+            agent = each
+            if not isinstance(each, Agent) or isinstance(each, Guest):
+                agent = as_agent(each, f"{type(self._world).__name__}.populate", guests)
             if agent._host is not None:
                 raise AgentError(
                     f"agent {agent.agent_id!r} is in the population twice, or in another run: "
@@ -137,7 +162,9 @@ class RunHost:
             kind = type(agent)
             numbers[kind] = numbers.get(kind, 0) + 1
             given = agent._given
-            agent.agent_id = id_of(agent) or f"{kind.__name__.lower()}_{numbers[kind]}"
+            own = given_name(agent.object) if isinstance(agent, Guest) else None
+            own = own or given.get("agent_id")
+            agent.agent_id = own or f"{kind.__name__.lower()}_{numbers[kind]}"
             agent.name = given.get("name") or agent.agent_id
             agent._host = self
             if taken.setdefault(agent.agent_id, agent) is not agent:

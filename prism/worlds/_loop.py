@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 from prism.errors import FieldValueError, SimulationError
 from prism.runlog import SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
-from prism.runs._event_loop import run_to_end
+from prism.runs._runnable import run_to_end
 from prism.statechart import BaseWriter, PolicyReasoner, Wording
 from prism.statechart.reasoner._by_agent import costs_told, models_told
 from prism.telemetry._loggers import EventLogger, active_logger

@@ -10,35 +10,28 @@ from typing import Any, Self
 from prism.errors import InputError, PrismError
 from prism.runlog import SimulatedClock
 from prism.runs import DeciderOptions, ReplayOptions, WriterOptions
-from prism.runs._makers import stand_in
-from prism.runs._options import (
+from prism.runs._config import (
     DECIDER_KINDS,
     check_config,
     digest,
-    files_of,
     naming,
     read_decider,
+    read_writer,
+    require_model_of,
     require_unchanged,
     require_writable,
 )
-from prism.runs._writing import (
-    asks_a_model,
-    deadline_of,
-    make_askers,
-    read_writer,
-    replayed_writer,
-    require_model_of,
-)
+from prism.runs._makers import make_askers, stand_in
+from prism.runs._options import asks_a_model, deadline_of, files_of, replayed_writer
 from prism.statechart import BaseReasoner, BaseWriter
 from prism.telemetry._loggers import EventLogger
 from prism.worlds._addresses import address_of, code_of, load_world
+from prism.worlds._fields import plain_value
 from prism.worlds._loop import DEFAULT_AGENTS, Run
 from prism.worlds._parameters import parameter_values, parsed_parameters
 from prism.worlds._people import AgentTable
 from prism.worlds._switch_model import later_models, require_models
-from prism.worlds._treatment_tables import tables_of, treatments_in
-from prism.worlds._treatments import Treatment
-from prism.worlds._values import plain_value
+from prism.worlds._treatments import Treatment, tables_of
 from prism.worlds._world import World
 
 _POLICY = "policy"
@@ -205,7 +198,7 @@ class WorldRun:
                 ticks_per_round=config["ticks_per_round"],
                 seed=config["seed"],
                 parameters=config["parameters"],
-                treatments=treatments_in(config["treatments"], load_world(config["world"]), path),
+                treatments=kept_treatments(config["treatments"], load_world(config["world"]), path),
                 reasoner=read_decider(config),
                 writer=read_writer(config, path),
                 keep=tuple(config.get("keep", ())),
@@ -288,3 +281,18 @@ def _plain(cls: type[World[Any]], name: str, value: Any) -> Any:
         f"run.json keeps it; got {value!r}",
         field="parameters",
     )
+
+
+def kept_treatments(config: Any, cls: type[World[Any]], path: Path) -> tuple[Any, ...]:
+    """Read the tables that ``run.json`` has of treatments.
+
+    Raises:
+        InputError: If it has been changed into what cannot be.
+    """
+    if config == []:
+        return ()
+
+    # pydantic takes a while to import, and most runs have no treatments
+    from prism.worlds._treatment_tables import treatments_in
+
+    return treatments_in(config, cls, path)

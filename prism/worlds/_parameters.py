@@ -17,8 +17,9 @@ from prism.worlds._fields import (
     Fields,
     check_value,
     hints_of,
+    read_value,
+    words_of_type,
 )
-from prism.worlds._values import read_value, words_of_type
 
 _MOST_LISTED = 20
 """Parameters that are all named where one is misspelt, rather than only the most similar."""

@@ -13,8 +13,7 @@ from prism.errors import FieldTypeError, InputError
 from prism.files import Record, read_json_array, read_json_lines, reading
 from prism.files._csv import read_csv
 from prism.worlds._agent import Agent
-from prism.worlds._fields import check_value, hints_of
-from prism.worlds._values import read_value, words_of_type
+from prism.worlds._fields import check_value, hints_of, read_value, words_of_type
 from prism.worlds._world import World, kinds_of
 
 _KIND, _STATE = "kind", "state"
@@ -116,28 +115,6 @@ class AgentTable:
             return kept_cells(self._records, names)
 
         return [kept_values(record, names) for record in self._records]
-
-
-def population(world: World[Any], agents: int | Iterable[Any] | AgentTable) -> Iterable[Any]:
-    """Return the agents of a run, who are given, counted, or in a table.
-
-    Raises:
-        FieldTypeError: If they are none of these.
-    """
-    # True counts as 1 in Python, and the letters of a text as its items
-    if isinstance(agents, (bool, str)) or not isinstance(agents, (int, Iterable, AgentTable)):
-        raise FieldTypeError(
-            "agents must be a whole number, the agents themselves, or an AgentTable of a file, "
-            f"got {agents!r}"
-        )
-
-    made: Iterable[Any]
-    if isinstance(agents, AgentTable):
-        made = world._from_table(agents)
-    else:
-        made = world.populate(agents) if isinstance(agents, int) else agents
-
-    return made
 
 
 def _records(path: Path, keep: Sequence[str]) -> list[Record]:

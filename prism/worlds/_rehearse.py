@@ -1,11 +1,11 @@
-"""Rehearsing a world: does it make the same run in other processes, and after a resume?"""
+"""Rehearsing a world: does it make the same run in another process, and after a resume?"""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,24 +22,26 @@ from prism.worlds._outside import GENERATOR, sets_in
 from prism.worlds._world import World, kinds_of
 
 _PROGRAM = "prism.worlds._rehearsing"
-_ERROR, _NOTES = "error.json", "notes.json"
 MOST_ROUNDS = 20
 
-_FIRST = "first"
-_Run = tuple[int, int, str]
-"""The hash seed of a process, how much it shifts the addresses of objects, and how it runs."""
-
-_RUNS: Mapping[str, _Run] = {
-    _FIRST: (1, 0, "straight"),
-    "second": (2, 5, "straight"),
-    "third": (3, 11, "straight"),
-    "resumed": (1, 0, "resumed"),
+_FIRST, _SECOND, _RESUMED, _AGAIN, _BACKWARDS = "first", "second", "resumed", "again", "backwards"
+_RUNS: Mapping[str, tuple[int, int]] = {
+    _FIRST: (1, 0),
+    _SECOND: (2, 5),
+    _RESUMED: (1, 0),
+    # only where the second differs: what then differs, too, does not come from a set of texts
+    _AGAIN: (1, 17),
+    # only of a together world: the last agent has its turn first
+    _BACKWARDS: (1, 0),
 }
-_BACKWARDS = "backwards"
-_TURNED: Mapping[str, _Run] = {_BACKWARDS: (1, 0, _BACKWARDS)}
-"""One more of a ``together`` world, in which the last agent has its turn first."""
+"""The hash seed of each process, and how much it shifts the addresses of objects."""
 
-_AGAIN: Mapping[str, _Run] = {"again": (1, 17, "straight")}
+_EXPLAINED = ("SimulationError", "DefinitionError", "AgentError", "FieldValueError")
+_MENDS = {
+    "clock": "use self.round and self.tick, which are the run's own time",
+    "entropy": "use agent.random in steps, and self.random in the world",
+    GENERATOR: "use agent.random in steps, and self.random in the world",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,21 +67,6 @@ class Finding:
         return f"{at}{where}{self.problem}" + (f": {self.mend}" if self.mend else "")
 
 
-@dataclass(frozen=True, slots=True)
-class _Difference:
-    """Where two runs part.
-
-    Args:
-        round: The round.
-        where: What differs first.
-        error: What one of them failed with, if it did.
-    """
-
-    round: int
-    where: str
-    error: Mapping[str, Any] | None = None
-
-
 def rehearse(
     world: str | type[World[Any]],
     agents: int | str | Path = DEFAULT_AGENTS,
@@ -93,10 +80,10 @@ def rehearse(
 ) -> list[Finding]:
     """Run a world in fresh processes, straight and resumed at each round, and compare the runs.
 
-    The class is checked first. Then three processes, whose hash seeds differ, run it from the
-    beginning to the end, and one makes each round without having seen the others. Fields and logs
-    must be the same. A ``together`` world is run once more, with the last agent's turn first, which
-    must not change a field. Decisions are drawn by their weights; no model is asked.
+    The class is checked first. Then two processes, whose hash seeds differ, run it from the
+    beginning to the end, and a third makes each round without having seen the others. Fields and
+    logs must be the same. A ``together`` world is run once more, with the last agent's turn first,
+    which must not change a field. Decisions are drawn by their weights; no model is asked.
 
     Args:
         world: The world's class, or where it is, as `WorldRun` takes it.
@@ -141,52 +128,19 @@ def rehearse(
         options = replace(options, treatments=named)
 
     with TemporaryDirectory(prefix="prism-rehearsal-") as folder:
-        return _Rehearsals(options, Path(folder)).findings()
+        return _Rehearsal(options, Path(folder)).findings()
 
 
-def _where(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
-    """Return the first field in which two rounds differ, else the first line of the log."""
-    fields = _fields(one, other)
-    if fields:
-        return fields
+@dataclass(frozen=True, slots=True)
+class _Difference:
+    """The round and the place in which a run parts from the first, and what it failed with."""
 
-    lines = zip(one["lines"], other["lines"], strict=False)
-    for line, others in lines:
-        if line != others:
-            event = orjson.loads(line)
-            by = f" of {event['agent_id']}" if "agent_id" in event else ""
-            return f"the event {event['event']}{by}"
-
-    return "the number of events" if len(one["lines"]) != len(other["lines"]) else ""
+    round: int
+    where: str
+    error: Mapping[str, Any] | None = None
 
 
-def _fields(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
-    before, after = one["snapshot"], other["snapshot"]
-    columns_of = zip(one["kinds"], before.get("kinds", ()), after.get("kinds", ()), strict=False)
-    for kind, kept, found in columns_of:
-        if kept["ids"] != found["ids"]:
-            return "the population"
-        columns = {"state": kept["states"], "inbox": kept["inboxes"], **kept["fields"]}
-        others = {"state": found["states"], "inbox": found["inboxes"], **found["fields"]}
-        for name, column in columns.items():
-            places = [
-                place
-                for place, pair in enumerate(zip(column, others[name], strict=False))
-                if pair[0] != pair[1]
-            ]
-            if places:
-                return f"{kind}.{name} of {kept['ids'][places[0]]}"
-
-    for name, value in before["world"].items():
-        if after["world"].get(name) != value:
-            return f"{name} of the world"
-
-    differing = [key for key in before if before[key] != after.get(key)]
-
-    return f"the world's {differing[0]}" if differing else ""
-
-
-class _Rehearsals:
+class _Rehearsal:
     """The runs of a rehearsal, and what comes of comparing them.
 
     Args:
@@ -197,167 +151,122 @@ class _Rehearsals:
     def __init__(self, options: WorldRun, folder: Path) -> None:
         self._options = options
         self._folder = folder
+        self._is_together = options._class().together
 
     def findings(self) -> list[Finding]:
         """Run them, and return what was found."""
-        is_together = self._options._class().together
-        self._run({**_RUNS, **_TURNED} if is_together else _RUNS)
-        error = self._error(_FIRST)
+        self._run(_FIRST, _SECOND, _RESUMED, *[_BACKWARDS] * self._is_together)
+        calls, changed = self._read(_FIRST, "notes") or ([], [])
+        error = self._read(_FIRST, "error")
         if error is not None:
-            return [_failure(error, self._notes())]
+            return [_of_failure(error, calls)]
 
-        by_order = self._difference("second") or self._difference("third")
-        by_resume = self._difference("resumed")
-        if by_order is None and by_resume is None:
-            by_turns = self._difference(_BACKWARDS, _fields) if is_together else None
+        by_process, by_resume = self._difference(_SECOND), self._difference(_RESUMED)
+        if by_process is None and by_resume is None:
+            by_turns = self._difference(_BACKWARDS) if self._is_together else None
             return [] if by_turns is None else [_of_turns(by_turns)]
 
-        # what differs even with the same hash seed does not come from the order of a set of texts
         self._run(_AGAIN)
-        by_time = self._difference("again")
-        notes = self._notes()
+        by_time = self._difference(_AGAIN)
         found = []
         if by_time is not None:
-            found += self._of_time(by_time, notes)
-        elif by_order is not None:
-            found.append(self._of_order(by_order))
-
-        if by_resume is not None and (by_time is None or notes["changed"]):
-            found += self._of_resume(by_resume, notes)
+            found += _of_calls(by_time, calls) or [self._of_order(by_time, is_of_texts=False)]
+        elif by_process is not None:
+            found.append(self._of_order(by_process, is_of_texts=True))
+        if by_resume is not None and (by_time is None or changed):
+            found += self._of_resume(by_resume, calls, changed)
 
         return found
 
-    def _of_time(self, found: _Difference, notes: Mapping[str, Any]) -> list[Finding]:
-        calls = [
-            Finding(
-                f"{name} gives another answer in each process, and after a resume",
-                _MENDS[kind],
-                f"{place}, seen in {found.where}",
-                found.round,
-            )
-            for kind, name, place in notes["calls"]
-        ]
-
-        return calls or [
-            Finding(
-                "is not the same in two processes of one hash seed: something depends on the "
-                "addresses of objects (a set of agents, id), on a file or on the environment",
-                "keep agents in a list or dict, and what is read in a field" + self._sets(),
-                found.where,
-                found.round,
-            )
-        ]
-
-    def _of_order(self, found: _Difference) -> Finding:
-        return Finding(
+    def _of_order(self, found: _Difference, *, is_of_texts: bool) -> Finding:
+        problem = (
             "is not the same in processes of other hash seeds: the order of a set decides, or "
-            "hash()",
-            "use a dict[..., None] or a list, or sorted(...)" + self._sets(),
-            found.where,
-            found.round,
+            "hash()"
+            if is_of_texts
+            else "is not the same in two processes of one hash seed: something depends on the "
+            "addresses of objects (a set of agents, id), on a file or on the environment"
         )
+        place = str(self._options.world).rpartition(":")[0]
+        made = sets_in(code_of(self._options._class(), place).values())
+        mend = "use a dict[..., None], a list or sorted(...), and read files into fields"
+        mend += f" (sets are made at {', '.join(made)})" if made else ""
 
-    def _of_resume(self, found: _Difference, notes: Mapping[str, Any]) -> list[Finding]:
+        return Finding(problem, mend, found.where, found.round)
+
+    def _of_resume(
+        self, found: _Difference, calls: Sequence[Sequence[str]], changed: Sequence[str]
+    ) -> list[Finding]:
+        told, where = "is not the same after a resume", found.where
         if found.error is not None:
             told = f"fails after a resume: {found.error['type']}: {found.error['message']}"
             where = found.error["place"] or ""
-        else:
-            told, where = "is not the same after a resume", found.where
 
-        outside = [
-            Finding(
-                f"{name} changes in the course of the run and is not kept, so that {where} {told}",
-                "declare a field with state(...), in the world or the agent",
-                name.rpartition(" ")[2],
-                found.round,
-            )
-            for name in notes["changed"]
-        ]
         draws = [
-            Finding(
-                f"{name} draws from a generator that is not kept, so that {where} {told}",
-                _MENDS[GENERATOR],
-                place,
-                found.round,
-            )
-            for kind, name, place in notes["calls"]
+            (f"{name} draws from a generator that is not kept, so that", _MENDS[kind], place)
+            for kind, name, place in calls
             if kind == GENERATOR
         ]
-
-        return (
-            draws
-            or outside
-            or self._unkept(found)
-            or [
-                Finding(
-                    f"{told}, so something is kept outside the declared fields, or not made again "
-                    "by recall",
-                    "declare fields with state(...), and look for closures, files and caches",
-                    where,
-                    found.round,
-                )
-            ]
-        )
-
-    def _unkept(self, found: _Difference) -> list[Finding]:
-        """Return the fields that `recall` has not made again before two runs part."""
-        pairs = (
-            [self._folder / name / f"{number}.json" for name in (_FIRST, "resumed")]
-            for number in range(found.round + 1)
-        )
-        names = dict.fromkeys(
-            name
-            for one, other in pairs
-            if other.exists()
-            for name in _differing(_read(one)["unkept"], _read(other)["unkept"])
-        )
-
-        return [
-            Finding(
-                f"state(kept=False) is not the same after a resume, and {found.where} shows it",
-                "make it again in recall(event) from what the log tells, or keep it",
-                name,
-                found.round,
+        outside = [
+            (
+                f"{name} changes in the course of the run and is not kept, so that",
+                "declare a field with state(...), in the world or the agent",
+                name.rpartition(" ")[2],
             )
-            for name in names
+            for name in changed
         ]
+        if draws or outside:
+            return [
+                Finding(f"{problem} {where} {told}", mend, place, found.round)
+                for problem, mend, place in draws or outside
+            ]
+        if unkept := self._unkept(found.round):
+            problem = f"state(kept=False) is not the same after a resume, and {where} shows it"
+            mend = "make it again in recall(event) from what the log tells, or keep it"
+            return [Finding(problem, mend, name, found.round) for name in unkept]
 
-    def _notes(self) -> Any:
-        path = self._folder / _FIRST / _NOTES
-        return _read(path) if path.exists() else {"calls": [], "changed": []}
+        problem = f"{told}, so something is kept outside the declared fields, or recall misses it"
+        mend = "declare fields with state(...), and look for closures, files and caches"
+        return [Finding(problem, mend, where, found.round)]
 
-    def _sets(self) -> str:
-        place = str(self._options.world).rpartition(":")[0]
-        made = sets_in(code_of(self._options._class(), place).values())
-        return f" (sets are made at {', '.join(made)})" if made else ""
+    def _unkept(self, last: int) -> Sequence[str]:
+        """Return the fields that `recall` has not made again in the rounds up to one."""
+        found: dict[str, None] = {}
+        for number in range(last + 1):
+            one, other = (self._read(name, str(number)) for name in (_FIRST, _RESUMED))
+            if other is not None:
+                kept = other["unkept"]
+                names = (name for name, value in one["unkept"].items() if kept.get(name) != value)
+                found |= dict.fromkeys(names)
 
-    def _difference(
-        self, name: str, differing: Callable[[Any, Any], str] = _where
-    ) -> _Difference | None:
-        error = self._error(name)
+        return list(found)
+
+    def _difference(self, name: str) -> _Difference | None:
+        """Return where a run parts from the first; where turns are turned, only fields count."""
         for number in range(int(self._options.rounds or 1) + 1):
-            one, other = (self._folder / each / f"{number}.json" for each in (_FIRST, name))
-            if not other.exists():
-                return _Difference(number, "the run", error)
-            if one.read_bytes() != other.read_bytes():
-                where = differing(_read(one), _read(other))
-                if where:
-                    return _Difference(number, where)
+            one, other = (self._read(each, str(number)) for each in (_FIRST, name))
+            if other is None:
+                return _Difference(number, "the run", self._read(name, "error"))
+
+            where = _other_field(one["fields"], other["fields"])
+            if not where and name != _BACKWARDS:
+                where = _other_line(one["lines"], other["lines"])
+            if where:
+                return _Difference(number, where)
 
         return None
 
-    def _error(self, name: str) -> Mapping[str, Any] | None:
-        path = self._folder / name / _ERROR
-        return _read(path) if path.exists() else None
+    def _read(self, name: str, what: str) -> Any:
+        path = self._folder / name / f"{what}.json"
+        return orjson.loads(path.read_bytes()) if path.exists() else None
 
-    def _run(self, runs: Mapping[str, _Run]) -> None:
+    def _run(self, *names: str) -> None:
         """Run processes beside each other, to the end of all."""
         started: list[subprocess.Popen[str]] = []
         try:
-            started += [self._start(name, *how) for name, how in runs.items()]
-            for name, process in zip(runs, started, strict=True):
+            started += map(self._start, names)
+            for name, process in zip(names, started, strict=True):
                 _, told = process.communicate()
-                if process.returncode not in (0, 3):
+                if process.returncode:
                     last = (told or "").strip().rpartition("\n")[2]
                     raise SimulationError(f"the rehearsal {name!r} could not be run: {last}")
         finally:
@@ -366,23 +275,17 @@ class _Rehearsals:
                     process.kill()
                     process.wait()
 
-    def _start(self, name: str, hash_seed: int, padding: int, way: str) -> subprocess.Popen[str]:
+    def _start(self, name: str) -> subprocess.Popen[str]:
+        hash_seed, padding = _RUNS[name]
         out = self._folder / name
         out.mkdir()
-        config = self._options.to_config()
-        job = out / "job.json"
-        job.write_bytes(
-            orjson.dumps({"config": config, "out": str(out), "way": way, "padding": padding})
-        )
-        environment = {
-            **os.environ,
-            "PYTHONHASHSEED": str(hash_seed),
-            "PYTHONPATH": os.pathsep.join(each or os.getcwd() for each in sys.path),  # noqa: PTH109
-        }
+        job = {"config": self._options.to_config(), "way": name, "padding": padding}
+        (out / "job.json").write_bytes(orjson.dumps(job))
+        paths = os.pathsep.join(each or os.getcwd() for each in sys.path)  # noqa: PTH109
 
         return subprocess.Popen(
-            [sys.executable, "-m", _PROGRAM, str(job)],
-            env=environment,
+            [sys.executable, "-m", _PROGRAM, str(out)],
+            env={**os.environ, "PYTHONHASHSEED": str(hash_seed), "PYTHONPATH": paths},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -390,22 +293,40 @@ class _Rehearsals:
         )
 
 
-_EXPLAINED = ("SimulationError", "DefinitionError", "AgentError", "FieldValueError")
-_MENDS = {
-    "clock": "use self.round and self.tick, which are the run's own time",
-    "entropy": "use agent.random in steps, and self.random in the world",
-    GENERATOR: "use agent.random in steps, and self.random in the world",
-}
+def _other_field(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """Return the first field in which two rounds differ; nothing if all are the same."""
+    if one.keys() != other.keys():
+        return "the population"
+
+    return next((name for name, value in one.items() if other[name] != value), "")
 
 
-def _failure(error: Mapping[str, Any], notes: Mapping[str, Any]) -> Finding:
+def _other_line(one: Sequence[str], other: Sequence[str]) -> str:
+    for line, others in zip(one, other, strict=False):
+        if line != others:
+            event = orjson.loads(line)
+            by = f" of {event['agent_id']}" if "agent_id" in event else ""
+            return f"the event {event['event']}{by}"
+
+    return "" if len(one) == len(other) else "the number of events"
+
+
+def _of_failure(error: Mapping[str, Any], calls: Sequence[Sequence[str]]) -> Finding:
     kind = "" if error["type"] in _EXPLAINED else f"{error['type']}: "
-    draws = [place for kind, _, place in notes["calls"] if kind == GENERATOR]
+    draws = [place for kind, _, place in calls if kind == GENERATOR]
     # a draw is found when the tick has ended
     where = error["place"] or ("" if "draws from" not in error["message"] else ", ".join(draws))
 
     # what failed did so in the round after the last that was finished
     return Finding(f"{kind}{error['message']}", "", where, error["round"] + 1)
+
+
+def _of_calls(found: _Difference, calls: Sequence[Sequence[str]]) -> list[Finding]:
+    problem = "gives another answer in each process, and after a resume"
+    return [
+        Finding(f"{name} {problem}", _MENDS[kind], f"{at}, seen in {found.where}", found.round)
+        for kind, name, at in calls
+    ]
 
 
 def _of_turns(found: _Difference) -> Finding:
@@ -420,11 +341,3 @@ def _of_turns(found: _Difference) -> Finding:
         found.where,
         found.round,
     )
-
-
-def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    return [name for name, value in one.items() if other.get(name) != value]
-
-
-def _read(path: Path) -> Any:
-    return orjson.loads(path.read_bytes())

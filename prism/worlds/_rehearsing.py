@@ -1,4 +1,4 @@
-"""One run of a rehearsal, in a process of its own: ``python -m prism.worlds._rehearsing JOB``.
+"""One run of a rehearsal, in a process of its own: ``python -m prism.worlds._rehearsing FOLDER``.
 
 A file per round tells what the fields were when it ended, and what was logged in it. A straight run
 goes through all rounds, and so does one that goes backwards, which gives the last agent its turn
@@ -7,16 +7,13 @@ first; a resumed one makes each round in a process that has not seen the others.
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
+import multiprocessing
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from operator import attrgetter
 from pathlib import Path
 from traceback import walk_tb
-from types import ModuleType
 from typing import Any
 
 import orjson
@@ -29,11 +26,6 @@ from prism.worlds._options import WorldRun
 from prism.worlds._outside import Note, kept_outside, watching
 from prism.worlds._snapshot import Encoder
 
-ERROR, NOTES = "error.json", "notes.json"
-STRAIGHT, RESUMED, BACKWARDS = "straight", "resumed", "backwards"
-
-_FAILED = 3
-
 
 class _Enough(BaseException):
     """Ends a run after the round that was to be made."""
@@ -43,35 +35,49 @@ class Rehearsal:
     """One run of a world, all of it or a round.
 
     Args:
-        job: What to run: ``config``, ``out`` (a folder) and ``way``.
+        out: A folder that holds what to run, as ``job.json``: ``config``, ``way`` and ``padding``;
+            what comes of it is written there.
     """
 
-    def __init__(self, job: Mapping[str, Any]) -> None:
-        self.job = job
-        self.out = Path(job["out"])
+    def __init__(self, out: Path) -> None:
+        self.out = out
+        job = self._read("job")
+        self.way: str = job["way"]
         # other numbers of objects of every size in each process, so that addresses differ, too
         self._padding = [bytes(size) for size in range(0, 1024, 16) for _ in range(job["padding"])]
-        self.options = WorldRun.from_config(job["config"], self.out / "run.json")
-        cls = self.options._class()
-        files = code_of(cls, str(self.options.world).rpartition(":")[0]).values()
-        self.files = {str(file) for file in files}
+        self.options = WorldRun.from_config(job["config"], out / "run.json")
+        place = str(self.options.world).rpartition(":")[0]
+        self.files = {str(file) for file in code_of(self.options._class(), place).values()}
         self.round = -1
 
     def straight(self) -> None:
-        """Run all rounds, and note what is called and what changes outside of fields."""
+        """Run all rounds; the first run notes what is called and what changes outside of fields."""
+        is_first = self.way == "first"
+        calls: dict[Note, None] = {}
         with ExitStack() as stack:
-            calls = stack.enter_context(watching(self.files))
+            if is_first:
+                calls = stack.enter_context(watching(self.files))
             log, run = self._begin(stack, "log.jsonl")
-            before = kept_outside(self._modules())
-            stack.callback(lambda: self._note(calls, before))
+            before = self._outside() if is_first else {}
             done = self._writing(log, run)
-            done(None)
-            run.run(done)
+            try:
+                done(None)
+                run.run(done)
+            finally:
+                after = self._outside() if is_first else {}
+                changed = [name for name in after if before.get(name) != after[name]]
+                self._write("notes", [list(calls), changed])
 
-    def _note(self, calls: Iterable[Note], before: Mapping[str, str]) -> None:
-        after = kept_outside(self._modules())
-        changed = [name for name in after if before.get(name) != after[name]]
-        _write(self.out / NOTES, {"calls": list(calls), "changed": changed})
+    def resumed(self) -> None:
+        """Make each round in a process that has not seen the others."""
+        how = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
+        for number in range(1, int(self.options.rounds or 1) + 1):
+            process: Any = multiprocessing.get_context(how)
+            child = process.Process(target=attempt, args=(self, self.one_round, number))
+            child.start()
+            child.join()
+            if (self.out / "error.json").exists() or child.exitcode:
+                return
 
     def one_round(self, number: int) -> None:
         """Make one round from what the one before it has left."""
@@ -82,8 +88,8 @@ class Rehearsal:
                 done(None)
             else:
                 self.round = number - 1
-                rounds = [_read(self.out / f"{each}.json") for each in range(number)]
-                lines = [json.loads(line) for each in rounds for line in each["lines"]]
+                rounds = [self._read(str(each)) for each in range(number)]
+                lines = [orjson.loads(line) for each in rounds for line in each["lines"]]
                 run.restore(rounds[-1]["snapshot"], lines)
 
             def enough(summary: Any) -> None:
@@ -94,32 +100,11 @@ class Rehearsal:
             with suppress(_Enough):
                 run.run(enough)
 
-    def resumed(self) -> None:
-        """Make each round in a process that has not seen the others."""
-        for number in range(1, int(self.options.rounds or 1) + 1):
-            if self._apart(number) != 0:
-                return
-
-    def _apart(self, number: int) -> int:
-        if not hasattr(os, "fork"):
-            job = self.out / f"job_{number}.json"
-            _write(job, {**self.job, "way": "round", "round": number})
-            return subprocess.run(
-                [sys.executable, "-m", __spec__.name, job], check=False
-            ).returncode
-
-        child = os.fork()
-        if child == 0:
-            os._exit(attempt(self, lambda: self.one_round(number)))
-        _, status = os.waitpid(child, 0)
-
-        return os.waitstatus_to_exitcode(status)
-
     def _begin(self, stack: ExitStack, name: str) -> tuple[RunLog, Run[Any]]:
         clock = SimulatedClock()
         log = stack.enter_context(RunLog(self.out / name, clock))
         run = self.options.prepare()(log.logger, clock)
-        run._host.goes_backwards = self.job["way"] == BACKWARDS
+        run._host.goes_backwards = self.way == "backwards"
         return log, run
 
     def _writing(self, log: RunLog, run: Run[Any]) -> Callable[[Any], None]:
@@ -129,32 +114,37 @@ class Rehearsal:
             nonlocal told
             self.round = 0 if summary is None else summary.number
             log.flush()
-            content = log.path.read_bytes()
-            _write(
-                self.out / f"{self.round}.json",
-                {
-                    "kinds": [kind.__name__ for kind in dict.fromkeys(map(type, run.agents))],
-                    "snapshot": run.snapshot(),
-                    "unkept": _unkept(run),
-                    "lines": content[told:].decode().splitlines(),
-                },
-            )
+            content, snapshot = log.path.read_bytes(), run.snapshot()
+            kinds = [kind.__name__ for kind in dict.fromkeys(map(type, run.agents))]
+            made = {
+                "snapshot": snapshot,
+                "fields": dict(_fields(snapshot, kinds)),
+                "unkept": dict(_unkept(run)),
+                "lines": content[told:].decode().splitlines(),
+            }
+            self._write(str(self.round), made)
             told = len(content)
 
         return write
 
-    def _modules(self) -> list[ModuleType]:
-        return [
-            module
-            for module in list(sys.modules.values())
-            if getattr(module, "__file__", None) in self.files
-        ]
+    def _outside(self) -> dict[str, str]:
+        modules = list(sys.modules.values())
+        return kept_outside(
+            each for each in modules if getattr(each, "__file__", None) in self.files
+        )
+
+    def _write(self, name: str, content: Any) -> None:
+        data = orjson.dumps(content, option=orjson.OPT_NON_STR_KEYS)
+        (self.out / f"{name}.json").write_bytes(data)
+
+    def _read(self, name: str) -> Any:
+        return orjson.loads((self.out / f"{name}.json").read_bytes())
 
 
-def attempt(rehearsal: Rehearsal, do: Callable[[], object]) -> int:
-    """Do something; what goes wrong is written down. Return the exit status."""
+def attempt(rehearsal: Rehearsal, do: Callable[..., object], *arguments: Any) -> None:
+    """Do something; what goes wrong is written down."""
     try:
-        do()
+        do(*arguments)
     except Exception as error:
         places = [
             f"{Path(frame.f_code.co_filename).name}:{line}"
@@ -167,15 +157,24 @@ def attempt(rehearsal: Rehearsal, do: Callable[[], object]) -> int:
             "place": places[-1] if places else None,
             "round": rehearsal.round,
         }
-        _write(rehearsal.out / ERROR, told)
-        return _FAILED
-
-    return 0
+        rehearsal._write("error", told)
 
 
-def _unkept(run: Run[Any]) -> dict[str, Any]:
-    """Return the fields that no checkpoint keeps, as far as there is a form for them."""
-    found = {}
+def _fields(snapshot: Mapping[str, Any], kinds: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    """Yield what a snapshot holds, each value by the name that a finding gives it."""
+    for kind, kept in zip(kinds, snapshot.get("kinds", ()), strict=False):
+        ids = kept["ids"]
+        for name, column in {"state": kept["states"], **kept["fields"]}.items():
+            yield from zip((f"{kind}.{name} of {each}" for each in ids), column, strict=True)
+        inboxes = dict(kept["inboxes"])
+        yield from ((f"{kind}.inbox of {each}", inboxes.get(at)) for at, each in enumerate(ids))
+
+    yield from ((f"{name} of the world", value) for name, value in snapshot["world"].items())
+    yield from ((f"the world's {name}", each) for name, each in snapshot.items() if name != "world")
+
+
+def _unkept(run: Run[Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the fields that no checkpoint keeps, as far as there is a form for them."""
     owners: Sequence[Any] = [run.world, *run.agents]
     for cls in dict.fromkeys(map(type, owners)):
         for name, field in getattr(cls, "fields", {}).items():
@@ -184,32 +183,9 @@ def _unkept(run: Run[Any]) -> dict[str, Any]:
             code = Encoder(run.agents, type(run.world).__module__)
             those = [each for each in owners if type(each) is cls]
             with suppress(SimulationError):  # there is no form for it
-                found[f"{cls.__name__}.{name}"] = code.column(those, attrgetter(name), name)
-
-    return found
-
-
-def _write(path: Path, content: Any) -> None:
-    path.write_bytes(orjson.dumps(content, option=orjson.OPT_NON_STR_KEYS))
-
-
-def _read(path: Path) -> Any:
-    return orjson.loads(path.read_bytes())
-
-
-def main(path: str) -> int:
-    """Do a job; return the exit status."""
-    job = _read(Path(path))
-    rehearsal = Rehearsal(job)
-    ways: Mapping[str, Callable[[], object]] = {
-        STRAIGHT: rehearsal.straight,
-        BACKWARDS: rehearsal.straight,
-        RESUMED: rehearsal.resumed,
-        "round": lambda: rehearsal.one_round(job["round"]),
-    }
-
-    return attempt(rehearsal, ways[job["way"]])
+                yield f"{cls.__name__}.{name}", code.column(those, attrgetter(name), name)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    rehearsal = Rehearsal(Path(sys.argv[1]))
+    attempt(rehearsal, rehearsal.resumed if rehearsal.way == "resumed" else rehearsal.straight)

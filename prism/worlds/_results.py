@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from prism.runs import RoundFrames
-from prism.runs._frames import frames_of
+from prism.runs._rounds import frames_of
 
 Measured = float | int | None
 

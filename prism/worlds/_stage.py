@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from prism.errors import DefinitionError, SimulationError
 from prism.runlog import SimulatedClock
-from prism.runs._lent import Lent
+from prism.runs._agent_loop import Lent
 from prism.statechart import StateTransition
 from prism.statechart._engine.writing import make_record
 from prism.statechart._identity import identify
@@ -23,11 +23,11 @@ from prism.telemetry.events import AGENT_JOINED, ROUND_ENDED, TRANSITION
 from prism.worlds._agent import Agent
 from prism.worlds._asking import Answerers, Event, asking_with
 from prism.worlds._guest import OBJECT, Guest, join
-from prism.worlds._host import RunHost, kept_notes, restore_notes
+from prism.worlds._host import RunHost, kept_notes, population, restore_notes
 from prism.worlds._kinds import Kind, Parts, make_kinds
 from prism.worlds._overlap import OverlapTicks
 from prism.worlds._parameters import parameters_told
-from prism.worlds._people import AgentTable, population
+from prism.worlds._people import AgentTable
 from prism.worlds._results import Measured, WorldResults, WorldRound
 from prism.worlds._snapshot import Decoder, Encoder
 from prism.worlds._ticks import Counts, Ticks
@@ -188,7 +188,8 @@ class AgentStage:
 
         guests = [agent for agent in self.host.agents if isinstance(agent, Guest)]
         clock, seed = self._count_transition, self._setting.seed
-        join(guests, partial(Lent, logger=self.logger, clock=clock, seed=seed))
+        if guests:
+            join(guests, partial(Lent, logger=self.logger, clock=clock, seed=seed))
 
     def ready(self) -> None:
         """Make what runs the ticks, which takes the agents as `setup` has left them."""

@@ -9,12 +9,11 @@ from typing import Any, ClassVar
 from prism.errors import FieldValueError, InputError
 from prism.llm._addresses import check_address, credentials
 from prism.runlog import ReplayReasoner
-from prism.runs._assigned import ALL_OTHERS, ModelAssignment
+from prism.runs._assigned import ALL_OTHERS, ModelAssignment, ModelSwitch
 from prism.runs._credentials import full_address
 from prism.runs._makers import options_of
 from prism.runs._options import PolicyOptions
 from prism.runs._settings import ModelSettings, given_settings
-from prism.runs._switching import ModelSwitch, switch_of
 from prism.statechart import BaseReasoner
 from prism.statechart.reasoner._by_agent import ReasonerByAgent
 from prism.worlds._asking import Decider
@@ -163,9 +162,9 @@ def with_reasoners(reasoner: Decider, treatments: Iterable[Any]) -> Decider:
 def model_switch_of(reasoner: Decider) -> ModelSwitch | None:
     """Return what switches the models of a run."""
     # who is told the prompts of a run that is repeated is switched, too, where a policy decides
-    parts = (getattr(reasoner, name, None) for name in ("otherwise", "told"))
-    found = [switch for part in (*parts, reasoner) if (switch := switch_of(part)) is not None]
-    return found[0] if found else None
+    parts = (getattr(reasoner, "otherwise", None), getattr(reasoner, "told", None), reasoner)
+    chosen = (part.choose for part in parts if isinstance(part, ReasonerByAgent))
+    return next((choose for choose in chosen if isinstance(choose, ModelSwitch)), None)
 
 
 def is_replayed(reasoner: Decider) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
-from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from prism.errors import SimulationError
 from prism.statechart import Decision, Written
@@ -17,11 +18,13 @@ from prism.telemetry.events import ANSWER_DISCARDED
 from prism.worlds._agent import Asked, Receiving, Writing
 from prism.worlds._asking import Answer, Answerers
 from prism.worlds._asking import Asked as Put
-from prism.worlds._guest import Elsewhere
+from prism.worlds._guest import Guest
 from prism.worlds._host import RunHost, drawing_nowhere_else, last_record
 from prism.worlds._results import fallback_group
 from prism.worlds._world import World
 
+Running = Coroutine[Any, Any, Any]
+Advance = Callable[[Any, Running, Any], None]
 Turn = tuple[Any, Mapping[Any, Any], Mapping[Any, float] | None]
 
 MOST_WAVES = 10_000
@@ -385,3 +388,64 @@ def is_due(agent: Any, limits: Mapping[Any, float], ticks: int) -> bool:
     """Return whether an agent has been in its state for longer than its limit."""
     limit = limits.get(agent._state, agent.timeout_threshold)
     return limit is not None and ticks > limit
+
+
+class Elsewhere:
+    """The turn of a guest that awaits something of the event loop, such as a process.
+
+    The run waits for it before anybody else goes on, so that what is told and changed does not
+    depend on how long it takes.
+
+    Attributes:
+        is_open: Whether there is one.
+    """
+
+    def __init__(self) -> None:
+        self.is_open: bool = False
+        self._turn: tuple[Any, Running, Any] | None = None
+
+    def takes(self, owner: Any, running: Running, wanted: Any) -> bool:
+        """Take note of what a turn awaits; return whether it is for this class to wait for it."""
+        # asyncio.sleep(0) awaits None
+        if not isinstance(owner, Guest) or not (wanted is None or asyncio.isfuture(wanted)):
+            return False
+
+        self._turn, self.is_open = (owner, running, wanted), True
+        return True
+
+    async def settle(self, advance: Advance) -> None:
+        """Wait, and let the turn go on, until it ends or waits for the run."""
+        while self._turn is not None:
+            owner, running, wanted = self._turn
+            try:
+                await (asyncio.sleep(0) if wanted is None else asyncio.wait([wanted]))
+            except asyncio.CancelledError as error:
+                # for asyncio.timeout inside of the turn, or for the run: the turn knows
+                self._turn, running = None, cast(Running, _Cancelled(running, error))
+            else:
+                self._turn = None
+
+            advance(owner, running, None)
+
+        self.is_open = False
+
+    def close(self) -> None:
+        """Close the turn, if there is one."""
+        if self._turn is not None:
+            self._turn[1].close()
+        self._turn, self.is_open = None, False
+
+
+class _Cancelled:
+    """A turn into which a cancellation is thrown when it goes on."""
+
+    def __init__(self, running: Running, error: BaseException) -> None:
+        self._running = running
+        self._error: BaseException | None = error
+
+    def send(self, value: Any) -> Any:
+        error, self._error = self._error, None
+        return self._running.send(value) if error is None else self._running.throw(error)
+
+    def close(self) -> None:
+        self._running.close()

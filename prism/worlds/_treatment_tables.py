@@ -1,21 +1,29 @@
-"""Treatments as tables of a file or a plan: read, and refused by line and key."""
+"""Treatments as tables of a file or a plan: declared by their classes, read, and published.
+
+pydantic reads the tables, so this module is imported only where there are any.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field
-from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from types import NoneType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import pydantic
+from pydantic import ConfigDict, create_model
 
 from prism.errors import InputError
-from prism.files._toml import KeyPath, TomlFile
-from prism.worlds._fields import is_a
+from prism.files._declarations import Declaration, Listed, Optionally, meant, part_schema_of, shaped
+from prism.files._source import Problems, Source, Where
+from prism.runs._settings import ModelSettings, names_of
+from prism.runs._settings import settings_of as model_settings_of
 from prism.worlds._kinds import parts_of
 from prism.worlds._switch_model import SwitchModel
 from prism.worlds._treatments import SetParameters, Treatment, settings_of
-from prism.worlds._values import words_of_type
 from prism.worlds._world import World
 
 OWN = "own"
@@ -27,8 +35,27 @@ TABLE = "treatment"
 OF_ALL: Sequence[type[Treatment]] = (SetParameters, SwitchModel)
 """Ready-made treatments of every world."""
 
-Refuse = Callable[[str, KeyPath], InputError]
-"""Returns an error about a key of a table: the problem, and where the key stands."""
+
+class _Table(Declaration):
+    # a class of treatments of one's own may have fields of any type
+    model_config = ConfigDict(allow_inf_nan=True, arbitrary_types_allowed=True)
+
+
+class _Own(Declaration):
+    """A treatment of the world's own class."""
+
+    kind: Literal["own"]
+    treatment: str
+    round: int = pydantic.Field(ge=1)
+
+
+class _Other(Declaration):
+    """A treatment of a class that a world of one's own lists."""
+
+    model_config = ConfigDict(extra="allow")
+
+    kind: str
+    round: int = pydantic.Field(ge=1)
 
 
 def treatment_classes(cls: type[World[Any]]) -> dict[str, type[Treatment]]:
@@ -48,52 +75,23 @@ def read_treatment_file(
         round_number: The round of tables that do not say theirs; without it they have to.
 
     Raises:
-        InputError: If it cannot be read, or says what cannot be; names line and key.
+        InputError: If it cannot be read, or says what cannot be; names all of it by line and key.
     """
-    file = TomlFile.read(path)
-    for name in file.data:
+    source = Source.read(path, "toml")
+    problems = Problems(source)
+    for name in source.value:
         if name != TABLE:
-            raise file.error(f"is unknown: the file holds tables [[{TABLE}]]", (name,))
+            problems.add((name,), f"is unknown: the file holds tables [[{TABLE}]]")
 
-    tables = file.data.get(TABLE, [])
-    if not isinstance(tables, list) or not tables:
-        raise file.error(f"must hold tables [[{TABLE}]], each with a kind", (TABLE,))
-
-    return read_treatments(
-        tables,
-        cls,
-        lambda problem, keys: file.error(problem, (TABLE, *keys)),
-        round_number=round_number,
-    )
-
-
-def read_treatments(
-    tables: Sequence[Any],
-    cls: type[World[Any]],
-    refuse: Refuse,
-    *,
-    round_number: int | None = None,
-) -> list[str | Treatment]:
-    """Read tables of treatments; those of the world's own class become ``name@round``.
-
-    Args:
-        tables: The tables, as TOML or JSON has them; a text such as ``warning@12`` is one, too.
-        cls: The world's class.
-        refuse: Returns an error about a key; keys begin with the table's place.
-        round_number: The round of tables that do not say theirs; without it they have to.
-
-    Raises:
-        InputError: As ``refuse`` makes it, at the first thing that cannot be.
-    """
     found: list[str | Treatment] = []
-    for place, given in enumerate(tables):
-        if isinstance(given, str):
-            found.append(given)
-        elif isinstance(given, dict):
-            table = given if round_number is None else {"round": round_number, **given}
-            found.append(_read(table, cls, place, refuse))
-        else:
-            raise refuse(f"must be a table, got {given!r}", (place,))
+    tables = source.value.get(TABLE)
+    if isinstance(tables, list) and tables:
+        found = read_treatments(
+            tables, cls, problems, lambda place: (TABLE, place), round_number=round_number
+        )
+    else:
+        problems.add((TABLE,), f"must hold tables [[{TABLE}]], each with a kind")
+    problems.raise_if_any()
 
     return found
 
@@ -104,121 +102,176 @@ def treatments_in(config: Any, cls: type[World[Any]], path: Path) -> tuple[Any, 
     Raises:
         InputError: If it has been changed into what cannot be.
     """
-
-    def refuse(problem: str, keys: KeyPath) -> InputError:
-        names = [str(key) for key in keys if isinstance(key, str)]
-        return InputError(problem, path=path, field=".".join(["treatments", *names]))
-
+    problems = Problems(Source.of(config, path))
     if not isinstance(config, list):
-        raise refuse(f"must be a list, got {config!r}", ())
+        raise problems.source.error(f"must be a list, got {config!r}", ("treatments",))
 
-    return tuple(read_treatments(config, cls, refuse))
+    found = read_treatments(config, cls, problems, lambda place: ("treatments", place))
+    problems.raise_if_any()
 
-
-def tables_of(treatments: Iterable[str | Treatment]) -> list[Any]:
-    """Return treatments as ``run.json`` has them: texts and tables."""
-    return [each if isinstance(each, str) else each.to_table() for each in treatments]
+    return tuple(found)
 
 
-def _read(
-    table: Mapping[str, Any], cls: type[World[Any]], place: int, refuse: Refuse
-) -> str | Treatment:
-    kind = table.get("kind")
-    if kind == OWN:
-        return _read_own(table, cls, place, refuse)
+def read_treatments(
+    tables: Sequence[Any],
+    cls: type[World[Any]],
+    problems: Problems,
+    where: Callable[[int], Where],
+    *,
+    round_number: int | None = None,
+) -> list[str | Treatment]:
+    """Read tables of treatments; those of the world's own class become ``name@round``.
 
-    classes = treatment_classes(cls)
-    if not isinstance(kind, str) or kind not in classes:
-        known = [*classes, OWN]
-        said = "is missing" if kind is None else f"cannot be {kind!r}{_instead(kind, known)}"
-        raise refuse(f"{said}: there are {', '.join(known)}", (place, "kind"))
-
-    made = classes[kind]
-    keys = {each.name: each for each in settings_of(made)}
-    given = {name: value for name, value in table.items() if name != "kind"}
-    for name, value in given.items():
-        if name not in keys:
-            raise refuse(_unknown(name, kind, [*keys]), (place, name))
-        given[name] = _value(made, name, value, place, refuse)
-
-    for name, each in keys.items():
-        if name not in given and _is_required(each):
-            raise refuse("is missing", (place, name))
-
-    try:
-        return made(**given, place=_place(refuse, place))
-    except InputError as error:
-        name = error.field or "kind"
-        raise refuse(error.problem, (place, *name.split("."))) from None
-
-
-def _place(refuse: Refuse, place: int) -> tuple[str, int | None] | None:
-    """Return file and line of a table, as an error about it has them."""
-    error = refuse("", (place,))
-    return None if error.path is None else (error.path, error.line)
-
-
-def _read_own(table: Mapping[str, Any], cls: type[World[Any]], place: int, refuse: Refuse) -> str:
-    keys = ("treatment", "round")
-    for name in table:
-        if name not in ("kind", *keys):
-            raise refuse(_unknown(name, OWN, list(keys)), (place, name))
-    for name, kind in zip(keys, (str, int), strict=True):
-        if name not in table:
-            raise refuse("is missing", (place, name))
-        if not isinstance(table[name], kind) or isinstance(table[name], bool):
-            raise refuse(f"must be {_WORDS[kind]}, got {table[name]!r}", (place, name))
-
-    name, number = table["treatment"], table["round"]
-    own = list(parts_of(cls).treatments)
-    if name not in own:
-        known = ", ".join(own) or "none"
-        raise refuse(
-            f"{cls.__name__} has no treatment {name!r}{_instead(name, own)}: it has {known}",
-            (place, "treatment"),
-        )
-    if number < 1:
-        raise refuse(f"must be 1 or more, got {number}", (place, "round"))
-
-    return f"{name}@{number}"
-
-
-_WORDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
-
-
-def _value(made: type[Treatment], name: str, value: Any, place: int, refuse: Refuse) -> Any:
-    hint = get_type_hints(made)[name]
-    found = tuple(value) if isinstance(value, list) and is_a(hint, ()) else value
-    if not is_a(hint, found):
-        raise refuse(f"must be {_in_words(hint)}, got {value!r}", (place, name))
+    Args:
+        tables: The tables, as TOML or JSON has them; a text such as ``warning@12`` is one, too.
+        cls: The world's class.
+        problems: Receives everything that is wrong; tables with a problem are left out.
+        where: Returns where a table stands in its document.
+        round_number: The round of tables that do not say theirs; without it they have to.
+    """
+    found: list[str | Treatment] = []
+    for place, given in enumerate(tables):
+        if isinstance(given, dict):
+            table = given if round_number is None else {"round": round_number, **given}
+            read = _own if table.get("kind") == OWN else _ready_made
+            if (made := read(table, cls, problems, where(place))) is not None:
+                found.append(made)
+        elif isinstance(given, str):
+            found.append(given)
+        else:
+            problems.add(where(place), f"must be a table, got {given!r}")
 
     return found
 
 
-def _in_words(hint: Any) -> str:
-    several = [each for each in get_args(hint) if each is not NoneType]
-    if NoneType in get_args(hint):
-        return _in_words(several[0])
-    if get_origin(hint) is tuple:
-        return f"a list, each of which is {_in_words(several[0])}"
-
-    if get_origin(hint) is Literal:
-        return words_of_type(hint, hint)
-
-    return _WORDS.get(hint, "a table")
-
-
-def _is_required(each: Field[Any]) -> bool:
-    return each.default is MISSING and each.default_factory is MISSING
+def treatments_schema(cls: type[World[Any]]) -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of files of treatments."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Treatments of a prism run",
+        "type": "object",
+        "properties": {TABLE: {"type": "array", "minItems": 1, "items": treatment_schema(cls)}},
+        "required": [TABLE],
+        "additionalProperties": False,
+    }
 
 
-def _unknown(name: str, kind: str, known: Sequence[str]) -> str:
-    return (
-        f"is unknown{_instead(name, known)}: a treatment of kind {kind} has the keys "
-        f"{', '.join(known)}"
-    )
+def treatment_schema(cls: type[World[Any]]) -> dict[str, Any]:
+    """Return the JSON Schema of one table of a treatment.
+
+    Of kinds that a world of one's own knows (``treatment_classes``) it says no more than the round.
+
+    Args:
+        cls: The world's class.
+    """
+    classes = treatment_classes(cls)
+    other = part_schema_of(_Other)
+    other["properties"]["kind"]["not"] = {"enum": [*classes, OWN]}
+    ready_made = [part_schema_of(table_class(each)) for each in classes.values()]
+
+    return {"oneOf": [*ready_made, other, part_schema_of(_Own)]}
+
+
+@cache
+def table_class(cls: type[Treatment]) -> Any:
+    """Return what declares the tables of a class of treatments, made from its fields.
+
+    Bounds that a type cannot say are in the fields' metadata, as ``declared``.
+    """
+    hints = get_type_hints(cls)
+    keys: dict[str, Any] = {"kind": (Literal[cls.kind], ...)}
+    keys |= {
+        each.name: (_in_documents(hints[each.name]), _field(cls, each)) for each in settings_of(cls)
+    }
+    schema: dict[str, Any] = {"description": (cls.__doc__ or "").partition("\n")[0]}
+    if cls is SwitchModel:
+        schema["anyOf"] = [{"required": [name]} for name in names_of(ModelSettings)]
+
+    class Table(_Table):
+        model_config = ConfigDict(json_schema_extra=schema)
+
+    with warnings.catch_warnings():
+        # a field may be called as one of pydantic's methods
+        warnings.simplefilter("ignore", UserWarning)
+        return create_model(cls.__name__, __base__=Table, **keys)
+
+
+def _field(cls: type[Treatment], each: Field[Any]) -> Any:
+    is_required = each.default is MISSING and each.default_factory is MISSING
+    setting = model_settings_of(cls).get(each.name)
+    # the class itself fills in what a table leaves out
+    limits = {
+        "default": ... if is_required else None,
+        "ge": None if setting is None else setting.least,
+        **each.metadata.get("declared", {}),
+    }
+    return pydantic.Field(**limits)
+
+
+def _in_documents(hint: Any) -> Any:
+    """Return what a document holds for a field of some type: lists, and mappings of anything."""
+    inside = get_args(hint)
+    if NoneType in inside:
+        others = tuple(_in_documents(each) for each in inside if each is not NoneType)
+        return Optionally[Union[others]]  # type: ignore[misc, valid-type]  # noqa: UP007
+    if get_origin(hint) is tuple and inside[-1] is ...:
+        return Listed[_in_documents(inside[0])]  # type: ignore[misc]
+    if isinstance(get_origin(hint), type) and issubclass(get_origin(hint), Mapping):
+        return dict[str, Any]
+
+    return hint
+
+
+def _ready_made(
+    table: Mapping[str, Any], cls: type[World[Any]], problems: Problems, top: Where
+) -> Treatment | None:
+    classes, kind = treatment_classes(cls), table.get("kind")
+    if not isinstance(kind, str) or kind not in classes:
+        known = [*classes, OWN]
+        said = "is missing" if kind is None else f"cannot be {kind!r}{_instead(kind, known)}"
+        problems.add((*top, "kind"), f"{said}: there are {', '.join(known)}")
+        return None
+
+    declared = shaped(table_class(classes[kind]), dict(table), problems, top)
+    if declared is None:
+        return None
+
+    given = {
+        name: getattr(declared, name) if isinstance(value, list) else value
+        for name, value in table.items()
+        if name != "kind"
+    }
+    try:
+        return classes[kind](**given, place=_place(problems.source, top))
+    except InputError as error:
+        name = error.field or "kind"
+        problems.add((*top, *name.split(".")), error.problem)
+        return None
+
+
+def _place(source: Source, where: Where) -> tuple[str, int | None] | None:
+    """Return file and line of a table, as an error about it has them."""
+    place = source.place(where)
+    return None if source.path is None else (source.path, None if place is None else place.line)
+
+
+def _own(
+    table: Mapping[str, Any], cls: type[World[Any]], problems: Problems, top: Where
+) -> str | None:
+    declared = shaped(_Own, dict(table), problems, top)
+    if declared is None:
+        return None
+
+    name, own = declared.treatment, list(parts_of(cls).treatments)
+    if name not in own:
+        known = ", ".join(own) or "none"
+        problem = f"{cls.__name__} has no treatment {name!r}{_instead(name, own)}: it has {known}"
+        problems.add((*top, "treatment"), problem)
+        return None
+
+    return f"{name}@{declared.round}"
 
 
 def _instead(name: Any, known: Sequence[str]) -> str:
-    close = get_close_matches(str(name), known, n=1)
-    return f" (did you mean {close[0]}?)" if close else ""
+    close = meant(str(name), known)
+    return "" if close is None else f" (did you mean {close}?)"

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from prism.errors import FieldTypeError, FieldValueError, InputError, PrismError
 from prism.telemetry.events import TREATMENT_APPLIED, TREATMENT_ASSIGNED
 from prism.worlds._assignments import CONTROL
+from prism.worlds._fields import plain_value
 from prism.worlds._host import RunHost
 from prism.worlds._kinds import Parts, treatments_by_round
 from prism.worlds._parameters import (
@@ -19,8 +20,13 @@ from prism.worlds._parameters import (
     parsed_parameters,
     set_parameters,
 )
-from prism.worlds._values import plain_value
 from prism.worlds._world import World
+
+_PLAIN: Mapping[str, Any] = {"type": ["string", "number", "boolean"]}
+_WANTED: Mapping[str, Any] = {"anyOf": [_PLAIN, {"type": "array", "items": _PLAIN}]}
+"""What agents may be chosen by: a value, or several."""
+
+_NEEDED: Mapping[str, Any] = {"default": ..., "json_schema_extra": {"minProperties": 1}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +51,12 @@ class Treatment(ABC):
 
     kind: ClassVar[str] = ""
 
-    round: int
-    name: str = field(default="", kw_only=True)
+    round: int = field(metadata={"declared": {"ge": 1}})
+    name: str = field(
+        default="",
+        kw_only=True,
+        metadata={"declared": {"json_schema_extra": {"not": {"const": CONTROL}}}},
+    )
     place: tuple[str, int | None] | None = field(
         default=None, compare=False, repr=False, kw_only=True
     )
@@ -102,6 +112,11 @@ class Treatment(ABC):
         return table
 
 
+def tables_of(treatments: Iterable[str | Treatment]) -> list[Any]:
+    """Return treatments as ``run.json`` has them: texts and tables."""
+    return [each if isinstance(each, str) else each.to_table() for each in treatments]
+
+
 def settings_of(cls: type[Treatment]) -> list[Field[Any]]:
     """Return the fields of a class of treatments that a file may set."""
     return [each for each in fields(cls) if each.compare]
@@ -125,9 +140,13 @@ class SharedTreatment(Treatment):
         name: Name of the arm, which is what the log calls the treatment; by default its kind.
     """
 
-    share: float = field(default=1.0, kw_only=True)
+    share: float = field(default=1.0, kw_only=True, metadata={"declared": {"gt": 0, "le": 1}})
     agents: tuple[str, ...] = field(default=(), kw_only=True)
-    where: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
+    where: Mapping[str, Any] = field(
+        default_factory=dict,
+        kw_only=True,
+        metadata={"declared": {"json_schema_extra": {"additionalProperties": _WANTED}}},
+    )
     experiment: str = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
@@ -208,7 +227,7 @@ class SetParameters(Treatment):
 
     kind: ClassVar[str] = "set"
 
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict, metadata={"declared": _NEEDED})
 
     def __post_init__(self) -> None:
         """Refuse to change nothing."""

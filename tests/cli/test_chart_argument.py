@@ -17,7 +17,7 @@ NO_CHARTS = {
     "nowhere.json": ["nowhere.json", "no such file"],
     "folder.json": ["folder.json", "is a folder"],
     "newer.json": ["newer.json", "schema 9", "newer prism"],
-    "unknown.json": ["unknown.json", "'doors'", "'stats'"],
+    "unknown.json": ["unknown.json", "'doors'", "stats: is unknown; did you mean 'states'?"],
     "list.json": ["list.json", "must be an object"],
     "truncated.json": ["truncated.json", "line 3", "not valid JSON"],
     "twice.json": ["twice.json", "'schema'", "stands twice"],

@@ -7,6 +7,7 @@ from jsonschema import Draft202012Validator
 from pydantic import Field, model_validator
 
 from prism.files._declarations import (
+    AnyText,
     Declaration,
     Listed,
     Optionally,
@@ -165,3 +166,27 @@ def test_a_schema_has_no_noise():
         "type": "number",
         "exclusiveMinimum": 0,
     }
+
+
+def test_half_a_surrogate_pair_is_a_text_where_it_is_declared() -> None:
+    """JSON can write one; a number in its place is refused in the same words as elsewhere."""
+    assert read_document(dict[AnyText, AnyText], Source.of({"\ud800": "\udc00"}))
+    with pytest.raises(DocumentError, match="must be text, got 3; put it in quotes"):
+        read_document(list[AnyText], Source.of([3]))
+
+
+def test_very_many_problems_are_told_in_seconds() -> None:
+    """Telling what is wrong takes time in proportion to the document, not to its square."""
+    with pytest.raises(DocumentError, match="has 30000 problems"):
+        read_document(list[Bound], Source.of([{"least": "x", "most": 1.0}] * 30_000))
+
+
+def test_a_value_of_any_depth_can_be_told() -> None:
+    """A value that Python cannot write out is told in brief."""
+    deep: list[object] = []
+    for _ in range(100_000):
+        deep = [deep]
+    with pytest.raises(DocumentError, match=r"least': must be a number, got \[+"):
+        read_document(Bound, Source.of({"least": deep, "most": 1.0}))
+    while deep:  # or the interpreter would fall as deep to free it
+        deep = deep.pop()  # type: ignore[assignment]

@@ -10,7 +10,7 @@ import pytest
 
 from prism import runs
 from prism.runs import ModelOptions, run_status
-from prism.runs._heartbeat import HEARTBEAT_NAME, Heartbeat
+from prism.runs._status import HEARTBEAT_NAME, Heartbeat
 from prism.social import SocialRun
 from prism.testing import Asked, FakeOllama
 from tests.kit.dice import DiceOptions, StoppedError, stop_after, tree
@@ -44,7 +44,7 @@ def test_a_run_has_a_heartbeat_until_its_end(tmp_path: Path) -> None:
 def test_a_heartbeat_changes_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However often it beats, the run leaves the same bytes, and no other file."""
     runs.begin(RUN, tmp_path / "once")
-    monkeypatch.setattr("prism.runs._heartbeat.SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr("prism.runs._status.SECONDS_BETWEEN", 0.0)
     runs.begin(RUN, tmp_path / "often")
     assert tree(tmp_path / "often") == tree(tmp_path / "once")
 
@@ -97,7 +97,7 @@ def test_one_that_a_complete_run_left_goes_when_it_is_resumed(tmp_path: Path) ->
 
 def test_questions_under_way_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While a model keeps a run waiting, its heartbeat goes on and tells the open questions."""
-    monkeypatch.setattr("prism.runs._heartbeat.SECONDS_BETWEEN", 0.01)
+    monkeypatch.setattr("prism.runs._status.SECONDS_BETWEEN", 0.01)
     folder, found = tmp_path / "run", list[Heartbeat]()
 
     def choose(asked: Asked) -> str:

@@ -12,7 +12,7 @@ from prism.errors import InputError
 from prism.llm import AnswerCache
 from prism.runs import ModelAssignment, ModelOptions
 from prism.runs._makers import make_reasoner, make_writer
-from prism.runs._model import closing_cache, load_model, spent_by
+from prism.runs._running import closing_cache, load_model, spent_by
 from prism.statechart import AgentState, PolicyReasoner
 from prism.testing import FakeOllama, Fault
 

@@ -72,20 +72,21 @@ def test_what_is_given_beside_a_file_goes_before_it(path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("model = 'a'\nmodl = 'b'", "line 2, field 'modl': is unknown; there are model, host,"),
+        ("model = 'a'\nmodl = 'b'", "line 2, field 'modl': is unknown; did you mean 'model'"),
         ("model = 'a'\n[archetype.x]\n\nheat = 1", "line 4, field 'archetype.x.heat': is unknown"),
         ("model = 'a'\n[archetypes.x]\nmodel = 'b'", "line 2, field 'archetypes': is unknown"),
         ("model = 'a'\n[kind.X] # none", "line 2, field 'kind.X': says nothing"),
-        ("model = 'a'\nkind = 3", "line 2, field 'kind': must be tables such as"),
-        ("model = 'a'\nkind.X = 3", "line 2, field 'kind.X': must be a table"),
+        ("model = 'a'\nkind = 3", "line 2, field 'kind': must be a mapping of keys"),
+        ("model = 'a'\nkind.X = 3", "line 2, field 'kind.X': must be a mapping of keys"),
         ("model = 'a'\n[kind.X]\nmode = 'chatty'", "line 3, .*must be one of auto, decision, chat"),
         (
             "model = 'a'\n[kind.X]\ntemperature = '1'",
             "line 3, .*temperature': must be a number, got '1'",
         ),
         ("model = 'a'\nconcurrency = true", "line 2, field 'concurrency': must be a whole number"),
-        ("model = 'a'\nhost = [1]", "line 2, field 'host': must be an address, or a list"),
+        ("model = 'a'\nhost = [1]", "line 2, field 'host': must be a text, got 1"),
         ("model = 'a'\n[kind.X]\nserver = 'openai'", "line 2, field 'kind.X.host': must name an"),
+        ("model = 'a'\nhost = []", "line 2, field 'host': must be an address, or a list"),
         ("host = 'http://h'", "field 'model': needs a default"),
         ("model = 'a'\n[kind", "line 2: is not valid TOML"),
         ("model = 'a'\ntemperature = nan", "line 2, field 'temperature': must be a finite number"),
@@ -101,3 +102,15 @@ def test_a_mistake_is_told_with_its_line(path: Path, text: str, message: str) ->
     path.write_text(text)
     with pytest.raises(InputError, match=message):
         ModelOptions.from_file(path)
+
+
+def test_all_mistakes_are_told_at_once(path: Path) -> None:
+    """Every fault of a file is listed with its line and key."""
+    path.write_text("modl = 'a'\ntimeout = 0\n[kind.X]\nhost = 'ftp://h'\n[colour]\na = 1\n")
+    with pytest.raises(InputError) as refused:
+        ModelOptions.from_file(path)
+
+    told = str(refused.value)
+    assert "4 problems" in told
+    for place in ("1: modl:", "2: timeout:", "4: kind.X.host:", "5: colour:"):
+        assert place in told

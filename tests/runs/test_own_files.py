@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from prism.errors import InputError
-from prism.runs._own_files import refuse_own_file
+from prism.runs._folder import refuse_own_file
 
 OWN = ["events.jsonl", "events.jsonl.gz", "run.json", "damaged_events.jsonl", "checkpoints/round_1"]
 

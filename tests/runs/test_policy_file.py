@@ -14,7 +14,7 @@ from prism import runs
 from prism.errors import InputError
 from prism.runs import PolicyOptions, make_reasoner
 from prism.runs._policy_file import Policy
-from prism.runs._policy_schema import SCHEMA, SCHEMA_NAME
+from prism.runs._policy_schema import SCHEMA_NAME, policy_schema
 from prism.social import SocialRun
 from prism.statechart import AgentState, PolicyReasoner, Question, RandomStream
 
@@ -130,13 +130,13 @@ WRONG: dict[str, tuple[Change, str]] = {
     "format": (lambda d: d.update(format="other"), "no policy file"),
     "version": (lambda d: d.update(version=2), "another prism"),
     "least": (lambda d: d.update(least=-1), "at least 0"),
-    "cells": (lambda d: d.pop("cells"), "has no 'cells'"),
+    "cells": (lambda d: d.pop("cells"), "is missing"),
     "notes": (lambda d: d.update(notes=1), "is unknown"),
     "cells[0].probabilities[1]": (
         lambda d: d["cells"][0]["probabilities"].__setitem__(1, 1.2),
         "at most 1",
     ),
-    "cells[0].counts[0]": (lambda d: d["cells"][0]["counts"].__setitem__(0, "1"), "an integer"),
+    "cells[0].counts[0]": (lambda d: d["cells"][0]["counts"].__setitem__(0, "1"), "a whole number"),
     "logits[0].coefficients.composing[0]": (
         lambda d: d["logits"][0]["coefficients"]["composing"].__setitem__(0, None),
         "a number",
@@ -191,7 +191,7 @@ def test_the_schema_and_the_reader_agree() -> None:
     """What the published schema refuses the reader does, and the good document passes both."""
     jsonschema = pytest.importorskip("jsonschema")
     published = json.loads((DOCS / SCHEMA_NAME).read_text(encoding="utf-8"))
-    assert published == json.loads(json.dumps(SCHEMA))
+    assert published == json.loads(json.dumps(policy_schema()))
     validator = jsonschema.Draft202012Validator(published)
     assert validator.is_valid(json.loads(Policy.from_dict(DOCUMENT).to_json()))
     for change, _ in WRONG.values():

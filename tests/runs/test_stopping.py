@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from prism import runs
 from prism.errors import InputError, TooManyFallbacksError
 from prism.runs import ModelAssignment, ModelOptions
-from prism.runs._makers import make_reasoner
-from prism.runs._stopping import WINDOW, StoppingReasoner
+from prism.runs._makers import WINDOW, StoppingReasoner, make_reasoner
 from prism.social import SocialRun
 from prism.statechart import AgentState
 from prism.statechart.reasoner import Reasoner

@@ -61,18 +61,18 @@ async def test_no_wildcard_leaves_a_final_state() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("[shipped]", "[gone]", r"w:5:18: 'gone' is not a state: states are open, shipped"),
+        ("[shipped]", "[gone]", r"w, line 5, .*: 'gone' is not a state: states are open, shipped"),
         (
             '"*"',
             "[open, shipped]",
-            r"w:6:18: .* shipped->shipped leaves 'shipped', .* remove it",
+            r"w, line 6, .* shipped->shipped leaves 'shipped', .* remove it",
         ),
         (
             '{from: "*", to: shipped, condition: n > 1}',
             "shipped->open",
-            r"w:6:17: .* leaves",
+            r"w, line 6, .* leaves",
         ),
-        ("[shipped]", "shipped", r"w:5:3: .*list"),
+        ("[shipped]", "shipped", r"w, line 5, .*list"),
     ],
 )
 def test_what_is_wrong_with_final_states_is_told(old: str, new: str, message: str) -> None:

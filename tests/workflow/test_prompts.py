@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 pytest.importorskip("pydantic_monty")
 
 from prism.testing import ScriptedWriter
-from prism.workflow._document._templates import Template
+from prism.workflow._document._definition import Template
 from tests.kit.structlogs import capture_logs
 from tests.kit.writers import ACT, agent_of, prompts_of, said, turns_of, writer_of
 

@@ -30,7 +30,9 @@ def test_the_initial_state(declared: str | None, state: str) -> None:
 
 def test_the_initial_state_must_be_declared() -> None:
     """Another one is an error that names its line."""
-    with pytest.raises(WorkflowFileError, match=r"workflow:3:3: 'd' is not a state: .* a, b, c"):
+    with pytest.raises(
+        WorkflowFileError, match=r"workflow, line 3, .*: 'd' is not a state: .* a, b, c"
+    ):
         agent_of(machine(initial="d") + ASKS % ("a", "b"))
 
 

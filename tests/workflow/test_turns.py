@@ -12,7 +12,7 @@ from prism.errors import AgentError
 from prism.statechart.reasoner._writer import Writer
 from prism.testing import ScriptedWriter
 from prism.workflow import Turn
-from prism.workflow._turns import WorkflowStopped
+from prism.workflow._steps import WorkflowStopped
 from tests.kit.writers import ACT, agent_of, names_of, prompts_of, turns_of, writer_of
 
 ALTERNATING = """

@@ -101,6 +101,29 @@ def test_together_hides_what_lists_hold_until_the_end_of_the_tick() -> None:
         assert list(lamp.heard[1]) == ["b", "a"]
 
 
+class Shoved(Room):
+    """A together world in which all press the first lamp, and send it a message."""
+
+    together = True
+
+    @during(Light.OFF)
+    def shove(self, lamp: Lamp) -> None:
+        """Press the first lamp, and tell it so."""
+        first = self.agents[0]
+        if lamp is not first:
+            first.fire("pressed", {"by": lamp.agent_id})
+            lamp.send(first, lamp.agent_id)
+
+
+def test_together_what_several_do_to_one_comes_in_the_order_of_their_ids() -> None:
+    """Two that fire at a third, and write to it, do so in the order of ids, not of turns."""
+    run = Run(Shoved(), [Lamp(agent_id=each) for each in ("lamp", "zoe", "ada")])
+    run.run()
+    first = run.agents[0]
+    assert [each.context["by"] for each in first.state_history] == ["ada", "zoe"]
+    assert [each.content for each in first.inbox] == ["ada", "zoe"]
+
+
 class Waning(Room):
     """A together world in which lamps that break time out."""
 

@@ -1,5 +1,6 @@
 """Ready-made treatments of every world, and tables of treatments."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,7 +19,8 @@ from prism.worlds import (
     WorldRun,
     treatment,
 )
-from prism.worlds._treatment_tables import read_treatment_file, tables_of, treatments_in
+from prism.worlds._treatment_tables import read_treatment_file, treatments_in
+from prism.worlds._treatments import tables_of
 from prism.worlds.examples import Rumour
 from prism.worlds.examples.rumour import Mind, Person
 from tests.kit.worlds import Gossip, run_in, run_logged
@@ -162,16 +164,36 @@ def test_a_file_is_read_and_kept_as_tables(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "place", "problem"),
     [
-        ('kind = "set"', "", "line 2, field 'treatment.kind'", "is missing: there are set, model"),
-        ('"silence"', '"silense"', "line 13, field 'treatment.kind'", "did you mean silence"),
-        ("share", "shair", "line 15, field 'treatment.shair'", "is unknown .did you mean share"),
-        ("0.25", '"a"', "line 15, field 'treatment.share'", "must be a number, got 'a'"),
-        ("0.25", "1.5", "line 15, field 'treatment.share'", "at most 1, got 1.5"),
-        ("round = 4", "round = 0", "line 14, field 'treatment.round'", "1 or more, got 0"),
-        ("round = 4", "", "line 12, field 'treatment.round'", "is missing"),
-        ('"doubt"', '"doubts"', "line 9, field 'treatment.treatment'", "did you mean doubt"),
-        ("{tiring = 0.9}", "{}", "line 5, field 'treatment.parameters'", "must name what changes"),
-        ('["person_1", "person_2"]', "[[1]]", "line 16, field 'treatment.where.name'", "a text"),
+        (
+            'kind = "set"',
+            "",
+            "line 2, field 'treatment[0].kind'",
+            "is missing: there are set",
+        ),
+        ('"silence"', '"silense"', "line 13, field 'treatment[2].kind'", "did you mean silence"),
+        (
+            "share",
+            "shair",
+            "line 15, field 'treatment[2].shair'",
+            "did you mean 'share'",
+        ),
+        ("0.25", '"a"', "line 15, field 'treatment[2].share'", "must be a number, got 'a'"),
+        ("0.25", "1.5", "line 15, field 'treatment[2].share'", "at most 1, got 1.5"),
+        (
+            "round = 4",
+            "round = 0",
+            "line 14, field 'treatment[2].round'",
+            "at least 1, got 0",
+        ),
+        ("round = 4", "", "line 12, field 'treatment[2].round'", "is missing"),
+        ('"doubt"', '"doubts"', "line 9, field 'treatment[1].treatment'", "did you mean doubt"),
+        (
+            "{tiring = 0.9}",
+            "{}",
+            "line 5, field 'treatment[0].parameters'",
+            "must name what",
+        ),
+        ('["person_1", "person_2"]', "[[1]]", "line 16, field 'treatment[2].where.name'", "a text"),
         ('[[treatment]]\nkind = "own"', '[other]\nkind = "own"', "line 7, field 'other'", "unk"),
     ],
 )
@@ -182,8 +204,22 @@ def test_what_is_wrong_in_a_file_is_said_with_line_and_key(
     path = tmp_path / "treatments.toml"
     assert old in FILE
     path.write_text(FILE.replace(old, new, 1))
-    with pytest.raises(InputError, match=f"{place}: .*{problem}"):
+    with pytest.raises(InputError, match=f"{re.escape(place)}: .*{re.escape(problem)}"):
         read_treatment_file(path, Warned)
+
+
+def test_everything_that_is_wrong_in_a_file_is_said_at_once(tmp_path: Path) -> None:
+    """Mistakes of several tables are one error, each with its line and key."""
+    path = tmp_path / "treatments.toml"
+    text = (
+        FILE.replace('"doubt"', '"doubts"').replace("share", "shair").replace("0.9", "0.9, x = 1")
+    )
+    path.write_text(text.replace("[[treatment]]", "[other]\n[[treatment]]", 1))
+    with pytest.raises(InputError) as caught:
+        read_treatment_file(path, Warned)
+
+    found = re.findall(r"toml:(\d+): ([^:]*):", str(caught.value))
+    assert found == [("2", "other"), ("10", "treatment[1].treatment"), ("16", "treatment[2].shair")]
 
 
 def test_a_treatment_that_a_run_cannot_have_names_the_file(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import pytest
 
-from prism.worlds._values import plain_value, read_value, shown_value, words_of_type
+from prism.worlds._fields import plain_value, read_value, shown_value, words_of_type
 
 
 class Level(Enum):

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from prism.runlog._asked import Asked, asked_in
-from prism.runlog._prompts import find_prompts, prompts_of
+from prism.runlog._prompts import Asked, asked_in, find_prompts, prompts_of
 from prism.telemetry.events import DECISION
 
 MOST_OF_A_KIND = 6

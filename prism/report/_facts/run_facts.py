@@ -23,6 +23,7 @@ from prism.analysis._tables.transitions import timeouts, transition_counts
 from prism.analysis._tables.views import views
 from prism.analysis._tables.worlds import measures, treatments, world_event_counts
 from prism.drawing import Arrow, Diagram
+from prism.drawing._characters import UNSHOWABLE
 from prism.report._facts.counts import (
     agent_table,
     cycle_counts,
@@ -40,9 +41,6 @@ MOST_CHARACTERS = 200
 """Characters of a text, be it a post or a name, that are shown."""
 
 _MOST_TREES = 6
-
-# Characters that HTML, XML or Vega's expressions (U+2028, U+2029) cannot represent.
-_UNSHOWABLE = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x{2028}\x{2029}\x{fffe}\x{ffff}]"
 
 
 @dataclass(frozen=True)
@@ -261,7 +259,7 @@ def _showable(table: pl.DataFrame) -> pl.DataFrame:
     text = pl.col(pl.String)
     is_long = text.str.len_chars() > MOST_CHARACTERS
     shortened = pl.when(is_long).then(text.str.slice(0, MOST_CHARACTERS) + "…").otherwise(text)
-    return table.with_columns(shortened.str.replace_all(_UNSHOWABLE, "\ufffd").name.keep())
+    return table.with_columns(shortened.str.replace_all(UNSHOWABLE, "\ufffd").name.keep())
 
 
 def _showable_chart(chart: Diagram) -> Diagram:

@@ -19,6 +19,7 @@ from prism.report._figures.colours import (
     colour_of,
     dark_rules,
 )
+from prism.report._figures.rendering import clean_figure
 from prism.report._figures.side_by_side import share_scales
 
 Tooltips = list[str | alt.Tooltip]
@@ -56,27 +57,6 @@ _LEGEND = {
     "labelLimit": _MOST_LABEL,
     "symbolType": "square",
 }
-
-
-# The properties of Object.prototype (ECMA-262, 20.1.3 and B.2.2). Vega looks values up in plain
-# objects, which have these without being asked.
-_OF_EVERY_OBJECT = frozenset(
-    (
-        "constructor",
-        "hasOwnProperty",
-        "isPrototypeOf",
-        "propertyIsEnumerable",
-        "toLocaleString",
-        "toString",
-        "valueOf",
-        "__defineGetter__",
-        "__defineSetter__",
-        "__lookupGetter__",
-        "__lookupSetter__",
-        "__proto__",
-    )
-)
-_INVISIBLE = "\N{WORD JOINER}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +108,7 @@ class Figure:
         usermeta = {"alone": alone, "legend": list(self.legend.items())}
 
         return {
-            **_with_safe_texts(self.spec),
+            **clean_figure(self.spec),
             **width,
             "background": None,
             "config": config,
@@ -139,7 +119,7 @@ class Figure:
         """Return the figure as Vega-Lite with a width and a legend of its own, for a file."""
         width = {"width": _WIDTH} if self.stretches else {}
         return {
-            **_with_safe_texts(self.spec),
+            **clean_figure(self.spec),
             **width,
             "config": self._alone_config(),
             "background": "white",
@@ -241,16 +221,6 @@ class PageFigures:
     def dark_rules(self) -> str:
         """Return the style sheet for readers who prefer dark pages."""
         return dark_rules([BLUE, GREY, *sorted(self.used)])
-
-
-def _with_safe_texts(spec: Any) -> Any:
-    """Mark all texts that Vega would take for what every object of JavaScript has."""
-    if isinstance(spec, dict):
-        return {key: _with_safe_texts(value) for key, value in spec.items()}
-    if isinstance(spec, list):
-        return [_with_safe_texts(value) for value in spec]
-
-    return f"{spec}{_INVISIBLE}" if isinstance(spec, str) and spec in _OF_EVERY_OBJECT else spec
 
 
 def _columns(legend: Mapping[str, str]) -> int:

@@ -1,4 +1,8 @@
-"""Figures as SVG, for files and to see whether they can be drawn at all."""
+"""Figures as SVG, PNG and PDF, and what their texts may hold.
+
+Whatever draws for prism draws here: `draw` and `in_format` clean every text first, since
+vl-convert ends the whole process, without an exception, at a character that XML cannot hold.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from tempfile import TemporaryFile
-from typing import Any
+from typing import Any, Literal
 
 import altair as alt
 import vl_convert
+
+from prism.drawing import showable
+
+FigureFormat = Literal["svg", "png", "pdf"]
 
 # The version of Vega-Lite that altair writes, or the newest one that vl-convert has.
 _VERSIONS = vl_convert.get_vegalite_versions()
@@ -19,12 +27,58 @@ _WANTED = alt.SCHEMA_VERSION.removeprefix("v").rpartition(".")[0]
 VEGA_LITE = _WANTED if _WANTED in _VERSIONS else _VERSIONS[-1]
 """Version of Vega-Lite that draws figures, on the page as in files."""
 
+# The properties of Object.prototype (ECMA-262, 20.1.3 and B.2.2). Vega looks values up in plain
+# objects, which have these without being asked.
+_OF_EVERY_OBJECT = frozenset(
+    (
+        "constructor",
+        "hasOwnProperty",
+        "isPrototypeOf",
+        "propertyIsEnumerable",
+        "toLocaleString",
+        "toString",
+        "valueOf",
+        "__defineGetter__",
+        "__defineSetter__",
+        "__lookupGetter__",
+        "__lookupSetter__",
+        "__proto__",
+    )
+)
+_INVISIBLE = "\N{WORD JOINER}"
+
+_MOST_CHARACTERS = 1000
+_PIXELS = 2.0
 _STDERR = 2
 _ERROR = re.compile(r"^ERROR (.+)$", re.MULTILINE)
 
 
+def clean_figure(spec: Any) -> Any:
+    """Return a figure, as Vega-Lite, with texts that Vega can draw.
+
+    Characters that cannot be shown are replaced, texts of more than 1,000 characters are cut, and
+    texts that Vega would take for what every object of JavaScript has are marked. Cleaning a
+    figure twice does not change it again. Two names that differ in nothing else become one.
+
+    Args:
+        spec: The figure, or a part of it.
+    """
+    if isinstance(spec, dict):
+        return {showable(key): clean_figure(value) for key, value in spec.items()}
+    if isinstance(spec, list):
+        return [clean_figure(value) for value in spec]
+    if not isinstance(spec, str):
+        return spec
+    if spec in _OF_EVERY_OBJECT:
+        return f"{spec}{_INVISIBLE}"
+
+    text = showable(spec)
+
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 1]}…"
+
+
 def draw(spec: dict[str, Any]) -> str:
-    """Draw a figure as SVG.
+    """Draw a figure as SVG, with its texts cleaned.
 
     Args:
         spec: The figure as Vega-Lite.
@@ -34,7 +88,7 @@ def draw(spec: dict[str, Any]) -> str:
     """
     with _standard_error() as said:
         try:
-            svg = vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE)
+            svg = vl_convert.vegalite_to_svg(clean_figure(spec), vl_version=VEGA_LITE)
         except ValueError as error:
             raise ValueError(str(error).partition("\n    at ")[0]) from error
 
@@ -46,6 +100,20 @@ def draw(spec: dict[str, Any]) -> str:
         sys.stderr.write(text)
 
     return svg
+
+
+def in_format(svg: str, format: FigureFormat) -> bytes:  # noqa: A002
+    """Return what a file of a figure holds.
+
+    Args:
+        svg: The figure.
+        format: ``svg``, ``png`` with two dots a pixel, or ``pdf`` with vectors and embedded fonts.
+    """
+    drawn = showable(svg)
+    if format == "png":
+        return vl_convert.svg_to_png(drawn, scale=_PIXELS)
+
+    return vl_convert.svg_to_pdf(drawn) if format == "pdf" else drawn.encode()
 
 
 @contextmanager

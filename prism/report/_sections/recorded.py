@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from shlex import quote
 from typing import Any
 
 from markupsafe import Markup
 
+from prism.drawing import showable
 from prism.files._names import shown_path
 from prism.report._facts.recorded import Recorded
 from prism.report._facts.run_facts import RunFacts
@@ -24,7 +24,6 @@ EXPLANATION = (
 NOTHING = "No prompt was recorded, or no decision stands out."
 
 _MOST_CHARACTERS = 4000
-_UNSHOWABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
 
 
 def make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:  # noqa: ARG001
@@ -82,4 +81,4 @@ def _cut(text: str) -> str:
     """Shorten a text to what a page has room for, without what HTML cannot hold."""
     left = len(text) - _MOST_CHARACTERS
     shown = text if left <= 0 else f"{text[:_MOST_CHARACTERS]}… ({left:,} characters more)"
-    return _UNSHOWABLE.sub("\ufffd", shown)
+    return showable(shown)

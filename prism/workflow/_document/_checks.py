@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from prism.files._yaml import Path as Where
+from prism.files._source import Where
 from prism.workflow._document._definition import ANY_STATE, Step, WorkflowDefinition
-from prism.workflow._document._problems import Problems
+from prism.workflow._document._problems import WorkflowProblems
 
 PROVIDED = frozenset(
     {
@@ -27,7 +27,7 @@ OF_HOST = frozenset({"balance", "artifacts", "my_artifacts", "economic_context"}
 
 
 def check(
-    definition: WorkflowDefinition, problems: Problems, top: Where, known: Iterable[str]
+    definition: WorkflowDefinition, problems: WorkflowProblems, top: Where, known: Iterable[str]
 ) -> None:
     """Note what is probably not meant, as warnings.
 
@@ -42,7 +42,11 @@ def check(
 
 class _Check:
     def __init__(
-        self, definition: WorkflowDefinition, problems: Problems, top: Where, known: frozenset[str]
+        self,
+        definition: WorkflowDefinition,
+        problems: WorkflowProblems,
+        top: Where,
+        known: frozenset[str],
     ) -> None:
         self._definition = definition
         self._problems = problems
@@ -145,7 +149,7 @@ class _Check:
     def _components(self) -> None:
         steps = {step.name for step in self._definition.steps}
         for component in self._definition.components:
-            file, top = component.source.file, component.source.where
+            file, top = component.origin.file, component.origin.where
             for number, name in enumerate(component.inject_into):
                 if name not in steps:
                     message = f"the component {component.name!r} joins {name!r}, which is no step"

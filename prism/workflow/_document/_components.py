@@ -11,11 +11,15 @@ from typing import Any
 from pydantic import ValidationError
 
 from prism.errors import InputError
-from prism.files._yaml import Path as Where
-from prism.files._yaml import parse_yaml, yaml_text
-from prism.workflow._document._definition import Component, Source
-from prism.workflow._document._models import ComponentModel, ComponentsModel, PhaseModel
-from prism.workflow._document._problems import Problems
+from prism.files._source import Source, Where
+from prism.files._yaml import yaml_text
+from prism.workflow._document._declarations import (
+    ComponentDeclaration,
+    ComponentsDeclaration,
+    PhaseDeclaration,
+)
+from prism.workflow._document._definition import Component, Origin
+from prism.workflow._document._problems import WorkflowProblems
 
 _PLAIN_NAME = re.compile(r"[\w-][\w .-]*")
 
@@ -26,11 +30,11 @@ class Phase:
 
     Args:
         step: The step, as plain data.
-        source: Where it is written.
+        origin: Where it is written.
     """
 
     step: Mapping[str, Any]
-    source: Source
+    origin: Origin
 
 
 @dataclass(slots=True)
@@ -47,9 +51,9 @@ class Components:
 
 
 def read_components(
-    places: Iterable[tuple[Where, ComponentsModel | None]],
+    places: Iterable[tuple[Where, ComponentsDeclaration | None]],
     folder: Path | None,
-    problems: Problems,
+    problems: WorkflowProblems,
     files: list[Path],
 ) -> Components:
     """Return the components that are named in a file.
@@ -61,14 +65,14 @@ def read_components(
         files: Takes the files that are read.
     """
     found = Components()
-    given = [(where, model) for where, model in places if model is not None]
+    given = [(where, declared) for where, declared in places if declared is not None]
     for kind in ("traits", "goals"):
-        for where, model in given:
-            read = _read(kind, getattr(model, kind), (*where, kind), folder, problems, files)
+        for where, declared in given:
+            read = _read(kind, getattr(declared, kind), (*where, kind), folder, problems, files)
             found.fragments += tuple(_component(*each) for each in read)
 
-    for where, model in given:
-        read = _read("phases", model.phases, (*where, "phases"), folder, problems, files)
+    for where, declared in given:
+        read = _read("phases", declared.phases, (*where, "phases"), folder, problems, files)
         found.phases.update((name, Phase(_phase(name, item), at)) for name, item, at in read)
 
     return found
@@ -79,11 +83,11 @@ def _read(
     given: Any,
     where: Where,
     folder: Path | None,
-    problems: Problems,
+    problems: WorkflowProblems,
     files: list[Path],
-) -> list[tuple[str, Any, Source]]:
+) -> list[tuple[str, Any, Origin]]:
     if isinstance(given, Mapping):
-        return [(name, item, Source(None, (*where, name))) for name, item in given.items()]
+        return [(name, item, Origin(None, (*where, name))) for name, item in given.items()]
 
     found = []
     for number, name in enumerate(given):
@@ -94,13 +98,13 @@ def _read(
         files.append(path)
         item = _from_file(kind, path, (*where, number), problems)
         if item is not None:
-            found.append((name, item, Source(str(path), ())))
+            found.append((name, item, Origin(str(path))))
 
     return found
 
 
 def _named_file(
-    kind: str, name: str, where: Where, folder: Path | None, problems: Problems
+    kind: str, name: str, where: Where, folder: Path | None, problems: WorkflowProblems
 ) -> Path | None:
     """Return the file of a component; None, with the reason noted, if there is none."""
     if not _PLAIN_NAME.fullmatch(name):
@@ -118,19 +122,20 @@ def _named_file(
 
 
 def _from_file(
-    kind: str, path: Path, where: Where, problems: Problems
-) -> ComponentModel | PhaseModel | None:
+    kind: str, path: Path, where: Where, problems: WorkflowProblems
+) -> ComponentDeclaration | PhaseDeclaration | None:
     try:
-        document = parse_yaml(yaml_text(path), path=path)
+        source = Source.parse(yaml_text(path), "yaml", path=path)
     except InputError as error:
         problems.add(where, str(error), "component")
         return None
 
-    own = problems.of_file(str(path), document)
+    own = problems.of_file(source)
+    declared = PhaseDeclaration if kind == "phases" else ComponentDeclaration
     try:
-        return (PhaseModel if kind == "phases" else ComponentModel).model_validate(document.value)
+        return declared.model_validate(source.value)
     except ValidationError as error:
-        own.add_shape(error.errors(include_url=False), document.value)
+        own.add_shape(error, declared)
         return None
 
 
@@ -146,19 +151,19 @@ def _path_of(kind: str, name: str, folder: Path | None) -> Path | None:
     return next((path for path in candidates if path.is_file()), None)
 
 
-def _component(name: str, model: ComponentModel, source: Source) -> Component:
+def _component(name: str, declared: ComponentDeclaration, origin: Origin) -> Component:
     return Component(
-        name=model.name or name,
-        inject_into=tuple(model.inject_into),
-        fragment=model.prompt_fragment,
-        requires_context=tuple(model.requires_context),
-        source=source,
+        name=declared.name or name,
+        inject_into=tuple(declared.inject_into),
+        fragment=declared.prompt_fragment,
+        requires_context=tuple(declared.requires_context),
+        origin=origin,
     )
 
 
-def _phase(name: str, model: PhaseModel) -> Mapping[str, Any]:
+def _phase(name: str, declared: PhaseDeclaration) -> Mapping[str, Any]:
     """Return a phase as a step."""
-    if model.step is not None:
-        return {"name": model.name or name, **model.step}
+    if declared.step is not None:
+        return {"name": declared.name or name, **declared.step}
 
-    return {"name": model.name or name, "type": "llm", "prompt": model.prompt_fragment or ""}
+    return {"name": declared.name or name, "type": "llm", "prompt": declared.prompt_fragment or ""}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal
 
-from prism.files._yaml import Path as Where
-from prism.workflow._document._templates import Template
+import orjson
+
+from prism.files._source import Where
+from prism.statechart.reasoner import _templates
 from prism.workflow._sandbox._conditions import Condition
 from prism.workflow._sandbox._programs import Program
 
@@ -20,8 +22,30 @@ DEFAULT_ON_FAILURE: OnFailure = "retry"
 DEFAULT_MAX_RETRIES = 3
 
 
+def shown(value: Any) -> str:
+    """Return a variable's value as a prompt shows it: a text as it is, all else as JSON."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+
+    return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
+
+
+class Template(_templates.Template):
+    """A text with ``{variables}``, whose values are shown as JSON unless they are texts."""
+
+    __slots__ = ()
+
+    def fill(
+        self, variables: Mapping[str, Any], shown: Callable[[Any], str] = shown
+    ) -> tuple[str, list[str]]:
+        """Return the text with its variables, and the names that there are no variables for."""
+        return super().fill(variables, shown)
+
+
 @dataclass(frozen=True, slots=True)
-class Source:
+class Origin:
     """Where a component is written, for messages.
 
     Args:
@@ -42,14 +66,14 @@ class Component:
         inject_into: Names of the steps whose prompts it joins.
         fragment: The text.
         requires_context: Variables that it needs.
-        source: Where it is written.
+        origin: Where it is written.
     """
 
     name: str
     inject_into: tuple[str, ...]
     fragment: str
     requires_context: tuple[str, ...] = ()
-    source: Source = Source()
+    origin: Origin = Origin()
 
 
 @dataclass(frozen=True, slots=True)

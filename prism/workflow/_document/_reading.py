@@ -5,17 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from prism.errors import MissingExtraError
-from prism.files._yaml import Path as Where
-from prism.files._yaml import YamlDocument, parse_yaml
+from prism.files._declarations import adapter, meant
+from prism.files._source import Source, Where
 from prism.workflow._document._components import Components, read_components
+from prism.workflow._document._declarations import (
+    AgentDeclaration,
+    AnyDocument,
+    AnyStep,
+    CodeStepDeclaration,
+    LlmStepDeclaration,
+    NamedWorkflowDeclaration,
+    PhaseStepDeclaration,
+    StateMachineDeclaration,
+    StepDeclaration,
+    TransitionDeclaration,
+    TransitionStepDeclaration,
+    WorkflowDeclaration,
+    known_keys,
+)
 from prism.workflow._document._definition import (
     ANY_STATE,
     DEFAULT_MAX_RETRIES,
@@ -25,24 +39,10 @@ from prism.workflow._document._definition import (
     OnFailure,
     Step,
     StepKind,
+    Template,
     WorkflowDefinition,
 )
-from prism.workflow._document._models import (
-    AgentModel,
-    AnyDocument,
-    AnyStep,
-    CodeStepModel,
-    LlmStepModel,
-    NamedWorkflowModel,
-    PhaseStepModel,
-    StateMachineModel,
-    StepModel,
-    TransitionModel,
-    TransitionStepModel,
-    WorkflowModel,
-)
-from prism.workflow._document._problems import Problems, meant
-from prism.workflow._document._templates import Template
+from prism.workflow._document._problems import WorkflowProblems
 from prism.workflow._sandbox._conditions import Condition, ConditionError
 from prism.workflow._sandbox._outputs import OutputError, require_schema
 from prism.workflow._sandbox._programs import CodeError, Program
@@ -51,7 +51,7 @@ from prism.workflow._sandbox._workers import require_monty
 IMPLIED_STATE = "active"
 """The one state of a workflow that declares none."""
 
-_ONE_STATE = StateMachineModel.model_validate({"states": [IMPLIED_STATE]})
+_ONE_STATE = StateMachineDeclaration.model_validate({"states": [IMPLIED_STATE]})
 
 _DEFAULT_TRANSITION_PROMPT = """\
 Decide how to go on: continue with what you are doing, pivot to something else, or ship what you \
@@ -73,7 +73,7 @@ class Reading:
     """
 
     definition: WorkflowDefinition
-    problems: Problems
+    problems: WorkflowProblems
     top: Where
     component_files: tuple[Path, ...] = ()
 
@@ -90,40 +90,35 @@ def read_workflow(text: str, path: str, folder: Path | None) -> Reading:
         InputError: If it is not YAML.
         WorkflowFileError: If something is wrong with the workflow.
     """
-    document = parse_yaml(text, path=path)
-    problems = Problems(path, document)
-    file = _shaped(document, problems)
+    source = Source.parse(text, "yaml", path=path)
+    problems = WorkflowProblems(source)
+    file = _shaped(source.value, problems)
     if file is None:
         problems.raise_if_any()
 
     assert file is not None
-    reader = _Reader(file, document, problems, folder, Path(path).stem)
+    reader = _Reader(file, problems, folder, Path(path).stem)
     definition = reader.definition()
     problems.raise_if_any()
 
     return Reading(definition, problems, reader.top, tuple(reader.files))
 
 
-@lru_cache(maxsize=2)
-def adapter(kind: Any) -> TypeAdapter[Any]:
-    """Return pydantic's reader of a kind, which takes a while to make."""
-    return TypeAdapter(AnyDocument if kind == "document" else AnyStep)
-
-
-def _shaped(document: YamlDocument, problems: Problems) -> AgentModel | NamedWorkflowModel | None:
+def _shaped(
+    value: Any, problems: WorkflowProblems
+) -> AgentDeclaration | NamedWorkflowDeclaration | None:
     """Return the file; if only single steps or transitions are wrong, with others in their place.
 
     So what is wrong with the rest of it can be told at the same time.
     """
     try:
-        return _validated(document.value)
+        return _validated(value)
     except ValidationError as error:
-        errors = error.errors(include_url=False)
-        wrong = problems.add_shape(errors, document.value)
+        wrong = problems.add_shape(error)
 
-    mended = deepcopy(document.value)
-    for where, told in zip(wrong, errors, strict=True):
-        is_unknown = told["type"] == "extra_forbidden"
+    mended = deepcopy(value)
+    for where, name in wrong:
+        is_unknown = name == "extra_forbidden"
         if not _mend(mended, where) and not (is_unknown and _rename(mended, where)):
             return None
     try:
@@ -132,8 +127,9 @@ def _shaped(document: YamlDocument, problems: Problems) -> AgentModel | NamedWor
         return None
 
 
-def _validated(value: Any) -> AgentModel | NamedWorkflowModel:
-    return cast("AgentModel | NamedWorkflowModel", adapter("document").validate_python(value))
+def _validated(value: Any) -> AgentDeclaration | NamedWorkflowDeclaration:
+    found = adapter(cast("Any", AnyDocument)).validate_python(value)
+    return cast("AgentDeclaration | NamedWorkflowDeclaration", found)
 
 
 def _rename(value: Any, where: Where) -> bool:
@@ -142,7 +138,7 @@ def _rename(value: Any, where: Where) -> bool:
     for part in path:
         value = value[part]
 
-    given, near = value.pop(name), meant(str(name))
+    given, near = value.pop(name), meant(str(name), known_keys())
     if near is not None:
         value.setdefault(near, given)
 
@@ -174,16 +170,16 @@ class _Reader:
 
     def __init__(
         self,
-        file: AgentModel | NamedWorkflowModel,
-        document: YamlDocument,
-        problems: Problems,
+        file: AgentDeclaration | NamedWorkflowDeclaration,
+        problems: WorkflowProblems,
         folder: Path | None,
         stem: str,
     ) -> None:
         self._file = file
-        self._workflow: WorkflowModel = file.workflow if isinstance(file, AgentModel) else file
-        self.top: Where = ("workflow",) if isinstance(file, AgentModel) else ()
-        self._document = document
+        self._workflow: WorkflowDeclaration = (
+            file.workflow if isinstance(file, AgentDeclaration) else file
+        )
+        self.top: Where = ("workflow",) if isinstance(file, AgentDeclaration) else ()
         self._problems = problems
         self._folder = folder
         self._stem = stem
@@ -214,7 +210,7 @@ class _Reader:
     def _defaults(self) -> tuple[OnFailure, int]:
         """Return what follows a failure, from the innermost place that says so."""
         places: list[Any] = [self._workflow.error_handling, self._workflow]
-        if isinstance(self._file, AgentModel):
+        if isinstance(self._file, AgentDeclaration):
             places += [self._file.error_handling, self._file]
 
         policies = (getattr(place, "default_on_failure", None) for place in places)
@@ -227,7 +223,7 @@ class _Reader:
 
     def _components(self) -> Components:
         places: list[tuple[Where, Any]] = [((*self.top, "components"), self._workflow.components)]
-        if isinstance(self._file, AgentModel):
+        if isinstance(self._file, AgentDeclaration):
             places.append((("components",), self._file.components))
 
         return read_components(places, self._folder, self._problems, self.files)
@@ -256,7 +252,7 @@ class _Reader:
             where = (*self.top, "state_machine", "transitions", number)
             if isinstance(item, str):
                 source, _, target = (part.strip() for part in item.partition("->"))
-                item = TransitionModel.model_validate({"from": source, "to": target})
+                item = TransitionDeclaration.model_validate({"from": source, "to": target})
                 sources, targets = where, where
             else:
                 sources, targets = (*where, "from"), (*where, "to")
@@ -285,15 +281,18 @@ class _Reader:
     def _steps(self, components: Components) -> Iterator[Step]:
         for number, item in enumerate(self._workflow.steps):
             where = (*self.top, "steps", number)
-            model = self._resolved(item, where, components)
-            if model is not None:
-                yield self._step(model, where, components.fragments)
+            declared = self._resolved(item, where, components)
+            if declared is not None:
+                yield self._step(declared, where, components.fragments)
 
     def _resolved(
-        self, item: StepModel | PhaseStepModel | str, where: Where, components: Components
-    ) -> StepModel | None:
+        self,
+        item: StepDeclaration | PhaseStepDeclaration | str,
+        where: Where,
+        components: Components,
+    ) -> StepDeclaration | None:
         """Return a step written out, where it is a phase."""
-        if isinstance(item, StepModel):
+        if isinstance(item, StepDeclaration):
             return item
 
         name = item if isinstance(item, str) else item.phase
@@ -307,52 +306,47 @@ class _Reader:
         own = {} if isinstance(item, str) else item.model_dump(exclude={"phase"}, exclude_none=True)
         value = {**phase.step, **own}
         try:
-            found = adapter("step").validate_python(value)
+            found = adapter(cast("Any", AnyStep)).validate_python(value)
         except ValidationError as error:
-            errors = error.errors(include_url=False)
-            # what stands beside the phase's name is the workflow's, all else the phase's
-            beside = [each for each in errors if set(each["loc"]) & own.keys()]
-            others = [each for each in errors if each not in beside]
-            self._problems.add_shape_of_phase(name, beside, value, where)
-            source = phase.source
-            its_own = self._problems.at(source.file)
-            its_own.add_shape_of_phase(name, others, value, (*source.where, "step"))
+            self._problems.add_step(error, value, own.keys(), where, phase.origin)
             return None
 
-        return found if isinstance(found, StepModel) else None
+        return found if isinstance(found, StepDeclaration) else None
 
-    def _step(self, model: StepModel, where: Where, fragments: tuple[Component, ...]) -> Step:
-        in_state = None if model.in_state is None else frozenset(_listed(model.in_state))
+    def _step(
+        self, declared: StepDeclaration, where: Where, fragments: tuple[Component, ...]
+    ) -> Step:
+        in_state = None if declared.in_state is None else frozenset(_listed(declared.in_state))
         for state in sorted(in_state or ()):
             self._require_state(state, (*where, "in_state"))
-        if model.transition_to is not None:
-            self._require_state(model.transition_to, (*where, "transition_to"))
+        if declared.transition_to is not None:
+            self._require_state(declared.transition_to, (*where, "transition_to"))
 
         step = Step(
-            name=model.name,
-            kind=cast("StepKind", getattr(model, "type", "code")),
+            name=declared.name,
+            kind=cast("StepKind", getattr(declared, "type", "code")),
             in_state=in_state,
-            run_if=self._condition(model.run_if, (*where, "run_if")),
-            transition_to=model.transition_to,
-            on_failure=model.on_failure or self._on_failure,
-            max_retries=self._max_retries if model.max_retries is None else model.max_retries,
+            run_if=self._condition(declared.run_if, (*where, "run_if")),
+            transition_to=declared.transition_to,
+            on_failure=declared.on_failure or self._on_failure,
+            max_retries=self._max_retries if declared.max_retries is None else declared.max_retries,
         )
-        if isinstance(model, CodeStepModel):
-            return replace(step, code=self._program(model.code, (*where, "code")))
-        if isinstance(model, LlmStepModel):
-            output = self._output(model.output, (*where, "output"))
+        if isinstance(declared, CodeStepDeclaration):
+            return replace(step, code=self._program(declared.code, (*where, "code")))
+        if isinstance(declared, LlmStepDeclaration):
+            output = self._output(declared.output, (*where, "output"))
             return replace(
-                step, prompt=_template(model.prompt, model.name, fragments), output=output
+                step, prompt=_template(declared.prompt, declared.name, fragments), output=output
             )
 
-        assert isinstance(model, TransitionStepModel)
-        prompt = _template(model.prompt or _DEFAULT_TRANSITION_PROMPT, model.name, fragments)
+        assert isinstance(declared, TransitionStepDeclaration)
+        prompt = _template(declared.prompt or _DEFAULT_TRANSITION_PROMPT, declared.name, fragments)
 
-        return replace(step, prompt=prompt, transition_map=self._map(model, where))
+        return replace(step, prompt=prompt, transition_map=self._map(declared, where))
 
-    def _map(self, model: TransitionStepModel, where: Where) -> Mapping[str, str]:
-        given = model.transition_map or {}
-        if not given and model.transition_to is None:
+    def _map(self, declared: TransitionStepDeclaration, where: Where) -> Mapping[str, str]:
+        given = declared.transition_map or {}
+        if not given and declared.transition_to is None:
             message = "a step of type transition needs 'transition_map' or 'transition_to'"
             self._problems.add(where, message, "missing")
 

@@ -23,8 +23,8 @@ from weakref import finalize
 
 from prism.errors import InputError, MissingExtraError
 from prism.files import parse_json
-from prism.workflow._data import through_json
 from prism.workflow._sandbox._programs import MAX_RESULT_CHARACTERS, CodeError, Program
+from prism.workflow._variables import through_json
 
 MAX_SECONDS = 3.0
 """How long one step may compute."""

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from prism.errors import DefinitionError, InputError
+from prism.files._declarations import schema_of
 from prism.statechart import (
     AgentState,
     Statechart,
@@ -17,7 +19,7 @@ from prism.statechart import (
     social_media_guards,
     state_enum,
 )
-from prism.statechart.formats._document import MOST_TRANSITIONS
+from prism.statechart.formats._reading import MOST_TRANSITIONS, ChartDocument
 
 Mood = state_enum("Mood", ["calm", "angry"])
 CALM, ANGRY = Mood
@@ -169,47 +171,54 @@ def test_defaults_are_those_of_the_chart() -> None:
 WRONG: dict[str, tuple[Any, list[str]]] = {
     "no object": ([], ["must be an object"]),
     "newer": ({**MINIMAL, "schema": 2, "what": 1}, ["is of schema 2", "up to 1", "newer prism"]),
-    "other schema": ({**MINIMAL, "schema": "1"}, ["'schema' must be 1, got '1'"]),
-    "schema as truth": ({**MINIMAL, "schema": True}, ["'schema' must be 1, got True"]),
-    "nothing": ({}, ["missing keys 'schema', 'states', 'initial', 'transitions'"]),
-    "unknown keys": ({**MINIMAL, "intial": 1, "x": 2}, ["unknown keys 'intial', 'x'"]),
+    "other schema": ({**MINIMAL, "schema": "1"}, ["schema: must be a whole number, got '1'"]),
+    "schema as truth": ({**MINIMAL, "schema": True}, ["schema: must be a whole number, got true"]),
+    "older schema": ({**MINIMAL, "schema": 0}, ["schema: must be 1, got 0"]),
+    "nothing": (
+        {},
+        [f"{key}: is missing" for key in ("schema", "states", "initial", "transitions")],
+    ),
+    "unknown keys": (
+        {**MINIMAL, "intial": 1, "x": 2},
+        ["intial: is unknown; did you mean 'initial'?", "x: is unknown; there are"],
+    ),
     "name and strict": (
         {**MINIMAL, "name": 3, "strict": "no"},
-        ["'name' must be text", "'strict' must be true or false"],
+        ["name: must be text", "strict: must be true or false"],
     ),
-    "no states": ({**MINIMAL, "states": []}, ["'states' must be a list of texts, at least one"]),
-    "states of numbers": ({**MINIMAL, "states": ["calm", 3]}, ["'states' must be a list of texts"]),
-    "states twice": ({**MINIMAL, "states": ["calm", "calm"]}, ["'states' names 'calm' twice"]),
-    "empty state": ({**MINIMAL, "states": ["calm", ""]}, ["'states' holds an empty text"]),
+    "no states": ({**MINIMAL, "states": []}, ["states: must not be empty"]),
+    "states of numbers": ({**MINIMAL, "states": ["calm", 3]}, ["states[1]: must be text, got 3"]),
+    "states twice": ({**MINIMAL, "states": ["calm", "calm"]}, ["states: names 'calm' twice"]),
+    "empty state": ({**MINIMAL, "states": ["calm", ""]}, ["states[1]: must not be empty"]),
     "unknown states": (
         {**MINIMAL, "initial": "x", "decision_states": ["y", []], "timeouts": {"z": 2}},
         [
-            "'initial' names 'x'",
-            "'decision_states' names 'y'",
-            "'decision_states' names []",
-            "'timeouts' names 'z'",
+            "initial: names 'x'",
+            "decision_states[0]: names 'y'",
+            "decision_states[1]: must be text, got []",
+            "timeouts.z: names 'z'",
         ],
     ),
     "settings of wrong types": (
         {**MINIMAL, "decision_states": "calm", "timeouts": []},
-        ["'decision_states' must be a list", "'timeouts' must be an object"],
+        ["decision_states: must be a list", "timeouts: must be a mapping"],
     ),
-    "needs as text": ({**MINIMAL, "needs": "patience"}, ["'needs' must be a list of names"]),
+    "needs as text": ({**MINIMAL, "needs": "patience"}, ["needs: must be a list, got 'patience'"]),
     "needs that are no names": (
         {**MINIMAL, "needs": ["patience", 3, "two words"]},
-        ["'needs' must be a list of names of attributes, got 3, 'two words' among them"],
+        ["needs[1]: must be text", "needs[2]: must be the name of an attribute, got 'two words'"],
     ),
     "wrong limits": (
         {**MINIMAL, "timeouts": {"calm": 0, "angry": True}},
         [
-            "'timeouts', 'calm': must be a whole number of ticks from 1 on, got 0",
-            "'timeouts', 'angry'",
+            "timeouts.calm: must be at least 1, got 0",
+            "timeouts.angry: must be a whole number, got true",
         ],
     ),
-    "transitions as object": ({**MINIMAL, "transitions": {}}, ["'transitions' must be a list"]),
+    "transitions as object": ({**MINIMAL, "transitions": {}}, ["transitions: must be a list"]),
     "transition as text": (
         {**MINIMAL, "transitions": ["x"]},
-        ["transition 1 must be an object, got 'x'"],
+        ["transitions[0]: must be a mapping of keys, got 'x'"],
     ),
     "several transitions": (
         {
@@ -221,11 +230,11 @@ WRONG: dict[str, tuple[Any, list[str]]] = {
             ],
         },
         [
-            "transition 2: missing keys 'target'",
-            "transition 2: 'trigger' must be text, got 1",
-            "transition 2: 'source' names 'x'",
-            "transition 3: unknown keys 'gaurd'",
-            "transition 3: 'guard' must be text, got 2",
+            "transitions[1].target: is missing",
+            "transitions[1].trigger: must be text, got 1",
+            "transitions[1].source: names 'x'",
+            "transitions[2].gaurd: is unknown; did you mean 'guard'?",
+            "transitions[2].guard: must be text, got 2",
         ],
     ),
     "unknown functions": (
@@ -238,7 +247,7 @@ WRONG: dict[str, tuple[Any, list[str]]] = {
     ),
     "asterisk as target": (
         {**MINIMAL, "transitions": [{**MOVE, "target": "*"}]},
-        ["'target' names '*'"],
+        ["transitions[0].target: names '*'"],
     ),
     "too many moves": (
         {**MINIMAL, "transitions": [{**MOVE, "source": "*"}] * (MOST_TRANSITIONS // 2 + 1)},
@@ -251,33 +260,33 @@ WRONG: dict[str, tuple[Any, list[str]]] = {
     "empty triggers": (
         {**MINIMAL, "transitions": [{**MOVE, "trigger": " "}, {**MOVE, "trigger": ""}]},
         [
-            "transition 1: a trigger cannot be called ' '",
-            "transition 2: a trigger cannot be called ''",
+            "transitions[0].trigger: a trigger cannot be called ' '",
+            "transitions[1].trigger: a trigger cannot be called ''",
         ],
     ),
     "states of which some are none": (
         {**MINIMAL, "states": ["a", "a", 3], "initial": "z", "timeouts": {"a": -1}},
         [
-            "'states' must be a list of texts, got 3",
-            "'states' names 'a' twice",
-            "'initial' names 'z'",
+            "states[2]: must be text, got 3",
+            "states: names 'a' twice",
+            "initial: names 'z'",
             "got -1",
         ],
     ),
     "settings without states": (
         {"schema": 1, "timeouts": {"a": 0}, "decision_states": "a"},
         [
-            "missing keys 'states'",
-            "'timeouts', 'a': must be a whole number",
-            "'decision_states' must be a list",
+            "states: is missing",
+            "timeouts.a: must be at least 1",
+            "decision_states: must be a list",
         ],
     ),
     "settings beside wrong states": (
         {**MINIMAL, "states": "calm", "timeouts": [], "decision_states": {}},
         [
-            "'states' must be a list",
-            "'timeouts' must be an object",
-            "'decision_states' must be a list",
+            "states: must be a list",
+            "timeouts: must be a mapping",
+            "decision_states: must be a list",
         ],
     ),
 }
@@ -293,20 +302,20 @@ def test_everything_wrong_is_listed_at_once(case: str) -> None:
 
 
 APART: dict[str, tuple[dict[str, Any], str]] = {
-    "schema": ({"schema": 0}, "'schema' must be 1"),
-    "name": ({"name": 1}, "'name' must be text"),
-    "description": ({"description": 1}, "'description' must be text"),
-    "strict": ({"strict": None}, "'strict' must be"),
-    "states": ({"states": ["calm", "angry", "calm", "calm"]}, "'states' names 'calm' twice"),
-    "needs": ({"needs": [""]}, "'needs' must be a list of names"),
-    "initial": ({"initial": 7}, "'initial' names 7"),
-    "decision_states": ({"decision_states": ["angry", "x"]}, "'decision_states' names 'x'"),
-    "timeouts": ({"timeouts": {"calm": "2"}}, "'timeouts', 'calm': must be a whole number"),
+    "schema": ({"schema": 0}, "schema: must be 1"),
+    "name": ({"name": 1}, "name: must be text"),
+    "description": ({"description": 1}, "description: must be text"),
+    "strict": ({"strict": None}, "strict: must be"),
+    "states": ({"states": ["calm", "angry", "calm", "calm"]}, "states: names 'calm' twice"),
+    "needs": ({"needs": [""]}, "needs[0]: must be the name"),
+    "initial": ({"initial": 7}, "initial: must be text, got 7"),
+    "decision_states": ({"decision_states": ["angry", "x"]}, "decision_states[1]: names 'x'"),
+    "timeouts": ({"timeouts": {"calm": "2"}}, "timeouts.calm: must be a whole number"),
     "transitions": (
         {"transitions": [{**MOVE, "source": "far"}]},
-        "transition 1: 'source' names 'far'",
+        "transitions[0].source: names 'far'",
     ),
-    "other": ({"other": 1}, "unknown keys 'other'"),
+    "other": ({"other": 1}, "other: is unknown"),
 }
 
 
@@ -318,7 +327,7 @@ def test_no_offence_hides_another(chosen: set[str]) -> None:
     with pytest.raises(DefinitionError) as caught:
         Statechart.from_dict({**MINIMAL, **changes}, states=Mood)
     assert {name for name in APART if APART[name][1] in str(caught.value)} == chosen
-    assert str(caught.value).count("; ") == len(chosen) - 1 + ("other" in chosen)
+    assert str(caught.value).count("\n") == (len(chosen) if len(chosen) > 1 else 0)
 
 
 def test_a_long_list_of_offenders_is_cut_short() -> None:
@@ -331,7 +340,7 @@ def test_a_long_list_of_offenders_is_cut_short() -> None:
 def test_an_enum_that_lacks_states_is_refused() -> None:
     """States that the given enum does not have are named."""
     with pytest.raises(
-        DefinitionError, match=r"'initial' names 'x'.*AgentState has no members 'calm', 'angry'"
+        DefinitionError, match=r"(?s)initial: names 'x'.*AgentState has no members 'calm', 'angry'"
     ):
         Statechart.from_dict({**MINIMAL, "initial": "x"}, states=AgentState)
 
@@ -343,7 +352,9 @@ def test_a_trigger_is_refused_if_the_chart_would_refuse_it(trigger: str) -> None
     try:
         made = Statechart(Mood, [Transition(trigger, CALM, ANGRY)], CALM)
     except DefinitionError:
-        with pytest.raises(DefinitionError, match="transition 1: a trigger cannot be called"):
+        with pytest.raises(
+            DefinitionError, match=r"transitions\[0\].trigger: a trigger cannot be called"
+        ):
             Statechart.from_dict(document)
     else:
         assert Statechart.from_dict(document) == made
@@ -400,6 +411,42 @@ def test_any_document_is_a_chart_or_a_definition_error(whole: Any, changes: dict
         except DefinitionError:
             continue
         assert chart.to_dict()["states"] == document["states"]
+
+
+@settings(max_examples=60)
+@given(
+    JSON,
+    st.dictionaries(
+        st.sampled_from([*MINIMAL, "timeouts", "decision_states", "strict", "needs"]), JSON
+    ),
+)
+def test_the_declaration_is_a_schema_that_others_read_alike(
+    whole: Any, changes: dict[str, Any]
+) -> None:
+    """A document of the wrong shape is one for a JSON Schema validator of another make, too."""
+    validator = Draft202012Validator(schema_of(ChartDocument, title="A chart"))
+    for document in (whole, {**MINIMAL, "transitions": [MOVE], **changes}):
+        try:
+            Statechart.from_dict(document, guards={"calm": is_strong})
+            said = ""
+        except DefinitionError as error:
+            said = str(error)
+        # besides their shape, documents can contradict themselves
+        words = ("names", "unknown guard", "unknown action", "called", "is of schema", "must be 1")
+        is_refused = not validator.is_valid(document)
+        assert said if is_refused else not said or any(word in said for word in words)
+
+
+def test_lines_are_told_where_the_document_has_some() -> None:
+    """A chart read from text says on which line each problem is."""
+    wrong = {**MINIMAL, "initial": "x", "transitions": [{**MOVE, "trigger": " "}]}
+    with pytest.raises(DefinitionError) as caught:
+        Statechart.from_json(json.dumps(wrong, indent=1))
+    assert str(caught.value).splitlines() == [
+        "chart 'statechart' has 2 problems:",
+        "  line 7, initial: names 'x', which is not among the states",
+        "  line 10, transitions[0].trigger: a trigger cannot be called ' ', rename it",
+    ]
 
 
 def test_half_a_surrogate_pair_survives() -> None:

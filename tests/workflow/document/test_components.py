@@ -90,7 +90,7 @@ def test_a_missing_trait_or_goal_is_a_warning(
     workflow = Workflow.load(path)
     assert prompt_of(workflow) == "p"
     (warning,) = workflow.warnings
-    assert str(warning) == f"{path}:4:7: " + problem.format(folder=folder)
+    assert str(warning) == f"{path}:4:7: components.{kind}[0]: " + problem.format(folder=folder)
     assert warning.kind == "missing_component"
     assert warning in Workflow.check(path)
 
@@ -117,12 +117,12 @@ def test_a_name_cannot_leave_the_folder(folder: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("inject_into: [ask]\n", "bad.yaml:1:1: the file needs 'prompt_fragment'"),
-        ("prompt_fragment: x\ninjects: [ask]\n", "bad.yaml:2:1: the file has no 'injects'"),
-        ("prompt_fragment: 3\n", "bad.yaml:1:1: 'prompt_fragment' must be text, got 3"),
-        ("- x\n", "bad.yaml:1:1: the file must be a mapping"),
-        ("a: [\n", "w.yaml:2:29: {folder}/traits/bad.yaml"),
-        ("", "w.yaml:2:29: {folder}/traits/bad.yaml: is empty"),
+        ("inject_into: [ask]\n", "bad.yaml:1:1: prompt_fragment: is missing"),
+        ("prompt_fragment: x\ninjects: [ask]\n", "bad.yaml:2:1: injects: is unknown"),
+        ("prompt_fragment: 3\n", "bad.yaml:1:1: prompt_fragment: must be text, got 3"),
+        ("- x\n", "bad.yaml:1:1: must be a mapping"),
+        ("a: [\n", "w.yaml:2:29: components.traits[1]: {folder}/traits/bad.yaml"),
+        ("", "w.yaml:2:29: components.traits[1]: {folder}/traits/bad.yaml: is empty"),
     ],
 )
 def test_what_is_wrong_with_a_component_is_told_in_its_file(
@@ -148,9 +148,9 @@ def test_what_is_wrong_with_a_phase_is_told_where_it_is_written(folder: Path) ->
         Workflow.load(path)
     name = f"{folder}/phases/ph.yaml"
     assert [str(problem) for problem in caught.value.problems] == [
-        f"{name}:1:1: the phase 'ph' needs 'prompt'",
-        f"{name}:3:3: the phase 'ph' has no 'promt'; did you mean 'prompt'?",
-        f"{name}:4:14: entry 1 must be text, got 1; put it in quotes",
+        f"{name}:1:1: step.prompt: is missing in a step of type llm",
+        f"{name}:3:3: step.promt: is unknown in a step of type llm; did you mean 'prompt'?",
+        f"{name}:4:14: step.in_state[0]: must be text, got 1; put it in quotes",
     ]
 
 
@@ -163,8 +163,9 @@ def test_warnings_of_a_component_are_told_in_its_file(folder: Path) -> None:
     path = written(folder, f"{ASK}components: {{traits: [odd]}}\n")
     name = f"{folder}/traits/odd.yaml"
     assert [str(problem) for problem in Workflow.check(path)] == [
-        f"{name}:4:5: the component 'odd' joins 'nowhere', which is no step",
-        f"{name}:5:20: the component 'odd' names the variable 'k': nobody sets it",
+        f"{name}:4:5: inject_into[1]: the component 'odd' joins 'nowhere', which is no step",
+        f"{name}:5:20: requires_context[0]: the component 'odd' names the variable 'k': "
+        "nobody sets it",
     ]
 
 

@@ -16,101 +16,113 @@ STEP = "steps: [{name: s, code: ''}]\n"
 WRONG = [
     # what each type requires
     ("steps:\n  - name: s\n    type: lmm\n    prompt: x\n",
-     ["3:5: there is no type 'lmm': use llm, code, transition"]),
+     ["3:5: steps[0].type: must be 'llm', 'code' or 'transition', got 'lmm'"]),
     ("steps:\n  - {name: s, type: null}\n",
-     ["2:15: there is no type None: use llm, code, transition"]),
-    ("steps:\n  - name: s\n", ["2:5: a step of type code needs 'code'"]),
-    ("steps:\n  - code: ''\n", ["2:5: a step of type code needs 'name'"]),
+     ["2:15: steps[0].type: must be 'llm', 'code' or 'transition', got nothing"]),
+    ("steps:\n  - name: s\n", ["2:5: steps[0].code: is missing in a step of type code"]),
+    ("steps:\n  - code: ''\n", ["2:5: steps[0].name: is missing in a step of type code"]),
     ("steps:\n  - name: s\n    type: llm\n    code: x\n",
-     ["2:5: a step of type llm needs 'prompt'", "4:5: a step of type llm has no 'code'"]),
+     ["2:5: steps[0].prompt: is missing in a step of type llm",
+      "4:5: steps[0].code: is unknown in a step of type llm"]),
     ("steps:\n  - name: s\n    type: transition\n    prompt: x\n",
-     ["2:5: a step of type transition needs 'transition_map' or 'transition_to'"]),
+     ["2:5: steps[0]: a step of type transition needs 'transition_map' or 'transition_to'"]),
     ("steps:\n  - {name: s, code: '', transition_map: {a: b}}\n",
-     ["2:25: a step of type code has no 'transition_map'"]),
+     ["2:25: steps[0].transition_map: is unknown in a step of type code"]),
     ("steps:\n  - name: s\n    type: llm\n    promt: x\n",
-     ["2:5: a step of type llm needs 'prompt'",
-      "4:5: a step of type llm has no 'promt'; did you mean 'prompt'?"]),
+     ["2:5: steps[0].prompt: is missing in a step of type llm",
+      "4:5: steps[0].promt: is unknown in a step of type llm; did you mean 'prompt'?"]),
     ("steps:\n  - {name: s, code: '', on_failure: retyr}\n",
-     ["2:25: 'on_failure': input should be 'retry', 'skip' or 'fail', got 'retyr'"]),
+     ["2:25: steps[0].on_failure: must be 'retry', 'skip' or 'fail', got 'retyr'"]),
     ("steps:\n  - {name: s, code: '', max_retries: 101}\n",
-     ["2:25: 'max_retries': input should be less than or equal to 100, got 101"]),
+     ["2:25: steps[0].max_retries: must be at most 100, got 101"]),
     ("steps:\n  - {name: 3, code: ''}\n",
-     ["2:6: 'name' must be text, got 3; put it in quotes"]),
-    ("steps:\n  - {name: '', code: ''}\n", ["2:6: 'name' must not be empty"]),
-    ("steps:\n  - {name: s, type: llm, prompt: ''}\n", ["2:26: 'prompt' must not be empty"]),
+     ["2:6: steps[0].name: must be text, got 3; put it in quotes"]),
+    ("steps:\n  - {name: '', code: ''}\n", ["2:6: steps[0].name: must not be empty"]),
+    ("steps:\n  - {name: s, type: llm, prompt: ''}\n", ["2:26: steps[0].prompt: must not be "
+                                                         "empty"]),
     ("steps:\n  - {name: s, code: '', run_if: 3}\n",
-     ["2:25: 'run_if' must be text, got 3; put it in quotes"]),
+     ["2:25: steps[0].run_if: must be text, got 3; put it in quotes"]),
     ("steps:\n  - {name: s, type: llm, prompt: x, output: json}\n",
-     ["2:37: 'output': input should be 'text', got 'json'"]),
-    ("steps:\n  -\n", ["2:4: entry 1 must be a mapping, got nothing"]),
-    ("steps: []\n", ["1:1: 'steps' must not be empty"]),
+     ["2:37: steps[0].output: must be 'text', got 'json'"]),
+    ("steps:\n  -\n", ["2:4: steps[0]: must be a mapping of keys, got nothing"]),
+    ("steps: []\n", ["1:1: steps: must not be empty"]),
     # the file as a whole
-    ("- a\n", ["1:1: the file must be a mapping, got ['a']"]),
-    ("hello\n", ["1:1: the file must be a mapping, got 'hello'"]),
-    ("workflow:\n", ["1:1: 'workflow' must be a mapping, got nothing"]),
-    ("name: x\n", ["1:1: the file needs 'steps'"]),
-    (f"{STEP}stpes: 1\n", ["2:1: the file has no 'stpes'; did you mean 'steps'?"]),
+    ("- a\n", ["1:1: must be a mapping of keys, got ['a']"]),
+    ("hello\n", ["1:1: must be a mapping of keys, got 'hello'"]),
+    ("workflow:\n", ["1:1: workflow: must be a mapping of keys, got nothing"]),
+    ("name: x\n", ["1:1: steps: is missing"]),
+    (f"{STEP}stpes: 1\n", ["2:1: stpes: is unknown; did you mean 'steps'?"]),
     (f"workflow:\n  {STEP}  stats: 1\n",
-     ["3:3: 'workflow' has no 'stats'; did you mean 'states'?"]),
+     ["3:3: workflow.stats: is unknown; did you mean 'states'?"]),
     # states and transitions
     (f"state_machine:\n  states: [a, 1, '']\n{STEP}",
-     ["2:15: entry 2 must be text, got 1; put it in quotes", "2:18: entry 3 must not be empty"]),
-    (f"state_machine:\n  states: []\n{STEP}", ["2:3: 'states' must not be empty"]),
-    (f"state_machine:\n  states: [a, b, a]\n{STEP}", ["2:18: the state 'a' stands twice"]),
+     ["2:15: state_machine.states[1]: must be text, got 1; put it in quotes",
+      "2:18: state_machine.states[2]: must not be empty"]),
+    (f"state_machine:\n  states: []\n{STEP}", ["2:3: state_machine.states: must not be empty"]),
+    (f"state_machine:\n  states: [a, b, a]\n{STEP}", ["2:18: state_machine.states[2]: the "
+                                                       "state 'a' stands twice"]),
     (f"state_machine:\n  states: ['*']\n{STEP}",
-     ["2:12: a state cannot be called \"*\", which stands for any"]),
-    (f"{MACHINE}  initial_state: c\n{STEP}", ["3:3: 'c' is not a state: states are a, b"]),
+     ["2:12: state_machine.states[0]: a state cannot be called \"*\", which stands for any"]),
+    (f"{MACHINE}  initial_state: c\n{STEP}", ["3:3: state_machine.initial_state: 'c' is not a "
+                                               "state: states are a, b"]),
     (f"{MACHINE}  transitions:\n    - a->d\n    - from: [a, z]\n      to: b\n{STEP}",
-     ["4:7: 'd' is not a state: states are a, b", "5:7: 'z' is not a state: states are a, b"]),
+     ["4:7: state_machine.transitions[0]: 'd' is not a state: states are a, b",
+      "5:7: state_machine.transitions[1].from: 'z' is not a state: states are a, b"]),
     (f"{MACHINE}  transitions:\n    - a b\n    - from: a\n{STEP}",
-     ["4:7: 'a b' is not a transition: write it as \"a->b\"", "5:7: a transition needs 'to'"]),
+     ["4:7: state_machine.transitions[0]: 'a b' is not a transition: write it as \"a->b\"",
+      "5:7: state_machine.transitions[1].to: is missing"]),
     (f"{MACHINE}  transitions: [a->b, 3]\n{STEP}",
-     ["3:23: entry 2 must be a mapping, got 3"]),
+     ["3:23: state_machine.transitions[1]: must be a mapping of keys, got 3"]),
     (f"{MACHINE}  transitions:\n    - from: a\n      to: b\n      condition: 'x +'\n{STEP}",
-     ["6:7: the condition 'x +' is not an expression: invalid syntax"]),
+     ["6:7: state_machine.transitions[0].condition: the condition 'x +' is not an expression: "
+       "invalid syntax"]),
     (f"{MACHINE}steps:\n  - {{name: s, code: '', in_state: [a, q], transition_to: r}}\n",
-     ["4:25: 'q' is not a state: states are a, b", "4:43: 'r' is not a state: states are a, b"]),
+     ["4:25: steps[0].in_state: 'q' is not a state: states are a, b",
+      "4:43: steps[0].transition_to: 'r' is not a state: states are a, b"]),
     (f"{MACHINE}steps:\n  - name: s\n    type: transition\n    transition_map:\n      x: a\n"
      "      y: c\n      X: b\n",
-     ["6:5: answers that differ in case or spaces only cannot be told apart",
-      "8:7: 'c' is not a state: states are a, b"]),
+     ["6:5: steps[0].transition_map: answers that differ in case or spaces only cannot be told "
+       "apart",
+      "8:7: steps[0].transition_map.y: 'c' is not a state: states are a, b"]),
     # what is evaluated
     ("steps:\n  - {name: s, code: '', run_if: open('x')}\n",
-     ["2:25: the condition \"open('x')\" calls open(), which conditions do not have; they have "
-      "abs, bool, float, int, len, max, min, round, str"]),
+     ["2:25: steps[0].run_if: the condition \"open('x')\" calls open(), which conditions do "
+       "not have; they have abs, bool, float, int, len, max, min, round, str"]),
     ("steps:\n  - name: s\n    code: |\n      x = 1\n      y = (\n",
-     ["5:1: the code is not Python: '(' was never closed"]),
+     ["5:1: steps[0].code: the code is not Python: '(' was never closed"]),
     ("steps:\n  - name: s\n    code: |\n      x = 1\n      import os\n",
-     ["5:1: the code imports os: code steps have json, math, random, re"]),
+     ["5:1: steps[0].code: the code imports os: code steps have json, math, random, re"]),
     ("steps:\n  - name: s\n    code: |\n      del x\n",
-     ["4:1: the code uses del: write context.pop('name'); code steps do not have it"]),
+     ["4:1: steps[0].code: the code uses del: write context.pop('name'); code steps do not "
+       "have it"]),
     ("steps:\n  - {name: s, type: llm, prompt: x, output: {type: strng}}\n",
-     ["2:37: the output schema is not a JSON Schema: 'strng' is not valid under any of the given "
-      "schemas"]),
+     ["2:37: steps[0].output: the output schema is not a JSON Schema: 'strng' is not valid "
+       "under any of the given schemas"]),
     # names
     ("steps:\n  - {name: s, code: ''}\n  - {name: s, code: ''}\n",
-     ["3:6: there are two steps 's': give each a name of its own"]),
-    ("steps: [ph]\n", ["1:9: there is no phase 'ph' among components.phases, which are: none"]),
+     ["3:6: steps[1].name: there are two steps 's': give each a name of its own"]),
+    ("steps: [ph]\n", ["1:9: steps[0]: there is no phase 'ph' among components.phases, which "
+                        "are: none"]),
     # several at once, of shape and of meaning
     (f"{MACHINE}  initial_state: z\n  transitions: [a-b, q->b]\nsteps:\n  - name: s\n"
      "    type: lmm\n  - {name: t, type: transition}\n  - {name: t, code: 'x ='}\n",
-     ["3:3: 'z' is not a state: states are a, b",
-      "4:17: 'a-b' is not a transition: write it as \"a->b\"",
-      "4:22: 'q' is not a state: states are a, b",
-      "7:5: there is no type 'lmm': use llm, code, transition",
-      "8:5: a step of type transition needs 'transition_map' or 'transition_to'",
-      "9:6: there are two steps 't': give each a name of its own",
-      "9:21: the code is not Python: invalid syntax"]),
+     ["3:3: state_machine.initial_state: 'z' is not a state: states are a, b",
+      "4:17: state_machine.transitions[0]: 'a-b' is not a transition: write it as \"a->b\"",
+      "4:22: state_machine.transitions[1]: 'q' is not a state: states are a, b",
+      "7:5: steps[0].type: must be 'llm', 'code' or 'transition', got 'lmm'",
+      "8:5: steps[1]: a step of type transition needs 'transition_map' or 'transition_to'",
+      "9:6: steps[2].name: there are two steps 't': give each a name of its own",
+      "9:21: steps[2].code: the code is not Python: invalid syntax"]),
     ("state_machine: {states: [a], inital_state: q}\nnme: x\nsteps:\n"
      "  - {name: s, type: llm}\n  - {name: t, code: 'x = ('}\n",
-     ["1:1: 'q' is not a state: states are a",
-      "1:30: 'state_machine' has no 'inital_state'; did you mean 'initial_state'?",
-      "2:1: the file has no 'nme'; did you mean 'name'?",
-      "4:5: a step of type llm needs 'prompt'",
-      "5:21: the code is not Python: '(' was never closed"]),
+     ["1:1: state_machine.initial_state: 'q' is not a state: states are a",
+      "1:30: state_machine.inital_state: is unknown; did you mean 'initial_state'?",
+      "2:1: nme: is unknown; did you mean 'name'?",
+      "4:5: steps[0].prompt: is missing in a step of type llm",
+      "5:21: steps[1].code: the code is not Python: '(' was never closed"]),
     ("state_machine: {states: [a, 1, '']}\n" + STEP,
-     ["1:29: entry 2 must be text, got 1; put it in quotes",
-      "1:32: entry 3 must not be empty"]),
+     ["1:29: state_machine.states[1]: must be text, got 1; put it in quotes",
+      "1:32: state_machine.states[2]: must not be empty"]),
 ]  # fmt: skip
 
 
@@ -118,7 +130,7 @@ WRONG = [
 def test_every_problem_is_told_with_its_place(
     text: str, problems: list[str], tmp_path: Path
 ) -> None:
-    """A file that is wrong lists all that is, as file:line:column: message, in order."""
+    """A file that is wrong lists all that is, as file:line:column: key: message, in order."""
     path = tmp_path / "w.yaml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(WorkflowFileError) as caught:
@@ -126,7 +138,8 @@ def test_every_problem_is_told_with_its_place(
     assert [str(problem) for problem in caught.value.problems] == [
         f"{path}:{problem}" for problem in problems
     ]
-    assert all(f"{path}:{problem}" in str(caught.value) for problem in problems)
+    told = str(caught.value)
+    assert all(found.key in told and found.message in told for found in caught.value.problems)
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 pytest.importorskip("yaml")
 pytest.importorskip("pydantic_monty")
 
+from prism.workflow._document._declarations import SCHEMA_NAME, workflow_schema
 from prism.workflow._document._problems import WorkflowFileError
 from prism.workflow._document._reading import read_workflow
-from prism.workflow._document._schema import SCHEMA_NAME, workflow_schema
 
 DOCS = Path(__file__).parents[3] / "docs"
 VALIDATOR = jsonschema.Draft202012Validator(workflow_schema())

@@ -6,17 +6,16 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, JsonValue, Tag
+from pydantic import ConfigDict, Discriminator, Field, JsonValue, Tag
+
+from prism.files._declarations import Declaration, WholeNumber, schema_of
+
+SCHEMA_NAME = "workflow.schema.json"
 
 MOST_RETRIES = 100
 _SHORTHAND = r"^\s*\S.*->\s*\S"
 
 _KINDS = {str: "<text>", list: "<list>", dict: "<mapping>", bool: "<truth>"}
-
-TAGS = frozenset(
-    {*_KINDS.values(), "<llm>", "<code>", "<transition>", "<phase>", "<agent>", "<workflow>"}
-)
-"""Names of alternatives, which errors have in their paths beside the document's own keys."""
 
 
 def _kind(*kinds: type) -> Discriminator:
@@ -29,18 +28,13 @@ def _kind(*kinds: type) -> Discriminator:
     return Discriminator(tag)
 
 
-def _whole(value: Any) -> Any:
-    # to JSON Schema 3.0 is an integer, too
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
 Text = Annotated[str, Field(min_length=1)]
 Texts = Annotated[
     Annotated[Text, Tag("<text>")] | Annotated[list[Text], Field(min_length=1), Tag("<list>")],
     _kind(str, list),
 ]
 OnFailure = Literal["retry", "skip", "fail"]
-Retries = Annotated[int, Field(ge=0, le=MOST_RETRIES), BeforeValidator(_whole)]
+Retries = Annotated[WholeNumber, Field(ge=0, le=MOST_RETRIES)]
 Expression = Annotated[
     Annotated[str, Tag("<text>")] | Annotated[bool, Tag("<truth>")], _kind(str, bool)
 ]
@@ -48,13 +42,13 @@ Shorthand = Annotated[str, Field(pattern=_SHORTHAND)]
 Version = str | int | float
 
 
-class Model(BaseModel):
-    """A mapping of the document: no unknown keys, no conversions, no changes afterwards."""
+class Part(Declaration):
+    """A mapping of the document, whose keys are those of the document alone."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=False)
+    model_config = ConfigDict(populate_by_name=False)
 
 
-class TransitionModel(Model):
+class TransitionDeclaration(Part):
     """A transition that the workflow allows."""
 
     source: Texts = Field(alias="from", description='State or states it leaves; "*" for any.')
@@ -65,12 +59,12 @@ class TransitionModel(Model):
 
 
 AnyTransition = Annotated[
-    Annotated[TransitionModel, Tag("<mapping>")] | Annotated[Shorthand, Tag("<text>")],
+    Annotated[TransitionDeclaration, Tag("<mapping>")] | Annotated[Shorthand, Tag("<text>")],
     _kind(dict, str),
 ]
 
 
-class StateMachineModel(Model):
+class StateMachineDeclaration(Part):
     """The states and what may follow what."""
 
     states: Annotated[list[Text], Field(min_length=1)]
@@ -90,7 +84,7 @@ _HAS_TARGET: list[JsonValue] = [
 """One of the two that a transition step needs, in the published schema."""
 
 
-class StepModel(Model):
+class StepDeclaration(Part):
     """What every step has."""
 
     name: Text
@@ -109,7 +103,7 @@ AnyOutput = Annotated[
 ]
 
 
-class LlmStepModel(StepModel):
+class LlmStepDeclaration(StepDeclaration):
     """A step that asks a model for an action, a text or data."""
 
     type: Literal["llm"]
@@ -120,14 +114,14 @@ class LlmStepModel(StepModel):
     )
 
 
-class CodeStepModel(StepModel):
+class CodeStepDeclaration(StepDeclaration):
     """A step of Python, which runs in a sandbox."""
 
     type: Literal["code"] = "code"
     code: str
 
 
-class TransitionStepModel(StepModel):
+class TransitionStepDeclaration(StepDeclaration):
     """A step in which a model chooses the next state."""
 
     # the reader says so itself, in its own words and also of phases
@@ -140,14 +134,14 @@ class TransitionStepModel(StepModel):
     )
 
 
-STEP_KINDS: Mapping[str, type[StepModel]] = {
-    "llm": LlmStepModel,
-    "code": CodeStepModel,
-    "transition": TransitionStepModel,
+STEP_KINDS: Mapping[str, type[StepDeclaration]] = {
+    "llm": LlmStepDeclaration,
+    "code": CodeStepDeclaration,
+    "transition": TransitionStepDeclaration,
 }
 
 
-class PhaseStepModel(Model):
+class PhaseStepDeclaration(Part):
     """A step that is a phase, some of its fields replaced."""
 
     phase: Text
@@ -172,16 +166,16 @@ def step_kind(value: Any) -> str:
 
 
 AnyStep = Annotated[
-    Annotated[LlmStepModel, Tag("<llm>")]
-    | Annotated[CodeStepModel, Tag("<code>")]
-    | Annotated[TransitionStepModel, Tag("<transition>")]
-    | Annotated[PhaseStepModel, Tag("<phase>")]
+    Annotated[LlmStepDeclaration, Tag("<llm>")]
+    | Annotated[CodeStepDeclaration, Tag("<code>")]
+    | Annotated[TransitionStepDeclaration, Tag("<transition>")]
+    | Annotated[PhaseStepDeclaration, Tag("<phase>")]
     | Annotated[Text, Tag("<text>")],
     Discriminator(step_kind),
 ]
 
 
-class ComponentModel(Model):
+class ComponentDeclaration(Part):
     """A fragment that is added to the prompts of steps."""
 
     name: Text | None = None
@@ -193,7 +187,7 @@ class ComponentModel(Model):
     requires_context: list[Text] = Field([], description="Variables that it needs.")
 
 
-class PhaseModel(Model):
+class PhaseDeclaration(Part):
     """A step that several workflows share: written out, or the prompt of an llm step."""
 
     name: Text | None = None
@@ -202,29 +196,31 @@ class PhaseModel(Model):
     description: str | None = None
     step: dict[str, Any] | None = Field(None, description="A step; its name may be absent.")
     prompt_fragment: Text | None = Field(None, description="Prompt of a step of type llm.")
-    inject_into: list[Text] = []
-    requires_context: list[Text] = []
+    inject_into: list[Text] = Field([])
+    requires_context: list[Text] = Field([])
 
 
 Components = Annotated[
-    Annotated[list[Text], Tag("<list>")] | Annotated[dict[Text, ComponentModel], Tag("<mapping>")],
+    Annotated[list[Text], Tag("<list>")]
+    | Annotated[dict[Text, ComponentDeclaration], Tag("<mapping>")],
     _kind(list, dict),
 ]
 Phases = Annotated[
-    Annotated[list[Text], Tag("<list>")] | Annotated[dict[Text, PhaseModel], Tag("<mapping>")],
+    Annotated[list[Text], Tag("<list>")]
+    | Annotated[dict[Text, PhaseDeclaration], Tag("<mapping>")],
     _kind(list, dict),
 ]
 
 
-class ComponentsModel(Model):
+class ComponentsDeclaration(Part):
     """Names of components, each a file of its own, or the components themselves by name."""
 
-    traits: Components = []
-    goals: Components = []
-    phases: Phases = []
+    traits: Components = Field([])
+    goals: Components = Field([])
+    phases: Phases = Field([])
 
 
-class ErrorHandlingModel(Model):
+class ErrorHandlingDeclaration(Part):
     """What follows a failure where a step does not say."""
 
     default_on_failure: OnFailure | None = None
@@ -232,20 +228,20 @@ class ErrorHandlingModel(Model):
     default_max_retries: Retries | None = None
 
 
-class WorkflowModel(Model):
+class WorkflowDeclaration(Part):
     """The workflow proper."""
 
-    state_machine: StateMachineModel | None = Field(
+    state_machine: StateMachineDeclaration | None = Field(
         None, description="By default one state, active, in which every step runs."
     )
     steps: Annotated[list[AnyStep], Field(min_length=1)]
-    components: ComponentsModel | None = None
-    error_handling: ErrorHandlingModel | None = None
+    components: ComponentsDeclaration | None = None
+    error_handling: ErrorHandlingDeclaration | None = None
     default_on_failure: OnFailure | None = None
     default_max_retries: Retries | None = None
 
 
-class NamedWorkflowModel(WorkflowModel):
+class NamedWorkflowDeclaration(WorkflowDeclaration):
     """A file that is a workflow."""
 
     name: Text | None = None
@@ -253,15 +249,15 @@ class NamedWorkflowModel(WorkflowModel):
     description: str | None = None
 
 
-class AgentModel(Model):
+class AgentDeclaration(Part):
     """A file that has a workflow under its key, and what goes with it."""
 
     name: Text | None = None
     version: Version | None = None
     description: str | None = None
-    workflow: WorkflowModel
-    components: ComponentsModel | None = None
-    error_handling: ErrorHandlingModel | None = None
+    workflow: WorkflowDeclaration
+    components: ComponentsDeclaration | None = None
+    error_handling: ErrorHandlingDeclaration | None = None
     default_on_failure: OnFailure | None = None
     default_max_retries: Retries | None = None
 
@@ -272,7 +268,8 @@ def document_kind(value: Any) -> str:
 
 
 AnyDocument = Annotated[
-    Annotated[AgentModel, Tag("<agent>")] | Annotated[NamedWorkflowModel, Tag("<workflow>")],
+    Annotated[AgentDeclaration, Tag("<agent>")]
+    | Annotated[NamedWorkflowDeclaration, Tag("<workflow>")],
     Discriminator(document_kind),
 ]
 
@@ -280,18 +277,23 @@ AnyDocument = Annotated[
 @cache
 def known_keys() -> tuple[str, ...]:
     """Return every key that some mapping of a document has."""
-    models: tuple[type[Model], ...] = (
-        TransitionModel,
-        StateMachineModel,
+    kinds: tuple[type[Part], ...] = (
+        TransitionDeclaration,
+        StateMachineDeclaration,
         *STEP_KINDS.values(),
-        PhaseStepModel,
-        ComponentModel,
-        PhaseModel,
-        ComponentsModel,
-        ErrorHandlingModel,
-        NamedWorkflowModel,
-        AgentModel,
+        PhaseStepDeclaration,
+        ComponentDeclaration,
+        PhaseDeclaration,
+        ComponentsDeclaration,
+        ErrorHandlingDeclaration,
+        NamedWorkflowDeclaration,
+        AgentDeclaration,
     )
-    names = {field.alias or name for model in models for name, field in model.model_fields.items()}
+    names = {field.alias or name for kind in kinds for name, field in kind.model_fields.items()}
 
     return tuple(sorted(names))
+
+
+def workflow_schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of workflow files."""
+    return schema_of(AnyDocument, title="A prism workflow")

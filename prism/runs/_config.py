@@ -1,0 +1,300 @@
+"""What a run is, as its ``run.json`` says it: what each key may hold, and options read back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import file_digest
+from math import isfinite
+from pathlib import Path
+from reprlib import repr as brief
+from types import MappingProxyType
+from typing import Any, get_args
+
+from prism.errors import InputError
+from prism.runs._assigned import ModelAssignment
+from prism.runs._folder import SUMMARY_NAME, read_summary
+from prism.runs._options import (
+    DeciderOptions,
+    ModelOptions,
+    PolicyOptions,
+    ReasonerOptions,
+    ReplayOptions,
+    Then,
+    WriterOptions,
+    replayed_writer,
+)
+from prism.runs._settings import (
+    Server,
+    Setting,
+    names_of,
+    problem_with,
+    problem_with_text,
+    settings_of,
+)
+
+Kinds = Mapping[str, Any]
+"""What each key may hold: a type, a tuple of texts to choose from, or what a setting may be; a list
+is one of texts, and an ``object`` is anything."""
+
+
+_CONFIG_KINDS: Kinds = {
+    **{name: each for name, each in settings_of(ModelOptions).items() if name != "server"},
+    "credentials": list,
+    "models": dict,
+}
+
+REASONER_KINDS: Mapping[str, Kinds] = {
+    **dict.fromkeys(get_args(Server), _CONFIG_KINDS),
+    "replay": {"replay": str, "then": dict},
+}
+"""Keys of each kind of reasoner beside ``reasoner`` itself."""
+
+DECIDER_KINDS: Mapping[str, Kinds] = {**REASONER_KINDS, "calibrated": {"policy": str}}
+"""The same for runs whose reasoner decides, and does not only write."""
+
+
+_MUST_NAME = ("model", "replay", "policy")
+"""Keys that a kind of reasoner cannot do without."""
+
+
+def read_reasoner(config: Mapping[str, Any]) -> ReasonerOptions:
+    """Read what the ``to_config`` of the options returned, in a configuration that was checked.
+
+    Returns:
+        The options; None if ``reasoner`` is neither a kind of server nor ``replay``.
+    """
+    if config["reasoner"] not in REASONER_KINDS:
+        return None
+    if config["reasoner"] == "replay":
+        return _read_replay(config)
+
+    given = {name: value for name, value in config.items() if name in _CONFIG_KINDS}
+    given.pop("credentials", None)
+    for name in ("host", "attributes"):
+        if name in given:
+            given[name] = tuple(given[name])
+    if "cache" in given:
+        given["cache"] = Path(given["cache"])
+
+    by_agent = _assigned(given.pop("models", {}))
+
+    return ModelOptions(**given, **by_agent, server=config["reasoner"])
+
+
+def _read_replay(config: Mapping[str, Any]) -> ReplayOptions:
+    """Read a replay, and who decides where the log does not."""
+    run, then = Path(config["replay"]), config.get("then")
+    if then is None:
+        return ReplayOptions(run)
+    try:
+        by, model = then["by"], read_decider(then["model"]) if "model" in then else None
+    except (TypeError, KeyError):
+        raise InputError(f"cannot be {brief(then)}", field="then") from None
+    is_unknown = model is None and "model" in then
+    if is_unknown or isinstance(model, ReplayOptions) or by not in get_args(Then):
+        raise InputError(f"cannot be {brief(then)}", field="then")
+
+    return ReplayOptions(run, model, by)
+
+
+def read_decider(config: Mapping[str, Any]) -> DeciderOptions:
+    """Read what the ``to_config`` of a policy file or other options returned; see `read_reasoner`.
+
+    Returns:
+        The options; None if ``reasoner`` is none of these.
+    """
+    if config["reasoner"] == "calibrated":
+        return PolicyOptions(Path(config["policy"]))
+
+    return read_reasoner(config)
+
+
+def _assigned(models: Mapping[str, Any]) -> dict[str, Any]:
+    """Read what ``run.json`` has of the models of some agents."""
+    try:
+        assigned = [
+            ModelAssignment(**{**each, "host": tuple(each["host"])} if "host" in each else each)
+            for each in models.get("assigned", ())
+        ]
+        file = (str(models["file"]), str(models["sha256"])) if "file" in models else None
+    except (TypeError, KeyError):
+        raise InputError(f"cannot be {brief(models)}", field="models") from None
+
+    return {"assigned": tuple(assigned), "models_file": file}
+
+
+def check_config(
+    config: Mapping[str, Any], path: Path, needed: Kinds, optional: Kinds = MappingProxyType({})
+) -> None:
+    """Refuse plain data with keys that are missing or unknown, or hold what they cannot.
+
+    The keys of the kind of reasoner that it names are known.
+
+    Args:
+        config: A run as plain data.
+        path: Where it stands, for messages.
+        needed: What each key has to hold.
+        optional: What keys hold that may be missing.
+
+    Raises:
+        InputError: At the first such key.
+    """
+    reasoner = config.get("reasoner")
+    of_reasoner = DECIDER_KINDS.get(reasoner, {}) if isinstance(reasoner, str) else {}
+    optional = {**of_reasoner, **optional}
+    needed = {
+        **needed,
+        **{name: kind for name, kind in of_reasoner.items() if name in _MUST_NAME},
+    }
+    for name in needed:
+        if name not in config:
+            raise InputError("is missing", path=path, field=name)
+
+    kinds = {**needed, **optional}
+    for name, value in config.items():
+        if name not in kinds:
+            raise InputError("is unknown", path=path, field=name)
+        kind = kinds[name]
+        if isinstance(kind, Setting):
+            if (problem := problem_with(kind, value)) is not None:
+                raise InputError(problem, path=path, field=name)
+        elif not _is_a(kind, value):
+            raise InputError(f"cannot be {brief(value)}", path=path, field=name)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Have the errors of options name the file that they were read from."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(error.problem, path=path, field=error.field) from None
+
+
+def require_unchanged(began: Mapping[str, str], now: Mapping[str, str], path: Path) -> None:
+    """Refuse to go on with files that have changed.
+
+    Args:
+        began: Digests of the files that the run read when it began, by their names.
+        now: Those that it would read now.
+        path: The run's summary, for messages.
+
+    Raises:
+        InputError: At the first file whose digest is another, or that was not read then.
+    """
+    for name, found in now.items():
+        if began.get(name) != found:
+            problem = f"is not what it was when the run in {path.parent} began: put it back"
+            raise InputError(problem, path=name)
+
+
+_SHARED = names_of(ModelOptions, "spending")
+
+
+def read_writer(config: Mapping[str, Any], path: Path) -> WriterOptions | None:
+    """Read what the options of a run said of who writes.
+
+    Args:
+        config: A run as plain data.
+        path: Where it stands, for messages.
+
+    Raises:
+        InputError: If it is something else.
+    """
+    if "writer" not in config:
+        return None
+
+    given = config["writer"]
+    kinds = {"model": str | dict | None, "max_length": int, "language": str | None}
+    check_config(given, path, kinds)
+    model = given["model"]
+    if isinstance(model, dict):
+        check_config(model, path, {"reasoner": get_args(Server)})
+        model = read_reasoner(model)
+
+    with naming(path):
+        return WriterOptions(model, given["max_length"], given["language"])
+
+
+def require_model_of(reasoner: DeciderOptions, writer: WriterOptions | None) -> None:
+    """Refuse a writer without a model, and a replay that would leave out the texts.
+
+    Raises:
+        InputError: If it is one.
+    """
+    if isinstance(reasoner, ReplayOptions):
+        if writer is None and recorded_writer(reasoner.run) is not None:
+            problem = f"holds texts of a model: give writer={WriterOptions.__name__}(...), too"
+            raise InputError(problem, path=reasoner.run)
+        return
+
+    own = None if writer is None else writer.model
+    decides = isinstance(reasoner, ModelOptions)
+    if writer is not None and not decides and not isinstance(own, ModelOptions):
+        raise InputError(
+            "needs a model, as none decides: WriterOptions(ModelOptions('llama3.2'))",
+            field="writer",
+        )
+
+    if decides and isinstance(own, ModelOptions):
+        for name in _SHARED:
+            if getattr(own, name) is not None:
+                problem = f"must have no {name}: that of the model that decides holds for both"
+                raise InputError(problem, field="writer")
+
+
+def recorded_writer(run: Path) -> WriterOptions | None:
+    """Return who wrote in an earlier run, as its ``run.json`` says, for a replay of it.
+
+    Args:
+        run: The folder of the run, or its log.
+
+    Returns:
+        Options without a model; None if nobody wrote, or nothing says so.
+    """
+    if not (run / SUMMARY_NAME).is_file():
+        return None
+
+    found = read_writer(read_summary(run)["config"], run / SUMMARY_NAME)
+
+    return replayed_writer(found)
+
+
+def require_writable(field: str, value: Any) -> None:
+    """Refuse a number or a text that JSON has no room for: the run could not be resumed.
+
+    Raises:
+        InputError: If it is one.
+    """
+    if isinstance(value, float) and not isfinite(value):
+        raise InputError(f"must be a finite number, got {value}", field=field)
+    if (problem := problem_with_text(str(value))) is not None:
+        raise InputError(problem, field=field)
+
+
+def digest(path: Path) -> str:
+    """Return the SHA-256 of a file.
+
+    Raises:
+        InputError: If it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        hint = "a run is resumed where it was begun, and with the same files"
+        raise InputError(f"cannot be read ({error.strerror}): {hint}", path=path) from None
+
+
+def _is_a(kind: Any, value: Any) -> bool:
+    if kind is object:  # whoever reads it looks at it
+        return True
+    if isinstance(kind, tuple):
+        return value in kind
+    if kind is bool:
+        return isinstance(value, bool)
+    if isinstance(value, list):
+        return kind is list and all(_is_a(str, item) for item in value)
+
+    return isinstance(value, kind) and not isinstance(value, bool) and "\0" not in str(value)

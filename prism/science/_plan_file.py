@@ -1,0 +1,368 @@
+"""What a plan file holds: its declaration, what contradicts itself, and where its files lie.
+
+``python -m prism.science._publish docs`` writes the schema that is made from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, create_model
+
+from prism.errors import InputError
+from prism.files._declarations import (
+    Declaration,
+    Listed,
+    Optionally,
+    read_document,
+    schema_of,
+)
+from prism.files._source import Source, Where
+from prism.runs import ModelOptions
+from prism.runs._settings import Server, Setting, settings_of
+from prism.social import Feed
+from prism.worlds._treatment_tables import treatment_schema
+
+SOCIAL = "social"
+"""What plans call the social feed."""
+
+VARIED_SETTINGS = ("agents", "rounds", "ticks", "preset")
+"""What may be varied besides parameters of the world."""
+
+_SHIPPED = Path(__file__).with_name("plans")
+_OF_BUDGET = ("max_calls", "max_tokens", "deadline")
+_FILES = ("models", "cache", "policy")
+
+Count = Annotated[int, Field(ge=1)]
+Agents = Count | str
+Scalar = float | str | bool
+Value = Scalar | Listed[Scalar]
+Parameters = Annotated[dict[str, Value], Field(description="Parameters of the world by name.")]
+Treatments = Annotated[
+    Listed[str], Field(description="Treatments of the world and their rounds, such as warning@12.")
+]
+
+
+class TreatmentTable(Declaration):
+    """A treatment, which is read when its world is known."""
+
+    model_config = ConfigDict(extra="allow")
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, _schema: Any, _handler: Any) -> dict[str, Any]:
+        """Return the schema of the treatments of the feed, and little about those of others."""
+        return treatment_schema(Feed)
+
+
+Tables = Annotated[
+    Listed[TreatmentTable],
+    Field(description="Treatments with a kind and a round, as in files of treatments."),
+]
+
+
+def _elsewhere(_value: Any) -> Any:
+    raise ValueError("holds for all runs together: give it in [budget]")
+
+
+_InBudget = Annotated[Any, BeforeValidator(_elsewhere), WithJsonSchema({"not": {}})]
+"""What a table of a model may not say, and why."""
+
+
+def _of_setting(setting: Setting) -> Any:
+    if setting.name == "server":
+        return Server
+    if setting.repeats:
+        return str | Listed[str]
+    if setting.choices:
+        return Literal[setting.choices]
+
+    return {
+        int: Annotated[int, Field(ge=0)],
+        float: Annotated[float, Field(ge=0)],
+        Path: str,
+    }.get(setting.type, setting.type)
+
+
+def _keys_of_models() -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for each in settings_of(ModelOptions).values():
+        kind = _of_setting(each)
+        optional = Optionally[kind]  # type: ignore[valid-type]
+        found[each.name] = (optional, Field(None, description=each.help))
+
+    return found | dict.fromkeys(_OF_BUDGET, (_InBudget, None))
+
+
+class _ModelOrPolicy(Declaration):
+    """The model that decides, with the settings of prism.runs.ModelOptions."""
+
+    policy: Optionally[str] = Field(
+        None, description="A policy file that decides instead of a model."
+    )
+    models: Optionally[str] = Field(
+        None, description="A file of models: a default, and tables for kinds of agents."
+    )
+
+
+Reasoner = create_model(
+    "Reasoner", __base__=_ModelOrPolicy, __doc__=_ModelOrPolicy.__doc__, **_keys_of_models()
+)
+
+
+class Writer(Declaration):
+    """Have the model write the texts, too."""
+
+    model: Optionally[str] = Field(
+        None, description="Another model than the one that decides, on the same servers."
+    )
+    max_length: Optionally[Count] = Field(None, description="Most characters of a text.")
+    language: Optionally[str] = Field(None, description="Language of the texts.")
+
+
+class Budget(Declaration):
+    """What all runs together may spend on models."""
+
+    max_calls: Optionally[Count] = Field(
+        None, description="Requests that all runs may make together."
+    )
+    max_tokens: Optionally[Count] = Field(
+        None, description="Tokens that all runs may use together."
+    )
+    deadline: Optionally[float] = Field(
+        None, gt=0, description="Seconds from the first question of any run."
+    )
+
+
+class Sizes(Declaration):
+    agents: Optionally[Agents] = Field(
+        None, description="How many agents there are, or a file of them."
+    )
+    rounds: Optionally[Count] = Field(None, description="Number of rounds.")
+    ticks: Optionally[Count] = Field(None, description="Ticks in a round.")
+    preset: Optionally[str] = Field(None, description="Preset of the world's parameters.")
+
+
+class Arm(Sizes):
+    """An arm of the experiment: what is different in it."""
+
+    name: str = Field(description="What the arm is called in tables and folders.")
+    parameters: Parameters = Field({})
+    treatments: Treatments = ()
+    treatment: Tables = ()
+    reasoner: Optionally[Reasoner] = None  # type: ignore[valid-type]
+
+
+class Bound(Declaration):
+    least: float = Field(description="The least value.")
+    most: float = Field(description="The largest value.")
+    scale: Literal["linear", "log"] = Field(
+        "linear", description="Whether values, or their logarithms, are spread evenly."
+    )
+    step: Optionally[float] = Field(
+        None, gt=0, description="Take only the least value and those so far apart."
+    )
+
+
+class Vary(Declaration):
+    """Values of parameters, agents, rounds, ticks, preset; all combinations are run."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Annotated[Listed[Value], Field(min_length=1)]]
+
+    agents: Optionally[Listed[Agents]] = Field(None, min_length=1)
+    rounds: Optionally[Listed[Count]] = Field(None, min_length=1)
+    ticks: Optionally[Listed[Count]] = Field(None, min_length=1)
+    preset: Optionally[Listed[str]] = Field(None, min_length=1)
+
+
+class PlanFile(Sizes):
+    """A plan of an experiment: parameters, arms and seeds."""
+
+    name: Optionally[str] = Field(None, description="What the plan is called.")
+    description: Optionally[str] = Field(None, description="What it is for.")
+    world: str = Field(
+        SOCIAL, description="social, a short name, package.module:Name, or file.py:Name."
+    )
+    posts: Optionally[str] = Field(
+        None, description="File of posts that the social feed begins with."
+    )
+    keep: Listed[str] = Field((), description="Columns of the file of agents to keep.")
+    seeds: Count | Annotated[Listed[int], Field(min_length=1)] = Field(
+        1, description="How many seeds, from 0 on, or a list of them."
+    )
+    parameters: Parameters = Field({})
+    vary: Optionally[Vary] = None
+    treatments: Treatments = ()
+    treatment: Tables = ()
+    arm: Optionally[Listed[Arm]] = Field(None, min_length=1, description="The arms.")
+    reasoner: Optionally[Reasoner] = None  # type: ignore[valid-type]
+    writer: Optionally[Writer] = None
+    budget: Optionally[Budget] = None
+    bounds: dict[str, Annotated[Listed[float], Field(min_length=2, max_length=2)] | Bound] = Field(
+        {}, description="Bounds of the parameters that a sensitivity analysis samples."
+    )
+    measures: Listed[str] = Field(
+        (), description="Columns of the results that a sensitivity analysis explains."
+    )
+
+
+def plan_schema(name: str) -> dict[str, Any]:
+    """Return the JSON Schema of a plan.
+
+    Args:
+        name: File name under which it is published.
+    """
+    return schema_of(PlanFile, title="A plan of prism batch", name=name)
+
+
+def require_plan(source: Source) -> None:
+    """Refuse a document that is no plan, or contradicts itself.
+
+    Args:
+        source: The document.
+
+    Raises:
+        InputError: If it is none; names everything that is wrong, by line and key.
+    """
+    read_document(PlanFile, source, checks=(lambda _plan: contradictions(source.value),))
+
+
+def contradictions(data: Mapping[str, Any]) -> Iterator[tuple[Where, str]]:
+    """Yield what cannot both hold in a plan, and where it stands."""
+    fixed, vary = data.get("parameters", {}), data.get("vary", {})
+    seeds = data.get("seeds", 1)
+    if isinstance(seeds, list) and len(set(seeds)) < len(seeds):
+        yield ("seeds",), "has a seed twice"
+
+    yield from _not_of_the_feed(data)
+    for name, values in vary.items():
+        if name in fixed:
+            yield ("vary", name), "is among [parameters], too: leave one out"
+        if name in VARIED_SETTINGS and name in data:
+            yield ("vary", name), f"is said outside of [vary], too ({data[name]!r}): leave one out"
+        yield from _twice(values, ("vary", name))
+
+    yield from _wrong_arms(data.get("arm", []), vary)
+    for name, bound in data.get("bounds", {}).items():
+        if name in VARIED_SETTINGS and name in data:
+            yield (
+                ("bounds", name),
+                f"is said outside of [bounds], too ({data[name]!r}): leave one out",
+            )
+        if name in vary or name in fixed:
+            yield ("bounds", name), "is among [parameters] or [vary], too: leave one out"
+        yield from _wrong_bound(name, bound)
+
+
+def _not_of_the_feed(data: Mapping[str, Any]) -> Iterator[tuple[Where, str]]:
+    """Yield what is for the social feed alone, in a plan of another world."""
+    world = data.get("world", SOCIAL)
+    if world == SOCIAL:
+        return
+
+    wrong: list[Where] = [(key,) for key in ("preset", "posts") if key in data]
+    wrong += [("vary", "preset")] if "preset" in data.get("vary", {}) else []
+    arms = enumerate(data.get("arm", ()))
+    wrong += [("arm", place, "preset") for place, arm in arms if "preset" in arm]
+    for keys in wrong:
+        yield keys, f"is for the social feed, and this world is {world}: leave it out"
+
+
+def _twice(values: Sequence[Any], keys: Where) -> Iterator[tuple[Where, str]]:
+    for place, value in enumerate(values):
+        if value in values[:place]:
+            yield (*keys, place), f"has the value {value!r} twice"
+
+
+def _wrong_arms(
+    arms: Sequence[Mapping[str, Any]], vary: Mapping[str, Any]
+) -> Iterator[tuple[Where, str]]:
+    names = [arm["name"] for arm in arms]
+    for place, arm in enumerate(arms):
+        if arm["name"] in names[:place]:
+            yield ("arm", place, "name"), f"is that of another arm, {arm['name']!r}"
+        for name in arm.get("parameters", {}):
+            if name in vary:
+                yield ("arm", place, "parameters", name), "is varied in [vary], too"
+        for name in (each for each in VARIED_SETTINGS if each in arm and each in vary):
+            yield ("arm", place, name), "is varied in [vary], too"
+
+
+def _wrong_bound(name: str, bound: Any) -> Iterator[tuple[Where, str]]:
+    least, most, scale = limits_of(bound)
+    if not least < most:
+        yield ("bounds", name), f"must have its least value below its most, got {least} and {most}"
+    elif scale == "log" and least <= 0:
+        yield ("bounds", name), f"must be above 0 for a logarithmic scale, got {least}"
+    elif scale == "log" and "step" in bound:
+        yield ("bounds", name, "step"), "is for a linear scale: leave out one of them"
+
+
+def limits_of(bound: Any) -> tuple[float, float, str]:
+    """Return the least value, the largest and the scale of a bound in a plan."""
+    if isinstance(bound, Mapping):
+        return bound["least"], bound["most"], bound.get("scale", "linear")
+
+    return bound[0], bound[1], "linear"
+
+
+# Files that a plan names, and plans that ship
+
+
+def placed(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return a plan whose files are looked for beside it."""
+
+    def beside(name: str) -> str:
+        return str(folder / name)
+
+    def beside_if_file(given: Any) -> Any:
+        return beside(given) if isinstance(given, str) and not _is_number(given) else given
+
+    found = {**data}
+    for key in ("agents", "posts"):
+        if key in found:
+            found[key] = beside_if_file(found[key])
+    if "agents" in found.get("vary", {}):
+        varied = [beside_if_file(each) for each in found["vary"]["agents"]]
+        found["vary"] = {**found["vary"], "agents": varied}
+    place, colon, name = str(found.get("world", "")).rpartition(":")
+    if (place if colon else name).endswith(".py"):
+        found["world"] = beside(str(found["world"]))
+    if "reasoner" in found:
+        files = {key: beside(found["reasoner"][key]) for key in _FILES if key in found["reasoner"]}
+        found["reasoner"] = {**found["reasoner"], **files}
+    if "arm" in found:
+        found["arm"] = [placed(arm, folder) for arm in found["arm"]]
+
+    return found
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def shipped_plans() -> list[str]:
+    """Return the names of the plans that ship."""
+    return sorted(path.stem for path in _SHIPPED.glob("*.toml"))
+
+
+def plan_path(given: Path | str) -> Path:
+    """Return the path of a plan: the file that is given, or the one that ships by that name.
+
+    Raises:
+        InputError: If there is neither.
+    """
+    path = Path(given)
+    if not path.exists() and str(given) in shipped_plans():
+        return _SHIPPED / f"{given}.toml"
+    if not path.exists() and not path.suffix:
+        problem = f"there is no such file, and plans that ship are {', '.join(shipped_plans())}"
+        raise InputError(problem, path=path)
+
+    return path

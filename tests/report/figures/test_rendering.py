@@ -1,0 +1,95 @@
+"""Texts that no figure can hold, and the formats of figures."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prism.analysis import read_log
+from prism.drawing import showable
+from prism.report import FigureFormat, make_report
+from prism.report._figures.rendering import clean_figure, draw, in_format
+from tests.kit.commands import Prism
+
+NAMES = [
+    "a\0b",
+    "a\x1b[31mb",
+    "a\x7f\x9fb",
+    "a\ud800b",
+    "b\udc80",
+    "a\ufffe\uffffb",
+    "a\u2028b\u2029",
+    "\u202eabc\u05d0\u2066",
+    "\"'<b>&amp;]]>",
+    "a\tb\r\nc",
+    "x" * 20_000,
+    "",
+    "__proto__",
+]
+BEGINNINGS = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF"}
+
+
+def figure_of(names: list[str]) -> dict[str, Any]:
+    """Return a figure with names wherever a figure can have one."""
+    scale = {"domain": names, "range": ["#332288" for _ in names]}
+    return {
+        "title": "".join(names),
+        "description": "".join(names),
+        "data": {"values": [{"name": name, "count": 1} for name in names]},
+        "mark": "bar",
+        "encoding": {
+            "x": {"field": "count", "type": "quantitative", "title": names[0]},
+            "y": {"field": "name", "type": "nominal"},
+            "color": {"field": "name", "type": "nominal", "scale": scale},
+        },
+    }
+
+
+@pytest.mark.parametrize("kind", BEGINNINGS)
+def test_names_that_no_figure_can_hold_are_drawn(kind: FigureFormat) -> None:
+    """Hostile names neither end the process nor fail the figure, in any format."""
+    assert in_format(draw(figure_of(NAMES)), kind).startswith(BEGINNINGS[kind])
+
+
+@pytest.mark.parametrize("kind", BEGINNINGS)
+def test_a_drawing_made_elsewhere_is_cleaned(kind: FigureFormat) -> None:
+    """A drawing with a control character and half a surrogate pair becomes a file."""
+    opened = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9">'
+    svg = f"{opened}<text>a\x01\ud800</text></svg>"
+    assert in_format(svg, kind).startswith(BEGINNINGS[kind])
+
+
+def test_a_cleaned_text_has_only_what_can_be_shown() -> None:
+    """Control characters, surrogates and separators of lines become U+FFFD; others stay."""
+    assert showable("a\0\x1f\x7f\x9f\ud800\u2028\uffffb") == "a" + "\ufffd" * 7 + "b"
+    kept = "\t\n\r \x85\xa0\u05d0\U0001f468\u200d"
+    assert showable(kept) == kept
+
+
+def test_cleaning_a_figure_twice_changes_nothing_more() -> None:
+    """A figure that is cleaned for the page and again for a file has the same texts."""
+    once = clean_figure(figure_of(NAMES))
+    assert clean_figure(once) == once
+
+
+def test_a_report_saves_every_figure_of_hostile_names(hostile_log: Path, tmp_path: Path) -> None:
+    """A run in which every name is hostile has its page and all its figures as PDF."""
+    report = make_report(read_log(hostile_log))
+    assert report.failures == {}
+    report.html().encode()
+    saved = report.save_figures(tmp_path, "pdf")
+    assert saved
+    assert all(path.read_bytes().startswith(b"%PDF") for path in saved)
+
+
+def test_the_command_shows_a_run_whose_label_is_no_text(
+    write_log: Callable[..., Path], make: Any, prism: Prism
+) -> None:
+    """A log whose name holds a control character gives its page and its figures."""
+    log = write_log(
+        [make.started(), make.joined("a", "x"), make.move("a", "x", "y")], "a\x1b\x01b.jsonl"
+    )
+    ran = prism("report", log, "-o", "page.html", "--figures", "figures")
+    assert ran.status == 0
+    assert list((prism.folder / "figures").iterdir())
