@@ -147,8 +147,14 @@ def test_a_workflow_that_stops_ends_with_status_1(
         (("run", "--resume", "run", "--context", "c"), "the run's folder: leave out --context"),
         (("run", "--resume", "nowhere"), "nowhere: there is no such folder"),
         (("run", "agent.yaml", "--context", "no.yaml", "--model", "m"), "no.yaml: there is no"),
-        (("run", "bad.yaml", "--model", "m"), "bad.yaml:1:13: there is no type 'magic'"),
-        (("diagram", "bad.yaml"), "bad.yaml:1:13: there is no type 'magic'"),
+        (
+            ("run", "bad.yaml", "--model", "m"),
+            "bad.yaml, line 1, field 'steps[0].type': must be 'llm', 'code' or 'transition'",
+        ),
+        (
+            ("diagram", "bad.yaml"),
+            "bad.yaml, line 1, field 'steps[0].type': must be 'llm', 'code' or 'transition'",
+        ),
         (("check", "nowhere.yaml"), "nowhere.yaml: there is no such file"),
         (("check", "broken.yaml"), "broken.yaml"),
     ],
