@@ -64,8 +64,9 @@ def imports_of(module: str) -> set[str]:
 
 
 def room_of(module: str) -> str:
-    """Return the room of a module; a file at the top of the package is a room of its own."""
-    return module.split(".")[1] if "." in module else ""
+    """Return the room of a module; a public file at the top of the package is one of its own."""
+    name = module.split(".")[1] if "." in module else ""
+    return "" if name.startswith("_") else name
 
 
 def imports_between_rooms() -> dict[str, set[str]]:

@@ -15,7 +15,6 @@ SUB_ROOMS = {
     "prism.statechart": (
         "states",
         "_identity",
-        "_callables",
         "transitions",
         "_definition",
         "_extending",
@@ -92,7 +91,6 @@ SUB_ROOMS = {
         "_addresses",
         "_options",
         "_about",
-        "_outside",
         "_rehearsing",
         "_rehearse",
         "examples",

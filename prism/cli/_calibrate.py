@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -129,17 +129,13 @@ def calibrate(
 
 def _save_figure(found: pl.DataFrame, path: Path, reads: list[Path]) -> None:
     """Draw a divergence in a file."""
-    from prism.report._figures.rendering import draw
-    from prism.science._divergence_figure import divergence_figure
+    from prism.report._figures.rendering import draw, in_format
+    from prism.science import divergence_figure
 
-    spec = divergence_figure(found)
+    kind: Any = path.suffix[1:]
+    drawn = in_format(draw(divergence_figure(found)), kind)
     with output_file(path, reads) as file:
-        if path.suffix == ".pdf":
-            import vl_convert
-
-            file.write(vl_convert.vegalite_to_pdf(spec))
-        else:
-            file.write(draw(spec).encode())
+        file.write(drawn)
 
 
 def _require_figure(path: Path | None) -> None:

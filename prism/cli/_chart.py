@@ -239,7 +239,7 @@ def _states_table(chart: Statechart[Any]) -> Table:
 
 
 def _transitions_table(chart: Statechart[Any]) -> Table:
-    from prism.statechart.formats._diagram import label_of
+    from prism.statechart.formats._export import label_of
     from prism.statechart.states import state_text
 
     table = _table("source", "trigger [guard] / action", "target")

@@ -26,7 +26,7 @@ from prism.cli._options import (
     settings_from,
     writer_panel,
 )
-from prism.errors import InputError, PrismError
+from prism.errors import InputError
 
 if TYPE_CHECKING:
     from prism.runs import DeciderOptions, ModelOptions, RunOptions, WriterOptions
@@ -137,8 +137,8 @@ def simulate(
             "--parameters",
             metavar="FILE",
             rich_help_panel="The feed",
-            help="Parameters of the feed, TOML, a line each: reshare_share = 0.2. What it leaves "
-            "out is the preset's; --set goes before it.",
+            help="Parameters of the feed, TOML, a line each: reshare_share = 0.2; or JSON or YAML. "
+            "What it leaves out is the preset's, and --set overrides it.",
         ),
     ] = None,
     keeping: Annotated[
@@ -276,10 +276,10 @@ def _class_of(world: str | None) -> type[World[Any]]:
 
         return Feed
 
-    from prism.worlds._addresses import load_world
+    from prism.worlds._addresses import address_of, load_world
 
     import_from_here()
-    return load_world(world)
+    return load_world(address_of(world))
 
 
 def _parameters(
@@ -288,16 +288,9 @@ def _parameters(
     """Return the parameters that a command line asks for, of the feed or of another world."""
     of_file: Given = {}
     if file is not None:
-        from prism.files._toml import TomlFile
-        from prism.worlds._parameters import in_groups, parsed_parameters
+        from prism.worlds._parameters import read_parameter_file
 
-        opened, cls = TomlFile.read(file), _class_of(world)
-        of_file = opened.data
-        for name, value in of_file.items():
-            try:
-                in_groups(cls, parsed_parameters(cls, {name: value}))
-            except (TypeError, PrismError) as error:
-                raise opened.error(str(error), (name,)) from None
+        of_file = read_parameter_file(file, _class_of(world))
 
     of_preset: Given = {}
     # a run of the feed itself takes its preset by name

@@ -27,6 +27,7 @@ from prism.runs._config import (
     digest,
     naming,
     read_reasoner,
+    require_seed,
     require_unchanged,
     require_writable,
 )
@@ -38,7 +39,6 @@ from prism.telemetry.events import COGNITION_MEMORY_CHANGED
 
 DEFAULT_AGENT_ID = "agent"
 
-_MOST_SEED = 2**53
 _STORAGES = ("json", "sqlite")
 _SQLITE_MAGIC = b"SQLite format 3\x00"
 
@@ -97,8 +97,7 @@ class CognitiveRun:
         if self.storage not in (None, *_STORAGES):
             problem = f"must be one of {', '.join(_STORAGES)}, got {self.storage!r}"
             raise InputError(problem, field="storage")
-        if abs(self.seed) > _MOST_SEED:
-            raise InputError(f"must lie between -2^53 and 2^53, got {self.seed}", field="seed")
+        require_seed(self.seed)
         if not self.agent_id:
             raise InputError("must not be empty", field="agent_id")
 

@@ -17,7 +17,7 @@ from prism.report._figures.rendering import FigureFormat
 from prism.report._figures.timeline import are_many
 from prism.report._sections import make_sections
 from prism.statechart import Statechart, social_feed_chart, social_media_chart
-from prism.statechart.formats._diagram import to_diagram
+from prism.statechart.formats._export import to_diagram
 
 _NOTHING_TO_SHOW: tuple[NoteKind, ...] = ("empty", "unreadable")
 

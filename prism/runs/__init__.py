@@ -4,22 +4,29 @@ Anything can be run that goes on in rounds and describes itself as plain data: s
 `RunOptions`.
 """
 
-from prism.runs._assigned import ModelAssignment
-from prism.runs._config import check_config, digest, read_reasoner, require_writable
-from prism.runs._folder import RunFolder
-from prism.runs._makers import make_reasoner
-from prism.runs._options import (
-    DeciderOptions,
-    ModelOptions,
-    PolicyOptions,
-    ReasonerOptions,
-    ReplayOptions,
-    WriterOptions,
-)
-from prism.runs._rounds import LiveTable, RoundFrames
-from prism.runs._runnable import Runnable, RunOptions, RunResults
-from prism.runs._running import Observer, Outcome, begin, replay, resume
-from prism.runs._status import RunState, RunStatus, find_runs, run_status
+from typing import TYPE_CHECKING
+
+from prism._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from prism.runs._assigned import ModelAssignment
+    from prism.runs._config import check_config, digest, read_reasoner, require_writable
+    from prism.runs._folder import RunFolder
+    from prism.runs._makers import make_reasoner
+    from prism.runs._options import (
+        DeciderOptions,
+        ModelOptions,
+        PolicyOptions,
+        ReasonerOptions,
+        ReplayOptions,
+        WriterOptions,
+    )
+    from prism.runs._rounds import LiveTable, RoundFrames
+    from prism.runs._runnable import Runnable, RunOptions, RunResults
+    from prism.runs._running import Observer, Outcome, begin, replay, resume
+    from prism.runs._status import RunState, RunStatus, find_runs, run_status
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "DeciderOptions",

@@ -8,7 +8,6 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
-from prism.agents import ARCHETYPES
 from prism.errors import InputError
 from prism.runs._settings import Hedge, ModelSettings, given_settings
 from prism.statechart._identity import name_or_address
@@ -121,7 +120,7 @@ class Assigned:
         for each in self._ranked:
             if counts.get(each.title):
                 continue
-            if each.by == "archetype" and each.name in ARCHETYPES:
+            if _is_own_archetype(each):
                 self._warn(str(each.error("nobody in this run has this archetype")))
             else:
                 raise each.error(
@@ -141,6 +140,15 @@ class Assigned:
 
         own = getattr(agent, "chart", None)
         return each.name == getattr(own, "name", self._chart)
+
+
+def _is_own_archetype(each: ModelAssignment) -> bool:
+    if each.by != "archetype":
+        return False
+
+    from prism.agents import ARCHETYPES
+
+    return each.name in ARCHETYPES
 
 
 class ModelSwitch:

@@ -273,6 +273,20 @@ def require_writable(field: str, value: Any) -> None:
         raise InputError(problem, field=field)
 
 
+_MOST_SEED = 2**53
+"""The largest whole number that every reader of JSON reads exactly."""
+
+
+def require_seed(seed: int) -> None:
+    """Refuse a seed that not every reader of JSON reads exactly.
+
+    Raises:
+        InputError: If it is one.
+    """
+    if abs(seed) > _MOST_SEED:
+        raise InputError(f"must lie between -2^53 and 2^53, got {seed}", field="seed")
+
+
 def digest(path: Path) -> str:
     """Return the SHA-256 of a file.
 

@@ -23,6 +23,7 @@ from prism.runs._options import (
     ReplayOptions,
     WriterOptions,
     files_of,
+    options_of,
 )
 from prism.runs._policy_file import Policy
 from prism.runs._settings import given_settings
@@ -224,19 +225,6 @@ def stand_in(later: Later, seed: int) -> BaseReasoner | None:
     names = (ALL_OTHERS, *later)
     policies: dict[str, BaseReasoner] = {name: PolicyReasoner(seed) for name in names}
     return ReasonerByAgent(policies, ModelSwitch(lambda _agent: ALL_OTHERS, later))
-
-
-def options_of(assignment: ModelAssignment) -> ModelOptions:
-    """Return the options of a model that a run does not begin with.
-
-    Raises:
-        InputError: If no model is named, or an option cannot be used.
-    """
-    settings = assignment.settings
-    if "model" not in settings:
-        raise assignment.error("is missing: the policy has decided so far", "model")
-
-    return ModelOptions(**settings)
 
 
 def _parts(options: ModelOptions, later: Later = NO_LATER) -> Iterator[tuple[str, ModelOptions]]:

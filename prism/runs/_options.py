@@ -230,6 +230,19 @@ DeciderOptions = ReasonerOptions | PolicyOptions
 """The same for runs of agents whose decisions a policy file can make."""
 
 
+def options_of(assignment: ModelAssignment) -> ModelOptions:
+    """Return the options of a model that a run does not begin with.
+
+    Raises:
+        InputError: If no model is named, or an option cannot be used.
+    """
+    settings = assignment.settings
+    if "model" not in settings:
+        raise assignment.error("is missing: the policy has decided so far", "model")
+
+    return ModelOptions(**settings)
+
+
 def files_of(reasoner: DeciderOptions) -> dict[str, Path]:
     """Return the files that who decides reads when a run begins, by what they are called.
 

@@ -6,7 +6,6 @@ import sys
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -87,6 +86,8 @@ class LiveTable:
 
     def _repr_html_(self) -> str:
         """Return the latest rounds as a table of HTML."""
+        from html import escape
+
         heads = "".join(f"<th>{escape(name)}</th>" for name in (self.rows[0] if self.rows else ()))
         body = "".join(
             "<tr>" + "".join(f"<td>{escape(_text(value))}</td>" for value in row.values()) + "</tr>"

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 from prism.errors import (
     InputError,
@@ -19,9 +19,6 @@ from prism.errors import (
     TimedOutError,
     UnreachableError,
 )
-from prism.llm import AnswerCache, ModelPool
-from prism.llm._doctor import try_out, try_text
-from prism.llm._host import ModelHost
 from prism.runlog import SimulatedClock
 from prism.runlog._prompts import PRIVATE
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
@@ -34,10 +31,13 @@ from prism.runs._folder import (
 )
 from prism.runs._runnable import ResultsT, Runnable, RunOptions, run_to_end
 from prism.runs._status import beating, remove_heartbeat
-from prism.statechart import Reasoner
 from prism.statechart.reasoner._by_agent import ReasonerByAgent, WriterByAgent, costs_told
-from prism.statechart.reasoner._recording import PromptRecord
-from prism.statechart.reasoner._writer import Writer
+
+if TYPE_CHECKING:
+    from prism.llm import ModelPool
+    from prism.llm._host import ModelHost
+    from prism.statechart import Reasoner, Writer
+    from prism.statechart.reasoner._recording import PromptRecord
 
 _RECORDS_PROMPTS = "record_prompts"
 _logger = logging.getLogger("prism.runs")
@@ -305,7 +305,7 @@ _SEE_DOCTOR = "(see: prism doctor)"
 _WILL_FALL_BACK = (ModelMissingError, OverloadedError, TimedOutError, UnreachableError)
 
 Say = Callable[[str], None]
-Look = Callable[[ModelHost], Awaitable[str]]
+Look = Callable[["ModelHost"], Awaitable[str]]
 """Asks a server for something of the kind that the run asks for."""
 
 
@@ -315,7 +315,14 @@ def askers_in(reasoner: Any) -> list[Reasoner | Writer]:
     reasoner = getattr(reasoner, "otherwise", None) or reasoner
     is_by_agent = isinstance(reasoner, (ReasonerByAgent, WriterByAgent))
     parts: Sequence[Any] = list(reasoner.parts.values()) if is_by_agent else [reasoner]
-    return [part for part in parts if isinstance(part, (Reasoner, Writer))]
+    asking = [part for part in parts if hasattr(part, "client")]
+    if not asking:
+        return []
+
+    # a run without a model does not load what asks one
+    from prism.statechart import Reasoner, Writer
+
+    return [part for part in asking if isinstance(part, (Reasoner, Writer))]
 
 
 def load_model(
@@ -338,6 +345,12 @@ def load_model(
         quiet_seconds: How long loading may take without a note.
     """
     asking = askers_in(reasoner)
+    if not asking:
+        return
+
+    from prism.llm import ModelPool
+    from prism.statechart import Writer
+
     # several groups of agents may have the same model, at the same servers
     pools = {
         (pool.model, *pool.hosts): (pool, isinstance(asker, Writer))
@@ -377,6 +390,8 @@ async def _warm_up_all(
     note: Say,
     quiet_seconds: float,
 ) -> list[list[str]]:
+    from prism.llm._doctor import try_out, try_text
+
     found = await asyncio.gather(
         *(
             _warm_up(pool, deadline, note, quiet_seconds, try_text if writes else try_out)
@@ -431,7 +446,14 @@ def record_prompts(run: Any, record: PromptRecord) -> None:
 @contextmanager
 def closing_cache(reasoner: Any, warn: Say) -> Iterator[None]:
     """Write the last answers to the cache's file when the run ends, and say so where that fails."""
-    caches = {id(asker.cache): asker.cache for asker in askers_in(reasoner)}
+    asking = askers_in(reasoner)
+    if not asking:
+        yield
+        return
+
+    from prism.llm import AnswerCache
+
+    caches = {id(asker.cache): asker.cache for asker in asking}
     try:
         yield
     finally:

@@ -17,8 +17,7 @@ from prism.science._batch import (
 from prism.science._calibrate import calibrate
 from prism.science._compare import compare
 from prism.science._comparison import ComparedGroup, ComparedRun, Comparison, Difference
-from prism.science._divergence import divergence
-from prism.science._divergence_figure import divergence_figure
+from prism.science._divergence import divergence, divergence_figure
 from prism.science._plan import Configuration, Plan
 from prism.science._policy_tables import (
     policy_coefficients,

@@ -14,11 +14,18 @@ from prism.errors import InputError
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.runs._config import require_unchanged
 from prism.runs._ledger import MOST_SHARERS, Ledger
-from prism.science._batch_crew import Crew, Watcher
+from prism.science._batch_crew import COMPLETE, FAILED, Crew, Watcher
 from prism.science._batch_folder import LEDGER_NAME, PLAN_NAME, BatchFolder
-from prism.science._batch_measures import is_of_feed, measure_run, with_measures
-from prism.science._batch_tables import polars, round_rows, run_row, table_of, write_tables
-from prism.science._batch_worker import COMPLETE, FAILED
+from prism.science._batch_tables import (
+    is_of_feed,
+    measure_run,
+    polars,
+    round_rows,
+    run_row,
+    table_of,
+    with_measures,
+    write_tables,
+)
 from prism.science._plan import Configuration, Plan
 from prism.social._presets import DEFAULT_PRESET
 

@@ -1,4 +1,4 @@
-"""The tables of a batch: one row a run, and one row a run and round."""
+"""The tables of a batch, one row a run or a run and round, and what the logs of a feed add."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
+from prism.files import make_folder, write_durably
 from prism.files._durable import replacing
 from prism.science._libraries import library
 
@@ -105,3 +108,62 @@ def _flat(values: Mapping[str, Any], before: str = "") -> Row:
             found[f"{before}{name}"] = value
 
     return found
+
+
+FOLDER_NAME = "measures"
+_ALSO_IN_RESULTS = ("agents", "agent_ticks", "transitions", "timeouts", "decisions", "fallbacks")
+"""Measures that ``run.json`` tells, too."""
+
+
+def measure_run(batch: Path, run: str) -> list[Mapping[str, Any]]:
+    """Return what `prism.analysis.run_measures` says of a run, by round and, last, in all.
+
+    It is computed once, by the process that carried out the run, and kept beside the runs.
+
+    Args:
+        batch: The folder of the batch.
+        run: The name of the run, which is complete.
+
+    Raises:
+        MissingExtraError: If polars is not installed.
+        OSError: If it cannot be kept.
+    """
+    kept = batch / FOLDER_NAME / f"{run}.json"
+    if kept.exists():
+        found: list[Mapping[str, Any]] = orjson.loads(kept.read_bytes())
+        return found
+
+    analysis = library("prism.analysis")
+    logs = analysis.read_log(batch / run)
+    rows = analysis.run_measures(logs, by_round=True).to_dicts()
+    make_folder(kept.parent)
+    write_durably(kept, orjson.dumps(rows))
+
+    # as it is read from the file
+    again: list[Mapping[str, Any]] = orjson.loads(orjson.dumps(rows))
+    return again
+
+
+def is_of_feed(results: Mapping[str, Any]) -> bool:
+    """Return whether what came of a run is that of a social feed."""
+    return "cascades" in results
+
+
+def with_measures(results: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what came of a run with its measures, by round and in all.
+
+    Args:
+        results: What ``run.json`` says.
+        rows: What `measure_run` returned.
+    """
+    told = (*results["totals"], *_ALSO_IN_RESULTS, "run", "round")
+    by_round = {
+        row["round"]: {name: value for name, value in row.items() if name not in told}
+        for row in rows
+    }
+    rounds = [
+        {**each, "measures": {**by_round.get(each["round"], {}), **each.get("measures", {})}}
+        for each in results["rounds"]
+    ]
+
+    return {**results, "rounds": rounds, "measures": by_round.get(None, {})}

@@ -19,8 +19,7 @@ from prism.errors import InputError
 from prism.runlog._reader import LOG_NAME
 from prism.science._batch import planned
 from prism.science._batch_folder import BatchFolder
-from prism.science._compared_names import Source
-from prism.science._comparison import ComparedRun, Measured
+from prism.science._comparison import ComparedRun, Measured, Source
 from prism.statechart.social import ROUND_ENDS
 
 LOGS = (LOG_NAME, f"{LOG_NAME}.gz")

@@ -6,17 +6,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from math import isnan
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from prism.science._compared_names import MeasureKind, TestName
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
     import polars as pl
 
     from prism.report import FigureFormat
     from prism.report._document import Document
+    from prism.science._statistics import TestName
 
+
+MeasureKind: TypeAlias = Literal["own", "run", "state", "cost", "distribution"]
+Source: TypeAlias = PathLike[str] | str
 
 _ROUNDS = ("measure", "group", "round", "runs", "mean", "low", "high")
 _TEXTS = ("measure", "group", "kind", "first", "second", "test", "remark")

@@ -6,10 +6,9 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import comb, nan
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from prism.errors import MissingExtraError
-from prism.science._compared_names import TestName
 
 try:
     import numpy as np
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
 Values: TypeAlias = "NDArray[np.float64]"
 Counts: TypeAlias = "NDArray[np.int64]"
+TestName: TypeAlias = Literal["Wilcoxon", "Mann-Whitney", "Kolmogorov-Smirnov"]
 
 RESAMPLES = 9_999
 """Bootstrap samples, and permutations where they are too many to go through all."""

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from prism.runs import RoundFrames
-from prism.runs._rounds import frames_of
+from prism.runs._rounds import RoundFrames, frames_of
 from prism.social._posts import Network, Post
 from prism.worlds._results import Measured, fallback_group
 

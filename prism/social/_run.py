@@ -24,9 +24,9 @@ from prism.runs._config import (
     read_decider,
     read_writer,
     require_model_of,
+    require_seed,
     require_unchanged,
 )
-from prism.runs._makers import make_askers
 from prism.runs._options import asks_a_model, deadline_of, files_of, replayed_writer
 from prism.social._activity import FREQUENCY
 from prism.social._feed import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND, DEFAULTS, Feed
@@ -45,8 +45,6 @@ DEFAULT_AGENTS = "100"
 
 _POLICY = "policy"
 
-_MOST_SEED = 2**53
-"""The largest whole number that every reader of JSON reads exactly."""
 
 _KINDS: Mapping[str, Any] = {
     "agents": str,
@@ -98,8 +96,7 @@ class SocialRun:
         """Refuse what JSON has no room for."""
         # as run.json has it, so that options read from there are equal to these
         object.__setattr__(self, "agents", str(self.agents))
-        if abs(self.seed) > _MOST_SEED:
-            raise InputError(f"must lie between -2^53 and 2^53, got {self.seed}", field="seed")
+        require_seed(self.seed)
 
         object.__setattr__(self, "keep", tuple(dict.fromkeys(self.keep)))
         object.__setattr__(self, "parameters", _parameters(self.parameters, self.preset))
@@ -152,6 +149,9 @@ class SocialRun:
         reasoner, writer = None, None
         later = self._later()
         if self.reasoner is not None or self.writer is not None or later:
+            # what asks a model is loaded by runs that have one
+            from prism.runs._makers import make_askers
+
             reasoner, writer = make_askers(
                 self.reasoner,
                 self.writer,

@@ -39,7 +39,7 @@ from prism.statechart import (
     social_media_chart,
     state_distribution,
 )
-from prism.statechart.inspection._fits import require_fit
+from prism.statechart.inspection._lint import require_fit
 from prism.statechart.social import DECIDES
 from prism.telemetry._loggers import EventLogger
 from prism.telemetry.events import AGENT_JOINED

@@ -22,6 +22,7 @@ from prism.runs._config import (
     digest,
     naming,
     read_reasoner,
+    require_seed,
     require_unchanged,
     require_writable,
 )
@@ -38,7 +39,6 @@ DEFAULT_TURNS = 10
 DEFAULT_AGENT_ID = "agent"
 
 _NOBODY = "nobody"
-_MOST_SEED = 2**53
 
 _KINDS: Mapping[str, Any] = {
     "workflow": str,
@@ -85,8 +85,7 @@ class WorkflowRun:
         """Refuse what JSON has no room for, or what no run can be."""
         if self.turns < 1:
             raise InputError(f"must be 1 or more, got {self.turns}", field="turns")
-        if abs(self.seed) > _MOST_SEED:
-            raise InputError(f"must lie between -2^53 and 2^53, got {self.seed}", field="seed")
+        require_seed(self.seed)
         if not self.agent_id:
             raise InputError("must not be empty", field="agent_id")
 

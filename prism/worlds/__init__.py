@@ -4,6 +4,8 @@ A world's class declares its parameters, its state, its steps, measures and trea
 it, and `WorldRun` is a run that `prism.runs` keeps, resumes and replays.
 """
 
+from typing import TYPE_CHECKING
+
 from prism.runs._agent_loop import Lent
 from prism.worlds._agent import Agent, Message, Thing
 from prism.worlds._asking import Decider, Remembering
@@ -22,11 +24,13 @@ from prism.worlds._networks import (
 )
 from prism.worlds._options import WorldRun
 from prism.worlds._people import AgentTable
-from prism.worlds._rehearse import Finding, rehearse
 from prism.worlds._results import WorldResults, WorldRound
 from prism.worlds._switch_model import SwitchModel
 from prism.worlds._treatments import SetParameters, SharedTreatment, Treatment
 from prism.worlds._world import World, during, measure, treatment
+
+if TYPE_CHECKING:
+    from prism.worlds._rehearse import Finding, rehearse
 
 __all__ = [
     "Agent",
@@ -67,3 +71,17 @@ __all__ = [
     "uniform",
     "whole",
 ]
+
+# A rehearsal starts processes and looks for clocks and generators, which no run does.
+if not TYPE_CHECKING:
+
+    def __getattr__(name):
+        """Return what rehearses a world, which is loaded when it is asked for."""
+        if name not in ("Finding", "rehearse"):
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from prism.worlds import _rehearse
+
+        return getattr(_rehearse, name)
+
+    def __dir__():
+        return sorted({*globals(), *__all__})

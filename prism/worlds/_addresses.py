@@ -8,7 +8,6 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterator
-from importlib.metadata import entry_points
 from pathlib import Path
 from pkgutil import iter_modules
 from traceback import extract_tb
@@ -27,15 +26,23 @@ FEED = "prism.social:Feed"
 
 def known_worlds() -> dict[str, str]:
     """Return where the shipped and the installed worlds are, by their short names."""
+    # it reads the metadata of all packages, which no shipped world needs
+    from importlib.metadata import entry_points
+
+    installed = {each.name: each.value for each in entry_points(group=GROUP)}
+
+    return dict(sorted({**installed, **_shipped_worlds()}.items()))
+
+
+def _shipped_worlds() -> dict[str, str]:
     examples = importlib.import_module(EXAMPLES)
-    shipped = {
+    named = {
         found.name: f"{EXAMPLES}.{found.name}"
         for found in iter_modules(examples.__path__)
         if not found.name.startswith("_")
     }
-    installed = {each.name: each.value for each in entry_points(group=GROUP)}
 
-    return dict(sorted({**installed, "feed": FEED, **shipped}.items()))
+    return {"feed": FEED, **named}
 
 
 def address_of(world: str | type[World[Any]]) -> str:
@@ -56,7 +63,9 @@ def address_of(world: str | type[World[Any]]) -> str:
         return world
 
     if not colon and not world.endswith(".py"):
-        known = known_worlds()
+        known = _shipped_worlds()
+        if world not in known:
+            known = known_worlds()
         if world not in known:
             raise InputError(
                 f"must be package.module:Name, file.py:Name or one of {', '.join(known)}, got "

@@ -522,6 +522,19 @@ def _among(options: Sequence[Any], value: Any) -> Any:
     raise ValueError(value)
 
 
+def read_field(owner: str, field: Field, hint: Any, value: Any) -> Any:
+    """Return the value of a field for which a text, or a value of JSON, stands.
+
+    Raises:
+        FieldTypeError: If it stands for no value of its type; names the class that owns the field.
+    """
+    try:
+        return read_value(hint, value)
+    except ValueError:
+        wanted = words_of_type(hint, field.annotation)
+        raise FieldTypeError(f"{owner}.{field.name} must be {wanted}, got {value!r}") from None
+
+
 def words_of_type(hint: Any, annotation: Any = None) -> str:
     """Return a type as a message names it: an enum and a `Literal` with their values.
 

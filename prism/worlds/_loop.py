@@ -27,7 +27,6 @@ from prism.telemetry.events import (
     SCHEMA_VERSION,
     TEXT_WRITTEN,
 )
-from prism.worlds._agent import Agent
 from prism.worlds._asking import Answerers, Decider, Event, Remembering
 from prism.worlds._host import drawing_nowhere_else
 from prism.worlds._kinds import parts_of
@@ -43,6 +42,8 @@ from prism.worlds._world import World
 WorldT = TypeVar("WorldT", bound=World[Any])
 RoundT = TypeVar("RoundT")
 ResultsT = TypeVar("ResultsT")
+
+DEFAULT_AGENTS = 100
 
 _TICKS_BETWEEN_COLLECTIONS = 100
 _LARGEST_WHOLE = 2**63
@@ -79,17 +80,17 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
     def __init__(
         self,
         world: WorldT,
-        agents: int | Iterable[Any] | AgentTable,
+        agents: int | Iterable[Any] | AgentTable = DEFAULT_AGENTS,
         *,
-        rounds: int | None,
-        ticks: int | None,
-        seed: int,
-        reasoner: Decider | None,
-        writer: BaseWriter | None,
-        wording: Wording | None,
-        treatments: Sequence[str | Treatment],
-        logger: EventLogger | None,
-        clock: SimulatedClock | None,
+        rounds: int | None = None,
+        ticks: int | None = None,
+        seed: int = 0,
+        reasoner: Decider | None = None,
+        writer: BaseWriter | None = None,
+        wording: Wording | None = None,
+        treatments: Sequence[str | Treatment] = (),
+        logger: EventLogger | None = None,
+        clock: SimulatedClock | None = None,
     ) -> None:
         if world._host is not None:
             raise SimulationError(
@@ -370,6 +371,52 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
             logger.info(event, **keys)
 
 
+class Run(Loop[WorldT, WorldRound, WorldResults]):
+    """Runs a world through rounds and ticks.
+
+    Every tick each agent is given its turn, in the order of the population: a time-out if one is
+    due, else the step of its kind and state. Decisions are asked together and applied in the order
+    of the agents whose steps asked, so a run depends on its seed and the answers alone.
+
+    Args:
+        world: The world; a run takes it for itself.
+        agents: How many agents the world's ``populate`` is to make, the agents, or a table of them.
+        rounds: Number of rounds; by default what the world's class says.
+        ticks: Ticks in a round; by default what the world's class says.
+        seed: Seed of every random number.
+        reasoner: Who decides; a `PolicyReasoner` by default, which draws by the weights of a
+            decision.
+        writer: Who writes the texts that agents ask for; without one, their templates are taken.
+        wording: Length and language of these texts, where a call names none.
+        treatments: Treatments of the world's class and the rounds at whose beginning they are
+            applied, and ready-made ones: ``["warning@12", SetParameters(20, {"tiring": 0.1})]``.
+        logger: Where to write the run's events; None means structlog's own logger, once it is
+            configured.
+        clock: The run's clock.
+
+    Attributes:
+        world: The world.
+        agents: The population.
+        rounds: Number of rounds.
+        ticks_per_round: Ticks in a round.
+        finished: The rounds that have ended.
+        reasoner: Who decides.
+        writer: Who writes; None if nobody was given.
+        clock: The run's clock.
+
+    Raises:
+        DefinitionError: If the class of the world or of an agent cannot work.
+        AgentError: If an agent cannot take part.
+        FieldValueError: If a number is out of its range, or there is no such treatment.
+        SimulationError: If the world is in a run already.
+    """
+
+    @property
+    def agents(self) -> Sequence[Any]:
+        """The population, in the order in which it acts."""
+        return self._host.agents
+
+
 def _differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     """Return the names of fields that differ between two snapshots."""
     names = [
@@ -423,81 +470,3 @@ def _collecting_now_and_then() -> Iterator[Callable[[], object]]:
     finally:
         if was_enabled:
             gc.enable()
-
-
-DEFAULT_AGENTS = 100
-
-
-class Run(Loop[WorldT, WorldRound, WorldResults]):
-    """Runs a world through rounds and ticks.
-
-    Every tick each agent is given its turn, in the order of the population: a time-out if one is
-    due, else the step of its kind and state. Decisions are asked together and applied in the order
-    of the agents whose steps asked, so a run depends on its seed and the answers alone.
-
-    Args:
-        world: The world; a run takes it for itself.
-        agents: How many agents the world's ``populate`` is to make, the agents, or a table of them.
-        rounds: Number of rounds; by default what the world's class says.
-        ticks: Ticks in a round; by default what the world's class says.
-        seed: Seed of every random number.
-        reasoner: Who decides; a `PolicyReasoner` by default, which draws by the weights of a
-            decision.
-        writer: Who writes the texts that agents ask for; without one, their templates are taken.
-        wording: Length and language of these texts, where a call names none.
-        treatments: Treatments of the world's class and the rounds at whose beginning they are
-            applied, and ready-made ones: ``["warning@12", SetParameters(20, {"tiring": 0.1})]``.
-        logger: Where to write the run's events; None means structlog's own logger, once it is
-            configured.
-        clock: The run's clock.
-
-    Attributes:
-        world: The world.
-        agents: The population.
-        rounds: Number of rounds.
-        ticks_per_round: Ticks in a round.
-        finished: The rounds that have ended.
-        reasoner: Who decides.
-        writer: Who writes; None if nobody was given.
-        clock: The run's clock.
-
-    Raises:
-        DefinitionError: If the class of the world or of an agent cannot work.
-        AgentError: If an agent cannot take part.
-        FieldValueError: If a number is out of its range, or there is no such treatment.
-        SimulationError: If the world is in a run already.
-    """
-
-    def __init__(
-        self,
-        world: WorldT,
-        agents: int | Iterable[Agent] | AgentTable = DEFAULT_AGENTS,
-        *,
-        rounds: int | None = None,
-        ticks: int | None = None,
-        seed: int = 0,
-        reasoner: Decider | None = None,
-        writer: BaseWriter | None = None,
-        wording: Wording | None = None,
-        treatments: Sequence[str | Treatment] = (),
-        logger: EventLogger | None = None,
-        clock: SimulatedClock | None = None,
-    ) -> None:
-        super().__init__(
-            world,
-            agents,
-            rounds=rounds,
-            ticks=ticks,
-            seed=seed,
-            reasoner=reasoner,
-            writer=writer,
-            wording=wording,
-            treatments=treatments,
-            logger=logger,
-            clock=clock,
-        )
-
-    @property
-    def agents(self) -> Sequence[Any]:
-        """The population, in the order in which it acts."""
-        return self._host.agents

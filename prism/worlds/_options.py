@@ -18,10 +18,10 @@ from prism.runs._config import (
     read_decider,
     read_writer,
     require_model_of,
+    require_seed,
     require_unchanged,
     require_writable,
 )
-from prism.runs._makers import make_askers, stand_in
 from prism.runs._options import asks_a_model, deadline_of, files_of, replayed_writer
 from prism.statechart import BaseReasoner, BaseWriter
 from prism.telemetry._loggers import EventLogger
@@ -34,8 +34,10 @@ from prism.worlds._switch_model import later_models, require_models
 from prism.worlds._treatments import Treatment, tables_of
 from prism.worlds._world import World
 
+Askers = tuple[BaseReasoner | None, BaseWriter | None]
+"""Who decides and who writes."""
+
 _POLICY = "policy"
-_MOST_SEED = 2**53
 
 _KINDS: Mapping[str, Any] = {
     "world": str,
@@ -102,10 +104,9 @@ class WorldRun:
         put(self, "ticks_per_round", cls.ticks if ticks is None else ticks)
         put(self, "treatments", tuple(self.treatments))
         require_models(self.reasoner, self.treatments)
-        if abs(self.seed) > _MOST_SEED:
-            raise InputError(f"must lie between -2^53 and 2^53, got {self.seed}", field="seed")
-
-        require_model_of(self.reasoner, self.writer)
+        require_seed(self.seed)
+        if self.reasoner is not None or self.writer is not None:
+            require_model_of(self.reasoner, self.writer)
         try:
             put(self, "parameters", parsed_parameters(cls, self.parameters))
             cls(**self.parameters)
@@ -145,8 +146,16 @@ class WorldRun:
         agents = self.agents if isinstance(self.agents, int) else AgentTable(self.agents, self.keep)
         # what is wrong with the world is said before anything is written
         later = later_models(self.treatments)
-        self._make(cls, agents, (stand_in(later, self.seed), None), None, None)
-        askers = make_askers(self.reasoner, self.writer, self.seed, None, later=later)
+        askers: Askers = (None, None)
+        tried = askers
+        if self.reasoner is not None or self.writer is not None or later:
+            # what asks a model is loaded by runs that have one
+            from prism.runs._makers import make_askers, stand_in
+
+            tried = (stand_in(later, self.seed), None)
+            askers = make_askers(self.reasoner, self.writer, self.seed, None, later=later)
+
+        self._make(cls, agents, tried, None, None)
 
         def make(logger: EventLogger | None, clock: SimulatedClock | None) -> Run[World[Any]]:
             return self._make(cls, agents, askers, logger, clock)
@@ -212,7 +221,7 @@ class WorldRun:
         self,
         cls: type[World[Any]],
         agents: int | AgentTable,
-        askers: tuple[BaseReasoner | None, BaseWriter | None],
+        askers: Askers,
         logger: EventLogger | None,
         clock: SimulatedClock | None,
     ) -> Run[World[Any]]:

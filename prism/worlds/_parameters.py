@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING as NO_DEFAULT
 from dataclasses import dataclass, fields, is_dataclass, replace
+from pathlib import Path
 from typing import Any
 
-from prism.errors import DefinitionError, FieldTypeError, FieldValueError
+from prism.errors import DefinitionError, FieldValueError, PrismError
+from prism.files._source import Problems, Source
 from prism.statechart._engine.arguments import did_you_mean
 from prism.statechart._identity import identify
 from prism.worlds._fields import (
@@ -17,8 +19,8 @@ from prism.worlds._fields import (
     Fields,
     check_value,
     hints_of,
+    read_field,
     read_value,
-    words_of_type,
 )
 
 _MOST_LISTED = 20
@@ -161,14 +163,31 @@ def parsed_parameters(cls: Fields, given: Mapping[str, Any]) -> dict[str, Any]:
         if name not in known:
             raise TypeError(unknown_parameter(cls, name))
 
-        field, hint = known[name].field, known[name].hint
-        try:
-            parsed[name] = read_value(hint, value)
-        except ValueError:
-            wanted = words_of_type(hint, field.annotation)
-            raise FieldTypeError(f"{cls.__name__}.{name} must be {wanted}, got {value!r}") from None
+        parsed[name] = read_field(cls.__name__, known[name].field, known[name].hint, value)
 
     return parsed
+
+
+def read_parameter_file(path: Path, cls: Fields) -> Mapping[str, Any]:
+    """Return the parameters in a file: TOML, or JSON or YAML if its name ends so.
+
+    Raises:
+        InputError: If it cannot be read, or holds what cannot be; lists all by line and key.
+    """
+    is_other = path.suffix.lower() in (".json", ".yaml", ".yml")
+    source = Source.read(path, None if is_other else "toml")
+    values, problems = source.value, Problems(source)
+    if not isinstance(values, dict):
+        raise source.error("must hold parameters by their names")
+
+    for name, value in values.items():
+        try:
+            in_groups(cls, parsed_parameters(cls, {name: value}))
+        except (TypeError, PrismError) as error:
+            problems.add((name,), str(error))
+    problems.raise_if_any()
+
+    return values
 
 
 def check_group(group: Any) -> None:

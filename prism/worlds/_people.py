@@ -9,11 +9,11 @@ from typing import Any
 from prism.agents._loading.kept import kept_cells, kept_values, require_fields
 from prism.agents._loading.oasis import note_left_out
 from prism.agents._loading.unique import UniqueNames, told_apart
-from prism.errors import FieldTypeError, InputError
+from prism.errors import InputError
 from prism.files import Record, read_json_array, read_json_lines, reading
 from prism.files._csv import read_csv
 from prism.worlds._agent import Agent
-from prism.worlds._fields import check_value, hints_of, read_value, words_of_type
+from prism.worlds._fields import check_value, hints_of, read_field
 from prism.worlds._world import World, kinds_of
 
 _KIND, _STATE = "kind", "state"
@@ -176,13 +176,7 @@ def _fields_of(record: Record, cls: type[Agent], keep: Iterable[str]) -> dict[st
         field = cls.fields[name]
         hint = hints.get(name, Any)
         with record.at(name):
-            try:
-                found[name] = read_value(hint, cell)
-            except ValueError:
-                wanted = words_of_type(hint, field.annotation)
-                raise FieldTypeError(
-                    f"{cls.__name__}.{name} must be {wanted}, got {cell!r}"
-                ) from None
+            found[name] = read_field(cls.__name__, field, hint, cell)
             check_value(field, hint, found[name])
 
     return found

@@ -18,7 +18,7 @@ from prism.worlds._addresses import code_of
 from prism.worlds._kinds import make_kinds, parts_of
 from prism.worlds._loop import DEFAULT_AGENTS
 from prism.worlds._options import WorldRun
-from prism.worlds._outside import GENERATOR, sets_in
+from prism.worlds._rehearsing import GENERATOR, sets_in
 from prism.worlds._world import World, kinds_of
 
 _PROGRAM = "prism.worlds._rehearsing"

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from prism.runs import RoundFrames
-from prism.runs._rounds import frames_of
+from prism.runs._rounds import RoundFrames, frames_of
 
 Measured = float | int | None
 

@@ -11,8 +11,7 @@ from prism.llm._addresses import check_address, credentials
 from prism.runlog import ReplayReasoner
 from prism.runs._assigned import ALL_OTHERS, ModelAssignment, ModelSwitch
 from prism.runs._credentials import full_address
-from prism.runs._makers import options_of
-from prism.runs._options import PolicyOptions
+from prism.runs._options import PolicyOptions, options_of
 from prism.runs._settings import ModelSettings, given_settings
 from prism.statechart import BaseReasoner
 from prism.statechart.reasoner._by_agent import ReasonerByAgent

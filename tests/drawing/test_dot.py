@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from prism.drawing import Arrow, Diagram, showable, to_dot
 from prism.statechart import social_media_chart
-from prism.statechart.formats._diagram import to_diagram
+from prism.statechart.formats._export import to_diagram
 
 QUOTED = r'"((?:[^"\\\n]|\\["\\n])*)"'
 NODE = re.compile(rf"    (s\d+) \[label={QUOTED}(, peripheries=2)?\];")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from prism.drawing import Arrow, Diagram, showable, to_mermaid
 from prism.statechart import social_media_chart
-from prism.statechart.formats._diagram import to_diagram
+from prism.statechart.formats._export import to_diagram
 
 CODE = re.compile(r"#(\d+);")
 SAFE = r"(?:[A-Za-z0-9_ \x80-\U0010ffff]|#\d+;)"

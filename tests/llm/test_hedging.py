@@ -193,7 +193,7 @@ async def test_a_hedge_takes_only_a_slot_that_nobody_wants(
 
 
 @BOTH
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 async def test_a_hedge_that_fails_leaves_the_question_to_the_first(
     serve: Serve, connect: Connect
 ) -> None:
@@ -221,6 +221,7 @@ async def test_a_server_that_hangs_costs_no_time_out(serve: Serve, connect: Conn
 
 @BOTH
 @pytest.mark.parametrize("steps", range(6))
+@pytest.mark.sampled(6)
 async def test_a_cancelled_question_takes_its_hedge_along(
     steps: int, serve: Serve, connect: Connect
 ) -> None:
@@ -251,7 +252,7 @@ async def test_a_cancelled_question_takes_its_hedge_along(
 
 @BOTH
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(6)
 async def test_hedging_changes_no_decision(seed: int, serve: Serve, connect: Connect) -> None:
     """With a deterministic model the decisions are the same, whichever server was first."""
     dice = Random(seed)

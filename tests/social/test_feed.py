@@ -221,6 +221,7 @@ def test_what_is_added_shifts_nobody_elses_draws(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stops", [[1], [2, 3]])
+@pytest.mark.sampled(2)
 def test_a_feed_that_is_stopped_goes_on_to_the_same_bytes(stops: list[int], tmp_path: Path) -> None:
     """Stopped after any rounds and resumed, a feed of one's own ends with the same files."""
     options = WorldRun(Warned, AGENTS, treatments=("warning@2",), seed=1)
@@ -271,6 +272,7 @@ def test_when_answers_come_changes_nothing(tmp_path: Path) -> None:
     assert logs[0] == logs[1]
 
 
+@pytest.mark.slow
 def test_any_process_writes_the_same_bytes(tmp_path: Path) -> None:
     """Another process with another hash seed writes the same log."""
     code = f"""

@@ -84,6 +84,7 @@ def test_another_seed_gives_another_run(
     assert found[0] != found[1]
 
 
+@pytest.mark.slow
 def test_processes_with_other_hash_seeds_write_the_same_bytes(tmp_path: Path) -> None:
     """The log does not depend on the process, nor on the order in which it happens to hold sets."""
     logs = []

@@ -156,7 +156,7 @@ def assert_equal(again: Run, run: Run) -> None:
     assert again.simulation.clock.moment == run.simulation.clock.moment
 
 
-@settings(max_examples=25)
+@settings(max_examples=max(1, settings().max_examples // 2))
 @given(
     st.builds(
         Settings, st.integers(1, 25), st.integers(0, 99), st.integers(1, 5), st.integers(1, 14)

@@ -51,6 +51,7 @@ def lines(log: bytes) -> list[bytes]:
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.sampled(3)
 def test_a_run_writes_the_same_bytes_however_long_answers_take(
     seed: int, run_logged: Callable[..., Any]
 ) -> None:

@@ -72,6 +72,7 @@ class Thinkers(World[Person]):
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.sampled(3)
 def test_when_answers_come_changes_nothing(seed: int, tmp_path: Path) -> None:
     """Answers that come late and out of order change no byte, though agents ask several times."""
     late = LateReasoner(PolicyReasoner(1), most_turns=59, seed=seed)

@@ -200,7 +200,7 @@ class Wrong(Room):
         ("declares nothing of a Thing", AttributeError, "Message has no field 'colour', and"),
         ("writes a constant", AttributeError, "Lamp has no field 'watts', and what is not"),
         ("sets a state", AttributeError, "it changes by fire and decide, in setup by begin_in"),
-        ("never ends", SimulationError, "still waits after 10000 answers"),
+        ("never ends", SimulationError, "still waits after 50 answers"),
         ("weighs strangers", ValueError, "must be by states of its chart"),
         ("weighs nothing", ValueError, "above 0 for at least one of on, broken"),
         ("weighs less than nothing", ValueError, "must be numbers, 0 or more, got -1 for 'on'"),
@@ -212,9 +212,10 @@ class Wrong(Room):
     ],
 )
 def test_a_wrong_step_is_refused_and_leaves_nothing_running(
-    mode: str, error: type[Exception], problem: str
+    mode: str, error: type[Exception], problem: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The message says what to do; all steps that waited are closed when it is raised."""
+    monkeypatch.setattr("prism.worlds._ticks.MOST_WAVES", 50)
     world = Wrong(mode=mode)
     with pytest.raises(error, match=problem) as raised:
         Run(world, 3).run()

@@ -153,6 +153,7 @@ def test_a_text_is_as_long_and_in_the_language_that_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize("stops", [(1, 2, 3, 4), (3,)])
+@pytest.mark.sampled(2)
 def test_a_replay_takes_the_texts_from_the_log(tmp_path: Path, stops: tuple[int, ...]) -> None:
     """Without a model, and stopped and resumed, it writes the bytes of the run with one."""
     model = {"plan": 1}

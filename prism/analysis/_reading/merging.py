@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import polars as pl
 
-_MOST_ROWS_WAITING = 1_000_000
+_MOST_ROWS_WAITING = 250_000
 
 
 class TableMerger:

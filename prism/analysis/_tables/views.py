@@ -7,7 +7,7 @@ from typing import Literal
 import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
-from prism.analysis._reading.merging import TableMerger
+from prism.analysis._reading.merging import merge_by_sum
 from prism.analysis._tables.engagement import remark_no_feed
 from prism.analysis._tables.happened import IN_ALL, Happened, and_in_all, what_happened
 from prism.analysis._tables.treated import with_arms
@@ -21,7 +21,8 @@ Whom = Literal["posts", "cascades", "agents"]
 
 _EVALUATING = AgentState.EVALUATING.value
 _AGENT = ["run", "agent_id"]
-_READ = ("round", "tick", "agent_id", "trigger", "from_state", "state", "asked_in")
+_STEPS_AT_ONCE = 100_000
+_READ = ("round", "agent_id", "trigger", "from_state", "state", "asked_in")
 _OUTCOMES = ("decided", "ignored", "timed_out", "cut", "discarded", "other", "pending")
 _WAYS = {DECIDES: "decided", IGNORES: "ignored", TIMEOUT: "timed_out", ROUND_ENDS: "cut"}
 
@@ -46,18 +47,9 @@ def views(logs: RunLogs) -> pl.DataFrame:
         ``answers_discarded`` are ``decided``. A view counts in the round in which the post was
         opened. With ``run`` first if there are several. Nothing of worlds without posts.
     """
-    found = views_of(logs)
-    remark_no_feed(logs, found["run"])
-    way = pl.col("way")
-    table = (
-        and_in_all(found)
-        .group_by(IN_ALL)
-        .agg(
-            pl.len().cast(pl.Int64).alias("views"),
-            *((way == name).sum().cast(pl.Int64).alias(name) for name in _OUTCOMES),
-            pl.col("decisions", "answers_discarded").sum(),
-        )
-    )
+    counts = _outcomes(logs)
+    remark_no_feed(logs, counts["run"])
+    table = and_in_all(counts).group_by(IN_ALL).agg(pl.exclude(IN_ALL).sum())
 
     return logs.labelled(table.sort(IN_ALL, nulls_last=True))
 
@@ -109,52 +101,88 @@ def reach(logs: RunLogs, *, of: Whom = "cascades", by_round: bool = False) -> pl
     return logs.labelled(with_arms(logs, table, item))
 
 
-def views_of(logs: RunLogs) -> pl.DataFrame:
-    """Return a row for each view, by number of run.
-
-    Args:
-        logs: The logs, from `read_log`.
-
-    Returns:
-        ``run``, ``agent_id``, ``round`` and ``tick`` in which the post was opened, ``way`` (what
-        came of it), ``decisions`` and ``answers_discarded``.
-    """
+def _outcomes(logs: RunLogs) -> pl.DataFrame:
+    """Count what came of the views of each round, by number of run."""
     trigger = pl.col("trigger")
-    steps = TableMerger(lambda tables: tables)
     is_view, is_exit = trigger == SEES_POST, pl.col("from_state") == _EVALUATING
     is_decision = (pl.col("event") == DECISION) & (pl.col("state") == _EVALUATING)
     is_discarded = (pl.col("event") == ANSWER_DISCARDED) & (pl.col("asked_in") == _EVALUATING)
     is_transition = pl.col("event") == TRANSITION
+    happens = pl.any_horizontal("view", pl.col("way").is_not_null()) | (
+        pl.col("decisions") + pl.col("answers_discarded") > 0
+    )
 
+    looks = _Looks()
     for frame in logs.blocks(TRANSITION, DECISION, ANSWER_DISCARDED, columns=_READ):
         step = frame.select(
             *_AGENT,
-            *("line", "round", "tick"),
-            view=is_transition & is_view,
+            "round",
+            view=(is_transition & is_view).fill_null(value=False),
             way=pl.when(is_transition & is_exit).then(
                 trigger.replace_strict(_WAYS, default="other")
             ),
             decisions=is_decision.cast(pl.Int64),
             answers_discarded=is_discarded.cast(pl.Int64),
         )
-        happens = pl.any_horizontal("view", pl.col("way").is_not_null()) | (
-            pl.col("decisions") + pl.col("answers_discarded") > 0
-        )
-        steps.add(step.filter(happens.fill_null(value=False)))
+        looks.take(step.filter(happens.fill_null(value=False)))
 
-    # the lines of an agent are in the order of what it does
-    ordered = steps.table().with_columns(pl.col("view").fill_null(value=False))
-    number = pl.col("view").cum_sum().over(_AGENT)
-    numbered = ordered.with_columns(number=number).filter(pl.col("number") > 0)
-    of_view = numbered.group_by([*_AGENT, "number"], maintain_order=True).agg(
-        pl.col("round", "tick").first(),
+    return looks.counts()
+
+
+class _Looks:
+    """Follows the views of every agent through a log, and counts those that are over.
+
+    In memory are the last view of each agent and the steps of some blocks.
+    """
+
+    def __init__(self) -> None:
+        self._counts = merge_by_sum(IN_ALL)
+        self._open: pl.DataFrame | None = None
+        self._waiting: list[pl.DataFrame] = []
+        self._rows = 0
+
+    def take(self, steps: pl.DataFrame) -> None:
+        """Add the steps of the next block, in the order of the log."""
+        self._waiting.append(steps)
+        self._rows += steps.height
+
+        # as many as are open: each of them is looked at again, which must not add up
+        if self._rows > max(_STEPS_AT_ONCE, 0 if self._open is None else self._open.height):
+            self._settle(is_end=False)
+
+    def counts(self) -> pl.DataFrame:
+        """Return the counts by run and round, after the last block."""
+        self._settle(is_end=True)
+        return self._counts.table()
+
+    def _settle(self, *, is_end: bool) -> None:
+        parts = self._waiting if self._open is None else [self._open, *self._waiting]
+        steps = pl.concat(parts)
+        numbered = steps.with_columns(number=pl.col("view").cum_sum().over(_AGENT))
+        of_views = numbered.filter(pl.col("number") > 0)  # the log may begin in the middle of one
+        is_last = (pl.col("number") == pl.col("number").max().over(_AGENT)) & (not is_end)
+
+        self._open = of_views.filter(is_last).select(steps.columns)
+        self._counts.add(_counted(of_views.filter(~is_last)))
+        self._waiting, self._rows = [], 0
+
+
+def _counted(steps: pl.DataFrame) -> pl.DataFrame:
+    """Count views by run and round, from the numbered steps of their agents."""
+    views = steps.group_by([*_AGENT, "number"], maintain_order=True).agg(
+        pl.col("round").first(),
         pl.col("way").drop_nulls().first(),
         pl.col("decisions", "answers_discarded").sum(),
     )
     is_after_discard = (pl.col("way") == "other") & (pl.col("answers_discarded") > 0)
-    way = pl.when(is_after_discard).then(pl.lit("discarded")).otherwise("way")
+    found = pl.when(is_after_discard).then(pl.lit("discarded")).otherwise("way")
+    way = found.fill_null("pending")
 
-    return of_view.with_columns(way=way.fill_null("pending")).drop("number")
+    return views.group_by(IN_ALL).agg(
+        pl.len().cast(pl.Int64).alias("views"),
+        *((way == name).sum().cast(pl.Int64).alias(name) for name in _OUTCOMES),
+        pl.col("decisions", "answers_discarded").sum(),
+    )
 
 
 def _with_root(happened: Happened) -> pl.DataFrame:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.agents._loading.literals import read_list
+from prism.agents._loading.oasis import read_list
 
 ITEMS = st.lists(st.integers() | st.text())
 PIECES = st.lists(st.sampled_from("[],'\"\\n1-0 xu\n\t"), max_size=12)

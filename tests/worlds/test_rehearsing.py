@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from prism.worlds._outside import kept_outside, sets_in, watching
+from prism.worlds._rehearsing import kept_outside, sets_in, watching
 
 CODE = """
 import random, secrets, time, uuid

@@ -1,0 +1,71 @@
+"""Public names of a room that are loaded when they are first used.
+
+A room whose names need much to be loaded imports them for type checkers alone, and takes two
+functions from here::
+
+    if TYPE_CHECKING:
+        from prism.runs._running import begin, resume
+    else:
+        __getattr__, __dir__ = lazy_names(__name__)
+
+The imports under ``if TYPE_CHECKING:`` say which module has a name: they are read from the room's
+source when a name is asked for the first time.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+
+def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` of a package (PEP 562).
+
+    Args:
+        package: Its dotted name.
+    """
+    homes: dict[str, str] = {}
+
+    def get(name: str) -> Any:
+        if name.startswith("__"):  # asked by the import system of every module
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if not homes:
+            homes.update(_homes(package))
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+        found = getattr(import_module(homes[name]), name)
+        setattr(sys.modules[package], name, found)
+        return found
+
+    def names() -> list[str]:
+        module = sys.modules[package]
+        return sorted({*vars(module), *module.__all__})
+
+    return get, names
+
+
+def _homes(package: str) -> dict[str, str]:
+    """Return the modules of the names that a package imports for type checkers."""
+    import ast
+
+    file = sys.modules[package].__file__
+    assert file is not None
+    body = ast.parse(Path(file).read_text(encoding="utf-8")).body
+    for_checkers = (
+        each
+        for node in body
+        if isinstance(node, ast.If)
+        and isinstance(node.test, ast.Name)
+        and node.test.id == "TYPE_CHECKING"
+        for each in node.body
+    )
+    return {
+        alias.name: node.module or package
+        for node in for_checkers
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }

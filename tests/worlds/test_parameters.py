@@ -1,0 +1,60 @@
+"""Files of parameters, of the feed and of other worlds."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prism.errors import InputError
+from prism.social import Feed
+from prism.worlds._parameters import read_parameter_file
+from prism.worlds.examples import Rumour
+
+WRITTEN = {
+    "right.toml": 'friends = 8\ntiring = "0.5"\n',
+    "right.json": '{"friends": 8, "tiring": 0.5}',
+    "right.yaml": "friends: 8\ntiring: 0.5\n",
+    "right.txt": "friends = 8\ntiring = 0.5\n",
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_parameters_are_read_from_any_language(name: str, tmp_path: Path) -> None:
+    """TOML, JSON and YAML give the same parameters; another ending is read as TOML."""
+    path = tmp_path / name
+    path.write_text(WRITTEN[name])
+    found = read_parameter_file(path, Rumour)
+    assert (found["friends"], float(found["tiring"])) == (8, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "cls", "problems"),
+    [
+        (
+            "wrong.toml",
+            'friends = 8\ntirng = 1\nrewired = "x"\n',
+            Rumour,
+            [":2: tirng: Rumour has no parameter 'tirng'", ":3: rewired: Rumour.rewired must be"],
+        ),
+        (
+            "wrong.json",
+            '{\n"feed_length": 0,\n"feeed": "random",\n"hub_share": 2}',
+            Feed,
+            [
+                ":2:1: feed_length: Parameters.feed_length must be at least 1, got 0",
+                ":3:1: feeed: Feed has no parameter 'feeed'; did you mean 'feed'",
+                ":4:1: hub_share: Parameters.hub_share must be at least 0 and at most 1",
+            ],
+        ),
+        ("wrong.json", "[8]", Rumour, ["must hold parameters by their names"]),
+    ],
+)
+def test_all_that_is_wrong_in_a_file_is_told_with_its_line(
+    name: str, text: str, cls: Any, problems: list[str], tmp_path: Path
+) -> None:
+    """Every misspelt name and wrong value is listed, by line and key."""
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(InputError) as refused:
+        read_parameter_file(path, cls)
+    assert [problem for problem in problems if problem not in str(refused.value)] == []
