@@ -253,8 +253,7 @@ def _screen(folder: Path | None) -> Iterator[RunScreen]:
 
 def _check(config: Path, goal: str | None, *, as_json: bool) -> None:
     from prism.cognition import Config
-    from prism.cognition._config._fixed import crowded_limits
-    from prism.cognition._config._problems import ConfigProblem
+    from prism.cognition._config._config import ConfigProblem, crowded_limits
 
     problems = Config.check(config)
     if goal is not None and not any(problem.severity == "error" for problem in problems):

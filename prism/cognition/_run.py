@@ -9,8 +9,7 @@ from typing import Any, Self
 
 from prism.cognition._agent import CognitiveAgent, number_of_cycles
 from prism.cognition._chart import CHART_NAME
-from prism.cognition._config._config import Config
-from prism.cognition._config._fixed import require_room
+from prism.cognition._config._config import Config, require_room
 from prism.cognition._keeping import Keeper, RepeatingKeeper
 from prism.cognition._loop import CognitiveLoop
 from prism.cognition._memory._memory import Memory
