@@ -154,7 +154,8 @@ class ModelOptions(RunSettings):
 
         common, assigned, sha256 = read_models(path)
         given = {name: value for name, value in settings.items() if value is not None}
-        if given.get("server", common.get("server")) != common.get("server"):
+        server = common.get("server", "ollama")
+        if given.get("server", server) != server:
             # the servers of another dialect are others
             common.pop("host", None)
 

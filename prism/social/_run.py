@@ -18,14 +18,15 @@ from prism.runlog import SimulatedClock
 from prism.runs import DeciderOptions, ModelAssignment, ReplayOptions, WriterOptions
 from prism.runs._config import (
     DECIDER_KINDS,
+    MOST_SEED,
     check_config,
     digest,
     naming,
     read_decider,
     read_writer,
     require_model_of,
-    require_seed,
     require_unchanged,
+    too_large_a_seed,
 )
 from prism.runs._options import asks_a_model, deadline_of, files_of, replayed_writer
 from prism.social._activity import FREQUENCY
@@ -96,7 +97,8 @@ class SocialRun:
         """Refuse what JSON has no room for."""
         # as run.json has it, so that options read from there are equal to these
         object.__setattr__(self, "agents", str(self.agents))
-        require_seed(self.seed)
+        if abs(self.seed) > MOST_SEED:
+            raise too_large_a_seed(self.seed)
 
         object.__setattr__(self, "keep", tuple(dict.fromkeys(self.keep)))
         object.__setattr__(self, "parameters", _parameters(self.parameters, self.preset))

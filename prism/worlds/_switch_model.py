@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 from prism.errors import FieldValueError, InputError
 from prism.llm._addresses import check_address, credentials
-from prism.runlog import ReplayReasoner
 from prism.runs._assigned import ALL_OTHERS, ModelAssignment, ModelSwitch
 from prism.runs._credentials import full_address
 from prism.runs._options import PolicyOptions, options_of
@@ -156,16 +155,3 @@ def with_reasoners(reasoner: Decider, treatments: Iterable[Any]) -> Decider:
     return ReasonerByAgent(
         {ALL_OTHERS: first, **given}, ModelSwitch(lambda _agent: ALL_OTHERS, given)
     )
-
-
-def model_switch_of(reasoner: Decider) -> ModelSwitch | None:
-    """Return what switches the models of a run."""
-    # who is told the prompts of a run that is repeated is switched, too, where a policy decides
-    parts = (getattr(reasoner, "otherwise", None), getattr(reasoner, "told", None), reasoner)
-    chosen = (part.choose for part in parts if isinstance(part, ReasonerByAgent))
-    return next((choose for choose in chosen if isinstance(choose, ModelSwitch)), None)
-
-
-def is_replayed(reasoner: Decider) -> bool:
-    """Return whether the decisions of a run are taken from another one."""
-    return isinstance(reasoner, ReplayReasoner)
