@@ -23,7 +23,7 @@ from prism.analysis._tables.transitions import timeouts, transition_counts
 from prism.analysis._tables.views import views
 from prism.analysis._tables.worlds import measures, treatments, world_event_counts
 from prism.drawing import Arrow, Diagram
-from prism.drawing._characters import UNSHOWABLE
+from prism.drawing._text import UNSHOWABLE
 from prism.report._facts.counts import (
     agent_table,
     cycle_counts,
