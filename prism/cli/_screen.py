@@ -21,7 +21,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from prism.drawing._characters import printable
+from prism.drawing import printable
 from prism.files._names import shown_path
 
 
