@@ -41,6 +41,8 @@ pytest_plugins = [
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave all but every n-th case of a test marked ``sampled(n)`` to the slow tests.
 
+    With ``sampled(n, long=m)`` all but every m-th of the others are left to the long tests.
+
     Raises:
         pytest.UsageError: If a test is slow and long: ``-m slow`` would run it.
     """
@@ -54,7 +56,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
         test = item.nodeid.partition("[")[0]
         if cases[test] % sampled.args[0]:
-            item.add_marker(pytest.mark.slow)
+            is_slow = cases[test] % sampled.kwargs.get("long", 1) == 0
+            item.add_marker(pytest.mark.slow if is_slow else pytest.mark.long)
         cases[test] += 1
 
 

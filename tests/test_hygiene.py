@@ -19,8 +19,10 @@ TESTS = Path(__file__).parent
 ROOT = Path(prism.__file__).parent
 MOST_LINES = 500
 
-POLLS = "kit/"
-"""Where tests may sleep: the kit waits for other processes and threads."""
+POLLS = ("kit/", "test_kills.py")
+"""Where tests may sleep: the kit waits for other processes, and kills are slow or long."""
+
+TIERS = ("slow", "long")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -40,7 +42,7 @@ def trees() -> Mapping[str, ast.Module]:
 
 
 def is_slow(node: ast.Module | Function) -> bool:
-    """Return True for a test, or a whole module, with the mark ``slow``."""
+    """Return True for a test, or a whole module, with the mark ``slow`` or ``long``."""
     marks = (
         node.decorator_list
         if not isinstance(node, ast.Module)
@@ -50,7 +52,7 @@ def is_slow(node: ast.Module | Function) -> bool:
             if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == "pytestmark"
         ]
     )
-    return any("pytest.mark.slow" in ast.unparse(mark) for mark in marks)
+    return any(f"pytest.mark.{tier}" in ast.unparse(mark) for mark in marks for tier in TIERS)
 
 
 def collected_from(tree: ast.Module) -> Iterator[Function]:

@@ -22,9 +22,13 @@ import pytest
 from prism.testing import Asked, FakeOllama
 from tests.kit import processes
 
-pytestmark = pytest.mark.slow
-
 KILLS = int(os.environ.get("PRISM_KILLS", "12"))
+NUMBERS = [
+    pytest.param(number, marks=pytest.mark.long if number % 6 else pytest.mark.slow)
+    for number in range(KILLS)
+]
+"""Two kills of a dozen are slow, the others long."""
+
 MOST_KILLED_RESUMES = 6
 OUT = ("--out", "run", "--checkpoint-every", 0)
 RESUME = ("--resume", "run", "--checkpoint-every", 0)
@@ -188,7 +192,7 @@ def written(prompt: str, *_more: object) -> str:
     return json.dumps({"reasoning": "so", "action": {"type": "wait", "number": number}})
 
 
-@pytest.mark.parametrize("number", range(KILLS))
+@pytest.mark.parametrize("number", NUMBERS)
 def test_a_killed_run_comes_to_the_same_bytes(
     number: int, scenario: Scenario, tmp_path: Path
 ) -> None:
@@ -264,7 +268,7 @@ def not_measured(run: Path) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.parametrize("number", range(KILLS))
+@pytest.mark.parametrize("number", NUMBERS)
 def test_a_killed_application_acts_at_least_once(
     number: int, acting: Acting, tmp_path: Path
 ) -> None:

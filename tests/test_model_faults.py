@@ -209,7 +209,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("mode", "fault", "why"), FAULTS)
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(7, long=3)
 async def test_a_fault_costs_the_model_its_say_and_nothing_else(
     server: FakeOllama, begin: Any, mode: str, fault: Fault, why: str
 ) -> None:
@@ -242,7 +242,7 @@ def assert_matches(text: str, pattern: str) -> None:
     ],
     ids=lambda fault: fault.name,
 )
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(10)
 async def test_a_fault_that_passes_costs_an_attempt(
     server: FakeOllama, begin: Any, mode: str, fault: Fault
 ) -> None:

@@ -442,6 +442,7 @@ def test_exploration_is_collected(pytester: pytest.Pytester) -> None:
     )
 
 
+@pytest.mark.slow
 def test_documented_tests_pass(pytester: pytest.Pytester) -> None:
     """What docs/testing.md shows as tests passes as such."""
     page = (Path(__file__).parents[1] / "docs/testing.md").read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.randomness import RandomStream
-from prism.statechart.reasoner._agent_streams import AgentStreams
+from prism.statechart.reasoner._policy import AgentStreams
 
 
 def test_a_key_fixes_the_numbers() -> None:

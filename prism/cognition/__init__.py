@@ -7,8 +7,7 @@
 from prism.cognition._actions import CarriedOut
 from prism.cognition._agent import CognitiveAgent
 from prism.cognition._chart import CognitiveState, cognitive_chart
-from prism.cognition._config._config import Config
-from prism.cognition._config._problems import ConfigFileError, ConfigProblem
+from prism.cognition._config._config import Config, ConfigFileError, ConfigProblem
 from prism.cognition._config._values import Iterate, Limit, Paging, ThinkingLog
 from prism.cognition._cycle import Cycle
 from prism.cognition._memory._matches import Match

@@ -8,8 +8,7 @@ from itertools import islice
 from typing import Any, Literal
 
 from prism.cognition._actions import PAGING_TYPES
-from prism.cognition._config._config import Config
-from prism.cognition._config._fixed import require_room
+from prism.cognition._config._config import Config, require_room
 from prism.cognition._memory._matches import Match
 from prism.cognition._memory._memory import Memory
 from prism.cognition._memory._tags import as_tag

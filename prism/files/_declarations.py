@@ -385,13 +385,15 @@ def keys_at(kind: Any, where: Where, value: Any = None) -> tuple[str, ...]:
         where: Where the mapping stands.
         value: The document; of alternatives only those are looked at that fit its keys best.
     """
-    kinds = list(_declarations(kind))
+    kinds = list(alternatives(kind))
     for part in where:
-        kinds = [inner for each in kinds for inner in _declarations(_part_of(each, part))]
+        kinds = [inner for each in kinds for inner in alternatives(_part_of(each, part))]
         value = _inner(value, part)
 
     declared = [
-        tuple(field.alias or name for name, field in each.model_fields.items())
+        tuple(
+            field.alias or name for name, field in each.model_fields.items() if not field.deprecated
+        )
         for each in kinds
         if isinstance(each, type) and issubclass(each, BaseModel)
     ]
@@ -409,13 +411,13 @@ def _inner(value: Any, part: str | int) -> Any:
         return None
 
 
-def _declarations(kind: Any) -> Iterator[Any]:
+def alternatives(kind: Any) -> Iterator[Any]:
     """Yield a type, or the alternatives that it stands for."""
     if get_origin(kind) is Annotated:
-        yield from _declarations(get_args(kind)[0])
+        yield from alternatives(get_args(kind)[0])
     elif get_origin(kind) in (Union, UnionType):
         for each in get_args(kind):
-            yield from _declarations(each)
+            yield from alternatives(each)
     else:
         yield kind
 

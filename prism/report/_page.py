@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from prism.analysis._reading.logs import RunLogs
-from prism.analysis._reading.notes import Note, NoteKind
+from prism.analysis._reading.runs import Note, NoteKind
 from prism.errors import InputError
 from prism.files._names import shown_path
 from prism.report._document import Document, library
@@ -17,7 +17,7 @@ from prism.report._figures.rendering import FigureFormat
 from prism.report._figures.timeline import are_many
 from prism.report._sections import make_sections
 from prism.statechart import Statechart, social_feed_chart, social_media_chart
-from prism.statechart.formats._diagram import to_diagram
+from prism.statechart.formats._export import to_diagram
 
 _NOTHING_TO_SHOW: tuple[NoteKind, ...] = ("empty", "unreadable")
 

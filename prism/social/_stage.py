@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from prism.agents import ARCHETYPES, Archetype, SeedPost, SocialAgent, opening_posts
-from prism.agents._attributes import plain_attributes
+from prism.agents.social_agent import plain_attributes
 from prism.errors import FieldValueError
 from prism.randomness import RandomStream
 from prism.runlog import SimulatedClock
@@ -39,7 +39,7 @@ from prism.statechart import (
     social_media_chart,
     state_distribution,
 )
-from prism.statechart.inspection._fits import require_fit
+from prism.statechart.inspection._lint import require_fit
 from prism.statechart.social import DECIDES
 from prism.telemetry._loggers import EventLogger
 from prism.telemetry.events import AGENT_JOINED

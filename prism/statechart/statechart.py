@@ -303,7 +303,7 @@ class Statechart(Interpreter[StateT]):
         Returns:
             The missing names, in the order of ``needs``; an empty list if it fits.
         """
-        from prism.statechart.inspection._fits import missing
+        from prism.statechart.inspection._lint import missing
 
         return missing(agent, ("state", *self.needs))
 
@@ -453,7 +453,7 @@ class Statechart(Interpreter[StateT]):
                 arrow.
         """
         from prism.drawing._svg import draw_svg
-        from prism.statechart.formats._diagram import to_diagram
+        from prism.statechart.formats._export import to_diagram
 
         return draw_svg(to_diagram(self.definition), traffic)
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 
 from prism.errors import PrismError, ReplayError
 from prism.statechart.reasoner._cost import Cost
-from prism.statechart.reasoner._templates import PromptError
+from prism.statechart.reasoner._own_prompts import PromptError
 from prism.statechart.reasoner._texts import BaseWriter, TextCall
 from prism.telemetry._loggers import EventLogger, active_logger, report_warning
 from prism.telemetry.events import WORKFLOW_ACTION, WORKFLOW_REFUSED, WORKFLOW_STEP

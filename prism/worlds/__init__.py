@@ -25,8 +25,7 @@ from prism.worlds._networks import (
 from prism.worlds._options import WorldRun
 from prism.worlds._people import AgentTable
 from prism.worlds._results import WorldResults, WorldRound
-from prism.worlds._switch_model import SwitchModel
-from prism.worlds._treatments import SetParameters, SharedTreatment, Treatment
+from prism.worlds._treatments import SetParameters, SharedTreatment, SwitchModel, Treatment
 from prism.worlds._world import World, during, measure, treatment
 
 if TYPE_CHECKING:

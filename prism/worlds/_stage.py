@@ -15,7 +15,7 @@ from prism.runs._agent_loop import Lent
 from prism.statechart import StateTransition
 from prism.statechart._engine.writing import make_record
 from prism.statechart._identity import identify
-from prism.statechart.inspection._fits import require_fit
+from prism.statechart.inspection._lint import require_fit
 from prism.statechart.states import state_text
 from prism.statechart.transitions import shared_edge
 from prism.telemetry._loggers import EventLogger, active_logger

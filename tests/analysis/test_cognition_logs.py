@@ -104,6 +104,7 @@ def test_transitions_are_counted(log: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_a_report_tells_of_it(log: Path) -> None:
     """A report is made of such a log, and tells what went wrong."""
     page = make_report(read_log(log), [cognitive_chart()]).html()

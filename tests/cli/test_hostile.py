@@ -122,7 +122,7 @@ def test_no_command_prints_what_a_terminal_obeys(hostile: Prism) -> None:
         *(("interactions", each) for each in ("edges", "graphml")),
     ],
 )
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_a_terminal_gets_no_raw_table(table: str, as_format: str, hostile: Prism) -> None:
     """On a terminal even the formats for programs are made to be only looked at."""
     ours, theirs = pty.openpty()

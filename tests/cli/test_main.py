@@ -235,6 +235,7 @@ def test_reader_that_goes_away_causes_no_traceback(arguments: list[str], prism: 
 
 
 @pytest.mark.parametrize("agents", ["1", "300"])
+@pytest.mark.sampled(2)
 def test_interrupted_run_says_so(agents: str, prism: Prism) -> None:
     """Ctrl-C ends a long run at once with status 130 and how to resume it; its folder stays."""
     with prism.start(

@@ -107,6 +107,7 @@ def test_each_agent_has_its_model(
     assert {asked.body["temperature"] for asked in servers[1].questions[1:]} == {0.7}
 
 
+@pytest.mark.slow
 def test_a_run_is_replayed_and_resumed(prism: Prism, models: Path) -> None:
     """A replay writes the same log, models and costs included; a run that broke off goes on."""
     assert prism(*RUN, "--models", models, "--out", "run").status == 0

@@ -85,7 +85,7 @@ def test_redirected_output_is_not_appended_to_what_is_read(made: Prism) -> None:
 
 
 @pytest.mark.parametrize("writer", WRITERS)
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 def test_a_full_disk_keeps_the_old_file_and_names_it(writer: str, made: Prism) -> None:
     """Where the disk is full the old file stays, no half of a new one, and the error names it."""
 

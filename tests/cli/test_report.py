@@ -84,6 +84,7 @@ def test_a_page_is_written(prism: Prism, run: Path) -> None:
     assert len(saved) > 5
 
 
+@pytest.mark.slow
 def test_notes_go_to_stderr_and_the_page_to_stdout(prism: Prism, run: Path, source: bytes) -> None:
     """Notes on logs go to standard error; a page on standard output is alone there, and whole."""
     (prism.folder / "second.jsonl").write_bytes(source[:-30])
@@ -146,6 +147,7 @@ def test_a_missing_package_names_the_extra(prism: Prism, source: bytes) -> None:
     assert "run pip install 'prism-statecharts[report]'" in ran.err
 
 
+@pytest.mark.slow
 def test_a_chart_of_ones_own_is_drawn_as_it_is_defined(prism: Prism) -> None:
     """The page has the guards of a chart given by --chart, and transitions that nobody made."""
     charts = prism.folder / "doors.py"

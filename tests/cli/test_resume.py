@@ -138,6 +138,7 @@ def test_a_disk_full_from_the_start_leaves_no_run(prism: Prism, run: Path, whole
         (signal.SIGTERM, -signal.SIGTERM, ""),
     ],
 )
+@pytest.mark.sampled(2)
 def test_a_signal_leaves_a_run_that_goes_on(
     sent: signal.Signals, status: int, said: str, prism: Prism, run: Path, whole: Tree
 ) -> None:
@@ -266,6 +267,7 @@ def test_what_cannot_be_resumed_is_one_line(given: list[str], message: str, pris
     assert [path.name for path in prism.folder.iterdir()] == ["file"]
 
 
+@pytest.mark.slow
 def test_changed_inputs_are_refused(prism: Prism, run: Path) -> None:
     """A run whose posts have changed is refused by name, and resumed when they are put back."""
     persons = (f'{{"agent_id": "a{number}", "interests": ["art"]}}\n' for number in range(20))
@@ -295,6 +297,7 @@ def test_changed_inputs_are_refused(prism: Prism, run: Path) -> None:
 # A model
 
 
+@pytest.mark.slow
 def test_a_run_with_a_model_goes_on(prism: Prism, run: Path) -> None:
     """A run with a model keeps its decisions up to the checkpoint, and its budget goes on."""
 

@@ -215,6 +215,7 @@ def test_model_on_a_server_decides(prism: Prism, server: FakeOllama) -> None:
     assert totals["posts"] + totals["replies"] + totals["reshares"] > 0
 
 
+@pytest.mark.slow
 def test_answers_outlast_a_locked_cache(prism: Prism, server: FakeOllama) -> None:
     """Answers kept back by a locked cache file are written when the run ends."""
     run = (

@@ -42,6 +42,7 @@ def test_a_run_is_followed_and_killed(prism: Prism) -> None:
     assert (prism.folder / "run" / "heartbeat.json").exists()
 
 
+@pytest.mark.slow
 def test_a_killed_run_is_resumed_to_the_same_files(prism: Prism) -> None:
     """What a killed run left of its heartbeat is gone when it was brought to its end."""
     with prism.start(*RUN[:2], 60, "--rounds", 30, "--out", "run") as process:

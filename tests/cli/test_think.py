@@ -237,6 +237,7 @@ def slow_line(url: str, *more: str) -> tuple[str | int, ...]:
 
 
 @pytest.mark.parametrize("is_kept", [True, False])
+@pytest.mark.sampled(2)
 def test_an_interrupted_run_says_what_it_has_left(prism: Prism, is_kept: bool) -> None:
     """Ctrl-C leaves a memory of whole cycles; one line says so, and how to go on."""
     with (
@@ -352,6 +353,7 @@ def test_the_live_view_shows_what_the_agent_does(prism: Prism) -> None:
     assert "prism: cycle" not in seen
 
 
+@pytest.mark.slow
 def test_the_live_view_is_gone_after_an_interruption(prism: Prism) -> None:
     """Ctrl-C ends the view, shows the cursor again and prints the two lines below."""
     with FakeOllama(write=say, latency=0.05) as slow:
@@ -370,6 +372,7 @@ CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
+@pytest.mark.sampled(2)
 def test_no_reply_speaks_to_the_terminal(prism: Prism, is_terminal: bool) -> None:
     """Thoughts, tags and goals are shown without anything that a terminal would obey."""
 

@@ -147,8 +147,8 @@ def test_a_workflow_that_stops_ends_with_status_1(
         (("run", "--resume", "run", "--context", "c"), "the run's folder: leave out --context"),
         (("run", "--resume", "nowhere"), "nowhere: there is no such folder"),
         (("run", "agent.yaml", "--context", "no.yaml", "--model", "m"), "no.yaml: there is no"),
-        (("run", "bad.yaml", "--model", "m"), "bad.yaml:1:13: there is no type 'magic'"),
-        (("diagram", "bad.yaml"), "bad.yaml:1:13: there is no type 'magic'"),
+        (("run", "bad.yaml", "--model", "m"), "'steps[0].type': must be 'llm', 'code' "),
+        (("diagram", "bad.yaml"), "'steps[0].type': must be 'llm', 'code' "),
         (("check", "nowhere.yaml"), "nowhere.yaml: there is no such file"),
         (("check", "broken.yaml"), "broken.yaml"),
     ],
@@ -159,7 +159,7 @@ def test_wrong_input_is_one_line(prism: Prism, line: tuple[str, ...], said: str)
     (prism.folder / "broken.yaml").write_text("steps: [\n")
     ran = prism("workflow", *line)
     assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
-    assert said.replace("1:13: ", "") in ran.err.replace("1:25: ", "").replace("1:19: ", "")
+    assert said in ran.err
 
 
 # resume

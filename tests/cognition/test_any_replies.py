@@ -190,7 +190,7 @@ def test_no_reply_breaks_an_agent() -> None:
     assert watch_agents(40)["replies"] >= 40 * EACH
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_thousands_of_replies_break_no_agent() -> None:
     """The same holds for ten thousand replies, or ``PRISM_REPLIES``, and everything happens."""
     replies = int(os.environ.get("PRISM_REPLIES", "10000"))

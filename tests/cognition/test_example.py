@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,33 +19,34 @@ WHOLE_PLAN = {"setting", "outline", "character_Alba", "character_Teo", "characte
 }
 
 
-@pytest.fixture
-def author(monkeypatch: pytest.MonkeyPatch) -> Any:
+@pytest.fixture(scope="module")
+def author() -> Any:
     """Return the module that plays the model."""
-    monkeypatch.syspath_prepend(str(FOLDER))
-    import author
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(FOLDER))
+        import author
 
-    yield author
-    del sys.modules["author"]
-
-
-@pytest.fixture
-def server(author: Any) -> Iterator[FakeOllama]:
-    """Return a server on which the author is the model."""
-    with FakeOllama(write=author.write) as running:
-        yield running
+        yield author
+        del sys.modules["author"]
 
 
-@pytest.fixture(params=["lru", "model"])
-def planned(prism: Prism, server: FakeOllama, request: pytest.FixtureRequest) -> Prism:
-    """Run the example by the command of the page, with either policy, in the current folder."""
+@pytest.fixture(scope="module", params=["lru", "model"])
+def planned(
+    author: Any, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Prism:
+    """Run the example by the command of the page, once with either policy.
+
+    The author is the model, on a server that is gone when the tests look at what came of it.
+    """
+    prism = Prism(tmp_path_factory.mktemp(request.param))
     document = json.loads((FOLDER / "config.json").read_text(encoding="utf-8"))
     assert document["agent"]["paging"]["policy"] == "lru"
     document["agent"]["paging"]["policy"] = request.param
     (prism.folder / "config.json").write_text(json.dumps(document))
-    model = ("--model", "llama3.2", "--host", server.url)
     files = ("--config", "config.json", "--memory", "memory.json")
-    ran = prism("think", *files, *model, "--cycles", CYCLES, "--out", "story")
+    with FakeOllama(write=author.write) as server:
+        model = ("--model", "llama3.2", "--host", server.url)
+        ran = prism("think", *files, *model, "--cycles", CYCLES, "--out", "story")
     assert ran.status == 0, ran.err
     return prism
 
@@ -118,9 +118,8 @@ def test_an_action_out_of_place_is_a_fault_of_the_log(planned: Prism) -> None:
     assert "storage_save" in planned("log", "faults", "story").out
 
 
-def test_it_is_repeated_without_the_model(planned: Prism, server: FakeOllama) -> None:
+def test_it_is_repeated_without_the_model(planned: Prism) -> None:
     """Thirty cycles from the log write the same log and the same memory."""
-    server.stop()
     assert planned("think", "--replay", "story", "--out", "again").status == 0
     for one, other in (
         ("story/events.jsonl", "again/events.jsonl"),

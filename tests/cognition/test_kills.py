@@ -74,7 +74,7 @@ def test_a_run_killed_at_known_instants_is_as_if_it_never_was(
     assert_undisturbed(home, whole, monkeypatch)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_killed_at_any_instant_is_as_if_it_never_was(
     home: Home, whole: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:

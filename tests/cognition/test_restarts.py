@@ -83,6 +83,7 @@ ERRORS = [ZeroDivisionError("a bug"), KeyboardInterrupt(), asyncio.CancelledErro
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+@pytest.mark.sampled(3)
 async def test_an_error_leaves_the_cycle_before(tmp_path: Path, error: BaseException) -> None:
     """What is raised while a reply is awaited leaves the memory, and its file, as it was."""
     await run(tmp_path / "whole.json", 20)

@@ -225,6 +225,7 @@ def test_a_stopped_replay_is_resumed_to_the_same_bytes(
     assert results[0] == results[1]
 
 
+@pytest.mark.sampled(2)
 def test_a_memory_that_was_changed_is_gone_on_from(options: CognitiveRun, tmp_path: Path) -> None:
     """A change between stop and resume stays, is told, and is repeated by a replay."""
     out = tmp_path / "run"
@@ -251,6 +252,7 @@ def test_a_memory_that_was_changed_is_gone_on_from(options: CognitiveRun, tmp_pa
     }
 
 
+@pytest.mark.sampled(2)
 def test_a_second_run_goes_on_with_the_memory(options: CognitiveRun, tmp_path: Path) -> None:
     """A memory is used by one run after another, and each is repeated from where it began."""
     runs.begin(options, tmp_path / "first")
@@ -336,6 +338,7 @@ def test_a_run_needs_somebody_who_writes(options: CognitiveRun, tmp_path: Path) 
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.sampled(2)
 def test_a_memory_in_use_is_refused(options: CognitiveRun, tmp_path: Path) -> None:
     """A run does not begin with a memory that another process has open, and leaves no folder."""
     with Memory.open(options.memory), pytest.raises(InputError, match="process"):
@@ -368,6 +371,7 @@ def test_options_out_of_range_are_refused(tmp_path: Path, bad: dict[str, Any]) -
         CognitiveRun(tmp_path / "c.json", tmp_path / "m.json", **bad)
 
 
+@pytest.mark.sampled(2)
 def test_a_model_that_fails_fails_cycles(options: CognitiveRun, server: FakeOllama) -> None:
     """A run whose model is gone comes to its end, every cycle failed and counted."""
     server.stop()

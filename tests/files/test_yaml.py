@@ -84,6 +84,15 @@ def test_what_is_not_plain_is_refused(text: str, line: int | None, problem: str)
     assert (caught.value.path, caught.value.line) == ("agent.yaml", line)
 
 
+def test_aliases_that_nest_too_deeply_are_refused() -> None:
+    """A value is as deep as if its aliases were written out, and the last alias is to blame."""
+    levels = [f"- &a{n} [*a{n - 1}]" for n in range(1, MAX_DEPTH - 1)]
+    parse_yaml("\n".join(["- &a0 [x]", *levels[:-1]]))
+    with pytest.raises(InputError, match=f"is nested more than {MAX_DEPTH} deep") as caught:
+        parse_yaml("\n".join(["- &a0 [x]", *levels]))
+    assert caught.value.line == MAX_DEPTH - 1
+
+
 def test_aliases_that_explode_are_refused_before_they_do() -> None:
     """Nine levels of ten aliases, a billion values, are refused while the file is small."""
     levels = [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]

@@ -1,12 +1,13 @@
 """The guides as pages: their examples run, are short, and are found."""
 
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tests.kit import processes
 
 GUIDES = Path(__file__).parents[2] / "docs" / "how-to"
 PAGES = sorted(path.stem for path in GUIDES.glob("*.md") if path.stem != "README")
@@ -16,7 +17,7 @@ ELSEWHERE = {"mesa"}
 
 def run(script: Path) -> tuple[int, str]:
     """Run a file with warnings as errors; return its exit code and stderr."""
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-W", "error", str(script)],
         cwd=script.parent,
         capture_output=True,

@@ -91,7 +91,7 @@ def test_the_interpreter_moves_through_the_same_states(
     run_both(random_charts, data)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.usefixtures("_faults_unheard")
 @settings(max_examples=500)
 @given(data=st.data())

@@ -14,9 +14,9 @@ LEAST_P = 0.01
 FEW, ALL = range(2), range(20)
 
 on_fixed_seeds = pytest.mark.parametrize(
-    "seeds", [FEW, pytest.param(ALL, marks=pytest.mark.slow)], ids=["2_seeds", "20_seeds"]
+    "seeds", [FEW, pytest.param(ALL, marks=pytest.mark.long)], ids=["2_seeds", "20_seeds"]
 )
-"""The ordinary form of a law has two seeds, the slow one twenty; neither is chosen."""
+"""The ordinary form of a law has two seeds, the long one twenty; neither is chosen."""
 
 
 def p_of_counts(counts: Sequence[float], chances: Sequence[float]) -> float:

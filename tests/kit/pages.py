@@ -38,6 +38,7 @@ import typer
 
 from prism.cli._main import app
 from prism.files._yaml import parse_yaml
+from tests.kit import processes
 
 ROOT = Path(__file__).parents[2]
 
@@ -48,6 +49,9 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 _BLOCK = re.compile(r"(?:^<!-- test: (.*) -->\n)?^```(\S+).*\n((?s:.*?))^```$", re.MULTILINE)
 _EXTRAS = re.compile(r"(?:prism-statecharts|\.)\[([\w,]+)\]")
+_PLAIN = re.compile(r"prism( [^\s|&;<>$*?`~(){}#\\]+)*")
+"""A command of ours that a shell does nothing with but to split it into words."""
+
 _TESTS = re.compile(r"^(async )?def test_|^\w+ = .*\.TestCase$", re.MULTILINE)
 _SAVED = "saved as "
 
@@ -101,6 +105,7 @@ class Reader:
         self.environment = dict(environment or {**os.environ, "PATH": path})
         self.environment["COLUMNS"] = "80"
         self._installs = installs
+        self._forks = environment is None
 
     def follow(self, text: str) -> None:
         """Run or check every block of a page."""
@@ -135,15 +140,19 @@ class Reader:
         check_commands(block.code if block.language == "sh" else "\n".join(commands))
 
     def started(self, *command: str, seconds: float = 120) -> subprocess.CompletedProcess[str]:
-        """Run one command."""
-        return subprocess.run(
-            command,
-            cwd=self.folder,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=seconds,
-        )
+        """Run one command; a program of ours, in our own environment, as a fork."""
+        options: dict[str, Any] = {
+            "cwd": self.folder,
+            "env": self.environment,
+            "stdin": subprocess.DEVNULL,
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.PIPE,
+            "text": True,
+            "timeout": seconds,
+        }
+        if self._forks and command[0] == "python":
+            return processes.run([sys.executable, *command[1:]], **options)
+        return subprocess.run(command, **options)
 
     def _save(self, block: Block) -> None:
         (self.folder / block.note.removeprefix(_SAVED)).write_text(block.code, encoding="utf-8")
@@ -171,12 +180,19 @@ class Reader:
     def _run_console(self, code: str) -> None:
         for part in re.split(r"^\$ ", code, flags=re.MULTILINE)[1:]:
             command, _, wanted = part.partition("\n")
-            done = self.started("bash", "-c", f"exec 2>&1; {command}")
+            done = self._in_a_shell(command)
             assert done.returncode == 0, f"{command}\n{done.stdout}"
             shows = not wanted.strip() or doctest.OutputChecker().check_output(
                 wanted, done.stdout, FLAGS
             )
             assert shows, f"{command}\n{done.stdout}"
+
+    def _in_a_shell(self, command: str) -> subprocess.CompletedProcess[str]:
+        """Run a line with both streams in one; a plain line of ours needs no shell."""
+        if self._forks and _PLAIN.fullmatch(command.strip()):
+            code = "import os; os.dup2(1, 2); from prism.cli import main; main()"
+            return self.started("python", "-c", code, *shlex.split(command)[1:])
+        return self.started("bash", "-c", f"exec 2>&1; {command}")
 
     def _install(self, code: str) -> None:
         """Run commands in a shell, and go on with the variables that they leave behind."""

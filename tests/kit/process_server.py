@@ -18,6 +18,7 @@ import signal
 import socket
 import sys
 import types
+import warnings
 from contextlib import suppress
 from typing import Any
 
@@ -138,6 +139,9 @@ def become(request: Request) -> None:
     os.environ.clear()
     os.environ.update(request["environment"])
 
+    sys.warnoptions[:] = request["warnings"]
+    for action in request["warnings"]:
+        warnings.simplefilter(action)
     path = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
     sys.path[:0] = [each for each in path if each not in sys.path]
     sys.stdin = _stream(0, "r", "surrogateescape")

@@ -19,6 +19,9 @@ from typing import Any
 
 import prism
 
+FORKED = ("-c", "-m", "-W")
+"""Options of the interpreter that a fork can have, too."""
+
 SERVER = Path(__file__).with_name("process_server.py")
 ROOT = Path(prism.__file__).parents[1]
 
@@ -77,11 +80,17 @@ class Process(subprocess.Popen[Any]):
         start_new_session: bool,
         process_group: Any = -1,
     ) -> None:
-        kind = args[1] if args[1] in ("-c", "-m") else ""
-        program, *arguments = args[2:] if kind else args[1:]
+        words = args[1:]
+        warned = []
+        while words[0] == "-W":
+            _, option, *words = words
+            warned.append(option)
+        kind = words.pop(0) if words[0] in ("-c", "-m") else ""
+        program, *arguments = words
         request = {
             "kind": kind,
             "program": program,
+            "warnings": warned,
             "arguments": arguments,
             "folder": str(cwd or Path.cwd()),
             "environment": dict(os.environ if env is None else env),
@@ -125,12 +134,12 @@ def start(line: Sequence[Word], **options: Any) -> Process:
     """Start a Python process, as `subprocess.Popen` does, from a server with prism imported.
 
     Args:
-        line: `sys.executable`, and then ``-c`` and code, ``-m`` and a module, or a file, and the
-            arguments.
+        line: `sys.executable`, and then ``-W`` and what to do with all warnings, ``-c`` and code,
+            ``-m`` and a module, or a file, and the arguments.
         options: Options of `subprocess.Popen` about streams, folder, environment and session.
     """
     words = [os.fspath(word) for word in line]
-    if words[0] != sys.executable or (words[1][0] == "-" and words[1] not in ("-c", "-m")):
+    if words[0] != sys.executable or (words[1][0] == "-" and words[1] not in FORKED):
         raise ValueError(f"not a line that a fork can carry out: {words[:2]}")
     return Process(words, **options)
 

@@ -63,7 +63,7 @@ async def waves_until_open(pool: OllamaPool, host: str) -> None:
 @BOTH
 @pytest.mark.parametrize("is_first", [True, False], ids=["named first", "named last"])
 @pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(26, long=6)
 async def test_a_server_that_fails_fast_draws_no_decisions(
     fault: str, is_first: bool, serve: Serve, connect: Connect, bad: Callable[[Canned], RawServer]
 ) -> None:
@@ -79,7 +79,7 @@ async def test_a_server_that_fails_fast_draws_no_decisions(
     assert at_rest(pool)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_a_server_that_fails_fast_draws_none_of_400_decisions(
     fault: str, serve: Serve, connect: Connect, bad: Callable[[Canned], RawServer]
@@ -93,7 +93,7 @@ async def test_a_server_that_fails_fast_draws_none_of_400_decisions(
 
 @BOTH
 @pytest.mark.parametrize("fault", FAKED)
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(9, long=3)
 async def test_a_faulty_ollama_draws_no_decisions(
     fault: str, serve: Serve, connect: Connect
 ) -> None:
@@ -111,6 +111,7 @@ async def test_a_faulty_ollama_draws_no_decisions(
     [WEIGHS_NONSENSE, Fault.weighs({}), Fault.status(400), Fault.status(401), Fault.body(b"{}")],
     ids=["sum of 1.8", "no weights", "400", "401", "no answers"],
 )
+@pytest.mark.sampled(3)
 async def test_decision_questions_are_asked_elsewhere_too(
     fault: Fault, serve: Serve, connect: Connect
 ) -> None:
@@ -124,7 +125,7 @@ async def test_decision_questions_are_asked_elsewhere_too(
 
 
 @BOTH
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 async def test_two_of_three_servers_may_fail_fast(
     serve: Serve, connect: Connect, bad: Callable[[Canned], RawServer]
 ) -> None:
@@ -140,7 +141,7 @@ async def test_two_of_three_servers_may_fail_fast(
 
 @BOTH
 @pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(13, long=4)
 async def test_what_no_server_answers_is_no_servers_fault(
     fault: str, connect: Connect, bad: Callable[[Canned], RawServer]
 ) -> None:
@@ -159,6 +160,7 @@ async def test_what_no_server_answers_is_no_servers_fault(
 
 @BOTH
 @pytest.mark.parametrize("code", [400, 413])
+@pytest.mark.sampled(4)
 async def test_a_prompt_that_is_too_long_everywhere_costs_the_others_nothing(
     code: int, serve: Serve, connect: Connect
 ) -> None:
@@ -242,7 +244,7 @@ async def test_a_refusal_stands_if_the_other_server_is_gone(serve: Serve, connec
 
 @BOTH
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(12)
 async def test_with_one_good_server_any_mixture_of_faults_is_answered(
     seed: int, serve: Serve, connect: Connect
 ) -> None:

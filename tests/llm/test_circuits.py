@@ -21,6 +21,7 @@ from tests.kit.waiting import until
 
 
 @BOTH
+@pytest.mark.sampled(2)
 async def test_a_failing_server_opens_its_circuit_and_is_probed_once(
     server: FakeOllama, connect: Connect
 ) -> None:
@@ -45,6 +46,7 @@ async def test_a_failing_server_opens_its_circuit_and_is_probed_once(
 
 
 @BOTH
+@pytest.mark.sampled(2)
 async def test_a_failed_probe_fails_those_who_wait_for_it(
     server: FakeOllama, connect: Connect
 ) -> None:
@@ -94,6 +96,7 @@ async def test_a_cancelled_probe_is_replaced(server: FakeOllama, connect: Connec
 
 
 @BOTH
+@pytest.mark.sampled(2)
 async def test_a_question_that_waits_for_one_server_probes_another(
     serve: Serve, connect: Connect
 ) -> None:
@@ -129,6 +132,7 @@ async def test_a_question_that_was_not_sent_changes_no_circuit(
 
 
 @BOTH
+@pytest.mark.sampled(2)
 async def test_a_failed_probe_doubles_the_pause(server: FakeOllama, connect: Connect) -> None:
     """A probe that fails is an error like any other, and the pause is twice as long."""
     pool = impatient(connect(), pause=0.2)
@@ -171,6 +175,7 @@ async def test_retries_end_when_all_circuits_are_open(server: FakeOllama, connec
 
 
 @BOTH
+@pytest.mark.sampled(2)
 async def test_with_patience_an_outage_is_waited_out(server: FakeOllama, connect: Connect) -> None:
     """During an outage shorter than the patience only probes fail, and all others are answered."""
     pool = impatient(connect(concurrency=2), patience=60)
@@ -189,6 +194,7 @@ async def test_with_patience_an_outage_is_waited_out(server: FakeOllama, connect
 
 
 @BOTH
+@pytest.mark.sampled(2)
 async def test_patience_has_an_end(server: FakeOllama, connect: Connect) -> None:
     """Those who wait fail when the patience is over, though no question ends; so do others then."""
     pool = impatient(connect(), pause=60, patience=0.2)
@@ -216,6 +222,7 @@ def test_the_patience_of_a_pool_is_that_of_its_circuits() -> None:
     [Fault.status(500), Fault.body(b"<html>"), Fault.drop()],
     ids=["500", "html", "dropped"],
 )
+@pytest.mark.sampled(5)
 async def test_a_server_that_fails_fast_does_not_attract_questions(
     serve: Serve, connect: Connect, fault: Fault
 ) -> None:

@@ -69,7 +69,7 @@ def test_a_host_named_twice_counts_once() -> None:
 
 @BOTH
 @pytest.mark.parametrize("limit", [1, 3])
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 async def test_concurrency_is_limited_on_each_host(
     serve: Serve, connect: Connect, limit: int
 ) -> None:
@@ -193,6 +193,7 @@ async def test_a_model_that_no_server_has_is_an_error(serve: Serve, connect: Con
 
 
 @BOTH
+@pytest.mark.sampled(2)
 async def test_a_server_that_dies_and_comes_back_is_used_again(
     serve: Serve, connect: Connect
 ) -> None:

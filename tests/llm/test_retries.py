@@ -12,7 +12,7 @@ from prism.errors import (
     UnreachableError,
 )
 from prism.llm._health import FAILURES_TO_OPEN, Throttle
-from prism.llm._model_pool import random_backoff
+from prism.llm._pool import random_backoff
 from prism.statechart.reasoner import Cost
 from prism.testing import FakeOllama, Fault
 from tests.kit.pools import ask, at_rest, impatient, open_at_once
@@ -115,6 +115,7 @@ async def test_a_retry_goes_to_another_server(serve: Serve, connect: Connect) ->
 
 
 @BOTH
+@pytest.mark.sampled(2)
 async def test_retry_after_is_respected(server: FakeOllama, connect: Connect) -> None:
     """With Retry-After the second request does not come within the usual jitter."""
     server.fail(Fault.status(503, retry_after="20"))
@@ -127,6 +128,7 @@ async def test_retry_after_is_respected(server: FakeOllama, connect: Connect) ->
 
 
 @BOTH
+@pytest.mark.sampled(2)
 async def test_retry_after_is_respected_if_all_other_circuits_are_open(
     serve: Serve, connect: Connect
 ) -> None:
@@ -156,7 +158,7 @@ def test_backoff_grows_and_is_random(attempt: int, longest: float) -> None:
 
 @BOTH
 @pytest.mark.parametrize(("slots", "queue_limit"), [(2, 1), (1, 0)])
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 async def test_a_busy_server_opens_no_circuit(
     serve: Serve, connect: Connect, slots: int, queue_limit: int
 ) -> None:
@@ -174,7 +176,7 @@ async def test_a_busy_server_opens_no_circuit(
 @BOTH
 @pytest.mark.parametrize("code", [429, 503])
 @pytest.mark.parametrize("retry_after", [None, "0.1"])
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(8)
 async def test_a_burst_of_refusals_loses_no_answer(
     server: FakeOllama, connect: Connect, code: int, retry_after: str | None
 ) -> None:

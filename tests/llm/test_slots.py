@@ -230,7 +230,7 @@ class Ticking:
 
 
 @pytest.mark.parametrize("moments", range(12))
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 async def test_a_hold_may_end_at_any_moment_while_somebody_begins_to_wait(
     hosts: tuple[OllamaHost, OllamaHost], moments: int
 ) -> None:

@@ -2,7 +2,6 @@
 
 import gzip
 import re
-import subprocess
 import sys
 from base64 import b64encode
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from prism.analysis import read_log
 from prism.errors import InputError
 from prism.report import Report, make_report
 from prism.statechart import Statechart, Transition, state_enum
+from tests.kit import processes
 
 NAMESPACES = ("http://www.w3.org/2000/svg", "https://vega.github.io/schema/vega-lite/")
 SECTIONS = [
@@ -201,7 +201,7 @@ def test_another_format_is_refused(report: Report, tmp_path: Path) -> None:
     ],
     ids=["truncated", "corrupt", "newer", "mixed", "unfinished", "foreign"],
 )
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_damaged_logs_give_a_report_that_says_so(
     folder: Path,
     tmp_path: Path,
@@ -222,6 +222,7 @@ def test_damaged_logs_give_a_report_that_says_so(
     assert made.runs[0].agents.height == 80
 
 
+@pytest.mark.slow
 def test_compressed_logs_give_the_same_report(folder: Path, tmp_path: Path) -> None:
     """A compressed log gives the same report."""
     log = tmp_path / "real.jsonl.gz"
@@ -275,10 +276,11 @@ def test_a_log_without_rounds_is_drawn_by_time(
 
 
 @pytest.mark.parametrize("package", ["altair", "jinja2", "polars", "vl_convert"])
+@pytest.mark.sampled(4)
 def test_a_missing_package_is_named(package: str) -> None:
     """Without one of its packages, a report names it and the command that installs it."""
     code = f"import sys; sys.modules[{package!r}] = None; import prism.report"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = processes.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert f"needs the package '{package}'" in done.stderr
     assert "pip install 'prism-statecharts[report]'" in done.stderr
 
@@ -286,7 +288,7 @@ def test_a_missing_package_is_named(package: str) -> None:
 def test_tables_need_no_figures() -> None:
     """prism.analysis is imported without the packages that draw."""
     code = "import sys; sys.modules['altair'] = None; import prism.analysis as a; a.read_log"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = processes.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
 
 
@@ -317,6 +319,7 @@ def test_figures_side_by_side_have_one_scale(
         assert one["usermeta"]["legend"] == other["usermeta"]["legend"]
 
 
+@pytest.mark.slow
 def test_axes_begin_with_zero_side_by_side_as_alone(
     folder: Path, model_log: Path, parse: Callable[[str], Any]
 ) -> None:

@@ -2,8 +2,6 @@
 
 import json
 import logging
-import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -20,6 +18,7 @@ from prism.agents import SocialAgent
 from prism.errors import InputError
 from prism.runlog import configure
 from prism.statechart import AgentState, Statechart, Transition, social_media_chart
+from tests.kit import processes
 
 MOVE = "statechart.transition"
 ENDS = ("run.started", "run.ended")
@@ -210,11 +209,9 @@ def run_python(code: str, *, strict: bool = True) -> str:
         "def move(agent_id='ada'):\n"
         "    social_media_chart().fire(SocialAgent(agent_id, interests=['tea']), 'feed_ready')\n"
     )
-    environment = {**os.environ, "PYTHONPATH": str(Path(prism.__file__).parents[1])}
     warn = ["-W", "error"] if strict else []
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, *warn, "-c", opening + code],
-        env=environment,
         capture_output=True,
         text=True,
     )

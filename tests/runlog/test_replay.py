@@ -103,6 +103,7 @@ def without_sources(event: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+@pytest.mark.sampled(3)
 def test_a_verbatim_replay_writes_the_same_bytes(recorded: Path, run: Run) -> None:
     """A verbatim replay writes the same bytes without a model, and so does a replay of it."""
     again = run(ReplayReasoner(recorded, verbatim=True))

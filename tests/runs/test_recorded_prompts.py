@@ -74,6 +74,7 @@ def server() -> Any:
         yield running
 
 
+@pytest.mark.slow
 def test_a_run_stopped_after_each_round_has_every_record_once(
     server: FakeOllama, tmp_path: Path
 ) -> None:
@@ -94,6 +95,7 @@ def test_a_run_stopped_after_each_round_has_every_record_once(
     assert len(set(ids)) == len(ids) > 20
 
 
+@pytest.mark.slow
 def test_a_run_without_a_checkpoint_begins_its_record_again(
     server: FakeOllama, tmp_path: Path
 ) -> None:
@@ -172,6 +174,7 @@ def test_a_model_that_only_writes_is_recorded(server: FakeOllama, tmp_path: Path
     assert sorted(ids) == sorted(event["text_id"] for event in texts) != []
 
 
+@pytest.mark.slow
 def test_a_lost_file_is_not_begun_anew(server: FakeOllama, tmp_path: Path) -> None:
     """A run whose prompts were taken away is not resumed without them."""
 
@@ -188,7 +191,7 @@ def test_a_lost_file_is_not_begun_anew(server: FakeOllama, tmp_path: Path) -> No
     require_one_record_each(tmp_path / "run")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("number", range(6))
 def test_a_killed_run_has_every_record_once(number: int, tmp_path: Path) -> None:
     """Killed at any instant, again and again, the final log has one record for each decision."""

@@ -51,6 +51,7 @@ async def decisions_before_the_end(fails: list[bool], stop_at: float) -> int | N
     share=st.sampled_from([0.3, 0.5, 0.55, 1.0]),
     outage=st.integers(0, WINDOW),
 )
+@pytest.mark.slow
 def test_a_run_ends_with_the_share_of_the_last_decisions(
     fails: list[bool], share: float, outage: int
 ) -> None:

@@ -135,7 +135,7 @@ def test_impossible_arguments_are_refused(write_log: Write) -> None:
         calibrate(read_log(write_log(logged([]))))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_intervals_cover_known_probabilities(write_log: Write) -> None:
     """Of 95 % intervals about as many cover what the decisions were drawn with."""
     shares = {"lurker": LURKER, "contributor": CONTRIBUTOR}
@@ -157,7 +157,7 @@ def test_intervals_cover_known_probabilities(write_log: Write) -> None:
     assert min(p_values) > 0.01 / len(p_values)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_clustered_intervals_cover_where_agents_have_tendencies(write_log: Write) -> None:
     """With tendencies of their own the clustered errors are right, and the others too small."""
     covered = {"clustered_errors": 0, "standard_errors": 0}

@@ -70,6 +70,7 @@ def test_pairs_are_compared_as_scipy_would(runs: Path, found: Comparison) -> Non
     assert any("no p-value below" in note for note in found.notes)
 
 
+@pytest.mark.slow
 def test_a_folder_of_groups_and_patterns_name_the_same_runs(runs: Path, found: Comparison) -> None:
     """The folders that hold runs are groups; a pattern names several runs of one."""
     below = compare(runs, resamples=199, measures=["reached"])
@@ -108,6 +109,7 @@ def test_groups_of_a_batch_are_in_the_order_of_its_plan(prism: Prism, runs: Path
     assert {"effect", "holm"} <= set(ran.out.split())
 
 
+@pytest.mark.slow
 def test_runs_without_partners_are_told(runs: Path) -> None:
     """Seeds of one group alone are left out of pairs; without shared seeds groups are compared."""
     plain, warned = runs / "plain", runs / "warned"

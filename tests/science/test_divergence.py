@@ -86,7 +86,7 @@ def test_impossible_numbers_are_refused(write_log: Write) -> None:
         divergence(logs, smoothing=-1)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_floor_is_exceeded_as_seldom_as_it_says(write_log: Write) -> None:
     """Two runs of one behaviour are above the floor in a few of a hundred cases."""
     above = 0

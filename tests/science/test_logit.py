@@ -132,7 +132,7 @@ def test_what_a_logit_cannot_use_is_told(write_log: Write) -> None:
     assert (logit.groups, logit.covariates) == (("lurker",), ())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_known_coefficients_are_recovered(write_log: Write) -> None:
     """Over seeds 95 % intervals cover the coefficients that the choices were drawn with."""
     order = ("contributor", "lurker")

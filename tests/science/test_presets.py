@@ -31,7 +31,7 @@ def test_there_are_no_other_presets() -> None:
         preset_figures("mastodon")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("least", [200, 205, 210, 215])
 @pytest.mark.parametrize("preset", ["participation", "twitter", "browsing"])
 def test_a_preset_comes_near_its_figures(preset: str, least: int) -> None:
@@ -41,7 +41,7 @@ def test_a_preset_comes_near_its_figures(preset: str, least: int) -> None:
     assert missed == {measure: [] for measure in missed}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_rumour_reaches_as_many_as_a_real_one() -> None:
     """Over 20 seeds: 248 to 401.5 users in the median, depth 3 in the median, never above 9."""
     table = preset_runs("rumour", seeds=range(200, 220))

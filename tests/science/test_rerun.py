@@ -141,6 +141,7 @@ def test_another_model_is_a_difference(tmp_path: Path, asked: FakeOllama) -> Non
     assert switched
 
 
+@pytest.mark.slow
 def test_models_that_a_run_was_switched_to_are_repeated(tmp_path: Path) -> None:
     """Without a change they are asked nothing, and a further one from its round on."""
     answers = count()

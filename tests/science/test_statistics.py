@@ -146,7 +146,7 @@ def test_holm_corrects_tests_alone() -> None:
     assert holm([None]) == [None]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("paired", [True, False])
 def test_p_values_say_what_they_should_where_nothing_differs(paired: bool) -> None:
     """Under the null hypothesis no level is undercut more often than it says, and .05 as often."""
@@ -162,7 +162,7 @@ def test_p_values_say_what_they_should_where_nothing_differs(paired: bool) -> No
     assert np.mean(found <= 0.5) > 0.35
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("runs", "least"), [(6, 0.9), (20, 0.93)])
 @pytest.mark.parametrize("paired", [True, False])
 def test_intervals_cover_the_truth(paired: bool, runs: int, least: float) -> None:

@@ -15,7 +15,7 @@ powerlaw = pytest.importorskip("powerlaw")
 WriteLog = Callable[..., Path]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_words_of_moby_dick_have_the_published_tail() -> None:
     """Exponent, beginning and comparisons are those of Clauset, Shalizi and Newman (2009)."""
     words = Path(powerlaw.__file__).parent / "reference_data" / "words.txt"
@@ -57,6 +57,7 @@ def test_steep_and_flat_tails_have_their_exponents(exponent: float) -> None:
     assert tail.exponent == pytest.approx(exponent, abs=4 * tail.exponent_se)
 
 
+@pytest.mark.slow
 def test_a_bootstrap_rules_out_what_is_no_power_law() -> None:
     """A sample of a power law is as near to its fit as others are; a hump is not."""
     numpy = pytest.importorskip("numpy")

@@ -272,6 +272,7 @@ def test_when_answers_come_changes_nothing(tmp_path: Path) -> None:
     assert logs[0] == logs[1]
 
 
+@pytest.mark.slow
 def test_any_process_writes_the_same_bytes(tmp_path: Path) -> None:
     """Another process with another hash seed writes the same log."""
     code = f"""

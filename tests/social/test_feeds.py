@@ -270,7 +270,7 @@ def test_a_feed_that_is_not_there_is_refused(changed: dict[str, Any], message: s
         Simulation(synthetic_population(3).agents, parameters=Parameters(**changed))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_popular_feeds_concentrate_what_is_seen(tmp_path: Any) -> None:
     """Views of posts are more unequal under a popular feed than under a random one."""
     analysis = pytest.importorskip("prism.analysis")

@@ -123,7 +123,7 @@ def test_too_many_follows_are_refused() -> None:
         made(10, network="random", mean_follows=20)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("exponent", [2.3, 3.0])
 def test_followers_have_a_power_law(exponent: float) -> None:
     """Of the shifted power law of a growing network, the exponent is what was asked for."""

@@ -46,7 +46,7 @@ def test_the_order_of_the_list_changes_nothing() -> None:
     assert sum(forwards.values()) > 200
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_place_and_readers_are_unrelated() -> None:
     """Mean rank correlation over 6 seeds, in the whole list and within communities, below .05."""
     whole, within = [], []

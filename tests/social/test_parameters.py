@@ -129,7 +129,7 @@ def happens(parameters: dict[str, Any], cache: dict[str, Any]) -> Any:
     return cache[key]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_parameter_changes_what_happens() -> None:
     """Of all parameters there is none that a run does not go by."""
     # a model alone is told of its activity, and made-up agents have interests without words

@@ -123,7 +123,7 @@ def test_what_made_the_population_cannot_change_later() -> None:
         Simulation(synthetic_population(5).agents, world=Restless()).run()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_length_of_a_round_changes_no_rate() -> None:
     """Of 60 rounds of 4 ticks and of 5 of 48: each act per agent-tick, within 5 %."""
 
@@ -216,7 +216,7 @@ def test_votes_of_others_weigh_on_dislikes(score: int, odds: float) -> None:
     assert dislike_odds(0.2, herding_pulls(1.0, network, post)) == pytest.approx(odds)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_votes_draw_votes_where_agents_follow_others(run_logged: Any) -> None:
     """Over 10 seeds up-treated posts get more likes than controls, down-treated ones fewer.
 
@@ -259,6 +259,7 @@ def prompts_of(folder: Path, stops: list[int], **options: Any) -> list[str]:
         return sorted(chat["messages"][0]["content"] for chat in chats_of(server))
 
 
+@pytest.mark.slow
 def test_a_resumed_feed_asks_what_it_would_have_asked(tmp_path: Path) -> None:
     """Stopped after every round, a feed has the same prompts, which tell posts seen and written."""
     whole = prompts_of(tmp_path / "whole", [], remember=4)

@@ -140,14 +140,17 @@ def test_documents_and_pickles_keep_final_states() -> None:
 @pytest.mark.parametrize(
     ("given_", "message"),
     [
-        ({"final_states": "lost"}, "'final_states' must be a list of states, got 'lost'"),
-        ({"final_states": ["gone"]}, "'final_states' names 'gone', which is not among the states"),
-        ({"final_states": [["lost"]]}, "'final_states' names ['lost'], which is not among"),
-        ({"decision_states": ["lost"]}, "'decision_states' names 'lost', which is a final state"),
-        ({"timeouts": {"lost": 2}}, "'timeouts' names 'lost', which is a final state"),
+        ({"final_states": "lost"}, "final_states: must be a list, got 'lost'"),
+        (
+            {"final_states": ["gone"]},
+            "final_states[0]: names 'gone', which is not among the states",
+        ),
+        ({"final_states": [["lost"]]}, "final_states[0]: must be text, got ['lost']"),
+        ({"decision_states": ["lost"]}, "decision_states[0]: names 'lost', which is a final state"),
+        ({"timeouts": {"lost": 2}}, "timeouts.lost: names 'lost', which is a final state"),
         (
             {"transitions": [{"trigger": "back", "source": "lost", "target": "open"}]},
-            "transition 1: 'source' names 'lost', which is a final state",
+            "transitions[0].source: names 'lost', which is a final state",
         ),
     ],
 )

@@ -9,13 +9,10 @@ import prism.statechart
 from prism.statechart import reasoner
 
 LOADED = """
-    prism prism.errors prism.randomness
-    prism.statechart prism.statechart._callables prism.statechart._definition
+    prism prism.errors prism.randomness prism.statechart prism.statechart._definition
     prism.statechart._engine prism.statechart._engine.arguments
-    prism.statechart._engine.candidates prism.statechart._engine.checks
     prism.statechart._engine.interpreter prism.statechart._engine.machine
-    prism.statechart._engine.pending prism.statechart._engine.queued
-    prism.statechart._engine.writing prism.statechart._identity
+    prism.statechart._engine.pending prism.statechart._engine.writing prism.statechart._identity
     prism.statechart.inspection prism.statechart.inspection._explain
     prism.statechart.inspection._lint prism.statechart.queries prism.statechart.social
     prism.statechart.statechart prism.statechart.states prism.statechart.transitions

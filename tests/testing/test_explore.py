@@ -66,6 +66,7 @@ def never_likes(agent: Any) -> bool:
     return agent.state is not S.ENGAGING_LIKE
 
 
+@pytest.mark.slow
 def test_a_wrong_state_is_found_by_its_shortest_path() -> None:
     """Hypothesis shrinks to the fewest events, here by a move that only a reasoner would choose."""
     machine = short(
@@ -111,7 +112,7 @@ def test_a_planted_fault_is_found_by_its_shortest_path() -> None:
 
 
 @pytest.mark.parametrize("number", range(8))
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 def test_loops_are_left_out_of_the_path(number: int) -> None:
     """A failure is shown by its direct path, without the loops by which it was found."""
     machine = short(
@@ -130,7 +131,7 @@ def test_loops_are_left_out_of_the_path(number: int) -> None:
     ],
     ids=["number", "mapping"],
 )
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 def test_steps_that_do_nothing_are_left_out(number: int, contexts: Any) -> None:
     """The sequence shown has only events that lead to the failure, whatever the contexts."""
     never_rests = [lambda agent: agent.state is not S.RESTING]

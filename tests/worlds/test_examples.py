@@ -111,7 +111,7 @@ class Mixed(Rumour):
         self.agents[0].begin_in(Mind.SPREADER)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_fifth_never_hears_the_rumour() -> None:
     """Where all meet all, 20.3 % stay ignorant (Daley and Kendall; Maki and Thompson)."""
     shares = []
@@ -152,7 +152,7 @@ def segregation_by_hand(width: int, people: int, wanted: float, seed: int) -> fl
     return mean(map(alike, town))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("wanted", [0.3, 0.5])
 def test_a_town_sorts_itself_as_in_other_implementations(wanted: float) -> None:
     """Over many seeds the town ends as segregated as one of a model without prism."""

@@ -69,7 +69,7 @@ def test_a_killed_run_of_a_file_goes_on_to_the_same_bytes(tmp_path: Path) -> Non
         assert (killed / "run" / name).read_bytes() == (whole / "run" / name).read_bytes()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "world",
     [

@@ -1,12 +1,14 @@
 """Ticks in which all act on what was there when the tick began."""
 
+from enum import StrEnum
 from typing import Any
 
 import pytest
 
 from prism.errors import SimulationError
+from prism.statechart import Statechart, Transition
 from prism.testing import ScriptedReasoner
-from prism.worlds import Run, during
+from prism.worlds import Agent, Run, World, during
 from tests.kit.lamps import SWITCH_ON, Lamp, Light, Room
 
 
@@ -43,6 +45,41 @@ def test_together_all_see_the_beginning_of_the_tick() -> None:
         assert [each.content for each in lamp.inbox] == [
             "lamp_2" if lamp.name == "lamp_1" else "lamp_1"
         ]
+
+
+Side = StrEnum("Side", ["MIDDLE", "LEFT", "RIGHT"])
+
+
+class Needle(Agent):
+    """An agent that others push to a side, from which it does not come back."""
+
+    chart = Statechart(
+        Side,
+        [Transition("left", Side.MIDDLE, Side.LEFT), Transition("right", Side.MIDDLE, Side.RIGHT)],
+        initial=Side.MIDDLE,
+        name="needle",
+    )
+
+
+class Pushing(World[Needle]):
+    """A together world in which two agents push a third to different sides in the same tick."""
+
+    together = True
+    rounds = 1
+
+    @during(Side.MIDDLE)
+    def push(self, needle: Needle) -> None:
+        """Push the first needle: the second one to the left, the tenth one to the right."""
+        pushes = {1: "left", 9: "right"}
+        if trigger := pushes.get(self.agents.index(needle)):
+            self.agents[0].fire(trigger)
+
+
+def test_two_that_fire_at_a_third_do_so_in_the_order_of_their_names() -> None:
+    """Not in that of their turns: ``needle_10`` comes before ``needle_2``, who is too late."""
+    run = Run(Pushing(), 10)
+    run.run()
+    assert run.agents[0].state is Side.RIGHT
 
 
 @pytest.mark.parametrize(

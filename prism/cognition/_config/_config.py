@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from prism.cognition._config._fixed import crowded_limits
-from prism.cognition._config._problems import ConfigFileError, ConfigProblem
-from prism.cognition._config._reading import MAX_CHARACTERS, Reading, read_config
 from prism.cognition._config._values import (
     AVAILABLE_ACTIONS,
     HARD_LIMIT,
@@ -24,8 +21,24 @@ from prism.cognition._config._values import (
     Paging,
     ThinkingLog,
 )
+from prism.cognition._prompts import build_prompt
 from prism.errors import FieldValueError, InputError
 from prism.files import reading
+from prism.files._source import DocumentError, Problem
+from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
+
+if TYPE_CHECKING:  # pydantic is loaded where a file is read
+    from prism.cognition._config._reading import Reading
+
+ConfigProblem = Problem
+
+
+class ConfigFileError(DocumentError):
+    """A configuration cannot be loaded.
+
+    Args:
+        problems: Everything that is wrong, in the order of the file.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +97,7 @@ class Config:
             InputError: If it cannot be read, or is not JSON.
             ConfigFileError: (an InputError) listing everything that is wrong.
         """
-        return cls._required(read_config(_text_of(Path(path)), str(path)))
+        return cls._required(_read(_text_of(Path(path)), str(path)))
 
     @classmethod
     def from_text(cls, text: str, *, name: str = "config") -> Self:
@@ -97,7 +110,7 @@ class Config:
         Raises:
             InputError: If it is not JSON, or holds an error.
         """
-        return cls._required(read_config(text, name))
+        return cls._required(_read(text, name))
 
     @classmethod
     def check(cls, path: Path | str) -> list[ConfigProblem]:
@@ -107,18 +120,18 @@ class Config:
             path: The file, JSON.
         """
         try:
-            found = read_config(_text_of(Path(path)), str(path))
+            found = _read(_text_of(Path(path)), str(path))
         except InputError as error:
             return [_unreadable(error, str(path))]
 
         cls._made(found)
-        return sorted(found.problems)
+        return sorted(found)
 
     @classmethod
     def _required(cls, found: Reading) -> Self:
         made = cls._made(found)
         if made is None or found.errors:
-            raise ConfigFileError(found.errors, found.name)
+            raise ConfigFileError(found.errors)
 
         return made
 
@@ -128,7 +141,7 @@ class Config:
         if not found.is_usable:
             return None
 
-        warnings = tuple(sorted(found.problems))
+        warnings = tuple(sorted(found))
         try:
             made = cls(**found.values, warnings=warnings)
         except FieldValueError as error:
@@ -158,7 +171,15 @@ class Config:
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
 
 
+def _read(text: str, name: str) -> Reading:
+    from prism.cognition._config._reading import read_config
+
+    return read_config(text, name)
+
+
 def _text_of(file: Path) -> str:
+    from prism.cognition._config._reading import MAX_CHARACTERS
+
     with reading(file), file.open(encoding="utf-8") as opened:
         # a little more than is read at most: enough to be refused, whatever the file's size
         return opened.read(MAX_CHARACTERS + 2)
@@ -169,3 +190,48 @@ def _unreadable(error: InputError, path: str) -> ConfigProblem:
     column = re.search(r"\(column (\d+)\)$", error.problem)
     place = (error.line or 0, int(column[1]) if column else 0)
     return ConfigProblem(path, *place, error.field or "", error.problem, "json")
+
+
+def crowded_limits(
+    config: Config, *, goal: str | None = None, count: TokenCounter = count_tokens
+) -> Iterator[tuple[str, str]]:
+    """Yield each limit that the fixed part of a prompt passes, and a message.
+
+    Args:
+        config: The configuration.
+        goal: The goal; the configuration's own by default.
+        count: Counts tokens.
+    """
+    for state in STATE_DESCRIPTION:
+        tokens = build_prompt(config, state, {}, {}, goal=goal, count=count).tokens
+        if config.hard_limit.enable and tokens > config.hard_limit.max_tokens:
+            yield "hard_limit", _told("the hard limit", state, tokens, config.hard_limit)
+
+        # beyond it the agent would page for ever: nothing that can go makes the prompt small enough
+        is_thinking = state == "thinking" and config.paging_limit.enable
+        if is_thinking and tokens > config.paging_limit.max_tokens:
+            yield "paging_limit", _told("the paging limit", state, tokens, config.paging_limit)
+
+
+def require_room(
+    config: Config, *, goal: str | None = None, count: TokenCounter = count_tokens
+) -> None:
+    """Refuse a configuration whose fixed part leaves no room, with this goal and this counter.
+
+    Args:
+        config: The configuration.
+        goal: The goal; the configuration's own by default.
+        count: Counts tokens.
+
+    Raises:
+        InputError: If a limit is passed before anything is remembered.
+    """
+    for limit, message in crowded_limits(config, goal=goal, count=count):
+        raise InputError(message, field=f"{limit}.max_tokens")
+
+
+def _told(name: str, state: str, tokens: int, limit: Limit) -> str:
+    return (
+        f"the prompt in state {state} has {tokens:,} tokens before anything is remembered, and "
+        f"{name} is {limit.max_tokens:,}: raise it, or shorten the texts or the goal"
+    )

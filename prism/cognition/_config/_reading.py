@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
+from difflib import get_close_matches
 from itertools import islice
 from typing import Any
 
-from prism.cognition._config._checking import Checker
-from prism.cognition._config._problems import ConfigProblem, Severity
-from prism.cognition._config._schema import config_schema
+from pydantic import ValidationError
+
+from prism.cognition._config._declarations import ConfigDocument, known_keys, left_out
 from prism.cognition._config._values import (
     AVAILABLE_ACTIONS,
     HARD_LIMIT,
@@ -22,8 +23,9 @@ from prism.cognition._config._values import (
     ThinkingLog,
 )
 from prism.errors import InputError
-from prism.files import parse_json
-from prism.files._json_places import Places, Where, depth_of, shown
+from prism.files._declarations import shape_problems
+from prism.files._json_places import Places, depth_of
+from prism.files._source import Problems, Source, Where, key_of
 
 MAX_CHARACTERS = 1_000_000
 MAX_DEPTH = 50
@@ -31,7 +33,8 @@ MOST_PROBLEMS = 100
 """Mistakes that are looked for; nobody mends more at once."""
 
 _MOST_NAMED = 30
-_HARMLESS = ("unknown_key", "set_twice")
+_UNKNOWN = "extra_forbidden"
+_HARMLESS = (_UNKNOWN, "set_twice")
 _BLOCKS: Mapping[str, Any] = {
     "thinking_log": ThinkingLog,
     "paging_limit": Limit,
@@ -40,31 +43,24 @@ _BLOCKS: Mapping[str, Any] = {
     "paging": Paging,
 }
 _SETTINGS = (*_BLOCKS, "goal", "state_description", "available_actions")
-_CHECKER = Checker(config_schema())
+_KNOWN = dict(known_keys())
 
 
-@dataclass(slots=True)
-class Reading:
-    """What was read.
+class Reading(Problems):
+    """What was read, and what is wrong with it.
 
     Args:
-        name: The file, for messages.
-        places: Where its keys stand.
+        source: The document.
+
+    Attributes:
         values: Arguments of a configuration.
-        problems: What is wrong.
         given: Where each setting was found, by its name.
     """
 
-    name: str
-    places: Places
-    values: dict[str, Any] = field(default_factory=dict)
-    problems: list[ConfigProblem] = field(default_factory=list)
-    given: dict[Where, Where] = field(default_factory=dict)
-
-    @property
-    def errors(self) -> list[ConfigProblem]:
-        """What keeps the configuration from being used, in the order of the file."""
-        return sorted(problem for problem in self.problems if problem.severity == "error")
+    def __init__(self, source: Source) -> None:
+        super().__init__(source)
+        self.values: dict[str, Any] = {}
+        self.given: dict[Where, Where] = {}
 
     @property
     def is_usable(self) -> bool:
@@ -72,13 +68,6 @@ class Reading:
         errors = self.errors
         is_whole = len(errors) < MOST_PROBLEMS  # else nobody has looked at the rest
         return is_whole and all(problem.kind in _HARMLESS for problem in errors)
-
-    def add(self, where: Where, message: str, kind: str, severity: Severity = "error") -> None:
-        """Note what is wrong at a key."""
-        line, column = self.places.of(where)
-        self.problems.append(
-            ConfigProblem(self.name, line, column, shown(where), message, kind, severity)
-        )
 
     def place_of(self, *setting: str) -> Where:
         """Return where a setting was given, or would be."""
@@ -100,23 +89,35 @@ def read_config(text: str, name: str) -> Reading:
         raise InputError(f"has more than {MAX_CHARACTERS:,} characters", path=name)
 
     try:
-        document = parse_json(text, path=name)
+        source = Source.parse(text, "json", path=name)
     except InputError as error:
         raise _with_place(error, text) from None
 
     if depth_of(text) > MAX_DEPTH:
         raise InputError(f"is nested more than {MAX_DEPTH} deep", path=name)
 
-    found = Reading(name, Places(text))
-    left_out: list[Where] = []
-    for mistake in islice(_CHECKER.check(document, left_out), MOST_PROBLEMS):
-        found.add(*mistake)
-    if left_out:
-        found.add(left_out[0], _note(left_out), "left_out", "warning")
+    found = Reading(source)
+    _check_shape(found)
+    if unused := list(left_out(source.value)):
+        found.add(unused[0], _note(unused), "left_out", severity="warning")
     if found.is_usable:
-        _Gathering(found).run(document)
+        _Gathering(found).run(source.value)
 
     return found
+
+
+def _check_shape(found: Reading) -> None:
+    value = found.source.value
+    try:
+        ConfigDocument.model_validate(value)
+    except ValidationError as error:
+        problems = shape_problems(ConfigDocument, value, error)
+        for where, message, kind in islice(problems, MOST_PROBLEMS):
+            is_lost = kind == _UNKNOWN and "did you mean" not in message
+            elsewhere = get_close_matches(str(where[-1]), _KNOWN, n=1) if is_lost else []
+            if elsewhere:
+                message = f"is unknown here; did you mean {key_of(_KNOWN[elsewhere[0]])}?"
+            found.add(where, message, kind)
 
 
 def _with_place(error: InputError, text: str) -> InputError:
@@ -132,11 +133,11 @@ def _with_place(error: InputError, text: str) -> InputError:
 
     where, (line, column) = repeated
     problem = f"{error.problem} (column {column})"
-    return InputError(problem, path=error.path, line=line, field=shown(where))
+    return InputError(problem, path=error.path, line=line, field=key_of(where))
 
 
 def _note(left_out: list[Where]) -> str:
-    named = ", ".join(map(shown, left_out[:_MOST_NAMED]))
+    named = ", ".join(map(key_of, left_out[:_MOST_NAMED]))
     more = f" and {len(left_out) - _MOST_NAMED} more" if len(left_out) > _MOST_NAMED else ""
     return f"prism does not use these keys of lkjagent: {named}{more}"
 
@@ -181,7 +182,7 @@ class _Gathering:
         if setting[-1] in ("paging_limit", "hard_limit"):
             setting = (*setting, "max_tokens")
         if self._settings.setdefault(setting, value) != value:
-            earlier = shown(self._found.given[setting])
+            earlier = key_of(self._found.given[setting])
             self._found.add(where, f"is set otherwise at {earlier}: leave one out", "set_twice")
 
         self._found.given.setdefault(setting, where)

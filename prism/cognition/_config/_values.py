@@ -15,6 +15,10 @@ PagingPolicy = Literal["lru", "model"]
 PAGING_LIMIT = 4096
 HARD_LIMIT = 8192
 
+# a number follows, so it must not end in one; (?![\s\S]) is the end of the text
+KEY_PREFIX = r"^[A-Za-z0-9_.-]*[A-Za-z_.-](?![\s\S])"
+KEY_PREFIX_WORDS = "must be letters, digits, '_', '.' and '-', and not end in a digit"
+
 ROLE = (
     "An AI state machine that utilizes a finite working memory to output both next_state and "
     "thinking_log, while managing infinite storage. You are the ultimate librarian-like system "
@@ -74,11 +78,8 @@ class ThinkingLog:
     def __post_init__(self) -> None:
         """Refuse values outside their range."""
         _require_positive("max_entries", self.max_entries)
-        if not re.fullmatch(r"[A-Za-z0-9_.-]*[A-Za-z_.-]", self.key_prefix):
-            raise FieldValueError(
-                "key_prefix must be letters, digits, '_', '.' and '-', and not end in a digit; "
-                f"got {self.key_prefix!r}"
-            )
+        if not re.search(KEY_PREFIX, self.key_prefix):
+            raise FieldValueError(f"key_prefix {KEY_PREFIX_WORDS}; got {self.key_prefix!r}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any
 from prism.cognition._replies._data import Pairs
 from prism.cognition._replies._reply import AgentReply, AskedAction
 from prism.cognition._replies._tags import NAMES
-from prism.statechart.reasoner._replies._excerpt import excerpt
+from prism.statechart.reasoner._replies._objects import excerpt
 
 Leaves = dict[str, Any]
 """The names that the specification knows, and what a reply gives for each."""

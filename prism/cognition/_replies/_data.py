@@ -13,8 +13,8 @@ from prism.statechart.reasoner._replies._objects import (
     Members,
     holds_cut_text,
     objects_in,
+    without_thoughts,
 )
-from prism.statechart.reasoner._replies._thoughts import without_thoughts
 
 MOST_OBJECTS = 2_000
 """How many braces are opened at most in a text that is read as JSON."""

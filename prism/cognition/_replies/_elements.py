@@ -13,7 +13,7 @@ from difflib import SequenceMatcher
 from itertools import islice
 
 from prism.cognition._replies._tags import NAMES, Markup, Tag, resolved
-from prism.statechart.reasoner._replies._excerpt import excerpt
+from prism.statechart.reasoner._replies._objects import excerpt
 
 _OF_AGENT = ("next_state", "thinking_log")
 _OF_ACTION = ("type", "tags", "value")

@@ -18,7 +18,7 @@ from prism.cognition._replies._data import (
 from prism.cognition._replies._elements import Element, Elements, read_elements
 from prism.cognition._replies._reply import AgentReply
 from prism.cognition._replies._tags import Markup, TooManyTagsError, resolved
-from prism.statechart.reasoner._replies._excerpt import excerpt
+from prism.statechart.reasoner._replies._objects import excerpt
 
 MOST_CHARACTERS = 200_000
 """How much of a reply is read."""

@@ -17,12 +17,13 @@ from prism.errors import AgentError
 from prism.statechart._definition import TIMEOUT, Definition
 from prism.statechart._engine.arguments import (
     NOT_GIVEN,
+    Checks,
     checks_reasoner_itself,
     refuse_state,
     require_own_state_type,
     require_reasoner,
 )
-from prism.statechart._engine.candidates import (
+from prism.statechart._engine.machine import (
     PASSED,
     Candidate,
     Rows,
@@ -30,11 +31,11 @@ from prism.statechart._engine.candidates import (
     evaluate,
     leading_to,
 )
-from prism.statechart._engine.checks import Checks
-from prism.statechart._engine.pending import Decider, OpenQuestions
-from prism.statechart._engine.queued import (
+from prism.statechart._engine.pending import (
     MOST_QUEUED_FIRES,
     Answer,
+    Decider,
+    OpenQuestions,
     QueuedFire,
     note_dropped,
     runaway,

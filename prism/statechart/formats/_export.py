@@ -1,17 +1,71 @@
-"""The formats in which a chart can be written."""
+"""A chart as it is drawn, and the formats in which it can be written."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from prism.drawing._dot import to_dot
-from prism.drawing._mermaid import to_mermaid
+from prism.drawing._diagram import Arrow, Diagram
+from prism.drawing._languages import to_dot, to_mermaid
 from prism.drawing._svg import draw_svg
 from prism.statechart._definition import Definition
-from prism.statechart.formats._diagram import to_diagram
+from prism.statechart._identity import shown_name
 from prism.statechart.formats._document import to_data, to_text
 from prism.statechart.formats._scxml import to_scxml
+from prism.statechart.states import state_text
+from prism.statechart.transitions import Transition
+
+_FEWEST_COLLAPSED = 3
+"""States that must have a transition in common before their arrows become one."""
+
+
+def to_diagram(chart: Definition[Any]) -> Diagram:
+    """Return the outline of a chart.
+
+    A transition that all other states but the final ones have in common becomes one arrow without a
+    source.
+    """
+    return Diagram(
+        tuple(map(state_text, chart.states)),
+        _arrows(chart.transitions, set(chart.states) - chart.final_states),
+        state_text(chart.initial),
+        chart.name,
+        frozenset(map(state_text, chart.decision_states)),
+        {
+            state_text(state): chart.timeouts[state]
+            for state in chart.states
+            if state in chart.timeouts
+        },
+        frozenset(map(state_text, chart.final_states)),
+    )
+
+
+def _arrows(
+    transitions: Iterable[Transition[Any]], sources_possible: set[Any]
+) -> tuple[Arrow, ...]:
+    left = set(map(state_text, sources_possible))
+
+    # dicts serve as sets that keep the order of the definition
+    sources: dict[tuple[str, str], dict[str, None]] = {}
+    for item in transitions:
+        leading = sources.setdefault((state_text(item.target), label_of(item)), {})
+        leading[state_text(item.source)] = None
+
+    labels: dict[tuple[str | None, str], dict[str, None]] = {}
+    for (target, label), found in sources.items():
+        others = found.keys() - {target}
+        everywhere = others == left - {target} and len(others) >= _FEWEST_COLLAPSED
+        for source in [None] if everywhere else list(found):
+            labels.setdefault((source, target), {})[label] = None
+
+    return tuple(Arrow(source, target, tuple(found)) for (source, target), found in labels.items())
+
+
+def label_of(item: Transition[Any]) -> str:
+    """Return the label of a transition's arrow: ``trigger [guard] / action``, as in UML."""
+    guard, action = shown_name(item.guard, "guard"), shown_name(item.action, "action")
+    return item.trigger + (f" [{guard}]" if guard else "") + (f" / {action}" if action else "")
+
 
 _WRITERS: dict[str, Callable[[Definition[Any]], str]] = {
     "mermaid": lambda chart: to_mermaid(to_diagram(chart)),

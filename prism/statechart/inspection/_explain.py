@@ -13,7 +13,7 @@ from prism.statechart._engine.arguments import (
     require_trigger,
     unknown_trigger_problem,
 )
-from prism.statechart._engine.candidates import PASSED, evaluate
+from prism.statechart._engine.machine import PASSED, evaluate
 from prism.statechart._identity import agent_name, shown_name
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Transition

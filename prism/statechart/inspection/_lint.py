@@ -1,11 +1,18 @@
-"""Probable mistakes in a chart that is well defined."""
+"""Probable mistakes in a chart that is well defined, and in the classes of its agents."""
 
 from __future__ import annotations
 
+import dis
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from inspect import isclass, isfunction, unwrap
+from types import FunctionType
 from typing import Any, Literal
 
+from prism.errors import AgentError
 from prism.statechart._definition import TIMEOUT, Definition
+from prism.statechart._identity import name_or_address
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Transition
 
@@ -121,3 +128,107 @@ def _without_timeout(chart: Definition[Any]) -> list[Finding]:
         if state not in timed | chart.final_states
         and (state != chart.initial or state in chart.timeouts)
     ]
+
+
+def missing(agent: object, needs: Iterable[str]) -> list[str]:
+    """Return the names that a class, or an agent, does not have.
+
+    Of a class only its code is known: what it and its bases define, declare as fields, or assign in
+    a method to ``self``.
+
+    Args:
+        agent: A class, or an agent; its properties are read.
+        needs: Names of attributes and methods.
+    """
+    if isclass(agent):
+        declared = set(_names_of(agent))
+        return [name for name in needs if name not in declared]
+
+    return [name for name in needs if not _has(agent, name)]
+
+
+def require_fit(agents: Iterable[object], chart: Definition[Any], more: Iterable[str] = ()) -> None:
+    """Refuse agents that lack something, before anything is done with them.
+
+    Args:
+        agents: The agents.
+        chart: The chart that will drive them.
+        more: What else is needed of an agent.
+
+    Raises:
+        AgentError: If one does; names the first of each class, and everything that it lacks.
+    """
+    needs = ("state", *chart.needs, *more)
+    found: dict[tuple[type, tuple[str, ...]], list[object]] = {}
+    for agent in agents:
+        lacks = tuple(missing(agent, needs))
+        if lacks:
+            found.setdefault((type(agent), lacks), []).append(agent)
+
+    if not found:
+        return
+
+    problems = [
+        f"{cls.__name__} ({_named(those)}) lacks {', '.join(lacks)}"
+        for (cls, lacks), those in found.items()
+    ]
+    raise AgentError(
+        f"agents do not fit chart {chart.name!r}: {'; '.join(problems)}: give the class what is "
+        "missing; chart.fits(cls) lists what the chart itself needs"
+    )
+
+
+def _named(agents: list[object]) -> str:
+    more = len(agents) - 1
+    return f"agent {name_or_address(agents[0])!r}" + (f" and {more} more" if more else "")
+
+
+def _has(agent: object, name: str) -> bool:
+    try:
+        getattr(agent, name)
+    except AttributeError:
+        return False
+    except Exception:
+        # a property that fails now is there all the same
+        return True
+
+    return True
+
+
+def _names_of(cls: type) -> Iterator[str]:
+    for base in cls.__mro__:
+        yield from vars(base)
+        yield from _annotations_of(base)
+        for value in vars(base).values():
+            method = unwrap(value) if isfunction(value) else None
+            if isfunction(method):
+                yield from _assigned_in(method)
+
+
+def _annotations_of(cls: type) -> Mapping[str, Any]:
+    if sys.version_info >= (3, 14):
+        # they are computed when read, and may name what only a type checker imports
+        from annotationlib import Format, get_annotations
+
+        return get_annotations(cls, format=Format.FORWARDREF)
+
+    own: Mapping[str, Any] = vars(cls).get("__annotations__", {})
+    return own
+
+
+def _assigned_in(method: FunctionType) -> Iterator[str]:
+    """Return the attributes that a method assigns to its first argument."""
+    code = method.__code__
+    if not code.co_argcount:
+        return
+
+    own, loaded = code.co_varnames[0], None
+    for step in dis.get_instructions(code):
+        if step.opname == "EXTENDED_ARG":
+            continue
+        if step.opname == "STORE_ATTR" and loaded == own:
+            yield step.argval
+
+        # newer Pythons load two variables by one instruction
+        last = step.argval[-1] if isinstance(step.argval, tuple) and step.argval else step.argval
+        loaded = last if "LOAD_" in step.opname else None

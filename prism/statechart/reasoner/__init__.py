@@ -4,7 +4,6 @@ The contract is the specification's reasoner contract. A `Writer` has a model wr
 of a schema, through all that a decision goes through.
 """
 
-from prism.statechart.reasoner._answer_store import AnswerStore
 from prism.statechart.reasoner._by_agent import ReasonerByAgent, WriterByAgent
 from prism.statechart.reasoner._cost import Budget, Cost
 from prism.statechart.reasoner._model_client import ModelClient
@@ -17,7 +16,7 @@ from prism.statechart.reasoner._prompts import (
 from prism.statechart.reasoner._questions import BaseReasoner, Decision, Question
 from prism.statechart.reasoner._reasoner import Reasoner
 from prism.statechart.reasoner._recollection import Recollection
-from prism.statechart.reasoner._recording import PromptRecord
+from prism.statechart.reasoner._recording import AnswerStore, PromptRecord
 from prism.statechart.reasoner._replies import parse_reasoner_response
 from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
 from prism.statechart.reasoner._wording import Wording

@@ -17,7 +17,8 @@ from typing import Any, NoReturn
 
 from prism.errors import BadReplyError, DecisionsUnsupportedError, LLMError
 from prism.statechart.reasoner._cost import Cost
-from prism.statechart.reasoner._duck_typing import (
+from prism.statechart.reasoner._model_client import (
+    Reply,
     accepted,
     awaited,
     first,
@@ -25,7 +26,6 @@ from prism.statechart.reasoner._duck_typing import (
     of_kind,
     parameters,
 )
-from prism.statechart.reasoner._model_client import Reply
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import describe
 

@@ -1,12 +1,15 @@
-"""Putting requests to a client, within the limits of time and budget; equal ones are put once."""
+"""Putting requests to a client, within the limits of time and budget; equal ones are put once.
+
+In mode ``auto``, whether the client takes decisions or chats is found out with the first request.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from time import perf_counter
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from time import monotonic, perf_counter
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from prism.errors import BudgetSpentError, LLMError, ReasonerError, TimedOutError
 from prism.statechart.reasoner._clients import takes_check
@@ -15,6 +18,7 @@ from prism.statechart.reasoner._model_client import ChoiceReply, ModelClient, Re
 from prism.statechart.reasoner._prompts import (
     MOST_DECISION_BYTES,
     MOST_REASON_CHARACTERS,
+    Kind,
     Request,
     answer_schema,
 )
@@ -23,9 +27,12 @@ from prism.statechart.reasoner._replies import (
     read_probabilities,
     read_reason,
 )
+from prism.telemetry._loggers import EventLogger, describe, report_warning
+from prism.telemetry.events import MODE_UNKNOWN
 
 if TYPE_CHECKING:
     from asyncio import Semaphore, Task, Timeout
+
 
 ResultT = TypeVar("ResultT")
 
@@ -497,3 +504,68 @@ def lacking_in(reply: Reply, request: Request) -> int:
             lacking += 1
 
     return lacking
+
+
+LONGEST_LOOK_SECONDS = 10.0
+"""How long to wait until a server says whether it takes decisions, for which it needs no model."""
+
+_REST_AFTER_LOOK = 10
+"""How many times as long as a failed look took to wait before the next."""
+
+
+def kind_by(mode: Literal["auto", "decision", "chat"], client: Any) -> Kind | None:
+    """Return what is asked in a mode, or None if the server has to say."""
+    if mode != "auto":
+        return mode
+    return None if callable(getattr(client, "systemone", None)) else "chat"
+
+
+class ModeFinder:
+    """Looks at what a client's server and model offer, once for all who want to know.
+
+    Args:
+        client: The client.
+        logger: Where to report, once, that a look failed.
+    """
+
+    def __init__(self, client: ModelClient, logger: EventLogger | None) -> None:
+        self._client = client
+        self._logger = logger
+        self._looks: SingleFlight[Kind] = SingleFlight()
+        self._next_look = 0.0
+        self._has_reported = False
+
+    async def find(self, seconds: float) -> Kind | None:
+        """Return how to ask, or None if that cannot be found out now.
+
+        Args:
+            seconds: How long it may take at most.
+        """
+        if monotonic() < self._next_look:
+            return None
+
+        began = monotonic()
+        look = await self._looks.do("kind", lambda _cost: self._look(seconds))
+        if look.error is None:
+            return look.result
+
+        # a server that hangs must not delay every decision
+        ended = monotonic()
+        self._next_look = max(self._next_look, ended + _REST_AFTER_LOOK * (ended - began))
+        if not self._has_reported:
+            self._has_reported = True
+            report_warning(self._logger, MODE_UNKNOWN, error=describe(look.error))
+
+        return None
+
+    async def _look(self, seconds: float) -> Kind:
+        import asyncio
+
+        limit = min(seconds, LONGEST_LOOK_SECONDS)
+        try:
+            async with asyncio.timeout(limit) as timer:
+                return "decision" if await self._client.offers_decisions() else "chat"
+        except Exception as error:
+            if timer.expired():
+                raise TimedOutError(f"no answer within {limit:g} s") from error
+            raise

@@ -20,10 +20,9 @@ from typing import Any, Literal
 from prism.errors import ReasonerError
 from prism.statechart._identity import agent_name, identify
 from prism.statechart.reasoner._attributes import attribute_lines
-from prism.statechart.reasoner._own_prompts import OwnPrompt, OwnPrompts, Parts
+from prism.statechart.reasoner._own_prompts import OwnPrompt, OwnPrompts, Parts, Template
 from prism.statechart.reasoner._questions import Question
 from prism.statechart.reasoner._recollection import Recollection, things_in_history
-from prism.statechart.reasoner._templates import Template
 from prism.statechart.states import AgentState, state_text
 
 STATE_DESCRIPTIONS: Mapping[AgentState, str] = {

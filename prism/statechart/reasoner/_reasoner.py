@@ -18,8 +18,6 @@ from prism.errors import (
 )
 from prism.randomness import index_at
 from prism.statechart._identity import agent_name
-from prism.statechart.reasoner._agent_streams import AgentStreams, Draw
-from prism.statechart.reasoner._answer_store import AnswerStore, ReplyCache
 from prism.statechart.reasoner._attributes import attribute_names
 from prism.statechart.reasoner._clients import (
     adapt,
@@ -34,14 +32,16 @@ from prism.statechart.reasoner._decision_requests import decision_requests
 from prism.statechart.reasoner._dispatch import (
     Dispatcher,
     Flight,
+    ModeFinder,
     Outcome,
     chances_in,
     chosen_in,
+    kind_by,
     reason_in,
 )
-from prism.statechart.reasoner._mode import ModeFinder, kind_by
 from prism.statechart.reasoner._model_client import Reply
 from prism.statechart.reasoner._own_prompts import PROMPT_LOGGER, OwnPrompts, Prompts
+from prism.statechart.reasoner._policy import AgentStreams, Draw
 from prism.statechart.reasoner._prompts import (
     STATE_DESCRIPTIONS,
     Kind,
@@ -53,7 +53,7 @@ from prism.statechart.reasoner._prompts import (
 )
 from prism.statechart.reasoner._questions import BaseReasoner, Decision, Question, Source
 from prism.statechart.reasoner._recollection import Recollection, recollection_of
-from prism.statechart.reasoner._recording import PromptRecord, Recording
+from prism.statechart.reasoner._recording import AnswerStore, PromptRecord, Recording, ReplyCache
 from prism.telemetry._loggers import EventLogger, describe
 
 DEFAULT_TIMEOUT_SECONDS = 120.0

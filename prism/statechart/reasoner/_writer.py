@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from prism.errors import BudgetSpentError, CircuitOpenError, ModelMissingError
-from prism.statechart.reasoner._answer_store import AnswerStore, ReplyCache
 from prism.statechart.reasoner._bare_ollama import is_refused
 from prism.statechart.reasoner._clients import (
     adapt,
@@ -24,7 +23,7 @@ from prism.statechart.reasoner._reasoner import (
     DEFAULT_CONCURRENCY,
     DEFAULT_TIMEOUT_SECONDS,
 )
-from prism.statechart.reasoner._recording import PromptRecord, record_text
+from prism.statechart.reasoner._recording import AnswerStore, PromptRecord, ReplyCache, record_text
 from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written, or_fallback, read_as
 from prism.telemetry._loggers import EventLogger, describe
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import orjson
 
 from prism.files._source import Where
-from prism.statechart.reasoner import _templates
+from prism.statechart.reasoner import _own_prompts
 from prism.workflow._sandbox._conditions import Condition
 from prism.workflow._sandbox._programs import Program
 
@@ -32,7 +32,7 @@ def shown(value: Any) -> str:
     return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
 
 
-class Template(_templates.Template):
+class Template(_own_prompts.Template):
     """A text with ``{variables}``, whose values are shown as JSON unless they are texts."""
 
     __slots__ = ()

@@ -3,7 +3,6 @@
 import gzip
 import json
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -17,6 +16,7 @@ import pytest
 from prism.analysis import Note, read_log, transition_counts
 from prism.errors import InputError
 from prism.telemetry.events import SCHEMA_VERSION
+from tests.kit import processes
 
 WriteLog = Callable[..., Path]
 
@@ -170,7 +170,7 @@ def test_logs_of_many_blocks_are_read_whole(write_log: WriteLog, make: SimpleNam
 def test_without_polars_the_room_names_its_extra() -> None:
     """Without polars the import says what to install."""
     code = "import sys; sys.modules['polars'] = None; import prism.analysis"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = processes.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     last = done.stderr.strip().splitlines()[-1]
     assert "MissingExtraError: prism.analysis needs the package 'polars'" in last

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prism.cognition._config._checking import Checker
 from prism.cognition._config._config import Config
-from prism.cognition._config._schema import SCHEMA_NAME, config_schema
+from prism.cognition._config._declarations import SCHEMA_NAME, ConfigDocument, config_schema
 from prism.errors import InputError
+from prism.files._declarations import shaped
+from prism.files._source import Problems, Source
 from tests.cognition.config.examples import FLAT, LKJAGENT, OLDEST
 
 DOCS = Path(__file__).parents[3] / "docs"
 VALIDATOR = jsonschema.Draft202012Validator(config_schema())
-CHECKER = Checker(config_schema())
 
 EXAMPLES: list[Any] = [Config().to_dict(), LKJAGENT, OLDEST, FLAT, {}]
 VALUES: list[Any] = [
@@ -35,7 +35,7 @@ KEYS = [
 
 
 def accepted(document: Any) -> bool:
-    return not list(CHECKER.check(document, []))
+    return shaped(ConfigDocument, document, Problems(Source.of(document))) is not None
 
 
 def places(value: Any) -> list[tuple[Any, Any]]:

@@ -28,6 +28,7 @@ def start(path: Path, kind: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.sampled(2)
 def test_two_processes(kind: Any, tmp_path: Path) -> None:
     """The second is refused with the number of the first, until that ends, however it does."""
     path = tmp_path / "memory"
@@ -46,6 +47,7 @@ def test_two_processes(kind: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.sampled(2)
 def test_reading_while_another_process_writes(kind: Any, tmp_path: Path) -> None:
     """Readers see complete states, each later than the one before."""
     path = tmp_path / "memory"

@@ -190,7 +190,7 @@ Memories.TestCase.settings = settings(max_examples=10, stateful_step_count=30)
 TestMemories = Memories.TestCase
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_many_memories() -> None:
     """The same, at length."""
     run_state_machine_as_test(

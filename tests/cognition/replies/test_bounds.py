@@ -76,7 +76,7 @@ def test_no_reply_takes_over_fifty_milliseconds() -> None:
     assert {name: took for name, took in seconds.items() if took >= MOST_SECONDS} == {}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("family", HOSTILE)
 def test_no_reply_takes_much_memory(family: str) -> None:
     """A process that reads a hostile reply stays under 300 MB, all of Python included."""

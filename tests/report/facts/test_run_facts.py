@@ -21,7 +21,7 @@ from prism.analysis import (
 from prism.drawing import Arrow, Diagram
 from prism.report._facts.run_facts import MOST_CHARACTERS, facts_of
 from prism.statechart import social_media_chart
-from prism.statechart.formats._diagram import to_diagram
+from prism.statechart.formats._export import to_diagram
 
 TABLES: dict[str, Callable[[RunLogs], pl.DataFrame]] = {
     "states": state_counts,

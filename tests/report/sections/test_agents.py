@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 import polars as pl
+import pytest
 
 from prism.analysis import activity, read_log
 from prism.report import Report, make_report
@@ -14,6 +15,7 @@ from prism.report._figures.page_figures import PageFigures
 from prism.report._sections.agents import MOST_BYTES, agent_rows, make
 
 
+@pytest.mark.slow
 def test_every_agent_is_there(report: Report, folder: Path) -> None:
     """The table has all agents of a run, with the counts of `activity`."""
     columns, rows = agent_rows(report.runs)

@@ -119,7 +119,7 @@ def test_draws_of_the_policy(seeds: range) -> None:
     assert_follows([p_of_policy(seed) for seed in seeds])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_small_bias_does_not_follow_the_law() -> None:
     """A weight that is off by 3 % is noticed, so that the laws above are held to something."""
     assert not follows([p_of_weights(seed, likes=3.09) for seed in ALL])

@@ -171,6 +171,7 @@ def moments(law: Sequence[float]) -> tuple[float, float]:
     return mean, sum((k - mean) ** 2 * chance for k, chance in enumerate(law))
 
 
+@pytest.mark.slow
 def test_laws_of_final_size_agree() -> None:
     """Ball's recursion and Reed and Frost's chain give one law, and large communities its limit."""
     recursion = household_law(lambda i: (1 - INFECTION) ** i, 5, 1)

@@ -24,7 +24,7 @@ from prism.statechart import (
     social_media_guards,
     state_enum,
 )
-from prism.statechart._engine.checks import MOST_UNKNOWN_TRIGGERS
+from prism.statechart._engine.arguments import MOST_UNKNOWN_TRIGGERS
 from prism.telemetry import GuardEvaluated, Instrument, instrumented
 from tests.kit.moves import StateOnly, chart_of, snapshot
 

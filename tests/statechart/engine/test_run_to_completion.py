@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from prism.errors import RunawayError
-from prism.statechart._engine.queued import MOST_QUEUED_FIRES
+from prism.statechart._engine.pending import MOST_QUEUED_FIRES
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState
 from prism.statechart.transitions import Transition

@@ -73,7 +73,7 @@ def client(request: pytest.FixtureRequest, bare: ollama.AsyncClient) -> Any:
 
 
 @pytest.mark.parametrize("fault", PASSING, ids=lambda fault: fault.name)
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(12)
 async def test_what_passes_is_retried(fault: Fault, client: Any, server: FakeOllama) -> None:
     """A busy server and a broken connection cost attempts, three at most, but not the answer."""
     server.fail(fault, fault)
@@ -83,6 +83,7 @@ async def test_what_passes_is_retried(fault: Fault, client: Any, server: FakeOll
 
 
 @pytest.mark.parametrize("fault", INTERNAL, ids=["500", "error in a 200"])
+@pytest.mark.sampled(4)
 async def test_an_internal_error_is_retried_once(
     fault: Fault, client: Any, server: FakeOllama
 ) -> None:

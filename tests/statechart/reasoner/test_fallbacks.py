@@ -202,6 +202,7 @@ async def test_an_unreadable_agent_affects_no_other_decision(
 
 
 @pytest.mark.parametrize("mode", ["chat", "decision"])
+@pytest.mark.sampled(2)
 async def test_a_time_out_of_a_raw_client_is_named_in_the_reason(
     mode: Any, server: FakeOllama
 ) -> None:

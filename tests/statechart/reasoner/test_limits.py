@@ -56,6 +56,7 @@ async def test_no_request_of_a_client_without_retries_is_sent_beyond_the_budget(
 
 
 @pytest.mark.parametrize("max_calls", [30, 37])
+@pytest.mark.sampled(2)
 async def test_no_hedge_is_sent_beyond_the_budget(
     max_calls: int, serve: Serve, connect: Connect
 ) -> None:
@@ -77,7 +78,7 @@ async def test_no_hedge_is_sent_beyond_the_budget(
 
 @pytest.mark.parametrize("concurrency", [1, 8, 64])
 @pytest.mark.parametrize("mode", ["chat", "decision"])
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 async def test_tokens_end_where_they_should(
     concurrency: int, mode: Any, server: FakeOllama, connect: Connect
 ) -> None:
@@ -257,6 +258,7 @@ async def parts(reasoner: Reasoner, count: int = 1) -> list[tuple[float, float]]
 
 @pytest.mark.parametrize("kind", ["pool", "ollama"])
 @pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("decision", "nimble")])
+@pytest.mark.sampled(4)
 async def test_waiting_for_a_slot_is_told_from_the_request(
     kind: str, mode: Any, model: str, server: FakeOllama, connect: Connect
 ) -> None:

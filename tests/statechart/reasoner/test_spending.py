@@ -220,6 +220,7 @@ async def test_the_time_for_an_answer_runs_while_nobody_is_served(
     assert (reasoner.budget.calls, server.questions, client.waiting) == (0, [], 0)
 
 
+@pytest.mark.slow
 async def test_the_time_for_an_answer_begins_anew_when_others_are_served(
     server: FakeOllama, connect: Connect
 ) -> None:

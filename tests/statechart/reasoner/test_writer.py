@@ -131,7 +131,7 @@ async def test_faults_are_followed_by_the_text(
 @pytest.mark.parametrize("attempts", [1, 3, 5])
 @pytest.mark.parametrize("kind", ["prism", "two", "ollama"])
 @pytest.mark.parametrize("fault", [BUSY, NONSENSE, EMPTY, Fault.drop(), Fault.status(500)])
-@pytest.mark.sampled(11)
+@pytest.mark.sampled(44, long=8)
 async def test_no_more_requests_are_sent_than_may_be(
     fault: Fault,
     kind: str,

@@ -1,11 +1,13 @@
 """Reading a model's reply, and refusing what it must not say."""
 
-from prism.statechart.reasoner._replies._data import find_json
-from prism.statechart.reasoner._replies._offers import offered_labels
-from prism.statechart.reasoner._replies._probabilities import read_probabilities
-from prism.statechart.reasoner._replies._reading import parse_reasoner_response, read_choice
-from prism.statechart.reasoner._replies._reasons import read_reason
-from prism.statechart.reasoner._replies._thoughts import what_is_said
+from prism.statechart.reasoner._replies._objects import find_json, what_is_said
+from prism.statechart.reasoner._replies._options import offered_labels
+from prism.statechart.reasoner._replies._reading import (
+    parse_reasoner_response,
+    read_choice,
+    read_probabilities,
+    read_reason,
+)
 
 __all__ = [
     "find_json",

@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from prism.statechart.reasoner._replies._mentions import Mention
-from prism.statechart.reasoner._replies._options import NEGATION, Options
+from prism.statechart.reasoner._replies._options import NEGATION, Mention, Options
 from prism.statechart.reasoner._replies._remarks import (
     is_quoted,
     is_ruled_out,

@@ -1,4 +1,4 @@
-"""JSON as models write it: quotes of any kind, commas and braces too few or too many."""
+"""JSON as models write it, between thoughts and with quotes and commas of any kind."""
 
 # ruff: noqa: RUF001 (models write signs that look like others)
 
@@ -9,6 +9,88 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+
+_MOST_CHARACTERS = 120
+
+
+def excerpt(given: Any) -> str:
+    """Return the repr of something, shortened."""
+    shown = repr(given)
+    return shown if len(shown) <= _MOST_CHARACTERS else shown[: _MOST_CHARACTERS - 3] + "..."
+
+
+_MOST_TAGS = 1_000
+
+_NAMES = ("think", "thought", "reasoning", "reflection", "scratchpad")
+_TAG = re.compile(
+    r"""[<\[◁] \|?+ (?P<end>/|end_(?:of_)?)?+ (?:(?:begin|start)_(?:of_)?)?+ (?:seed:)?+
+        (?:think|thinking|thoughts?|reasoning|reflection|scratchpad) \s{0,3}\|?[>\]▷]
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_DONE_THINKING = "...done thinking."
+
+_CHANNEL = "<|channel|>"
+_FINAL_MESSAGE = re.compile(r"\s*final\b[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>")
+_END_OF_MESSAGE = re.compile(r"<\|(?:end|return|call|start)\|>")
+_END_OF_TURN = re.compile(
+    r"<\|(?:im_end|eot_id|endoftext|end_of_text|end_of_turn|end|return)\|>|</s>|<end_of_turn>"
+)
+
+
+def what_is_said(reply: str) -> str:
+    """Return the model's own turn without its thoughts.
+
+    Thoughts stand between tags of the kinds in use, or in another channel than the final one. A
+    model that goes on after the end of its turn writes the turns of others.
+    """
+    after_channels = _final_channel(reply)
+    said = without_thoughts(after_channels.rpartition(_DONE_THINKING)[2])
+    turns = (turn for turn in _END_OF_TURN.split(said) if turn.strip())
+    return next(turns, "")
+
+
+def without_thoughts(text: str) -> str:
+    """Drop everything between tags of thoughts."""
+    lowered = text.lower()
+    if not any(name in lowered for name in _NAMES):
+        return text
+
+    # what precedes a lone end tag, or follows a lone start tag, is a thought, too
+    said: list[str] = []
+    position, is_thinking = 0, False
+    for number, tag in enumerate(_TAG.finditer(text)):
+        if number == _MOST_TAGS:
+            return ""  # nobody thinks so often: the model repeats itself without end
+
+        if tag["end"] is None:
+            if not is_thinking:
+                said.append(text[position : tag.start()])
+            is_thinking = True
+        else:
+            if not is_thinking:
+                said.clear()
+            is_thinking, position = False, tag.end()
+
+    return "".join(said) if is_thinking else "".join((*said, text[position:]))
+
+
+def _final_channel(text: str) -> str:
+    """Return what a model of the gpt-oss family says in its final channel; all, if it has none."""
+    if _CHANNEL in text:
+        finals = (
+            _END_OF_MESSAGE.split(part[start.end() :], maxsplit=1)[0]
+            for part in text.split(_CHANNEL)
+            if (start := _FINAL_MESSAGE.match(part))
+        )
+        return "".join(finals)
+
+    # servers that drop special tokens leave the names of role and channel
+    if text.lstrip().startswith("analysis"):
+        return text.rpartition("assistantfinal")[2]
+
+    return text
+
 
 MOST_DEPTH = 32
 """How deeply values are nested in each other at most; what is deeper is broken off."""
@@ -236,3 +318,48 @@ def holds_cut_text(value: Any) -> bool:
         return any(holds_cut_text(item) for item in value)
 
     return isinstance(value, CutText)
+
+
+_FENCE = re.compile(r"(?:```|~~~)[A-Za-z]*")
+_CLOSES_A_VALUE = ('"', "'", "\N{RIGHT DOUBLE QUOTATION MARK}", "}", "]")
+
+
+def find_json(text: str) -> Any:
+    """Return the data in a model's reply: all of it, or the last object in it.
+
+    Thoughts, code fences and words around it are passed over, and quotes and commas that are wrong
+    are read as they were meant. What was cut off is refused: half a number is another number.
+
+    Args:
+        text: The raw reply.
+
+    Raises:
+        ValueError: If there is no data in it, or only a part.
+    """
+    said = _FENCE.sub("", what_is_said(text)).strip("\ufeff \t\r\n")
+    try:
+        return json.loads(said)
+    except (ValueError, RecursionError):
+        pass
+
+    found = list(objects_in(said))
+    if not found:
+        raise ValueError(f"there is no JSON in the reply {excerpt(text)}")
+
+    last = found[-1]
+    is_open = said[last.start : last.end].count("{") > said[last.start : last.end].count("}")
+    is_cut = last.end >= len(said) and is_open and not said.endswith(_CLOSES_A_VALUE)
+    if is_cut or holds_cut_text(last.members):
+        raise ValueError(f"the reply is cut off: {excerpt(text)}")
+
+    return _plain(last.members)
+
+
+def _plain(value: Any) -> Any:
+    """Return what was read as plain data; of a key that stands twice, the last."""
+    if isinstance(value, Members):
+        return {key: _plain(item) for key, item in value}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+
+    return value

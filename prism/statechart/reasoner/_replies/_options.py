@@ -1,4 +1,4 @@
-"""Which option a text names, in the spellings that models use."""
+"""Which option a text names: in the spellings that models use, or by its letter or number."""
 
 # ruff: noqa: RUF001 (models write signs that look like others)
 
@@ -11,11 +11,105 @@ from functools import lru_cache
 from typing import Any
 from unicodedata import normalize
 
-from prism.statechart.reasoner._replies._labels import Labels, labels_of
-from prism.statechart.reasoner._replies._mentions import Mention
 from prism.statechart.reasoner._replies._objects import CutText
 from prism.statechart.reasoner._replies._remarks import is_taken_back
 from prism.statechart.states import state_text
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A place in a text where an option is named.
+
+    Args:
+        start: Where it begins.
+        end: Where it ends.
+        option: The option.
+        is_label: Whether it is named by its label alone.
+    """
+
+    start: int
+    end: int
+    option: Any
+    is_label: bool = False
+
+
+_BEHIND = r"(?:(?:option|choice|letter|number|no\.)\s+|\#)?\(?"
+_GLOSSED = r"""(?=[)\]] | [*_`'"]{0,3} (?: \s*[:=(,–—] | \s+-+\s | [.!]\s ))"""
+_ENDS = r"""(?=[*_`'")\]]* (?: \s*$ | \s*[.!,;:\n–—(] | \s+-
+              | \s+(?:because|since|as|over|rather|given)\b ))"""
+_WORD_FOLLOWS = re.compile(r"\s+[a-z]")
+_FLAGS = re.VERBOSE | re.IGNORECASE
+
+
+class Labels:
+    """Which option each label stands for.
+
+    In prose a letter is a word, too, and a number an amount: there a label counts only where a
+    sentence chooses, behind the word "option", or beside an answer that is a label itself.
+
+    Args:
+        given: Options by their labels, letters or numbers, as they were offered.
+    """
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        self._given = given
+        self._folded = {label.casefold(): option for label, option in given.items()}
+        either = "|".join(map(re.escape, sorted(given, key=len, reverse=True))) or r"(?!)"
+        self._alone = re.compile(rf"{_BEHIND} ({either}) [).:\]]?", _FLAGS)
+        self._leading = re.compile(rf"{_BEHIND} ({either}) {_GLOSSED}", _FLAGS)
+        self._chosen = re.compile(rf"{_BEHIND} ({either}) {_ENDS}", _FLAGS)
+        self._called = re.compile(rf"\b(?:option|choice)\s+ [*_(]* ({either}) \b", _FLAGS)
+        self._anywhere = re.compile(rf"(?<![^\W_])({either})(?![^\W_])")
+
+    def __bool__(self) -> bool:
+        """Return whether there are any."""
+        return bool(self._given)
+
+    def spelled(self, text: str) -> Any | None:
+        """Return the option whose label a text is: ``B``, ``(b)``, ``option 2``, ``2.``."""
+        return self._option(self._alone.fullmatch(text))
+
+    def leading(self, text: str) -> Mention | None:
+        """Return the label that a text begins with."""
+        return self._mention(self._leading.match(text))
+
+    def chosen(self, text: str, place: int) -> Mention | None:
+        """Return the label at a place of a sentence that chooses, if its choice ends there."""
+        return self._mention(self._chosen.match(text, place))
+
+    def called(self, text: str) -> Iterator[Mention]:
+        """Yield where a text speaks of ``option B``."""
+        for found in self._called.finditer(text):
+            yield Mention(found.start(), found.end(), self._folded[found[1].casefold()], True)
+
+    def anywhere(self, text: str) -> Iterator[Mention]:
+        """Yield every label in a text, as it was offered; an ``A`` that begins a clause is none."""
+        for found in self._anywhere.finditer(text):
+            if not _is_article(text, found):
+                yield Mention(found.start(), found.end(), self._given[found[1]], True)
+
+    def _option(self, found: re.Match[str] | None) -> Any | None:
+        return None if found is None else self._folded[found[1].casefold()]
+
+    def _mention(self, found: re.Match[str] | None) -> Mention | None:
+        if found is None:
+            return None
+        return Mention(found.start(), found.end(), self._folded[found[1].casefold()], True)
+
+
+@lru_cache(maxsize=256)
+def labels_of(given: tuple[tuple[str, Any], ...]) -> Labels:
+    """Return labels and their options; kept, as a prompt offers the same ones again and again."""
+    return Labels(dict(given))
+
+
+def _is_article(text: str, found: re.Match[str]) -> bool:
+    """Return True if an ``A`` begins a sentence that goes on."""
+    before = text[: found.start()].rstrip(" *_'\"")
+    begins = not before or before[-1] in ".!?:\n"
+
+    return found[0] == "A" and begins and bool(_WORD_FOLLOWS.match(text, found.end()))
+
 
 MOST_NAME_CHARACTERS = 380
 """How long a text that names an option may be, beyond the longest option."""
@@ -279,3 +373,62 @@ def _without_articles(text: str) -> str:
 def _undecorated_start(text: str) -> str:
     bullet = _BULLET.match(text)
     return text[bullet.end() if bullet else 0 :].lstrip(_QUOTES + "([")
+
+
+_MARKER = r"(?P<label>[A-Za-z]|\d{1,2})[*_]{0,2}\s*(?:[).:=\]]|->|→|\s[-–—](?=\s))"
+_BEFORE = re.compile(rf"(?:^|[\s(\[*_\"'`>])(?:option\s+)?{_MARKER}[\s*_\"'`(\[]*$", re.IGNORECASE)
+_LINE = re.compile(
+    rf"""^[\s\-*•(\[_]{{0,9}}(?:option\s+)?{_MARKER}
+         [^\n]* (?:[(\[→=:]|->) [\s*_"'`]* (?P<last>[^\n()\[\]→=:>]+?) [)\]\s*_"'`.;,]*$""",
+    re.VERBOSE | re.IGNORECASE | re.MULTILINE,
+)
+_FIRST = frozenset("aA01")
+_LEAST = 2
+_MOST_BEFORE = 30
+
+
+def offered_labels(prompt: str, keys: Sequence[str]) -> dict[str, str]:
+    """Return the keys that a prompt offers under letters or numbers, by these.
+
+    The key stands behind its label, or at the end of the label's line in brackets or behind a sign:
+    ``A) CONTINUE - keep working``, ``Choose (a) continue or (b) pivot``, ``1. Move on (ship)``.
+    Labels are those of a list that begins with A, 0 or 1 and offers two keys or more; one that two
+    keys have, or that is a key itself, is left out.
+
+    Args:
+        prompt: The prompt.
+        keys: The keys.
+    """
+    options, plain = Options(keys), plain_text(prompt)
+    found: dict[str, set[str]] = {}
+    for label, key in _before_keys(plain, options):
+        found.setdefault(label, set()).add(key)
+    for label, key in _in_lines(plain, options):
+        found.setdefault(label, {key})
+
+    if len(set().union(*found.values())) < _LEAST or not _FIRST.intersection(found):
+        return {}
+
+    folded = [label.casefold() for label in found]
+
+    return {
+        label: next(iter(named))
+        for label, named in found.items()
+        if len(named) == 1
+        and folded.count(label.casefold()) == 1
+        and options.spelled(label) is None
+    }
+
+
+def _before_keys(plain: str, options: Options) -> Iterator[tuple[str, str]]:
+    for mention in options.mentions(plain):
+        before = _BEFORE.search(plain[max(0, mention.start - _MOST_BEFORE) : mention.start])
+        if before is not None:
+            yield before["label"], mention.option
+
+
+def _in_lines(plain: str, options: Options) -> Iterator[tuple[str, str]]:
+    for line in _LINE.finditer(plain):
+        key = options.spelled(line["last"])
+        if key is not None:
+            yield line["label"], key

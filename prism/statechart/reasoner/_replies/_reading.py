@@ -1,4 +1,7 @@
-"""Reading the chosen state from what a model wrote, as a careful person would."""
+"""Reading the choice, its probabilities and its reason from what a model wrote.
+
+The choice is read as a careful person would read it.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,12 @@ from typing import Any
 
 from prism.errors import ReasonerError
 from prism.statechart.reasoner._replies._claims import claims_in, read_words
-from prism.statechart.reasoner._replies._excerpt import excerpt
 from prism.statechart.reasoner._replies._objects import (
     FoundObject,
     Members,
+    excerpt,
     objects_in,
+    what_is_said,
 )
 from prism.statechart.reasoner._replies._options import Options, plain_text
 from prism.statechart.reasoner._replies._remarks import (
@@ -27,7 +31,6 @@ from prism.statechart.reasoner._replies._remarks import (
     lead_of,
     sentence_around,
 )
-from prism.statechart.reasoner._replies._thoughts import what_is_said
 from prism.statechart.states import state_text
 
 MOST_REPLY_CHARACTERS = 10_000
@@ -344,3 +347,89 @@ def _text_of(value: Any) -> str:
         return str(value).lower()
 
     return str(value) if isinstance(value, int | float) else ""
+
+
+ROUNDING = 0.05
+"""How far from one the sum of probabilities may be, as rounding makes it."""
+
+
+def read_probabilities(given: Any, options: list[Any]) -> dict[str, float]:
+    """Check a decision model's probabilities, and make them sum to one.
+
+    Args:
+        given: Probability of every option by its text; other entries are refused.
+        options: The states to choose from.
+
+    Returns:
+        The probabilities, in the options' order.
+
+    Raises:
+        ReasonerError: (a ValueError) if one is missing, is not a number from 0 to 1 or belongs to
+            no option, or if they do not sum to one.
+    """
+    texts = [state_text(option) for option in options]
+    if not isinstance(given, Mapping):
+        raise ReasonerError(f"the reply has no probabilities but {excerpt(given)}")
+
+    for text in texts:
+        value = given.get(text)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+            raise ReasonerError(
+                f"the reply gives {text!r} the probability {excerpt(value)}, "
+                "which is not a number from 0 to 1"
+            )
+
+    strangers = [text for text in given if text not in texts]
+    if strangers:
+        raise ReasonerError(
+            f"the reply weighs {excerpt(strangers[0])}, which is not one of {', '.join(texts)}"
+        )
+
+    total = sum(given[text] for text in texts)
+    if abs(total - 1) > ROUNDING:
+        raise ReasonerError(f"the reply's probabilities sum to {total:g} instead of 1")
+
+    return {text: given[text] / total for text in texts}
+
+
+_KEYS = ("reason", "reasons", "reasoning", "explanation", "rationale", "why", "because")
+_ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
+
+
+def read_reason(reply: str, most_characters: int) -> str | None:
+    """Return the reason in a reply on one line, without what a terminal or a log would obey.
+
+    Args:
+        reply: The raw reply.
+        most_characters: How long it may be; what is longer is cut.
+
+    Returns:
+        The reason; None if there is none.
+    """
+    reason = next((text for text in map(_reason_among, _objects(reply)) if text), None)
+    if reason is None:
+        return None
+
+    printable = "".join(sign if sign.isprintable() else " " for sign in reason)
+    line = " ".join(printable.split())
+
+    return (
+        line if len(line) <= most_characters else f"{line[: most_characters - 1]}{_ELLIPSIS}"
+    ) or None
+
+
+def _objects(reply: str) -> list[dict[str, Any]]:
+    """Return the objects in a reply, the last one first."""
+    try:
+        whole = json.loads(reply)
+    except (ValueError, RecursionError):
+        return [dict(found.members) for found in objects_in(what_is_said(reply))][::-1]
+
+    return [whole] if isinstance(whole, dict) else []
+
+
+def _reason_among(members: dict[str, Any]) -> str | None:
+    named = {key.casefold(): value for key, value in members.items()}
+    return next(
+        (value for key in _KEYS if isinstance(value := named.get(key), str) and value.strip()), None
+    )

@@ -1,0 +1,141 @@
+"""Fields of a population file that are kept, and names that occur once."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism.agents import load_population
+from prism.agents._kept import told_apart
+from prism.errors import InputError
+
+Write = Callable[[str, str | bytes], Path]
+
+HEADER = "username,following_agentid_list,previous_tweets,user_char"
+
+
+def table(column: list[str]) -> str:
+    """Return a Twitter population with one more column, ``x``."""
+    rows = [f'agent{row},[],[],bread,"{cell}"' for row, cell in enumerate(column)]
+    return "\n".join([f"{HEADER},x", *rows]) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        (["1", "-20", "0"], [1, -20, 0]),
+        (["1", " 2 ", ""], [1, 2, None]),
+        (["1", "0.5", "2e3"], [1.0, 0.5, 2000.0]),
+        (["True", "false", ""], [True, False, None]),
+        (["1", "two", ""], ["1", "two", ""]),
+        (["007", "1"], ["007", "1"]),
+        (["1", "True"], ["1", "True"]),
+        (["", ""], ["", ""]),
+        (["nan", "1"], ["nan", "1"]),
+        (["1" * 400, "1"], ["1" * 400, "1"]),
+        (["1e999", "1"], ["1e999", "1"]),
+        (["[1, 2]"], ["[1, 2]"]),
+        (["\u0661", "1"], ["\u0661", "1"]),
+    ],
+)
+def test_a_column_has_one_type(column: list[str], values: list[Any], write: Write) -> None:
+    """A column is numbers or truth values if it has nothing else, and texts if it has."""
+    population = load_population(write("a.csv", table(column)), keep=["x"])
+    read = [agent.attributes for agent in population.agents]
+    assert read == [{"x": value} for value in values]
+    assert [type(found["x"]) for found in read] == [type(value) for value in values]
+
+
+def test_json_keeps_its_values(write: Write) -> None:
+    """Fields of JSON keep their values; an agent that lacks one lacks the attribute."""
+    lines = [
+        {"agent_id": "a", "interests": ["tea"], "age": 40, "likes": {"cats": [1, None]}},
+        {"agent_id": "b", "interests": ["tea"], "age": None},
+        {"agent_id": "c", "interests": ["tea"]},
+    ]
+    path = write("a.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+    agents = load_population(path, keep=["age", "likes", "age"]).agents
+    assert [agent.attributes for agent in agents] == [
+        {"age": 40, "likes": {"cats": [1, None]}},
+        {"age": None},
+        {},
+    ]
+
+
+def test_personas_keep_what_prism_does_not_use(data: Path) -> None:
+    """What Reddit personas say of age and country becomes attributes when it is asked for."""
+    path = data / "oasis" / "user_data_36.json"
+    people = json.loads(path.read_text(encoding="utf-8"))
+    agents = load_population(path, keep=("age", "country")).agents
+    assert [agent.attributes for agent in agents] == [
+        {"age": person["age"], "country": person["country"]} for person in people
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", table(["1"])),
+        ("a.json", '[{"username": "a", "interested_topics": ["tea"], "x": 1}]'),
+        ("a.jsonl", '{"agent_id": "a", "interests": ["tea"], "x": 1}\n'),
+    ],
+)
+def test_a_field_that_no_agent_has_is_refused(name: str, content: str, write: Write) -> None:
+    """A field to keep that the file does not have is refused, with those that it has."""
+    path = write(name, content)
+    with pytest.raises(InputError, match=f"names 'y', but {path} has only .*, x") as refused:
+        load_population(path, keep=["x", "y"])
+    assert refused.value.field == "keep"
+    assert load_population(path, keep=["x"]).agents[0].attributes == {"x": 1}
+
+
+def test_unknown_keys_of_our_own_format_stay_refused(write: Write) -> None:
+    """A key of prism's own format that is neither known nor kept is refused by its name."""
+    path = write("a.jsonl", '{"agent_id": "a", "interests": ["tea"], "x": 1, "agee": 40}\n')
+    with pytest.raises(InputError, match=r"line 1, field 'agee': unknown field; known are .*, x"):
+        load_population(path, keep=["x"])
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        (10**400, "must be a number of at most 64 bits"),
+        ("a\0b", "holds a NUL or half a surrogate pair"),
+        (["\ud83d"], "holds a NUL or half a surrogate pair"),
+        ({"\0": 1}, "holds a NUL or half a surrogate pair"),
+    ],
+)
+def test_what_no_log_could_hold_is_refused(value: Any, problem: str, write: Write) -> None:
+    """A kept value that could not be written to a log is refused, with file, line and field."""
+    line = json.dumps({"agent_id": "a", "interests": ["tea"], "x": value})
+    with pytest.raises(InputError) as refused:
+        load_population(write("a.jsonl", line + "\n"), keep=["x"])
+    assert refused.value.line == 1
+    assert refused.value.problem.startswith(problem)
+
+
+@pytest.mark.parametrize("keep", ["age", ["x", " "], [5]])
+def test_fields_are_kept_by_a_list_of_names(keep: Any, write: Write) -> None:
+    """A text where a list of names belongs, and names that are blank or no text, are refused."""
+    with pytest.raises(InputError, match="field 'keep': must be a list of names, got") as refused:
+        load_population(write("a.csv", table(["1"])), keep=keep)
+    assert repr(keep) in str(refused.value)
+
+
+def test_repeated_names_get_their_row() -> None:
+    """The first of several names stays as it is, and later ones get their row."""
+    assert told_apart(["ann", "bo", "ann", "ann"]) == ["ann", "bo", "ann#2", "ann#3"]
+    assert told_apart(["ann", "ann#2", "ann"]) == ["ann", "ann#2", "ann#2#2"]
+
+
+@given(st.lists(st.sampled_from(["a", "b", "a#1", "a#2", "b#1", "a#2#2"]), max_size=12))
+def test_names_told_apart_are_unique(names: list[str]) -> None:
+    """Whatever the names are, each is unique afterwards, and still begins as it did."""
+    told = told_apart(names)
+    assert len(set(told)) == len(names)
+    assert all(new.startswith(old) for new, old in zip(told, names, strict=True))
+    assert all(told[row] == name for row, name in enumerate(names) if names.index(name) == row)

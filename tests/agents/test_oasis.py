@@ -1,0 +1,415 @@
+"""The populations of OASIS."""
+
+import ast
+import csv
+import json
+import tracemalloc
+import warnings
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism.agents import ARCHETYPES, load_population
+from prism.agents._oasis import REDDIT_FIELDS, read_list
+from prism.errors import InputError
+from tests.kit.files import place, refusal
+
+Write = Callable[[str, str | bytes], Path]
+
+TWITTER_HEADER = "username,following_agentid_list,previous_tweets,user_char\n"
+GARDENER = 'gardener,[],[],"grows tomatoes,\npatiently"\n'
+TWO_ROWS = TWITTER_HEADER + GARDENER  # on three lines
+NOT_CSV = "the row from this line on is not valid CSV: "
+
+
+def person(**fields: Any) -> str:
+    """Return one person of a Reddit file, on several lines."""
+    return (
+        json.dumps({"username": "a", "interested_topics": ["tea"], **fields}, indent=1)[:-2] + "}"
+    )
+
+
+def row(**cells: str) -> str:
+    """Return one row of a Twitter file."""
+    person = {
+        "username": "b",
+        "following": "[]",
+        "tweets": "[]",
+        "character": "bakes bread",
+        **cells,
+    }
+    return ",".join('"' + cell.replace('"', '""') + '"' for cell in person.values()) + "\n"
+
+
+def test_reddit_personas_load(data: Path) -> None:
+    """The 36 Reddit personas of OASIS load with their names, interests and personalities."""
+    path = data / "oasis" / "user_data_36.json"
+    population = load_population(path)
+    people = json.loads(path.read_text(encoding="utf-8"))
+    assert len(population.agents) == 36
+    assert not population.posts
+    for agent, person in zip(population.agents, people, strict=True):
+        assert (agent.agent_id, agent.name) == (person["username"], person["realname"])
+        assert (agent.interests, agent.personality) == (
+            person["interested_topics"],
+            person["persona"],
+        )
+        assert agent.archetype in ARCHETYPES.values()
+        assert agent.following == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "follows"),
+    [("twitter.csv", [2, 1, 3, 1, 1, 1, 0, 7]), ("twitter_large.csv", [2, 1, 1])],
+)
+def test_twitter_populations_load_with_their_follow_graph(
+    data: Path, name: str, follows: list[int]
+) -> None:
+    """Both Twitter formats load with their follows, without self-follows and duplicates."""
+    with (data / name).open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    agents = load_population(data / name).agents
+    ids = [row["username"] for row in rows]
+    assert [agent.agent_id for agent in agents] == ids
+    assert [(agent.name, agent.personality) for agent in agents] == [
+        (row["name"], row["user_char"]) for row in rows
+    ]
+    assert [len(agent.following) for agent in agents] == follows
+    for agent, row in zip(agents, rows, strict=True):
+        followed = {ids[number] for number in json.loads(row["following_agentid_list"])}
+        assert set(agent.following) == followed - {agent.agent_id}
+
+
+def test_earlier_tweets_become_posts(data: Path) -> None:
+    """Tweets become posts of their authors, in order and over several lines; blank ones do not."""
+    population = load_population(data / "twitter.csv")
+    texts = [(post.author_id, post.text) for post in population.posts]
+    assert texts[:2] == [
+        ("gardener_one", "Tomatoes are early this year.\nThe marrows are not."),
+        ("gardener_one", "Compost, compost, compost!"),
+    ]
+    assert [text for author, text in texts if author == "baker_one"] == [
+        "Sourdough, day one.",
+        "Sourdough, day two:\n- flour\n- water\n- patience",
+    ]
+    interests = {agent.agent_id: tuple(agent.interests) for agent in population.agents}
+    assert all(post.topics == interests[post.author_id] for post in population.posts)
+
+
+def test_interests_are_the_most_frequent_words(write: Write) -> None:
+    """Interests of a Twitter agent are its most frequent words, without links and common words."""
+    tweets = (
+        r"['Bread!\nbread\nflour https://t.co/x https://t.co/y', 'bread \u2615 flour about about']"
+    )
+    path = write(
+        "a.csv", TWITTER_HEADER + row(tweets=tweets, character="Someone who would bake rolls.")
+    )
+    assert load_population(path).agents[0].interests == ["bread", "flour", "rolls"]
+
+
+def test_blank_rows_are_skipped(write: Write) -> None:
+    """Blank lines between and after the rows of a CSV file are skipped."""
+    path = write("a.csv", TWITTER_HEADER + "\n" + GARDENER + "\r\n" + row() + "\n\n")
+    assert [agent.agent_id for agent in load_population(path).agents] == ["gardener", "b"]
+
+
+@pytest.mark.parametrize("name", ["oasis/user_data_36.json", "twitter.csv"])
+def test_archetypes_of_oasis_are_drawn_by_seed(data: Path, name: str) -> None:
+    """The same seed gives the same archetypes, another seed others."""
+    one, again, other = (
+        [agent.archetype for agent in load_population(data / name, seed=seed).agents]
+        for seed in (1, 1, 3)
+    )
+    assert one == again != other
+
+
+@pytest.mark.parametrize(
+    ("second", "field", "problem"),
+    [
+        ('{"interested_topics": ["tea"]}', "username", "is missing"),
+        (person(username=" "), "username", "must not be empty"),
+        (person(username=5), "username", "must be text, got 5"),
+        (
+            person(username="b", interested_topics=[]),
+            "interested_topics",
+            "must have at least 1 entry",
+        ),
+        (
+            person(username="b", interested_topics="tea"),
+            "interested_topics",
+            "must be a list of non-empty texts",
+        ),
+        ('{"username": "b"}', "interested_topics", "is missing"),
+        (person(username="b", persona=5), "persona", "must be text, got 5"),
+        (person(username="b", bio=[]), "bio", "must be text, got []"),
+        ("[]", None, "must be a JSON object, got an array"),
+    ],
+)
+def test_a_reddit_file_is_refused_at_line_and_field(
+    write: Write, second: str, field: str, problem: str
+) -> None:
+    """An error in a person names file, field and the line on which the person begins."""
+    first = person()
+    path = write("a.json", f"[\n{first},\n\n  {second}]")
+    error = refusal(load_population, path)
+    assert place(error) == (str(path), first.count("\n") + 4, field)
+    assert error.problem.startswith(problem)
+
+
+def test_a_truncated_reddit_file_is_refused(data: Path, write: Write) -> None:
+    """A truncated file is an InputError at its last line."""
+    text = (data / "oasis" / "user_data_36.json").read_text(encoding="utf-8")
+    path = write("a.json", text[: len(text) // 2])
+    error = refusal(load_population, path)
+    assert place(error) == (str(path), text[: len(text) // 2].count("\n") + 1, None)
+    assert error.problem.startswith("is not valid JSON: ")
+
+
+def test_a_reddit_persona_needs_name_and_interests(write: Write) -> None:
+    """A Reddit persona needs only a name and interests; the bio stands in for the persona."""
+    agent = load_population(write("a.json", f"[{person(bio='calm', age=40)}]")).agents[0]
+    assert (agent.name, agent.personality, agent.interests) == ("a", "calm", ["tea"])
+    assert {"bio", "age"} < set(REDDIT_FIELDS)
+
+
+@pytest.mark.parametrize(
+    ("cells", "field", "problem"),
+    [
+        ({"username": ""}, "username", "must not be empty"),
+        ({"username": "b\0"}, "username", "holds a NUL or half a surrogate pair"),
+        (
+            {"following": "[0, 3]"},
+            "following_agentid_list",
+            "row 3 does not exist: rows are 0 to 2",
+        ),
+        ({"following": "[-1]"}, "following_agentid_list", "row -1 does not exist: rows are 0 to 2"),
+        ({"following": "[0"}, "following_agentid_list", "must be a list such as [1, 2], got '[0'"),
+        ({"following": "0"}, "following_agentid_list", "must be a list such as [1, 2], got '0'"),
+        (
+            {"following": "[True]"},
+            "following_agentid_list",
+            "must be a list such as [1, 2], got '[True]'",
+        ),
+        (
+            {"following": "[0.5]"},
+            "following_agentid_list",
+            "must be a list such as [1, 2], got '[0.5]'",
+        ),
+        ({"following": "['0']"}, "following_agentid_list", "must be a list such as [1, 2], got"),
+        (
+            {"following": "[{[]}]"},
+            "following_agentid_list",
+            "must be a list such as [1, 2], got '[{[]}]'",
+        ),
+        (
+            {"following": "open('x')"},
+            "following_agentid_list",
+            "must be a list such as [1, 2], got",
+        ),
+        (
+            {"following": "[" * 9_000},
+            "following_agentid_list",
+            "must be a list such as [1, 2], got '[[[",
+        ),
+        (
+            {"following": "-" * 90_000 + "1"},
+            "following_agentid_list",
+            "must be a list such as [1, 2], got '---",
+        ),
+        (
+            {"following": "[" + "1" * 5_000 + "]"},
+            "following_agentid_list",
+            "must be a list such as [1, 2], got '[111",
+        ),
+        ({"tweets": "['one', 2]"}, "previous_tweets", "must be a list such as ['one', 'two'], got"),
+        ({"tweets": "one"}, "previous_tweets", "must be a list such as ['one', 'two'], got 'one'"),
+        ({"tweets": r"['\ud83d']"}, "previous_tweets", "holds a NUL or half a surrogate pair"),
+        ({"tweets": r"['\x00']"}, "previous_tweets", "holds a NUL or half a surrogate pair"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_a_twitter_file_is_refused_at_line_and_column(
+    write: Write, cells: dict[str, str], field: str, problem: str
+) -> None:
+    """An error in a row names file, column and the line on which the row begins."""
+    path = write("a.csv", TWO_ROWS + row(**cells) + row(username="c"))
+    error = refusal(load_population, path)
+    assert place(error) == (str(path), 4, field)
+    assert error.problem.startswith(problem)
+
+
+@pytest.mark.parametrize(
+    ("content", "at", "field", "problem"),
+    [
+        (
+            TWITTER_HEADER.replace("user_char", "bio"),
+            1,
+            "user_char",
+            "this column is missing from the header",
+        ),
+        (
+            TWITTER_HEADER.replace(",user_char", ""),
+            1,
+            "user_char",
+            "this column is missing from the header",
+        ),
+        (
+            TWITTER_HEADER.replace("username,", ""),
+            1,
+            "username",
+            "this column is missing from the header",
+        ),
+        (
+            TWITTER_HEADER.replace("user_char", "user_char,username"),
+            1,
+            "username",
+            "this column is there twice",
+        ),
+        ("\ufeff", 1, "username", "this column is missing from the header"),
+        ('"username\n' + TWITTER_HEADER, 1, None, NOT_CSV),
+        (TWO_ROWS + "b,[],[]\n", 4, None, "has 3 cells, but the header has 4"),
+        (TWO_ROWS + "b,[],[],bakes,bread\n", 4, None, "has 5 cells, but the header has 4"),
+        (
+            TWO_ROWS + 'b,[],[],"bakes\nbread\n\nc,[],[],rolls\n',
+            4,
+            None,
+            NOT_CSV + "unexpected end of data",
+        ),
+        (TWO_ROWS + 'b,[],[],"bakes" bread\n', 4, None, NOT_CSV),
+        (
+            TWO_ROWS + row(character="x" * 16_000_001),
+            4,
+            None,
+            NOT_CSV + "field larger than field limit",
+        ),
+        (TWO_ROWS.encode() + b"caf\xe9,[],[],bakes\n", 4, None, "is not UTF-8 text"),
+        (TWO_ROWS.encode("utf-16"), 1, None, "is not UTF-8 text"),
+    ],
+    ids=lambda value: str(value)[-40:] if isinstance(value, str) else None,
+)
+def test_a_broken_csv_file_is_refused(
+    write: Write, content: str | bytes, at: int, field: str | None, problem: str
+) -> None:
+    """A broken header or row names file and line; an open quote, the line on which it begins."""
+    path = write("a.csv", content)
+    error = refusal(load_population, path)
+    assert place(error) == (str(path), at, field)
+    assert error.problem.startswith(problem)
+
+
+def test_a_foreign_population_loads(data: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A file with the peculiarities of published ones loads, and each is noted once."""
+    path = data / "twitter_foreign.csv"
+    agents = load_population(path).agents
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+
+    ids = [agent.agent_id for agent in agents]
+    assert [name.partition("#")[0] for name in ids] == [row["username"] for row in rows]
+    assert [name for name in ids if "#" in name] == ["twin#5", "twin#9"]
+    for number, (agent, row) in enumerate(zip(agents, rows, strict=True)):
+        followed = dict.fromkeys(json.loads(row["following_agentid_list"]))
+        assert agent.following == tuple(ids[other] for other in followed if other != number)
+        assert (agent.personality, agent.attributes) == (row["user_char"], {})
+
+    assert [agent.agent_id for agent in agents if not agent.interests] == [
+        "balloonist",
+        "number",
+        "silent",
+    ]
+    notes = [record.getMessage().removeprefix(f"{path}: ") for record in caplog.records]
+    assert notes == [
+        "left out what prism does not know ('keep' makes attributes of it): "
+        "Unnamed: 0.2, Unnamed: 0.1, Unnamed: 0, is_super_user",
+        "repeated user names are told apart by their row: twin#5, twin#9",
+        "3 of 10 agents have no interests, as nothing of theirs has a word of three letters: "
+        "balloonist, number, silent",
+    ]
+
+
+def test_a_foreign_persona_loads(write: Write, caplog: pytest.LogCaptureFixture) -> None:
+    """Unknown keys of Reddit personas are left out, and repeated names told apart, with a note."""
+    path = write("a.json", f"[{person(mood='calm')}, {person(pet='cat')}, {person(mood='glad')}]")
+    assert [agent.agent_id for agent in load_population(path).agents] == ["a", "a#1", "a#2"]
+    left_out, renamed = (record.getMessage() for record in caplog.records)
+    assert left_out.endswith("('keep' makes attributes of it): mood, pet")
+    assert renamed.endswith("told apart by their row: a#1, a#2")
+
+
+def test_a_usual_population_needs_no_note(data: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing is noted about a file that has only what prism knows."""
+    for name in ("twitter.csv", "twitter_large.csv", "oasis/user_data_36.json"):
+        load_population(data / name)
+    assert caplog.records == []
+
+
+def test_long_notes_are_shortened(write: Write, caplog: pytest.LogCaptureFixture) -> None:
+    """A note names ten of many columns and says how many more there are."""
+    header = TWITTER_HEADER.rstrip() + "".join(f",extra{number}" for number in range(30)) + "\n"
+    load_population(write("a.csv", header + GARDENER.rstrip() + "," * 30 + "\n"))
+    (note,) = caplog.messages
+    assert note.endswith("extra9 and 20 more")
+
+
+def test_unread_columns_may_stand_twice(write: Write) -> None:
+    """A column that is not read may be there twice; one that is kept may not."""
+    path = write("a.csv", "x,x," + TWITTER_HEADER + "1,2," + GARDENER)
+    assert len(load_population(path).agents) == 1
+    with pytest.raises(InputError, match="line 1, field 'x': this column is there twice"):
+        load_population(path, keep=["x"])
+
+
+@pytest.mark.parametrize("rest", ["", "c,[]\n"])
+def test_loading_restores_the_limit_of_the_csv_module(write: Write, rest: str) -> None:
+    """The field size limit of the csv module is the same after loading, failed or not."""
+    path = write("a.csv", TWO_ROWS + row(character="bakes bread " * 200) + rest)
+    before = csv.field_size_limit(1_000)
+    with pytest.raises(InputError) if rest else nullcontext():
+        load_population(path)
+    assert csv.field_size_limit(before) == 1_000
+
+
+ITEMS = st.lists(st.integers() | st.text())
+PIECES = st.lists(st.sampled_from("[],'\"\\n1-0 xu\n\t"), max_size=12)
+
+
+def by_python(text: str) -> list[Any] | None:
+    """Return what Python's own reader makes of a text."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            found = ast.literal_eval(text)
+        except (ValueError, TypeError, SyntaxError):
+            return None
+
+    return found if isinstance(found, list) else None
+
+
+@given(ITEMS)
+def test_what_python_writes_is_read(items: list[Any]) -> None:
+    """A list of whole numbers and texts is read back from its representation."""
+    assert read_list(repr(items)) == items
+
+
+@given(PIECES)
+def test_any_text_is_read_as_python_does(pieces: list[str]) -> None:
+    """Whatever a cell says, it means what it means to Python."""
+    text = f"[{''.join(pieces)}]"
+    assert read_list(text) == by_python(text)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("item", ["0", "'ab'", "1, -", "[", "'it\\'s'", "\\'"])
+def test_a_long_cell_costs_little_memory(item: str) -> None:
+    """A cell of 1.5 million characters, of a list or of anything else, takes less than 50 MB."""
+    text = f"[{', '.join([item] * (1_500_000 // (len(item) + 2)))}]"
+    tracemalloc.start()
+    read_list(text)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 50 << 20

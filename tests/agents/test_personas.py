@@ -1,0 +1,298 @@
+"""Loading populations and posts from files."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prism.agents import ARCHETYPES, Population, SeedPost, SocialAgent, load_population, load_posts
+from prism.agents._personas import PRISM_FIELDS
+from tests.kit.files import place, refusal
+
+Write = Callable[[str, str | bytes], Path]
+
+TWITTER_HEADER = "username,following_agentid_list,previous_tweets,user_char\n"
+
+
+def line(**fields: Any) -> str:
+    """Return one line of a JSON Lines file; a field that is None is left out."""
+    agent = {"agent_id": "a", "interests": ["tea"], **fields}
+    return json.dumps({name: value for name, value in agent.items() if value is not None}) + "\n"
+
+
+def kinds(population: Population) -> list[Any]:
+    """Return the id, archetype and follows of each agent."""
+    return [(agent.agent_id, agent.archetype, agent.following) for agent in population.agents]
+
+
+def test_json_lines_set_every_field_of_an_agent(write: Write) -> None:
+    """A line of prism's own format sets persona, archetype, follows and thresholds."""
+    ann = {
+        "agent_id": "ann",
+        "name": "Ann",
+        "interests": ["tea", "open water"],
+        "personality": "calm",
+        "archetype": "superuser",
+        "following": ["bob", "ann", "bob"],
+        "engagement_threshold": 0,
+        "timeout_threshold": 9,
+        "max_history_depth": 3,
+    }
+    assert set(ann) == set(PRISM_FIELDS)
+    path = write(
+        "a.jsonl", json.dumps(ann) + "\n\n" + line(agent_id="bob", archetype="contributor")
+    )
+    first, second = load_population(path).agents
+    assert (first.agent_id, first.name, first.interests, first.personality) == (
+        "ann",
+        "Ann",
+        ["tea", "open water"],
+        "calm",
+    )
+    assert (first.archetype, first.following) == (ARCHETYPES["superuser"], ("bob",))
+    assert (first.engagement_threshold, first.timeout_threshold, first.max_history_depth) == (
+        0.0,
+        9,
+        3,
+    )
+    assert (second.name, second.following, second.engagement_threshold) == ("bob", (), 0.5)
+
+
+def test_a_null_field_is_an_absent_one(write: Write) -> None:
+    """A field that is null counts as absent; only id and interests are required."""
+    nothing = dict.fromkeys(set(PRISM_FIELDS) - {"agent_id", "interests"})
+    bare = {"agent_id": "a", "interests": ["tea"]}
+    with_nulls = load_population(write("a.jsonl", json.dumps(bare | nothing))).agents[0]
+    without = load_population(write("b.jsonl", json.dumps(bare))).agents[0]
+    fields = [name for name in PRISM_FIELDS if name != "following"]
+    assert [getattr(with_nulls, name) for name in fields] == [
+        getattr(without, name) for name in fields
+    ]
+
+
+def test_archetypes_are_drawn_by_seed_and_name(write: Write) -> None:
+    """An archetype that is not in the file depends only on the seed and the agent's id."""
+    many = [line(agent_id=f"a{number}") for number in range(60)]
+    path = write("a.jsonl", "".join(many))
+    first = kinds(load_population(path, seed=1))
+    assert kinds(load_population(path, seed=1)) == first
+    assert kinds(load_population(path, seed=2)) != first
+    assert kinds(load_population(write("b.jsonl", "".join(many[30:])), seed=1)) == first[30:]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        ("a.jsonl", line()),
+        ("a.json", '[{"username": "a", "interested_topics": ["tea"]}]'),
+        ("a.CSV", TWITTER_HEADER + "b,[],[],bakes bread\n"),
+    ],
+)
+def test_a_byte_order_mark_is_ignored(write: Write, content: tuple[str, str]) -> None:
+    """Each kind of file may begin with a byte order mark, and its suffix may be in capitals."""
+    name, text = content
+    marked, plain = (
+        load_population(write(name, "\ufeff" + text)),
+        load_population(write("plain" + name, text)),
+    )
+    assert kinds(marked) == kinds(plain)
+
+
+def test_a_path_may_be_a_string(data: Path) -> None:
+    """A path may be a string."""
+    assert len(load_population(str(data / "twitter.csv")).agents) == 8
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("a.yaml", "x", "must end in one of .jsonl, .json, .csv, got '.yaml'"),
+        ("people", "x", "must end in one of .jsonl, .json, .csv, got ''"),
+        ("a.jsonl", "", "is empty"),
+        ("a.json", "", "is empty"),
+        ("a.csv", "", "is empty"),
+        ("a.jsonl", "\n \n", "holds no agents"),
+        ("a.json", "[]", "holds no agents"),
+        ("a.csv", TWITTER_HEADER, "holds no agents"),
+    ],
+)
+def test_a_file_without_agents_is_refused(
+    write: Write, name: str, content: str, problem: str
+) -> None:
+    """A file of another kind, or without agents, is an InputError that names it."""
+    path = write(name, content)
+    error = refusal(load_population, path)
+    assert (place(error), error.problem) == ((str(path), None, None), problem)
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.csv"])
+def test_a_missing_file_is_refused(tmp_path: Path, name: str) -> None:
+    """A missing file, or a folder in its place, is an InputError that names it."""
+    path = tmp_path / name
+    assert str(refusal(load_population, path)) == f"{path}: there is no such file"
+    path.mkdir()
+    assert str(refusal(load_population, path)) == f"{path}: is a folder, not a file"
+
+
+@pytest.mark.parametrize(
+    ("content", "at", "field", "problem"),
+    [
+        (
+            line() + '{"agent_id": "b",\n' + line(agent_id="c"),
+            2,
+            None,
+            "is not valid JSON: Expecting property name",
+        ),
+        (line() + '["b"]\n', 2, None, "must be a JSON object, got an array"),
+        (
+            line() + "\n" + line(agent_id="b", mood="calm"),
+            3,
+            "mood",
+            "unknown field; known are agent_id, name",
+        ),
+        (line() + '{"interests": ["tea"]}', 2, "agent_id", "is missing"),
+        (line() + '{"agent_id": "b"}', 2, "interests", "is missing"),
+        (line(interests=[]), 1, "interests", "must have at least 1 entry, got an empty list"),
+        (line(interests="tea"), 1, "interests", "must be a list of non-empty texts, got 'tea'"),
+        (line(interests=["\ud83d"]), 1, "interests", "holds a NUL or half a surrogate pair"),
+        (line(agent_id=5), 1, "agent_id", "must be text, got 5"),
+        (line(agent_id="\ud83d"), 1, "agent_id", "holds a NUL or half a surrogate pair"),
+        (line(agent_id="a\0"), 1, "agent_id", "holds a NUL or half a surrogate pair"),
+        (line(name=["Ann"]), 1, "name", "must be text, got ['Ann']"),
+        (line(personality={}), 1, "personality", "must be text, got {}"),
+        (line() + line(), 2, "agent_id", "'a' is already used on line 1"),
+        (
+            line() + "\n" + line(agent_id="b", following=["a", "c"]),
+            3,
+            "following",
+            "no agent of this file is called 'c'",
+        ),
+        (line(following=[0]), 1, "following", "must be a list of non-empty texts, got [0]"),
+        (
+            line(archetype="troll"),
+            1,
+            "archetype",
+            "archetype must be one of lurker, contributor, superuser, got 'troll'",
+        ),
+        (
+            line(engagement_threshold=1.5),
+            1,
+            "engagement_threshold",
+            "engagement_threshold must be a number from 0.0 to",
+        ),
+        (
+            line(engagement_threshold="1"),
+            1,
+            "engagement_threshold",
+            "engagement_threshold must be a number from 0.0 to",
+        ),
+        (
+            line(engagement_threshold=float("nan")),
+            1,
+            None,
+            "is not valid JSON: NaN is not a number of JSON",
+        ),
+        (
+            line(timeout_threshold=0),
+            1,
+            "timeout_threshold",
+            "timeout_threshold must be a whole number from 1 on, got 0",
+        ),
+        (
+            line(max_history_depth=True),
+            1,
+            "max_history_depth",
+            "max_history_depth must be a whole number from 1 on",
+        ),
+        (line().encode() + b'{"agent_id": "\xe9"}\n', 2, None, "is not UTF-8 text"),
+    ],
+)
+def test_json_lines_are_refused_at_line_and_field(
+    write: Write, content: str | bytes, at: int, field: str | None, problem: str
+) -> None:
+    """An error in JSON Lines names file, line and field."""
+    path = write("a.jsonl", content)
+    error = refusal(load_population, path)
+    assert place(error) == (str(path), at, field)
+    assert error.problem.startswith(problem)
+
+
+AUTHORS = [SocialAgent("ann"), SocialAgent("bob")]
+
+
+def posts(path: Path) -> list[SeedPost]:
+    return load_posts(path, AUTHORS)
+
+
+def test_posts_load_in_order(write: Write) -> None:
+    """A post needs author and text; topics and id are optional, and null counts as absent."""
+    path = write(
+        "posts.jsonl",
+        '{"author_id": "bob", "text": "tea\\nis on", "topics": ["tea"], "post_id": "p1"}\n\n'
+        '{"author_id": "ann", "text": "hello"}\n'
+        '{"author_id": "ann", "text": "hello", "topics": null, "post_id": null}\n',
+    )
+    assert posts(path) == [
+        SeedPost("bob", "tea\nis on", ("tea",), "p1"),
+        *[SeedPost("ann", "hello")] * 2,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("second", "field", "problem"),
+    [
+        (
+            '{"author_id": "eve", "text": "x"}',
+            "author_id",
+            "no agent of the population is called 'eve'",
+        ),
+        (
+            '{"author_id": "ann", "text": "x", "post_id": "p1"}',
+            "post_id",
+            "'p1' is already used on line 1",
+        ),
+        ('{"author_id": "ann", "text": "x", "post_id": ""}', "post_id", "must not be empty"),
+        ('{"author_id": "ann", "text": "x", "post_id": 5}', "post_id", "must be text, got 5"),
+        ('{"author_id": "ann"}', "text", "is missing"),
+        ('{"author_id": "ann", "text": ""}', "text", "must not be empty"),
+        (
+            '{"author_id": "ann", "text": "\\ud83d"}',
+            "text",
+            r"holds a NUL or half a surrogate pair: '\ud83d'",
+        ),
+        ('{"text": "x"}', "author_id", "is missing"),
+        (
+            '{"author_id": "ann", "text": "x", "topics": "tea"}',
+            "topics",
+            "must be a list of non-empty texts, got 'tea'",
+        ),
+        (
+            '{"author_id": "ann", "text": "x", "likes": 3}',
+            "likes",
+            "unknown field; known are post_id, author_id",
+        ),
+        ('{"author_id": "ann", ', None, "is not valid JSON: "),
+        ("3", None, "must be a JSON object, got a number"),
+    ],
+)
+def test_posts_are_refused_at_line_and_field(
+    write: Write, second: str, field: str | None, problem: str
+) -> None:
+    """An error in a post names file, line and field."""
+    path = write(
+        "posts.jsonl", f'{{"author_id": "bob", "text": "x", "post_id": "p1"}}\n\n{second}\n'
+    )
+    error = refusal(posts, path)
+    assert place(error) == (str(path), 3, field)
+    assert error.problem.startswith(problem)
+
+
+@pytest.mark.parametrize(("content", "problem"), [("", "is empty"), ("\n\n", "holds no posts")])
+def test_a_file_without_posts_is_refused(write: Write, content: str, problem: str) -> None:
+    """An empty or missing file of posts is an InputError that names it."""
+    path = write("posts.jsonl", content)
+    assert str(refusal(posts, path)) == f"{path}: {problem}"
+    path.unlink()
+    assert str(refusal(posts, path)) == f"{path}: there is no such file"

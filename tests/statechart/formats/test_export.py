@@ -1,0 +1,127 @@
+"""Diagrams of charts."""
+
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism.drawing import Arrow
+from prism.statechart import Statechart, Transition, social_media_chart, state_enum
+from prism.statechart.formats._export import label_of, to_diagram
+
+Mood = state_enum("Mood", ["calm", "angry", "sad", "gone"])
+CALM, ANGRY, SAD, GONE = Mood
+
+
+def is_strong(agent: Any, force: Any) -> bool:
+    return bool(force > 3)
+
+
+@pytest.mark.parametrize(
+    ("guard", "action", "label"),
+    [
+        (None, None, "go"),
+        (is_strong, None, "go [is_strong]"),
+        (None, is_strong, "go / is_strong"),
+        (lambda agent, context: True, partial(is_strong), "go [guard] / action"),
+    ],
+)
+def test_labels_are_as_in_uml(guard: Any, action: Any, label: str) -> None:
+    """A label is ``trigger [guard] / action``; a nameless function is called guard or action."""
+    assert label_of(Transition("go", CALM, ANGRY, guard, action)) == label
+
+
+def test_triggers_between_two_states_share_an_arrow() -> None:
+    """Transitions between the same states form one arrow, each label once, in chart order."""
+    moves = [Transition(trigger, CALM, ANGRY) for trigger in ("b", "a", "b")] + [
+        Transition("c", ANGRY, CALM)
+    ]
+    assert to_diagram(Statechart(Mood, moves, CALM).definition).arrows == (
+        Arrow("calm", "angry", ("b", "a")),
+        Arrow("angry", "calm", ("c",)),
+    )
+
+
+@pytest.mark.parametrize("sources", [["*"], [ANGRY, SAD, GONE]])
+def test_a_transition_from_every_state_is_one_arrow(sources: list[Any]) -> None:
+    """A transition that all other states have is one arrow without source, wildcard or not."""
+    moves = [
+        *(Transition("reset", source, CALM) for source in sources),
+        Transition("go", CALM, GONE),
+    ]
+    assert to_diagram(Statechart(Mood, moves, CALM).definition).arrows == (
+        Arrow(None, "calm", ("reset",)),
+        Arrow("calm", "gone", ("go",)),
+    )
+
+
+def test_a_transition_from_nearly_every_state_keeps_its_sources() -> None:
+    """A transition that one other state lacks, or guards, is drawn from each source."""
+    moves = [
+        Transition("reset", ANGRY, CALM),
+        Transition("reset", SAD, CALM),
+        Transition("reset", GONE, CALM, is_strong),
+    ]
+    assert [
+        arrow.source for arrow in to_diagram(Statechart(Mood, moves, CALM).definition).arrows
+    ] == [
+        "angry",
+        "sad",
+        "gone",
+    ]
+
+
+def test_few_sources_are_not_every_state() -> None:
+    """With a source missing, or in a chart of three states, each source gets its arrow."""
+    five = list(state_enum("Five", "abcde"))
+    most = [Transition("reset", source, five[0]) for source in five[1:4]]
+    assert [
+        arrow.source for arrow in to_diagram(Statechart(five, most, five[0]).definition).arrows
+    ] == [
+        "b",
+        "c",
+        "d",
+    ]
+    three = [Transition("reset", source, five[0]) for source in five[1:3]]
+    assert [
+        arrow.source for arrow in to_diagram(Statechart(five[:3], three, five[0]).definition).arrows
+    ] == [
+        "b",
+        "c",
+    ]
+
+
+def test_the_social_chart_is_drawn_with_few_arrows() -> None:
+    """The 27 transitions of the social chart take 18 arrows, one of them for the end of a round."""
+    found = to_diagram(social_media_chart().definition)
+    assert [arrow for arrow in found.arrows if arrow.source is None] == [
+        Arrow(None, "idle", ("round_ends",))
+    ]
+    assert len(found.arrows) == 18
+    assert (found.initial, found.decision_states, found.timeouts) == (
+        "idle",
+        {"evaluating"},
+        {"resting": 2},
+    )
+
+
+@given(data=st.data())
+def test_a_diagram_shows_every_transition(random_charts: Any, data: st.DataObject) -> None:
+    """Every transition is on an arrow, and no arrow shows one that the chart lacks."""
+    chart = data.draw(random_charts.charts())
+    shown = {
+        (arrow.source, arrow.target, label)
+        for arrow in to_diagram(chart.definition).arrows
+        for label in arrow.labels
+    }
+    needed = {(str(item.source), str(item.target), label_of(item)) for item in chart.transitions}
+    left = {str(state) for state in chart.states - chart.final_states}
+    spread = {
+        (source, target, label)
+        for end, target, label in shown
+        for source in ([end] if end is not None else left - {target})
+    }
+    assert spread <= needed
+    assert all(item in spread or (None, *item[1:]) in shown for item in needed)
