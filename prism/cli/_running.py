@@ -14,10 +14,8 @@ import typer
 
 from prism.cli._screen import note
 from prism.errors import InputError, TooManyFallbacksError
-from prism.llm._openai import LOGGER as SERVER_LOGGER
 from prism.runs import Observer, RunFolder, Runnable
 from prism.runs._folder import SUMMARY_NAME, read_summary
-from prism.runs._makers import LOGGER as MODELS_LOGGER
 from prism.telemetry._loggers import LOGGER_NAME
 
 
@@ -101,7 +99,7 @@ def _showing_notes(screen: RunScreen) -> Iterator[None]:
     """Show what is not in the run's log: about agents, triggers, a budget, prompts or a server."""
     # those of budgets and prompts are below that of charts
     names = ("prism.agents", LOGGER_NAME)
-    loggers = (*map(logging.getLogger, names), SERVER_LOGGER, MODELS_LOGGER)
+    loggers = [logging.getLogger(name) for name in (*names, "prism.llm", "prism.runs.models")]
     handler = _NoteHandler(screen)
     for logger in loggers:
         logger.addHandler(handler)
