@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from prism._lazy import lazy_names
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # two of them bring workflows and thinking agents, which the others do without
     from prism.worlds.examples.council import Council
     from prism.worlds.examples.lake import Lake
     from prism.worlds.examples.market import Market
@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from prism.worlds.examples.schelling import Schelling
     from prism.worlds.examples.vaccination import Vaccination
 else:
-    # two of them bring workflows and thinking agents with them, which the others do without
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = ["Council", "Lake", "Market", "Rumour", "Schelling", "Vaccination"]
