@@ -19,7 +19,7 @@ from prism.cognition._results import CognitiveResults, transitions_of
 from prism.errors import PrismError
 from prism.runlog import SimulatedClock
 from prism.runs._agent_loop import AgentLoop, Event
-from prism.runs._runnable import run_to_end
+from prism.runs._running import run_to_end
 from prism.statechart.reasoner._cost import Cost
 from prism.statechart.reasoner._texts import BaseWriter
 from prism.telemetry._loggers import EventLogger, report_warning

@@ -21,14 +21,15 @@ from prism.runlog._reader import locate_log
 from prism.runlog._replay import _events
 from prism.runs import ModelOptions, ReasonerOptions, ReplayOptions
 from prism.runs._config import (
+    MOST_SEED,
     REASONER_KINDS,
     check_config,
     digest,
     naming,
     read_reasoner,
-    require_seed,
     require_unchanged,
     require_writable,
+    too_large_a_seed,
 )
 from prism.runs._makers import make_writer
 from prism.statechart.reasoner._texts import BaseWriter
@@ -96,7 +97,8 @@ class CognitiveRun:
         if self.storage not in (None, *_STORAGES):
             problem = f"must be one of {', '.join(_STORAGES)}, got {self.storage!r}"
             raise InputError(problem, field="storage")
-        require_seed(self.seed)
+        if abs(self.seed) > MOST_SEED:
+            raise too_large_a_seed(self.seed)
         if not self.agent_id:
             raise InputError("must not be empty", field="agent_id")
 

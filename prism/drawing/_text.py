@@ -1,14 +1,33 @@
-"""Texts of a diagram: how wide they are, where they are cut, and how they are drawn."""
+"""Texts of a diagram: how wide they are, where they are cut, how they are drawn."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 from textwrap import wrap
 from unicodedata import category, east_asian_width
 
-from prism.drawing._characters import showable
+UNSHOWABLE = "[^\t\n\r\x20-\x7e\x85\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+"""What XML, HTML, a terminal or Vega's expressions (U+2028, U+2029) cannot hold.
+
+A class of characters as Python and polars both read it: control characters, halves of surrogate
+pairs, and the separators of lines and paragraphs.
+"""
+
+_UNSHOWABLE = re.compile(UNSHOWABLE)
+
+
+def showable(text: str) -> str:
+    """Replace characters that no drawing, page or terminal can show; see `UNSHOWABLE`."""
+    return _UNSHOWABLE.sub("\ufffd", text)
+
+
+def printable(text: str) -> str:
+    """Return a text on one line, without characters that a terminal would obey."""
+    return "".join(character if character.isprintable() else " " for character in text)
+
 
 _FONT_SIZE, _SMALL_FONT_SIZE = 13.0, 11.0
 _LINE_HEIGHT, _SMALL_LINE_HEIGHT = 17.0, 14.0

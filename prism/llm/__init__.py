@@ -9,8 +9,7 @@ if TYPE_CHECKING:
     from prism.llm._answer_cache import AnswerCache
     from prism.llm._doctor import Check, diagnose
     from prism.llm._host import ChatReply, DecisionReply
-    from prism.llm._model_pool import ModelPool
-    from prism.llm._pool import OllamaChatClient, OllamaPool, OpenAIPool
+    from prism.llm._pool import ModelPool, OllamaChatClient, OllamaPool, OpenAIPool
     from prism.llm._slots import Slots
 else:
     __getattr__, __dir__ = lazy_names(__name__)

@@ -17,7 +17,7 @@ from prism.errors import (
 from prism.llm._addresses import model_name
 from prism.llm._faults import is_permanent_refusal, lacks_path
 from prism.llm._host import ModelHost
-from prism.llm._model_pool import ModelPool
+from prism.llm._pool import ModelPool
 from prism.statechart.reasoner._cost import Cost
 from prism.statechart.reasoner._prompts import answer_schema
 from prism.statechart.reasoner._replies import parse_reasoner_response, read_probabilities

@@ -269,22 +269,18 @@ def require_writable(field: str, value: Any) -> None:
     """
     if isinstance(value, float) and not isfinite(value):
         raise InputError(f"must be a finite number, got {value}", field=field)
-    if (problem := problem_with_text(str(value))) is not None:
+    text = str(value)
+    if not text.isascii() and (problem := problem_with_text(text)) is not None:
         raise InputError(problem, field=field)
 
 
-_MOST_SEED = 2**53
+MOST_SEED = 2**53
 """The largest whole number that every reader of JSON reads exactly."""
 
 
-def require_seed(seed: int) -> None:
-    """Refuse a seed that not every reader of JSON reads exactly.
-
-    Raises:
-        InputError: If it is one.
-    """
-    if abs(seed) > _MOST_SEED:
-        raise InputError(f"must lie between -2^53 and 2^53, got {seed}", field="seed")
+def too_large_a_seed(seed: int) -> InputError:
+    """Return the error of a seed beyond `MOST_SEED`."""
+    return InputError(f"must lie between -2^53 and 2^53, got {seed}", field="seed")
 
 
 def digest(path: Path) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from prism.errors import (
     InputError,
@@ -29,7 +31,7 @@ from prism.runs._folder import (
     describe_run,
     read_summary,
 )
-from prism.runs._runnable import ResultsT, Runnable, RunOptions, run_to_end
+from prism.runs._runnable import ResultsT, Runnable, RunOptions
 from prism.runs._status import beating, remove_heartbeat
 from prism.statechart.reasoner._by_agent import ReasonerByAgent, WriterByAgent, costs_told
 
@@ -230,7 +232,7 @@ def _carry_out(
             spent = partial(spent_by, run.reasoner, writer)
             stack.enter_context(beating(folder.path, run, clock, observer.warn, spent))
 
-        _load_models(run, options.deadline, observer)
+        _load_models(run, options, observer)
         observer.started(run)
 
         def after_round(summary: Any) -> None:
@@ -250,7 +252,7 @@ def _carry_out(
     return Outcome(results, describe_run(config, outcome), None if folder is None else folder.path)
 
 
-def _load_models(run: Runnable[Any], deadline: float | None, observer: Observer) -> None:
+def _load_models(run: Runnable[Any], options: RunOptions[Any], observer: Observer) -> None:
     """Load the model that decides, and that of a writer who has clients of its own."""
     reasoner, writer = run.reasoner, getattr(run, "writer", None)
     # a table of models for nobody is told before minutes are spent on loading
@@ -259,10 +261,12 @@ def _load_models(run: Runnable[Any], deadline: float | None, observer: Observer)
         if check is not None and hasattr(run, "agents") and not run.finished:
             check(run.agents)
 
-    load_model(reasoner, deadline, observer.note, observer.warn)
-    loaded = {id(each.client) for each in askers_in(reasoner)}
-    if any(id(each.client) not in loaded for each in askers_in(writer)):
-        load_model(writer, deadline, observer.note, observer.warn)
+    decide, write = askers_in(reasoner), askers_in(writer)
+    if decide:
+        load_model(reasoner, options.deadline, observer.note, observer.warn)
+    loaded = {id(each.client) for each in decide}
+    if any(id(each.client) not in loaded for each in write):
+        load_model(writer, options.deadline, observer.note, observer.warn)
 
 
 def _records_prompts(config: Mapping[str, Any]) -> bool:
@@ -481,3 +485,47 @@ def spent_by(*reasoners: Any) -> dict[str, Any]:
     by_model = {"by_model": costs["costs"]} if (costs := costs_told(*reasoners)) else {}
 
     return {"spent": {"calls": budget.calls, "tokens": budget.tokens, **by_model}}
+
+
+ResultT = TypeVar("ResultT")
+
+_Running = tuple[asyncio.AbstractEventLoop, "asyncio.Task[Any] | None"]
+
+
+def run_to_end(main: Coroutine[Any, Any, ResultT]) -> ResultT:
+    """Run a coroutine to its end, and return its result.
+
+    A notebook runs its cells in an event loop, and no other may run in the same thread: there the
+    coroutine gets a thread of its own, for which this one waits.
+    """
+    if _is_looping():
+        return _run_apart(main)
+    return asyncio.run(main)
+
+
+def _is_looping() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _run_apart(main: Coroutine[Any, Any, ResultT]) -> ResultT:
+    running: Future[_Running] = Future()
+
+    async def noted() -> ResultT:
+        running.set_result((asyncio.get_running_loop(), asyncio.current_task()))
+        return await main
+
+    with ThreadPoolExecutor(1, "prism-run") as pool:
+        done = pool.submit(copy_context().run, asyncio.run, noted())
+        try:
+            return done.result()
+        except KeyboardInterrupt:
+            # leaving the block waits for the thread, which has not heard of the interruption
+            if not done.done():
+                loop, task = running.result()
+                if task is not None:
+                    loop.call_soon_threadsafe(task.cancel)
+            raise

@@ -22,8 +22,8 @@ from prism.social import Feed, SocialRun
 from prism.telemetry.events import DECISION, TRANSITION
 from prism.worlds import SwitchModel, Treatment, World, WorldRun
 from prism.worlds._addresses import load_world
-from prism.worlds._switch_model import later_models
 from prism.worlds._treatment_tables import read_treatment_file
+from prism.worlds._treatments import later_models
 
 RERUN_NAME = "rerun.json"
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self, TypeVar
 
 from prism.agents import ARCHETYPES, Archetype, Communities
-from prism.agents._loading.oasis import MOST_KEYWORDS
+from prism.agents._oasis import MOST_KEYWORDS
 from prism.errors import FieldValueError
 from prism.statechart import AgentState
 from prism.worlds._parameters import check_group

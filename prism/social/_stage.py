@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from prism.agents import ARCHETYPES, Archetype, SeedPost, SocialAgent, opening_posts
-from prism.agents._attributes import plain_attributes
+from prism.agents.social_agent import plain_attributes
 from prism.errors import FieldValueError
 from prism.randomness import RandomStream
 from prism.runlog import SimulatedClock

@@ -17,14 +17,15 @@ from prism.runlog._replay import _events
 from prism.runs import ModelOptions, ReasonerOptions, ReplayOptions
 from prism.runs._agent_loop import NobodyWriter
 from prism.runs._config import (
+    MOST_SEED,
     REASONER_KINDS,
     check_config,
     digest,
     naming,
     read_reasoner,
-    require_seed,
     require_unchanged,
     require_writable,
+    too_large_a_seed,
 )
 from prism.runs._makers import make_writer
 from prism.statechart.reasoner._texts import BaseWriter
@@ -85,7 +86,8 @@ class WorkflowRun:
         """Refuse what JSON has no room for, or what no run can be."""
         if self.turns < 1:
             raise InputError(f"must be 1 or more, got {self.turns}", field="turns")
-        require_seed(self.seed)
+        if abs(self.seed) > MOST_SEED:
+            raise too_large_a_seed(self.seed)
         if not self.agent_id:
             raise InputError("must not be empty", field="agent_id")
 

@@ -12,11 +12,12 @@ from numbers import Integral, Real
 from typing import Any, Generic, TypeVar
 
 from prism.errors import FieldValueError, SimulationError
-from prism.runlog import SimulatedClock
+from prism.runlog import ReplayReasoner, SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
-from prism.runs._runnable import run_to_end
+from prism.runs._assigned import ModelSwitch
+from prism.runs._running import run_to_end
 from prism.statechart import BaseWriter, PolicyReasoner, Wording
-from prism.statechart.reasoner._by_agent import costs_told, models_told
+from prism.statechart.reasoner._by_agent import ReasonerByAgent, costs_told, models_told
 from prism.telemetry._loggers import EventLogger, active_logger
 from prism.telemetry.events import (
     DECISION,
@@ -35,8 +36,7 @@ from prism.worlds._people import AgentTable
 from prism.worlds._results import Measured, WorldResults, WorldRound
 from prism.worlds._snapshot import Decoder, Encoder
 from prism.worlds._stage import AgentStage, Setting, Stage
-from prism.worlds._switch_model import is_replayed, model_switch_of, with_reasoners
-from prism.worlds._treatments import Treating, Treatment
+from prism.worlds._treatments import Treating, Treatment, with_reasoners
 from prism.worlds._world import World
 
 WorldT = TypeVar("WorldT", bound=World[Any])
@@ -102,7 +102,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         self.ticks_per_round: int = require_count("ticks", world.ticks if ticks is None else ticks)
         self.finished: list[RoundT] = []
         decider: Decider = reasoner or PolicyReasoner(seed)
-        self.reasoner: Decider = with_reasoners(decider, treatments)
+        self.reasoner: Decider = with_reasoners(decider, treatments) if treatments else decider
         self.writer: BaseWriter | None = writer
         self._answerers = Answerers(self.reasoner, writer, wording)
         self.clock: SimulatedClock = clock or SimulatedClock()
@@ -217,8 +217,8 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         stage = make(setting)
         stage.host.wording = self._answerers.wording
         stage.host.has_writer = self._answerers.has_writer
-        stage.host.model_switch = model_switch_of(self.reasoner)
-        stage.host.is_replayed = is_replayed(self.reasoner)
+        stage.host.model_switch = _model_switch_of(self.reasoner)
+        stage.host.is_replayed = _is_replayed(self.reasoner)
         object.__setattr__(world, "_host", stage.host)
         with stage.host.explaining(), drawing_nowhere_else():
             stage.populate(agents)
@@ -470,3 +470,16 @@ def _collecting_now_and_then() -> Iterator[Callable[[], object]]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+def _model_switch_of(reasoner: Decider) -> ModelSwitch | None:
+    """Return what switches the models of a run."""
+    # who is told the prompts of a run that is repeated is switched, too, where a policy decides
+    parts = (getattr(reasoner, "otherwise", None), getattr(reasoner, "told", None), reasoner)
+    chosen = (part.choose for part in parts if isinstance(part, ReasonerByAgent))
+    return next((choose for choose in chosen if isinstance(choose, ModelSwitch)), None)
+
+
+def _is_replayed(reasoner: Decider) -> bool:
+    """Return whether the decisions of a run are taken from another one."""
+    return isinstance(reasoner, ReplayReasoner)

@@ -9,18 +9,19 @@ from typing import Any, Self
 
 from prism.errors import InputError, PrismError
 from prism.runlog import SimulatedClock
-from prism.runs import DeciderOptions, ReplayOptions, WriterOptions
+from prism.runs import DeciderOptions, ModelAssignment, ReplayOptions, WriterOptions
 from prism.runs._config import (
     DECIDER_KINDS,
+    MOST_SEED,
     check_config,
     digest,
     naming,
     read_decider,
     read_writer,
     require_model_of,
-    require_seed,
     require_unchanged,
     require_writable,
+    too_large_a_seed,
 )
 from prism.runs._options import asks_a_model, deadline_of, files_of, replayed_writer
 from prism.statechart import BaseReasoner, BaseWriter
@@ -30,8 +31,7 @@ from prism.worlds._fields import plain_value
 from prism.worlds._loop import DEFAULT_AGENTS, Run
 from prism.worlds._parameters import parameter_values, parsed_parameters
 from prism.worlds._people import AgentTable
-from prism.worlds._switch_model import later_models, require_models
-from prism.worlds._treatments import Treatment, tables_of
+from prism.worlds._treatments import Treatment, later_models, require_models, tables_of
 from prism.worlds._world import World
 
 Askers = tuple[BaseReasoner | None, BaseWriter | None]
@@ -103,8 +103,10 @@ class WorldRun:
         ticks = self.ticks_per_round
         put(self, "ticks_per_round", cls.ticks if ticks is None else ticks)
         put(self, "treatments", tuple(self.treatments))
-        require_models(self.reasoner, self.treatments)
-        require_seed(self.seed)
+        if self.treatments:
+            require_models(self.reasoner, self.treatments)
+        if abs(self.seed) > MOST_SEED:
+            raise too_large_a_seed(self.seed)
         if self.reasoner is not None or self.writer is not None:
             require_model_of(self.reasoner, self.writer)
         try:
@@ -119,7 +121,7 @@ class WorldRun:
     @property
     def is_repeatable(self) -> bool:
         """Whether the run would write the same log again."""
-        return not asks_a_model(self.reasoner, self.writer, later_models(self.treatments))
+        return not asks_a_model(self.reasoner, self.writer, self._later())
 
     @property
     def deadline(self) -> float | None:
@@ -145,7 +147,7 @@ class WorldRun:
         cls = self._class()
         agents = self.agents if isinstance(self.agents, int) else AgentTable(self.agents, self.keep)
         # what is wrong with the world is said before anything is written
-        later = later_models(self.treatments)
+        later = self._later()
         askers: Askers = (None, None)
         tried = askers
         if self.reasoner is not None or self.writer is not None or later:
@@ -239,6 +241,10 @@ class WorldRun:
             clock=clock,
         )
 
+    def _later(self) -> Mapping[str, ModelAssignment]:
+        """Return the models that are asked in the course of the run."""
+        return later_models(self.treatments) if self.treatments else {}
+
     def _class(self) -> type[World[Any]]:
         return load_world(str(self.world))
 
@@ -256,7 +262,8 @@ class WorldRun:
         if not isinstance(self.agents, int):
             files[str(self.agents)] = Path(self.agents)
 
-        files |= files_of(self.reasoner)
+        if self.reasoner is not None:
+            files |= files_of(self.reasoner)
 
         return {name: digest(path) for name, path in files.items()}
 

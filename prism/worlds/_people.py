@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from prism.agents._loading.kept import kept_cells, kept_values, require_fields
-from prism.agents._loading.oasis import note_left_out
-from prism.agents._loading.unique import UniqueNames, told_apart
+from prism.agents._kept import UniqueNames, kept_cells, kept_values, require_fields, told_apart
+from prism.agents._oasis import note_left_out
 from prism.errors import InputError
 from prism.files import Record, read_json_array, read_json_lines, reading
 from prism.files._csv import read_csv

@@ -2,7 +2,18 @@
 
 import pytest
 
+from prism.drawing import printable, showable
 from prism.drawing._text import label_text, state_text, text_width
+
+
+def test_characters_that_cannot_be_shown_are_replaced() -> None:
+    """Control characters and lone surrogates become replacement characters; the rest stays."""
+    assert showable("a\0b\x1b[\ud800é\n😀") == "a\ufffdb\ufffd[\ufffdé\n😀"
+
+
+def test_a_printable_text_stands_on_one_line() -> None:
+    """Line breaks and control characters become blanks; letters of any script stay."""
+    assert printable("a\n\x1b[1mé\u2028ß") == "a  [1mé ß"
 
 
 def test_the_width_of_any_script_is_estimated() -> None:

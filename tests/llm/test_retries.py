@@ -12,7 +12,7 @@ from prism.errors import (
     UnreachableError,
 )
 from prism.llm._health import FAILURES_TO_OPEN, Throttle
-from prism.llm._model_pool import random_backoff
+from prism.llm._pool import random_backoff
 from prism.statechart.reasoner import Cost
 from prism.testing import FakeOllama, Fault
 from tests.kit.pools import ask, at_rest, impatient, open_at_once

@@ -9,7 +9,7 @@ from threading import current_thread, main_thread
 import pytest
 
 from prism.runs import begin
-from prism.runs._runnable import run_to_end
+from prism.runs._running import run_to_end
 from prism.worlds import WorldRun
 from prism.worlds.examples.rumour import Rumour
 

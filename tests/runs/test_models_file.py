@@ -114,3 +114,11 @@ def test_all_mistakes_are_told_at_once(path: Path) -> None:
     assert "4 problems" in told
     for place in ("1: modl:", "2: timeout:", "4: kind.X.host:", "5: colour:"):
         assert place in told
+
+
+def test_the_hosts_of_a_file_stay_with_its_server(path: Path) -> None:
+    """Hosts are those of the file where its server is the one that is named, or the default."""
+    path.write_text("model = 'a'\nhost = 'http://127.0.0.1:1'\n")
+    assert ModelOptions.from_file(path, server="ollama").host == ("http://127.0.0.1:1",)
+    with pytest.raises(InputError, match="host"):
+        ModelOptions.from_file(path, server="openai")

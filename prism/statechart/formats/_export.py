@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from prism.drawing._diagram import Arrow, Diagram
-from prism.drawing._dot import to_dot
-from prism.drawing._mermaid import to_mermaid
+from prism.drawing._languages import to_dot, to_mermaid
 from prism.drawing._svg import draw_svg
 from prism.statechart._definition import Definition
 from prism.statechart._identity import shown_name

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from prism.agents._archetypes import ARCHETYPES, Archetype, archetype_for, archetype_named
-from prism.agents._loading.kept import kept_values, require_fields
-from prism.agents._loading.oasis import MOST_KEYWORDS, load_reddit, load_twitter
-from prism.agents._loading.unique import UniqueNames
+from prism.agents._kept import UniqueNames, kept_values, require_fields
+from prism.agents._oasis import MOST_KEYWORDS, load_reddit, load_twitter
 from prism.agents._population import Population, SeedPost
 from prism.agents.social_agent import SocialAgent
 from prism.errors import InputError

@@ -1,4 +1,4 @@
-"""Fields of a population file that become attributes."""
+"""Fields of a population file that are kept, and names that occur once."""
 
 import json
 from collections.abc import Callable
@@ -6,8 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from prism.agents import load_population
+from prism.agents._kept import told_apart
 from prism.errors import InputError
 
 Write = Callable[[str, str | bytes], Path]
@@ -121,3 +124,18 @@ def test_fields_are_kept_by_a_list_of_names(keep: Any, write: Write) -> None:
     with pytest.raises(InputError, match="field 'keep': must be a list of names, got") as refused:
         load_population(write("a.csv", table(["1"])), keep=keep)
     assert repr(keep) in str(refused.value)
+
+
+def test_repeated_names_get_their_row() -> None:
+    """The first of several names stays as it is, and later ones get their row."""
+    assert told_apart(["ann", "bo", "ann", "ann"]) == ["ann", "bo", "ann#2", "ann#3"]
+    assert told_apart(["ann", "ann#2", "ann"]) == ["ann", "ann#2", "ann#2#2"]
+
+
+@given(st.lists(st.sampled_from(["a", "b", "a#1", "a#2", "b#1", "a#2#2"]), max_size=12))
+def test_names_told_apart_are_unique(names: list[str]) -> None:
+    """Whatever the names are, each is unique afterwards, and still begins as it did."""
+    told = told_apart(names)
+    assert len(set(told)) == len(names)
+    assert all(new.startswith(old) for new, old in zip(told, names, strict=True))
+    assert all(told[row] == name for row, name in enumerate(names) if names.index(name) == row)

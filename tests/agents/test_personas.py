@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from prism.agents import ARCHETYPES, Population, SeedPost, SocialAgent, load_population, load_posts
-from prism.agents._loading.personas import PRISM_FIELDS
+from prism.agents._personas import PRISM_FIELDS
 from tests.kit.files import place, refusal
 
 Write = Callable[[str, str | bytes], Path]

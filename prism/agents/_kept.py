@@ -1,4 +1,4 @@
-"""Fields of a population file that are kept as the attributes of its agents."""
+"""Fields of a population file that are kept, and the names that may occur only once in it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from prism.agents._attributes import plain_attributes
+from prism.agents.social_agent import plain_attributes
 from prism.errors import InputError
 from prism.files import Record
 
@@ -83,3 +83,54 @@ def _texts_in(value: Any) -> list[str]:
         return [text for pair in value.items() for part in pair for text in _texts_in(part)]
 
     return [text for part in value for text in _texts_in(part)] if isinstance(value, list) else []
+
+
+class UniqueNames:
+    """The names that a file has used so far, each with its line.
+
+    Args:
+        field: The field that holds the name.
+    """
+
+    def __init__(self, field: str) -> None:
+        self._field = field
+        self._lines: dict[str, int] = {}
+
+    def take(self, record: Record) -> str:
+        """Return the name of a record.
+
+        Raises:
+            InputError: If it is missing, or an earlier record has the same.
+        """
+        name = record.text(self._field)
+        if name in self._lines:
+            problem = f"{name!r} is already used on line {self._lines[name]}"
+            raise record.wrong(self._field, problem)
+
+        self._lines[name] = record.line
+
+        return name
+
+    def __contains__(self, name: object) -> bool:
+        """Return True if a record had this name."""
+        return name in self._lines
+
+
+def told_apart(names: Sequence[str]) -> list[str]:
+    """Return names that occur once each: a repeated one gets its row, counted from 0, as ``ann#7``.
+
+    The first of several keeps its name.
+    """
+    taken, seen = set(names), set[str]()
+    unique: list[str] = []
+
+    for row, name in enumerate(names):
+        told = name
+        while told in (seen if told == name else taken):
+            told = f"{told}#{row}"
+
+        seen.add(name)
+        taken.add(told)
+        unique.append(told)
+
+    return unique

@@ -1,11 +1,16 @@
-"""A diagram as DOT text for Graphviz (https://graphviz.org/doc/info/lang.html)."""
+"""A diagram as text that other programs draw: DOT and Mermaid.
+
+DOT is Graphviz's (https://graphviz.org/doc/info/lang.html), Mermaid's is a ``stateDiagram-v2``
+(https://mermaid.js.org/syntax/stateDiagram.html).
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-from prism.drawing._characters import showable
 from prism.drawing._diagram import Diagram
+from prism.drawing._text import showable
 
 
 def to_dot(diagram: Diagram) -> str:
@@ -66,3 +71,53 @@ def _quoted(lines: Sequence[str]) -> str:
         for line in lines
     )
     return '"' + "\\n".join(escaped).replace("\n", "\\n") + '"'
+
+
+_SPECIAL = re.compile(
+    r"[^A-Za-z0-9_ \x80-\U0010ffff]"
+    r"|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])"  # at the edge of a word it makes text bold
+    r"|(?i:d(?=irection\s))"  # a command wherever it stands, even between quotes
+)
+
+
+def to_mermaid(diagram: Diagram) -> str:
+    """Return a diagram as Mermaid text, a ``stateDiagram-v2``.
+
+    States have generated ids (``s0``, ``s1``, ...) in the order of the diagram and their names as
+    descriptions, so that any text can be a state. An arrow leads from a final state to the end.
+
+    Args:
+        diagram: What to write.
+    """
+    ids = {state: f"s{number}" for number, state in enumerate(diagram.states)}
+    lines = ["stateDiagram-v2"]
+    lines += [f'    state "{_escaped(state)}" as {node}' for state, node in ids.items()]
+    lines += [
+        f"    note right of {ids[state]} : time-out after {ticks} ticks"
+        for state, ticks in diagram.timeouts.items()
+    ]
+    if any(arrow.source is None for arrow in diagram.arrows):
+        lines.append('    state "every other state" as any')
+    if diagram.initial is not None:
+        lines.append(f"    [*] --> {ids[diagram.initial]}")
+
+    for arrow in diagram.arrows:
+        source = "any" if arrow.source is None else ids[arrow.source]
+        label = "<br/>".join(map(_escaped, arrow.labels))
+        lines.append(f"    {source} --> {ids[arrow.target]}" + (f" : {label}" if label else ""))
+
+    lines += [f"    {ids[state]} --> [*]" for state in ids if state in diagram.final_states]
+
+    decisions = [node for state, node in ids.items() if state in diagram.decision_states]
+    if decisions:
+        lines += [
+            "    classDef decision stroke-width:3px",
+            f"    class {','.join(decisions)} decision",
+        ]
+
+    return "\n".join(lines) + "\n"
+
+
+def _escaped(text: str) -> str:
+    """Return a text with all characters that Mermaid may interpret as codes, such as ``#34;``."""
+    return _SPECIAL.sub(lambda found: f"#{ord(found[0])};", showable(text))

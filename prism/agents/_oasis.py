@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from prism.agents._archetypes import ARCHETYPES, Archetype, archetype_for
-from prism.agents._loading.kept import kept_cells, kept_values, require_fields
-from prism.agents._loading.unique import told_apart
+from prism.agents._kept import kept_cells, kept_values, require_fields, told_apart
 from prism.agents._population import Population, SeedPost
 from prism.agents.social_agent import SocialAgent
 from prism.files import Record, read_json_array

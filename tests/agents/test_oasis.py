@@ -1,16 +1,21 @@
-"""Loading populations of OASIS."""
+"""The populations of OASIS."""
 
+import ast
 import csv
 import json
+import tracemalloc
+import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from prism.agents import ARCHETYPES, load_population
-from prism.agents._loading.oasis import REDDIT_FIELDS
+from prism.agents._oasis import REDDIT_FIELDS, read_list
 from prism.errors import InputError
 from tests.kit.files import place, refusal
 
@@ -367,3 +372,44 @@ def test_loading_restores_the_limit_of_the_csv_module(write: Write, rest: str) -
     with pytest.raises(InputError) if rest else nullcontext():
         load_population(path)
     assert csv.field_size_limit(before) == 1_000
+
+
+ITEMS = st.lists(st.integers() | st.text())
+PIECES = st.lists(st.sampled_from("[],'\"\\n1-0 xu\n\t"), max_size=12)
+
+
+def by_python(text: str) -> list[Any] | None:
+    """Return what Python's own reader makes of a text."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            found = ast.literal_eval(text)
+        except (ValueError, TypeError, SyntaxError):
+            return None
+
+    return found if isinstance(found, list) else None
+
+
+@given(ITEMS)
+def test_what_python_writes_is_read(items: list[Any]) -> None:
+    """A list of whole numbers and texts is read back from its representation."""
+    assert read_list(repr(items)) == items
+
+
+@given(PIECES)
+def test_any_text_is_read_as_python_does(pieces: list[str]) -> None:
+    """Whatever a cell says, it means what it means to Python."""
+    text = f"[{''.join(pieces)}]"
+    assert read_list(text) == by_python(text)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("item", ["0", "'ab'", "1, -", "[", "'it\\'s'", "\\'"])
+def test_a_long_cell_costs_little_memory(item: str) -> None:
+    """A cell of 1.5 million characters, of a list or of anything else, takes less than 50 MB."""
+    text = f"[{', '.join([item] * (1_500_000 // (len(item) + 2)))}]"
+    tracemalloc.start()
+    read_list(text)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 50 << 20

@@ -1,1 +1,0 @@
-"""Population files: prism's own JSON Lines and the formats of OASIS."""
