@@ -268,7 +268,7 @@ def read_data(reply: str, schema: Mapping[str, Any]) -> Any:
     Raises:
         ValueError: If there is none, or it is not what the schema asks for.
     """
-    # here, as every world has a wording, and only one with a model has replies to read
+    # a run without a model reads no replies
     from prism.statechart.reasoner._replies import find_json
 
     found = _cleaned(find_json(reply))
