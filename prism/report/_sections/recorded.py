@@ -10,7 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from prism.drawing import showable
-from prism.files._names import shown_path
+from prism.files._records import shown_path
 from prism.report._facts.recorded import Recorded
 from prism.report._facts.run_facts import RunFacts
 from prism.report._figures.page_figures import PageFigures
