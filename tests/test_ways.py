@@ -112,7 +112,6 @@ def a_simulation(monkeypatch: pytest.MonkeyPatch) -> Way:
             with pytest.raises(SystemExit):
                 way.take(main)
 
-    way.files.append("social/_simulation.py")
     return way
 
 

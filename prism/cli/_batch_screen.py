@@ -1,4 +1,4 @@
-"""The screen of a batch: how far it is, and what came of it."""
+"""The screen of a batch: how far it is, and its results."""
 
 from __future__ import annotations
 
@@ -10,89 +10,22 @@ from shlex import quote
 from statistics import fmean
 from typing import Any
 
-import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from prism.cli._running import is_given, naming_options, option_of, own_folder
+from prism.cli._running import Bar, naming_options
 from prism.cli._screen import Screen, note, plain, plain_table, pour, say
-from prism.errors import InputError
-from prism.science import Batch, BatchObserver, BatchRun, Plan
+from prism.science import Batch, BatchObserver, BatchRun, Sensitivity
 
 _MOST_SHOWN = 40
 _MOST_MEASURES = 4
-
-
-def plan_with(
-    plan: Path | None,
-    seeds: int | None,
-    model: str | None,
-    hosts: Sequence[str] | None,
-    max_calls: int | None,
-    max_tokens: int | None,
-    deadline: float | None,
-) -> Plan:
-    """Return a plan with what the command line says instead.
-
-    Raises:
-        InputError: If there is none, or it says what no plan can.
-    """
-    if plan is None:
-        raise InputError("needs a plan, a file, or --resume, the folder of a batch")
-
-    found = Plan.from_file(plan)
-    if seeds is not None:
-        found = found.with_seeds(seeds)
-    with naming_options():
-        if model is not None:
-            found = found.with_model(model)
-        if hosts:
-            found = found.with_hosts(hosts)
-
-    return found.with_budget(max_calls=max_calls, max_tokens=max_tokens, deadline=deadline)
-
-
-def new_folder(out: Path | None) -> Path:
-    """Return the folder that is given.
-
-    Raises:
-        InputError: If none is.
-    """
-    if out is None:
-        raise InputError("--out must name the folder to keep the batch in")
-
-    return own_folder("--out", out)
-
-
-def refuse_beside_resume(context: typer.Context, plan: Path | None, allowed: Iterable[str]) -> None:
-    """Refuse what would make a batch that is resumed another one.
-
-    Raises:
-        InputError: If there is anything.
-    """
-    others = [name for name in context.params if name not in allowed and is_given(context, name)]
-    given = [str(plan) if name == "plan" else option_of(name) for name in others]
-    if given:
-        raise InputError(
-            f"--resume takes everything from the batch's folder: leave out {', '.join(given)}"
-        )
+_MOST_OUTCOMES = 6
 
 
 class BatchScreen(BatchObserver):
     """Shows how far a batch is: a bar on a terminal, else a line for each run."""
 
     def __init__(self) -> None:
-        screen = Screen(err=True)
-        self._progress = Progress(
-            TextColumn("runs"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.description}"),
-            TimeRemainingColumn(),
-            console=screen,
-            disable=not screen.is_terminal,
-        )
-        self._bar = self._progress.add_task("", total=None)
+        self._progress = Bar("runs")
         self._all = 0
         self._ended = 0
         self._failed = 0
@@ -103,7 +36,7 @@ class BatchScreen(BatchObserver):
         self._ended = sum(each.status == "complete" for each in runs)
         if self._ended:
             self.note(f"going on after {self._ended} of {self._all} runs")
-        self._progress.update(self._bar, total=self._all, completed=self._ended)
+        self._progress.update(self._progress.bar, total=self._all, completed=self._ended)
         self._progress.start()
 
     def round_ended(self, run: BatchRun, rounds: int) -> None:
@@ -117,7 +50,7 @@ class BatchScreen(BatchObserver):
 
         self._ended += 1
         self._failed += run.status == "failed"
-        self._progress.update(self._bar, completed=self._ended)
+        self._progress.update(self._progress.bar, completed=self._ended)
         if run.status == "failed":
             note(f"{run.name} failed: {run.error}")
         elif self._progress.disable:
@@ -137,16 +70,16 @@ class BatchScreen(BatchObserver):
 
     def _describe(self, text: str) -> None:
         failed = f", {self._failed} failed" if self._failed else ""
-        self._progress.update(self._bar, description=f"{text}{failed}")
+        self._progress.update(self._progress.bar, description=f"{text}{failed}")
 
 
 @contextmanager
-def batch_screen(folder: Path, command: str) -> Iterator[BatchScreen]:
+def batch_screen(command: str, folder: Path | None) -> Iterator[BatchScreen]:
     """Show a batch, and after an interruption or a failed write how it is resumed.
 
     Args:
-        folder: Where it is kept.
         command: What resumes it, given ``--resume``.
+        folder: Where it is kept.
     """
     hint = f"go on with: {command} --resume {quote(str(folder))}"
     screen = BatchScreen()
@@ -173,7 +106,7 @@ def print_batch(done: Batch, *, as_json: bool) -> None:
     screen = Screen()
     complete = sum(each.status == "complete" for each in done.runs)
     screen.print(f"[bold]{complete:,} of {len(done.runs):,} runs are complete[/bold]")
-    screen.print(_table(done))
+    screen.print(_batch_table(done))
     for run in done.failed[:_MOST_SHOWN]:
         screen.print(plain(f"{run.name} failed: {run.error}"), soft_wrap=True)
     if done.spent:
@@ -184,7 +117,7 @@ def print_batch(done: Batch, *, as_json: bool) -> None:
     screen.print(plain(text), soft_wrap=True)
 
 
-def _table(done: Batch) -> Table:
+def _batch_table(done: Batch) -> Table:
     """Return the means of measures over the runs of each configuration."""
     results = done.results().to_dicts()
     measures = (done.measures() or done.outcomes())[:_MOST_MEASURES]
@@ -229,3 +162,45 @@ def _as_data(done: Batch) -> dict[str, Any]:
             for each in done.runs
         ],
     }
+
+
+def print_indices(done: Sensitivity, *, as_json: bool) -> None:
+    """Print the indices of a sensitivity analysis."""
+    if as_json:
+        pour(done.indices().write_json() + "\n")
+        return
+
+    screen = Screen()
+    rows = done.indices().to_dicts()
+    outcomes = list(dict.fromkeys(row["outcome"] for row in rows))
+    for outcome in outcomes[:_MOST_OUTCOMES]:
+        screen.print(f"[bold]{plain(outcome)}[/bold]")
+        screen.print(_index_table([row for row in rows if row["outcome"] == outcome]))
+
+    place = done.batch.folder / "sensitivity.csv"
+    more = len(outcomes) - _MOST_OUTCOMES
+    others = f", those of {more} more outcomes too" if more > 0 else ""
+    screen.print(plain(f"Every index is a row of {place}{others}."), soft_wrap=True)
+
+
+def _index_table(rows: list[dict[str, object]]) -> Table:
+    """Return the indices of one outcome, a column each."""
+    alone = [row for row in rows if row["other"] is None]
+    indices = list(dict.fromkeys(str(row["index"]) for row in alone))
+    table = plain_table()
+    table.add_column("parameter")
+    for index in indices:
+        table.add_column(index, justify="right")
+
+    for parameter in dict.fromkeys(str(row["parameter"]) for row in alone):
+        own = {str(row["index"]): row for row in alone if row["parameter"] == parameter}
+        table.add_row(plain(parameter), *(_shown(own[index]) for index in indices))
+
+    return table
+
+
+def _shown(row: dict[str, object]) -> str:
+    value, interval = row["value"], row["interval"]
+    if value is None:
+        return "-"
+    return f"{value:.3g}" if interval is None else f"{value:.3g} ±{interval:.2g}"

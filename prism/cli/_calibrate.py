@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from prism.cli._chart_argument import chart_from
 from prism.cli._log import Runs, print_notes
 from prism.cli._output import output_file
 from prism.cli._screen import Screen, say
 from prism.cli._table_output import TableFormat, choose_format, write
 from prism.errors import InputError
-from prism.runs._calibrated import ARCHETYPE, RELEVANCE
 
 if TYPE_CHECKING:
     import polars as pl
@@ -45,7 +43,7 @@ def calibrate(
     ] = None,
     by: Annotated[
         str, typer.Option(metavar="NAME", help="Attribute by which agents are grouped.")
-    ] = ARCHETYPE,
+    ] = "archetype",
     covariates: Annotated[
         list[str] | None,
         typer.Option(
@@ -97,6 +95,8 @@ def calibrate(
     prism calibrate runs/model --against runs/policy --figure divergence.pdf
     """
     from prism.analysis import read_log
+    from prism.cli._chart_argument import chart_from
+    from prism.runs._calibrated import RELEVANCE
     from prism.science import calibrate as estimate
     from prism.science import divergence
 
@@ -124,10 +124,10 @@ def calibrate(
     if table is not None and as_format is not None:
         write(found, as_format, table, found.columns, reads=runs)
     if figure is not None:
-        save_figure(found, figure, runs)
+        _save_figure(found, figure, runs)
 
 
-def save_figure(found: pl.DataFrame, path: Path, reads: list[Path]) -> None:
+def _save_figure(found: pl.DataFrame, path: Path, reads: list[Path]) -> None:
     """Draw a divergence in a file."""
     from prism.report._figures.rendering import draw, in_format
     from prism.science import divergence_figure
@@ -162,7 +162,7 @@ def _print(policy: Policy, found: pl.DataFrame) -> None:
     )
     for title, table, columns in parts:
         _draw(title, _placed(table), columns)
-    print_divergence(found)
+    _print_divergence(found)
 
     left_out: Counter[str] = Counter()
     for source in policy.sources:
@@ -171,7 +171,7 @@ def _print(policy: Policy, found: pl.DataFrame) -> None:
         say(f"Left out: {count:,} decisions ({reason})")
 
 
-def print_divergence(found: pl.DataFrame) -> None:
+def _print_divergence(found: pl.DataFrame) -> None:
     """Print the columns of a divergence that fit on a terminal."""
     import polars as pl
 

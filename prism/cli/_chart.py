@@ -1,28 +1,53 @@
-"""``prism chart``: a chart as tables, as text for other tools, and its probable mistakes."""
+"""``prism chart``: a chart as tables, as text for other tools, and what it does to an agent."""
 
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Mapping, Sequence
+from inspect import isfunction
 from pathlib import Path
-from typing import Annotated, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from prism.cli._chart_argument import ChartArgument, chart_from
-from prism.cli._chart_format import ChartFile, ChartFormat, write_chart
-from prism.cli._screen import Screen, plain, plain_table, pour, say
-from prism.drawing import showable
-from prism.statechart import Finding, Statechart
-from prism.statechart.formats._export import label_of
-from prism.statechart.states import state_text
+from prism.cli._options import OutFile
+from prism.cli._output import refuse_read_output, write_bytes
+from prism.cli._screen import Screen, note, plain, plain_table, pour, say, shown
+from prism.errors import InputError, PrismError
+
+if TYPE_CHECKING:
+    from enum import Enum
+
+    from prism.agents import SocialAgent
+    from prism.statechart import Finding, Statechart
+
+_MADE = ("moves", "stays")
+"""Outcomes in which a transition is made; a loop stays in its state."""
 
 charts: typer.Typer = typer.Typer(
     help="Show a chart, write it for other tools, and check it.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
+
+ChartArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="CHART",
+        help="Name of a built-in chart (social_media, social_feed), a .json file in prism's "
+        "format, a workflow (.yaml), or package.module:attribute (also file.py:attribute): a "
+        "chart, a function that returns one, or a class of a world's agents.",
+        show_default=False,
+    ),
+]
+ChartFormat = Annotated[
+    Literal["mermaid", "dot", "scxml", "json", "svg", "png", "pdf"],
+    typer.Option("--format", help="Format to write; png and pdf need the extra report."),
+]
 
 
 @charts.command()
@@ -33,6 +58,8 @@ def show(chart: ChartArgument) -> None:
 
     prism chart show social_media
     """
+    from prism.cli._chart_argument import chart_from
+
     found = chart_from(chart)
     title = f"{found.name}: {len(found.states)} states, {len(found.transitions)} transitions"
     screen = Screen()
@@ -44,7 +71,7 @@ def show(chart: ChartArgument) -> None:
 
 
 @charts.command()
-def export(chart: ChartArgument, as_format: ChartFormat, out: ChartFile = None) -> None:
+def export(chart: ChartArgument, as_format: ChartFormat, out: OutFile = None) -> None:
     """Write a chart for Mermaid or Graphviz, as SCXML, as prism's JSON, or as a picture.
 
     [bold]Examples[/bold]
@@ -55,6 +82,8 @@ def export(chart: ChartArgument, as_format: ChartFormat, out: ChartFile = None) 
 
     prism chart export social_media --format pdf -o social.pdf
     """
+    from prism.cli._chart_argument import chart_from
+
     write_chart(chart_from(chart), as_format, out, [Path(chart)])
 
 
@@ -73,6 +102,8 @@ def check(
 
     prism chart check package.module:my_chart
     """
+    from prism.cli._chart_argument import chart_from
+
     found = chart_from(chart)
     findings = found.check()
     if as_json:
@@ -80,13 +111,116 @@ def check(
         pour(json.dumps({"chart": found.name, "findings": listing}, indent=2) + "\n")
     else:
         for finding in findings:
-            say(showable(f"{finding.kind}: {finding}"))
+            say(_showable(f"{finding.kind}: {finding}"))
 
     if findings:
         raise typer.Exit(1)
 
 
+@charts.command()
+def explain(
+    chart: ChartArgument,
+    trigger: Annotated[
+        str, typer.Argument(metavar="TRIGGER", help="Name of the event.", show_default=False)
+    ],
+    state: Annotated[
+        str, typer.Option("--state", metavar="STATE", help="State that the agent is in.")
+    ],
+    context: Annotated[
+        str | None,
+        typer.Option(
+            "--context", metavar="JSON", help="Context of the event, which guards receive."
+        ),
+    ] = None,
+    agent: Annotated[
+        str,
+        typer.Option(
+            "--agent",
+            metavar="JSON",
+            help="Fields of the agent, as a JSON object. A chart of social agents gets such an "
+            "agent.",
+        ),
+    ] = "{}",
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the explanation as JSON instead of lines.")
+    ] = False,
+) -> None:
+    """Show every transition that an event could cause, the result of its guard, and the outcome.
+
+    Exit status 0 if a transition would be made, 1 if not, 2 if the input is wrong.
+
+    [bold]Examples[/bold]
+
+    prism chart explain social_media decides --state evaluating --context 0.9
+
+    prism chart explain social_media compose_done --state composing --agent
+    '{"pending_action": "reply"}'
+    """
+    from prism.cli._chart_argument import chart_from
+
+    found = chart_from(chart)
+    payload = None if context is None else _json("--context", context)
+    subject = _agent(found, state, _json("--agent", agent))
+    explanation = found.explain(subject, trigger, payload)
+    if as_json:
+        pour(json.dumps(explanation.to_dict(), indent=2) + "\n")
+    else:
+        for line in str(explanation).splitlines():
+            say(_showable(line))
+
+    if explanation.outcome not in _MADE:
+        raise typer.Exit(1)
+
+
+@charts.command()
+def fits(
+    chart: ChartArgument,
+    agent: Annotated[
+        str,
+        typer.Argument(
+            metavar="AGENT",
+            help="package.module:attribute, a class, an agent, or a function that returns one.",
+            show_default=False,
+        ),
+    ],
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the names as JSON instead of lines.")
+    ] = False,
+) -> None:
+    """List what a class or an agent lacks of what a chart needs, one name a line.
+
+    Every chart needs a state; its guards and actions need what the chart declares. Of a class only
+    its code is known, of an agent what it really has.
+
+    Exit status 0 if nothing is missing, 1 if something is, 2 if the input is wrong.
+
+    [bold]Example[/bold]
+
+    prism chart fits social_media package.module:MyAgent
+    """
+    from prism.cli._chart_argument import chart_from
+
+    found = chart_from(chart)
+    lacks = found.fits(_subject(agent))
+    if as_json:
+        pour(json.dumps({"chart": found.name, "agent": agent, "missing": lacks}, indent=2) + "\n")
+    else:
+        for name in lacks:
+            say(f"missing: {name}")
+
+    if not found.needs:
+        name = shown(_showable(found.name))
+        note(f"chart {name!r} declares no needs, so only 'state' counts")
+    if lacks:
+        raise typer.Exit(1)
+
+
+# tables
+
+
 def _states_table(chart: Statechart[Any]) -> Table:
+    from prism.statechart.states import state_text
+
     table = _table("state", "", "time-out after")
     for state in chart.definition.states:
         notes = []
@@ -105,6 +239,9 @@ def _states_table(chart: Statechart[Any]) -> Table:
 
 
 def _transitions_table(chart: Statechart[Any]) -> Table:
+    from prism.statechart.formats._export import label_of
+    from prism.statechart.states import state_text
+
     table = _table("source", "trigger [guard] / action", "target")
     previous = None
     for state in chart.definition.states:
@@ -127,8 +264,130 @@ def _table(*headings: str) -> Table:
 
 
 def _shown(text: str) -> Text:
-    return plain(showable(text))
+    return plain(_showable(text))
+
+
+def _showable(text: str) -> str:
+    """Replace characters that neither XML nor a terminal can show."""
+    from prism.drawing import showable
+
+    return showable(text)
 
 
 def _finding_data(finding: Finding) -> dict[str, Any]:
+    from prism.statechart.states import state_text
+
     return {"kind": finding.kind, "state": state_text(finding.state), "message": finding.message}
+
+
+# agents
+
+
+def _json(option: str, text: str) -> Any:
+    from prism.files import parse_json
+
+    try:
+        return parse_json(text)
+    except InputError as error:
+        raise InputError(error.problem, field=option) from None
+
+
+def _agent(chart: Statechart[Any], state: str, fields: Any) -> Any:
+    """Return a social agent if the chart is theirs, else an object with just these fields."""
+    from prism.statechart import AgentState
+    from prism.statechart.states import state_text
+
+    states = {state_text(member): member for member in chart.definition.states}
+    if state not in states:
+        raise InputError(
+            f"chart {chart.name!r} has no state {state!r}: use one of {', '.join(states)}",
+            field="--state",
+        )
+
+    if not isinstance(fields, Mapping):
+        raise InputError(f"must be an object of fields, got {fields!r}", field="--agent")
+    if "state" in fields:
+        raise InputError("takes no 'state': --state gives it", field="--agent")
+
+    named = {"agent_id": "agent", **fields}
+    if set(states) <= set(AgentState) or set(AgentState) <= set(states):
+        return _social_agent(states[state], named)
+
+    return SimpleNamespace(**named, state=states[state])
+
+
+def _social_agent(state: Enum, fields: dict[str, Any]) -> SocialAgent:
+    from prism.agents import SocialAgent
+
+    class Agent(SocialAgent):
+        state_type = type(state)
+
+    pending = fields.pop("pending_action", None)
+    try:
+        made = Agent(**fields, state=state)
+    except PrismError as error:
+        raise InputError(str(error), field="--agent") from error
+    except TypeError as error:  # a field that does not exist, or a value of a wrong type
+        raise InputError(f"makes no social agent: {error}", field="--agent") from error
+
+    made.pending_action = pending
+
+    return made
+
+
+def _subject(text: str) -> Any:
+    from prism.cli._chart_argument import imported_attribute, result_of
+
+    found = imported_attribute(text)
+    return result_of(text, found) if isfunction(found) else found
+
+
+# files
+
+
+def write_chart(
+    chart: Statechart[Any], as_format: ChartFormat, out: Path | None, reads: Sequence[Path]
+) -> None:
+    """Write a chart to a file, or to standard output.
+
+    Args:
+        chart: The chart.
+        as_format: Its format.
+        out: The file; None is standard output.
+        reads: What the command reads.
+
+    Raises:
+        InputError: If a picture would go to a terminal, or the file cannot be written, is read, or
+            belongs to a run.
+        MissingExtraError: If the extra ``report`` is not installed, which the picture takes.
+    """
+    if as_format == "png" or as_format == "pdf":
+        _write_picture(chart, as_format, out, reads)
+        return
+
+    text = format(chart, as_format)
+    text = text if text.endswith("\n") else text + "\n"
+    if out is None:
+        refuse_read_output(reads)
+        pour(text)
+        return
+
+    write_bytes(text.encode(), out, reads)
+
+
+def _write_picture(
+    chart: Statechart[Any],
+    as_format: Literal["png", "pdf"],
+    out: Path | None,
+    reads: Sequence[Path],
+) -> None:
+    if out is None and sys.stdout.isatty():
+        raise InputError(
+            f"--format {as_format} is not for a terminal: name a file with --out, or pipe it on"
+        )
+
+    # says which extra it takes, if that is missing
+    import prism.report  # noqa: F401
+    from prism.report._figures.rendering import in_format
+
+    write_bytes(in_format(chart.to_svg(), as_format), out, reads)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
+from prism.cli._options import import_from_here
 from prism.errors import DefinitionError, InputError, PrismError
 from prism.files import reading
 from prism.statechart import (
@@ -28,17 +25,6 @@ BUILT_IN: dict[str, Callable[[], Statechart[Any]]] = {
 MOST_CHARACTERS = 10_000_000
 
 _WORKFLOWS = (".yaml", ".yml")
-
-ChartArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="CHART",
-        help=f"Name of a built-in chart ({', '.join(BUILT_IN)}), a .json file in prism's format, "
-        "a workflow (.yaml), or package.module:attribute (also file.py:attribute): "
-        "a chart, a function that returns one, or a class of a world's agents.",
-        show_default=False,
-    ),
-]
 
 
 def chart_from(text: str) -> Statechart[Any]:
@@ -159,12 +145,6 @@ def imported_attribute(where: str) -> Any:
         found = getattr(found, name)
 
     return found
-
-
-def import_from_here() -> None:
-    """Find modules in the current folder, too, as ``python -m`` does."""
-    if (folder := os.getcwd()) not in sys.path:  # noqa: PTH109
-        sys.path.insert(0, folder)
 
 
 def _imported(where: str, module: str) -> Any:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.progress import Progress
 
+from prism.cli._options import OutFile, TableFile
 from prism.cli._report import check_figures, check_page, save_figures, write_page
 from prism.cli._screen import Screen, note, say
 from prism.cli._table_output import MOST_ROWS, TableFormat, choose_format, write
@@ -68,19 +68,6 @@ Figures = Annotated[
     typer.Option(metavar="DIR", help="Also save every figure in this folder.", show_default=False),
 ]
 Kind = Annotated[Literal["svg", "png", "pdf"], typer.Option(help="Format of the saved figures.")]
-Format = Annotated[
-    TableFormat | None,
-    typer.Option(
-        "--format",
-        help="Format to write; by default that of the file's name, else a table to read.",
-    ),
-]
-Out = Annotated[
-    Path | None,
-    typer.Option(
-        "--out", "-o", metavar="FILE", help="File to write to, instead of standard output."
-    ),
-]
 
 
 def compare(
@@ -93,8 +80,8 @@ def compare(
     page: Page = None,
     figures: Figures = None,
     figure_format: Kind = "svg",
-    as_format: Format = None,
-    out: Out = None,
+    as_format: TableFile = None,
+    out: OutFile = None,
 ) -> None:
     """Compare groups of runs: differences, intervals, tests and effect sizes of every measure.
 
@@ -117,6 +104,8 @@ def compare(
             raise InputError("a page goes to a file here: standard output has the table", path="-")
         check_page(page, [Path(group) for group in groups])
     check_figures(figures)
+
+    from rich.progress import Progress
 
     # Imported here, since it takes two seconds and needs an extra.
     from prism.science import compare as compare_groups

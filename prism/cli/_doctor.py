@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.text import Text
 
 from prism.cli._screen import Screen, plain
 from prism.errors import InputError
-from prism.llm import DEFAULT_HOST, ModelPool, OllamaPool, OpenAIPool, diagnose
-from prism.runs._settings import Server
+
+if TYPE_CHECKING:
+    from prism.llm import ModelPool
 
 _LOAD_SECONDS = 600.0
 _MARKS = {True: ("ok   ", "green"), False: ("wrong", "red"), None: ("...  ", "")}
@@ -21,10 +21,10 @@ def doctor(
     model: Annotated[str, typer.Option(help="Model to ask.")],
     host: Annotated[
         str | None,
-        typer.Option(metavar="URL", help=f"Server, by default {DEFAULT_HOST} of Ollama."),
+        typer.Option(metavar="URL", help="Server, by default http://127.0.0.1:11434 of Ollama."),
     ] = None,
     reasoner: Annotated[
-        Server,
+        Literal["ollama", "openai"],
         typer.Option(
             help="What serves the model: ollama, or openai for a server that speaks OpenAI's API "
             "(vLLM, llama.cpp, LM Studio)."
@@ -42,6 +42,10 @@ def doctor(
 
     prism doctor --reasoner openai --host http://127.0.0.1:8000 --model llama3.2
     """
+    import asyncio
+
+    from prism.llm import DEFAULT_HOST, OllamaPool, OpenAIPool
+
     if reasoner == "openai" and host is None:
         raise InputError("--host must name an OpenAI-compatible server: they have no usual address")
 
@@ -58,6 +62,8 @@ def doctor(
 
 async def _is_well(client: ModelPool, screen: Screen) -> bool:
     """Print each result at once, and return True if a simulation can use the server."""
+    from prism.llm import diagnose
+
     well: bool | None = False
     async with client:
         async for check in diagnose(client):

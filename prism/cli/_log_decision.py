@@ -7,23 +7,16 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from prism.cli._screen import Screen, note, plain, plain_table, pour, say, shown
 from prism.errors import InputError
-from prism.runlog._prompts import (
-    PROMPTS_NAME,
-    Asked,
-    asked_in,
-    choice_text,
-    find_asked,
-    find_prompts,
-)
-from prism.runlog._reader import locate_log
-from prism.runs._folder import SUMMARY_NAME, read_summary
 from prism.telemetry.events import DECISION, TRANSITION
+
+if TYPE_CHECKING:
+    from prism.runlog._prompts import Asked
 
 _MOST_LISTED = 40
 
@@ -61,6 +54,9 @@ def decision(
 
     prism log decision runs/model agent_0001:3 --json
     """
+    from prism.runlog._prompts import find_asked, find_prompts
+    from prism.runlog._reader import locate_log
+
     if record_id is None:
         _list(run, agent, round_, as_json=as_json)
         return
@@ -85,6 +81,8 @@ def decision(
 
 
 def _list(run: Path, agent: str | None, round_: int | None, *, as_json: bool) -> None:
+    from prism.runlog._prompts import asked_in
+
     found = (
         asked
         for asked in asked_in(run, note, agent)
@@ -137,6 +135,8 @@ def _print(
     record: Mapping[str, Any] | None,
     served: Mapping[str, Any] | None,
 ) -> None:
+    from prism.runlog._prompts import choice_text
+
     event = asked.event
     screen = Screen()
     table = plain_table()
@@ -295,6 +295,9 @@ def _brief(text: str, most: int = 60) -> str:
 
 def _how_to_record(folder: Path, record_id: str) -> str:
     """Say why there is no prompt, and how to get one."""
+    from prism.runlog._prompts import PROMPTS_NAME
+    from prism.runs._folder import SUMMARY_NAME, read_summary
+
     if (folder / PROMPTS_NAME).is_file():
         return f"{folder / PROMPTS_NAME} has no record of it: it is not written yet, or lost"
 

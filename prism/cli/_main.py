@@ -6,9 +6,10 @@ import io
 import logging
 import os
 import sys
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, wraps
 from importlib import import_module
+from inspect import Parameter, signature
 from traceback import format_exc
 from typing import Annotated, Any
 
@@ -16,6 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 from prism import __version__
+from prism.cli._options import Panel, with_signature
 from prism.cli._screen import note, say
 from prism.errors import PrismError, TooManyFallbacksError
 
@@ -30,8 +32,8 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "batch": ("_batch:batch",),
     "rerun": ("_rerun:rerun",),
     "compare": ("_compare:compare",),
-    "sensitivity": ("_sensitivity:sensitivity",),
-    "chart": ("_chart:charts", "_chart_explain:explain", "_chart_fits:fits"),
+    "sensitivity": ("_batch:sensitivity",),
+    "chart": ("_chart:charts",),
     "log": ("_log:logs", "_log_decision:decision"),
     "memory": ("_memory:memories",),
     "think": ("_think:thinking",),
@@ -70,12 +72,48 @@ def _make(name: str) -> Any:
     if isinstance(found, typer.Typer):
         for other in added:
             found.command()(_load(other))
+        for each in (*found.registered_commands, found.registered_callback):
+            if each is not None and each.callback is not None:
+                each.callback = _with_panels(each.callback)
         holder.add_typer(found, name=name)
     else:
-        holder.command(name)(found)
+        holder.command(name)(_with_panels(found))
 
     group: Any = typer.main.get_command(holder)
     return group.commands[name]
+
+
+def _with_panels(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a command that has the options of a panel in the place of the panel's argument."""
+    own = signature(function, eval_str=True).parameters
+    panels = {
+        name: (panel.options(), panel)
+        for name, each in own.items()
+        for panel in getattr(each.annotation, "__metadata__", ())
+        if isinstance(panel, Panel)
+    }
+    if not panels:
+        return function
+
+    @wraps(function)
+    def command(**given: Any) -> Any:
+        for name, (options, panel) in panels.items():
+            values = {each.name: given.pop(each.name) for each in options}
+            # an option that was not given is None, a flag False, and a list may be empty
+            told = {
+                key: value
+                for key, value in values.items()
+                if value is not None and value is not False and value != []
+            }
+            given[name] = panel.gather(**told)
+        return function(**given)
+
+    parameters = [
+        each.replace(kind=Parameter.KEYWORD_ONLY)
+        for name, own_one in own.items()
+        for each in (panels[name][0] if name in panels else (own_one,))
+    ]
+    return with_signature(command, parameters)
 
 
 def _nothing() -> None:

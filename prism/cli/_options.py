@@ -2,118 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from inspect import Parameter, Signature, cleandoc
 from pathlib import Path
-from typing import Annotated, Any, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, get_origin
 
 import typer
 
-from prism.cli._running import option_of
 from prism.cli._table_output import TableFormat
 from prism.errors import InputError
-from prism.files import reading
-from prism.llm import DEFAULT_HOST
-from prism.runs import ModelOptions, ReasonerOptions, ReplayOptions
-from prism.runs._settings import Server, Think
 
-model_option = partial(typer.Option, rich_help_panel="Asking a model")
-keeping_option = partial(typer.Option, rich_help_panel="Keeping the run")
+if TYPE_CHECKING:
+    from prism.runs import ModelOptions, ReasonerOptions
+    from prism.runs._settings import Setting
 
-ModelName = Annotated[str | None, model_option(help="Model to ask, as the server lists it.")]
-ServerKind = Annotated[
-    Server | None,
-    model_option(
-        "--reasoner",
-        help="What serves the model: ollama, the default, or openai for a server that speaks "
-        "OpenAI's API (vLLM, llama.cpp, LM Studio), with --host.",
-    ),
-]
-Models = Annotated[
-    Path | None,
-    model_option(
-        metavar="FILE",
-        help="Models by archetype, kind, chart or name of agents, TOML; options given beside it go "
-        "before what it says for all.",
-    ),
-]
-Temperature = Annotated[
-    float | None,
-    model_option(
-        min=0,
-        help="Sampling temperature of what the model writes; 0, the default, for the likeliest.",
-    ),
-]
-Hosts = Annotated[
-    list[str] | None,
-    model_option(
-        metavar="URL",
-        help=f"Server, by default {DEFAULT_HOST} of Ollama. Repeat it for several servers. "
-        "Names and passwords in it are not kept: with --resume, give it again, or set "
-        "OLLAMA_HOST.",
-    ),
-]
-Thinking = Annotated[
-    Think | None,
-    model_option(
-        help="Whether the model may think before it answers; some take only low, medium or "
-        "high. false by default."
-    ),
-]
-Timeout = Annotated[
-    float | None, model_option(min=0.01, help="Seconds to wait for one reply. 60 by default.")
-]
-Patience = Annotated[
-    float | None,
-    model_option(
-        min=0, help="Seconds to wait for a server that fails; 0, the default, not to wait."
-    ),
-]
-MaxCalls = Annotated[int | None, model_option(min=1, help="Requests the run may make.")]
-MaxTokens = Annotated[int | None, model_option(min=1, help="Tokens the run may use.")]
-Deadline = Annotated[
-    float | None, model_option(min=0.01, help="Seconds for which the run may ask.")
-]
-Cache = Annotated[
-    Path | None,
-    model_option(metavar="FILE", help="Keep answers in this file, and use those in it."),
-]
-WriterKind = Annotated[
-    Server | None,
-    model_option(
-        "--writer",
-        help="Have a model write the texts, too, instead of templates: ollama or openai, which is "
-        "what serves it. It shares servers, limits and budget with the model that decides. With "
-        "--replay texts are taken from the earlier run, if it has any.",
-    ),
-]
-WriterModel = Annotated[
-    str | None,
-    model_option(help="Model that writes, if it is another one than --model."),
-]
-WriterLength = Annotated[
-    int | None,
-    model_option(min=1, help="Most characters of a text. 280 by default; a longer one is cut."),
-]
-WriterLanguage = Annotated[str | None, model_option(help="Language of the texts, such as German.")]
-RecordPrompts = Annotated[
-    bool,
-    keeping_option(
-        "--record-prompts",
-        help="Keep every prompt and reply as it was sent, in prompts.jsonl.gz beside the log, for "
-        "'prism log decision'. Names, traits, posts, and whatever else agents are told are in it; "
-        "only you may read the file.",
-    ),
-]
-Resume = Annotated[
-    Path | None,
-    keeping_option(
-        metavar="DIR",
-        help="Go on with the run in this folder, which was stopped in any way; "
-        "everything it depends on is taken from there.",
-    ),
-]
+DEFAULT_SECONDS_BETWEEN = 10.0
+
+_OPTIONS = {
+    "file": "FILE",
+    "context_file": "--context",
+    "variables": "--set",
+    "server": "--reasoner",
+    "parameters": "--set",
+    "treatments": "--treat",
+    "writer_max_length": "--writer-length",
+}
+"""Parameters that are called otherwise on the command line."""
+
+MODEL_PANEL = "Asking a model"
+KEEPING_PANEL = "Keeping the run"
+
+_WORLD: dict[str, Any] = {"rich_help_panel": "A world"}
+_MODEL: dict[str, Any] = {"rich_help_panel": MODEL_PANEL}
+_KEEPING: dict[str, Any] = {"rich_help_panel": KEEPING_PANEL}
+
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print the results as JSON instead of tables.")
 ]
@@ -130,9 +55,37 @@ TableFile = Annotated[
         help="Format to write; by default that of the file's name, else a table to read.",
     ),
 ]
+WorldName = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WORLD",
+        help="Run another world than the social feed: package.module:Name, file.py:Name, or the "
+        "short name of one that 'prism world list' shows.",
+        **_WORLD,
+    ),
+]
+Parameters = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Set a parameter of the world, or of the feed. Repeat it for several. 'prism world "
+        "show' has their names.",
+        **_WORLD,
+    ),
+]
+Treatments = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--treat",
+        metavar="NAME@ROUND",
+        help="Apply a treatment of the world when a round begins. Repeat it for several.",
+        **_WORLD,
+    ),
+]
 
 
-def option(name: str, kind: Any, default: Any = None, *declared: str, **settings: Any) -> Parameter:
+def option(name: str, kind: Any, default: Any = None, *declared: str, **more: Any) -> Parameter:
     """Declare an option: the parameter of a command.
 
     Args:
@@ -140,11 +93,11 @@ def option(name: str, kind: Any, default: Any = None, *declared: str, **settings
         kind: Its type; where this is annotated already, that says all but the default.
         default: Its default.
         declared: How it is written, where it is not as its name.
-        settings: What else `typer.Option` takes.
+        more: What else `typer.Option` takes.
     """
     annotation = kind
     if get_origin(kind) is not Annotated:
-        annotation = Annotated[kind, typer.Option(*declared, **settings)]
+        annotation = Annotated[kind, typer.Option(*declared, **more)]
 
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
@@ -170,59 +123,283 @@ def command_of(
     shown = list(examples)
     title = "[bold]Example[/bold]" if len(shown) == 1 else "[bold]Examples[/bold]"
     command.__doc__ = "\n\n".join([cleandoc(text), *([title, *shown] if shown else [])])
+    return with_signature(command, parameters)
+
+
+def with_signature(
+    command: Callable[..., None], parameters: Iterable[Parameter]
+) -> Callable[..., None]:
+    """Return a command whose parameters are these, whatever its code says."""
     # typer reads the signature; annotations beside it would have to agree with it
     command.__signature__ = Signature(list(parameters))  # type: ignore[attr-defined]
     command.__annotations__ = {}
     return command
 
 
-def model_options(models: Path | None, asked: Mapping[str, Any]) -> ModelOptions:
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Options that a command takes together: as the one argument that is annotated with them.
+
+    Args:
+        options: Returns them, when the command or its help is called.
+        gather: Makes the argument of those that are given, or have a default.
+    """
+
+    options: Callable[[], tuple[Parameter, ...]]
+    gather: Callable[..., Any] = dict
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """Where a run is kept, what it goes on from, and how its results are printed.
+
+    Args:
+        out: The folder for a new run.
+        resume: The folder of a run to go on with.
+        checkpoint_every: Seconds between checkpoints; None where a command has no such option.
+        as_json: Whether its results are printed as JSON.
+    """
+
+    out: Path | None = None
+    resume: Path | None = None
+    checkpoint_every: float | None = None
+    as_json: bool = False
+
+
+_RESUME = (
+    "Go on with the run in this folder, which was stopped in any way; everything it depends on is "
+    "taken from there."
+)
+
+
+def keeping_panel(
+    out: str,
+    resume: str = _RESUME,
+    unit: str | None = "round",
+    seconds: float = DEFAULT_SECONDS_BETWEEN,
+    of: str = "the",
+) -> Panel:
+    """Return the options that say where a run is kept.
+
+    Args:
+        out: What ``--out`` says.
+        resume: What ``--resume`` says.
+        unit: What checkpoints are made after; None if the command makes its own.
+        seconds: The default of ``--checkpoint-every``.
+        of: Whose last checkpoint that counts from.
+    """
+    options = [
+        option("out", Path | None, metavar="DIR", help=out, **_KEEPING),
+        option("resume", Path | None, metavar="DIR", help=resume, **_KEEPING),
+    ]
+    if unit is not None:
+        text = (
+            f"A {unit} that ends so long after {of} last checkpoint gets one; 0 for every {unit}."
+        )
+        options.append(
+            option(
+                *("checkpoint_every", float, seconds),
+                min=0,
+                metavar="SECONDS",
+                help=text,
+                **_KEEPING,
+            )
+        )
+
+    options.append(option("as_json", AsJson, default=False))
+    return Panel(lambda: tuple(options), Keeping)
+
+
+def model_panel(
+    *only: str, without: Iterable[str] = (), decides: bool = True, **helps: str
+) -> Panel:
+    """Return the options that ask a model, as `prism.runs` declares its settings.
+
+    Args:
+        only: Names of the settings; by default all, and a file of models.
+        without: Names of those to leave out.
+        decides: Whether the model decides; what concerns decisions says nothing to one that writes.
+        helps: What some of them say in this command.
+    """
+
+    def options() -> tuple[Parameter, ...]:
+        from prism.runs._settings import RunSettings, names_of, settings_of
+
+        declared = settings_of(RunSettings)
+        left_out = {*without, *(() if decides else names_of(RunSettings, "decision"))}
+        names = [name for name in only or declared if name not in left_out]
+        made = [_option_of(declared[name], helps.get(name)) for name in names]
+        return tuple(made if only else [*made, _MODELS])
+
+    return Panel(options)
+
+
+def writer_panel() -> Panel:
+    """Return the options that say who writes texts, and how."""
+
+    def options() -> tuple[Parameter, ...]:
+        from prism.runs._settings import Server, WriterSettings, settings_of
+
+        writer = option(
+            *("writer", Server | None),
+            help="Have a model write the texts, too, instead of templates: ollama or openai, which "
+            "is what serves it. It shares servers, limits and budget with the model that decides. "
+            "With --replay texts are taken from the earlier run, if it has any.",
+            **_MODEL,
+        )
+        declared = settings_of(WriterSettings).values()
+        return (writer, *(_option_of(each, name=f"writer_{each.name}") for each in declared))
+
+    return Panel(options)
+
+
+_MODELS = option(
+    *("models", Path | None),
+    metavar="FILE",
+    help="Models by archetype, kind, chart or name of agents, TOML; options given beside it go "
+    "before what it says for all.",
+    **_MODEL,
+)
+
+
+def _option_of(setting: Setting, text: str | None = None, name: str = "") -> Parameter:
+    kind: Any = Path if setting.is_file else setting.type
+    more = {"min": setting.least} if setting.least is not None else {}
+    return option(
+        name or setting.name,
+        bool if setting.is_flag else list[kind] | None if setting.repeats else kind | None,
+        False if setting.is_flag else None,
+        setting.option,
+        metavar=setting.metavar,
+        help=text or setting.help,
+        rich_help_panel=setting.panel,
+        **more,
+    )
+
+
+def settings_from(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of settings that a command was given as options.
+
+    Raises:
+        InputError: If one names a file that cannot be read, or is not UTF-8.
+    """
+    from prism.files import reading
+    from prism.runs._settings import RunSettings, settings_of
+
+    declared = settings_of(RunSettings)
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        setting = declared.get(name)
+        if setting is not None and setting.is_file:
+            with reading(value):
+                found[name] = value.read_text(encoding="utf-8")
+        elif setting is not None and setting.repeats:
+            found[name] = listed(value) if setting.has_commas else tuple(value)
+        else:
+            found[name] = value
+
+    return found
+
+
+def model_options(given: Mapping[str, Any]) -> ModelOptions:
     """Return the options of a model, those of a file of models included.
 
     Args:
-        models: The file, if one was named.
-        asked: Options of a model, None where they were not given.
+        given: Settings of a model by name, None where they were not given; the file is ``models``.
 
     Raises:
         InputError: If the file cannot be used, or options do not fit.
     """
-    if models is not None:
-        return ModelOptions.from_file(models, **asked)
+    from prism.runs import ModelOptions
 
-    return ModelOptions(**{name: value for name, value in asked.items() if value is not None})
+    asked = {name: value for name, value in given.items() if value is not None}
+    models = asked.pop("models", None)
+    return ModelOptions(**asked) if models is None else ModelOptions.from_file(models, **asked)
 
 
-def writer_options(
-    model: str | None, replay: Path | None, asked: dict[str, Any], models: Path | None = None
-) -> ReasonerOptions:
+def writer_options(given: Mapping[str, Any], replay: Path | None) -> ReasonerOptions:
     """Return who writes the texts of a run; refuse options of a model where none is asked.
 
     Args:
-        model: The model, if one was named.
+        given: The options of a model that were given.
         replay: An earlier run to take the texts from, if one was named.
-        asked: Options of a model, None where they were not given.
-        models: A file of models, if one was named.
 
     Raises:
         InputError: If an option of a model was given, and none is asked.
     """
-    if (model is not None or models is not None) and replay is None:
-        return model_options(models, {"model": model, **asked})
+    from prism.runs import ReplayOptions
 
-    given = {"model": model, "models": models, **asked}
-    others = [name for name, value in given.items() if value is not None]
-    if others:
+    if ("model" in given or "models" in given) and replay is None:
+        return model_options(settings_from(given))
+
+    if given:
         needs = "needs --model" if replay is None else "asks no model: leave it out with --replay"
-        raise InputError(f"{option_of(others[0])} {needs}")
+        raise InputError(f"{option_of(next(iter(given)))} {needs}")
 
     return None if replay is None else ReplayOptions(replay)
 
 
-def prompt_in(path: Path) -> str:
-    """Return the template of a prompt in a file.
+def named_values(given: Iterable[str] | None) -> dict[str, str]:
+    """Return names and values of ``--set name=value``.
 
     Raises:
-        InputError: If it cannot be read, or is not UTF-8.
+        InputError: If one is something else, or a name is given twice.
     """
-    with reading(path):
-        return path.read_text(encoding="utf-8")
+    found: dict[str, str] = {}
+    for text in given or ():
+        name, equals, value = text.partition("=")
+        name = name.strip()
+        if not equals or not name:
+            raise InputError(f"--set must be NAME=VALUE, got {text!r}")
+        if name in found:
+            raise InputError(f"--set has {name!r} twice: {found[name]!r} and {value!r}")
+        found[name] = value
+
+    return found
+
+
+def import_from_here() -> None:
+    """Find modules in the current folder, too, as ``python -m`` does."""
+    if (folder := os.getcwd()) not in sys.path:  # noqa: PTH109
+        sys.path.insert(0, folder)
+
+
+def listed(given: Iterable[str] | None) -> tuple[str, ...]:
+    """Return the names in options such as ``--keep age,trust``, which may be repeated."""
+    return tuple(name.strip() for names in given or () for name in names.split(","))
+
+
+def is_given(context: typer.Context, name: str) -> bool:
+    """Return whether a parameter was given on the command line."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def option_of(name: str) -> str:
+    """Return the option of a parameter, as it is written on the command line."""
+    return _OPTIONS.get(name, f"--{name.replace('_', '-')}")
+
+
+def options_given(context: typer.Context, without: Iterable[str] = ()) -> Iterator[str]:
+    """Return what was given on the command line, as it is written there: a plan by its name."""
+    for name, value in context.params.items():
+        if name not in without and is_given(context, name):
+            yield str(value) if name == "plan" else option_of(name)
+
+
+def refuse_given(context: typer.Context, allowed: Iterable[str], why: str) -> None:
+    """Refuse everything that was given, apart from what is allowed.
+
+    Raises:
+        InputError: If there is anything.
+    """
+    given = sorted(options_given(context, allowed))
+    if given:
+        raise InputError(f"{why}: leave out {', '.join(given)}")
+
+
+def own_folder(name: str, path: Path) -> Path:
+    """Refuse an empty path: it is what an unset shell variable leaves, and the current folder."""
+    if str(path) in ("", "."):
+        raise InputError(f"{name} must name a folder of its own, got {str(path)!r}")
+    return path

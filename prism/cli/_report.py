@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from prism.cli._chart_argument import chart_from
-from prism.cli._output import output_file, refuse_read_output, standard_output
+from prism.cli._output import output_file, refuse_read_output, write_bytes
 from prism.cli._screen import Screen, note, say
 from prism.errors import InputError
-from prism.runs._folder import refuse_own_file
 
 if TYPE_CHECKING:
     from prism.analysis import RunLogs
@@ -75,6 +73,8 @@ def report(
 
     prism report runs/first --figures figures --figure-format png
     """
+    from prism.cli._chart_argument import chart_from
+
     check_page(output, runs)
     check_figures(figures)
     charts = [chart_from(name) for name in chart or ()]
@@ -113,6 +113,8 @@ def check_page(output: Path, runs: list[Path]) -> None:
         refuse_read_output(runs)
         return
 
+    from prism.runs._folder import refuse_own_file
+
     if not output.parent.is_dir():
         raise InputError("cannot be written: there is no such folder", path=output)
     if output.is_dir():
@@ -142,9 +144,7 @@ def write_page(page: bytes, output: Path, *, err: bool = False) -> None:
         err: Whether to say so on standard error.
     """
     if output == _STDOUT:
-        with standard_output() as file:
-            file.write(page)
-
+        write_bytes(page, None)
         return
 
     with output_file(output) as file:

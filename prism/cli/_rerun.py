@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from prism.cli._chart_argument import import_from_here
-from prism.cli._options import AsJson, Hosts, keeping_option
-from prism.cli._results import RoundProgress, print_results
-from prism.cli._running import (
-    own_folder,
-    refuse_what_is_settled,
-    run_screen,
-)
+from prism.cli._options import Keeping, import_from_here, keeping_panel, model_panel
 from prism.cli._screen import pour, say
-from prism.cli._simulate_world import print_world_results
 from prism.errors import InputError
-from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
-from prism.social import Results
 
 if TYPE_CHECKING:
+    from prism.cli._running import RunScreen
     from prism.science import Parted, Rerun
 
 _COMMAND = "prism rerun"
-_WITH_RESUME = ("resume", "host", "checkpoint_every", "as_json")
 
 
 def rerun(
     context: typer.Context,
+    *,
     run: Annotated[
         Path | None,
         typer.Argument(metavar="RUN", help="Folder of the run.", show_default=False),
@@ -63,26 +55,14 @@ def rerun(
             "a model decided."
         ),
     ] = "model",
-    host: Hosts = None,
-    out: Annotated[
-        Path | None,
-        keeping_option(metavar="DIR", help="Folder for the new run, which is an ordinary run."),
-    ] = None,
-    resume: Annotated[
-        Path | None,
-        keeping_option(
-            metavar="DIR", help="Go on with the run in this folder, which was stopped in any way."
+    model: Annotated[Mapping[str, Any], model_panel("host")],
+    keeping: Annotated[
+        Keeping,
+        keeping_panel(
+            "Folder for the new run, which is an ordinary run.",
+            "Go on with the run in this folder, which was stopped in any way.",
         ),
-    ] = None,
-    checkpoint_every: Annotated[
-        float,
-        keeping_option(
-            min=0,
-            metavar="SECONDS",
-            help="A round that ends so long after the last checkpoint gets one; 0 for every round.",
-        ),
-    ] = DEFAULT_SECONDS_BETWEEN,
-    as_json: AsJson = False,
+    ],
 ) -> None:
     """Run a run again, with something else from a round on.
 
@@ -97,48 +77,34 @@ def rerun(
 
     prism rerun --resume runs/otherwise
     """
+    from prism.cli._running import begin_or_resume, round_screen
+
     # what experiments need is loaded by their commands alone
     from prism.science import read_change, resume_rerun
     from prism.science import rerun as run_again
 
     import_from_here()
-    if resume is not None:
-        refuse_what_is_settled(context, _WITH_RESUME)
-        folder = own_folder("--resume", resume)
-        with _screen(folder) as screen:
-            found = resume_rerun(
-                folder,
-                hosts=host or [],
-                on_round=screen.round_ended,
-                checkpoint_every=checkpoint_every,
-                observer=screen,
-            )
-        _print(found, as_json=as_json)
-        return
+    more: dict[str, Any] = {
+        "hosts": model.get("host", ()),
+        "checkpoint_every": keeping.checkpoint_every,
+    }
 
-    if run is None or from_round is None or out is None:
-        lacking = "a RUN" if run is None else "--from-round" if from_round is None else "--out"
-        raise InputError(f"{_COMMAND} needs {lacking}")
+    def begin(folder: Path | None, screen: RunScreen) -> Rerun:
+        if run is None or from_round is None or folder is None:
+            lacking = "a RUN" if run is None else "--from-round" if from_round is None else "--out"
+            raise InputError(f"{_COMMAND} needs {lacking}")
 
-    given: tuple[Any, ...] = tuple(treatments or ())
-    if change is not None:
-        given += read_change(change, run, from_round)
+        given: tuple[Any, ...] = tuple(treatments or ())
+        if change is not None:
+            given += read_change(change, run, from_round)
+        more.update(on_round=screen.round_ended, observer=screen)
+        return run_again(run, folder, from_round=from_round, treatments=given, then=then, **more)
 
-    folder = own_folder("--out", out)
-    with _screen(folder) as screen:
-        found = run_again(
-            run,
-            folder,
-            from_round=from_round,
-            treatments=given,
-            then=then,
-            hosts=host or [],
-            on_round=screen.round_ended,
-            checkpoint_every=checkpoint_every,
-            observer=screen,
-        )
+    def resume(folder: Path, screen: RunScreen) -> Rerun:
+        return resume_rerun(folder, on_round=screen.round_ended, observer=screen, **more)
 
-    _print(found, as_json=as_json)
+    found = begin_or_resume(context, keeping, begin, resume, round_screen(_COMMAND))
+    _print(found, as_json=keeping.as_json)
 
 
 def _print(found: Rerun, *, as_json: bool) -> None:
@@ -147,11 +113,10 @@ def _print(found: Rerun, *, as_json: bool) -> None:
         pour(json.dumps(told, indent=2) + "\n")
         return
 
-    outcome = found.outcome
-    if outcome is not None and isinstance(outcome.results, Results):
-        print_results(outcome.results, outcome.folder)
-    elif outcome is not None:
-        print_world_results(outcome.results, outcome.folder)
+    if found.outcome is not None:
+        from prism.cli._results import print_results
+
+        print_results(found.outcome.results, found.outcome.folder)
 
     if not found.parted:
         say(f"No decision and no transition is other than in {found.run}.")
@@ -177,9 +142,3 @@ def _event(row: Any) -> str:
     source = row.get("state") or row.get("from_state")
     about = f" about {row['context']}" if row.get("context") else ""
     return f"{row['agent_id']} {source} -> {target} ({row['trigger']}{about})"
-
-
-def _screen(folder: Path) -> Any:
-    return run_screen(
-        folder, _COMMAND, lambda run: RoundProgress(run.rounds, done=len(run.finished))
-    )

@@ -1,4 +1,4 @@
-"""The screen of a simulation: progress while it runs, and its results as tables."""
+"""The results of a simulation, of the feed or of another world, as tables."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from prism.cli._screen import Screen, evenly, plain, plain_table, shown
-from prism.social import Cascade, Results, RoundSummary
-from prism.worlds import WorldResults, WorldRound
+from prism.cli._screen import Screen, evenly, plain, plain_table
+from prism.social import Activity, Cascade, Results
+from prism.worlds import WorldResults
 
 AnyResults = Results | WorldResults
 
@@ -21,65 +20,42 @@ _MOST_NAME = 20
 _MOST_TEXT = 40
 
 
-class RoundProgress(Progress):
-    """A progress bar on standard error, drawn only on a terminal.
-
-    Args:
-        rounds: Number of rounds.
-        done: Number of rounds that have ended.
-    """
-
-    def __init__(self, rounds: int, done: int = 0) -> None:
-        screen = Screen(err=True)
-        super().__init__(
-            TextColumn("round"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.description}"),
-            TimeRemainingColumn(),
-            console=screen,
-            disable=not screen.is_terminal,
-        )
-        self._bar = self.add_task("", total=rounds, completed=done)
-
-    def round_ended(self, summary: RoundSummary | WorldRound) -> None:
-        """Move the bar on by one round."""
-        busiest = max(summary.states, key=lambda state: summary.states[state])
-        self.update(self._bar, advance=1, description=f"most are {shown(busiest)}")
-
-
-def print_results(results: Results, folder: Path | None) -> None:
-    """Print the states of every round, engagement, and the largest cascades."""
+def print_results(results: AnyResults, folder: Path | None) -> None:
+    """Print states and measures of the rounds, what happened in all, and a feed's cascades."""
     screen = Screen()
     screen.print(f"[bold]Agents in each state when a round ends[/bold] ({results.agents:,} agents)")
-    screen.print(states_table(results, screen.width))
-    print_measures(screen, results)
-    screen.print("[bold]Engagement[/bold]")
-    screen.print(_engagement_table(results))
-    for line in fallback_lines(results.totals.fallbacks, results.totals.fallback_examples):
+    screen.print(_states_table(results, screen.width))
+    if results.rounds[0].measures:
+        screen.print("[bold]Measures when a round ends[/bold]")
+        screen.print(_measures_table(results, screen.width))
+
+    if isinstance(results, Results):
+        screen.print("[bold]Engagement[/bold]")
+        screen.print(_engagement_table(results.totals))
+        fallbacks, examples = results.totals.fallbacks, results.totals.fallback_examples
+    else:
+        totals: dict[str, Any] = results.totals()
+        screen.print("[bold]What happened[/bold]")
+        screen.print(_counts_table(_counts(totals)))
+        fallbacks, examples = totals.get("fallbacks", {}), totals.get("fallback_examples", {})
+
+    for line in _fallback_lines(fallbacks, examples):
         screen.print(plain(line), soft_wrap=True)
 
-    screen.print("[bold]Largest cascades[/bold]")
+    if isinstance(results, Results):
+        screen.print("[bold]Largest cascades[/bold]")
+        if results.cascades:
+            screen.print(_cascade_table(results.cascades))
+        else:
+            screen.print("No post was replied to or reshared.")
 
-    if results.cascades:
-        screen.print(_cascade_table(results.cascades))
-    else:
-        screen.print("No post was replied to or reshared.")
-
-    print_place(screen, folder)
-
-
-def print_place(screen: Screen, folder: Path | None) -> None:
-    """Say where the run is kept, if anywhere."""
-    if folder is None:
-        return
-
-    log, summary = folder / "events.jsonl", folder / "run.json"
-    text = f"Every transition is in {log}, this summary in {summary}."
-    screen.print(plain(text), soft_wrap=True)
+    if folder is not None:
+        log, summary = folder / "events.jsonl", folder / "run.json"
+        text = f"Every transition is in {log}, this summary in {summary}."
+        screen.print(plain(text), soft_wrap=True)
 
 
-def states_table(results: AnyResults, width: int) -> Table:
+def _states_table(results: AnyResults, width: int) -> Table:
     """Return the agents in each state at the end of some rounds, as many as fit."""
     shown = _rounds_shown(results, width)
 
@@ -95,13 +71,6 @@ def states_table(results: AnyResults, width: int) -> Table:
         table.caption = f"{len(shown)} of {len(results.rounds)} rounds"
 
     return table
-
-
-def print_measures(screen: Screen, results: AnyResults) -> None:
-    """Print what the measures came to, if there are any."""
-    if results.rounds[0].measures:
-        screen.print("[bold]Measures when a round ends[/bold]")
-        screen.print(_measures_table(results, screen.width))
 
 
 def _measures_table(results: AnyResults, width: int) -> Table:
@@ -145,34 +114,42 @@ def _most_rounds(results: AnyResults, width: int) -> int:
     return min(_MOST_ROUNDS_SHOWN, max(2, fitting))
 
 
-def _engagement_table(results: Results) -> Table:
-    totals = results.totals
+def _engagement_table(totals: Activity) -> Table:
+    counts = {name: getattr(totals, name) for name in ("posts", "replies", "reshares", "likes")}
+    told = {
+        "transitions": totals.transitions,
+        "decisions_asked": totals.decisions_asked,
+        "decisions_answered": totals.decisions_answered,
+        "texts": dict(sorted(totals.texts.items())),
+        "timeouts": dict(sorted(totals.timeouts.items())),
+    }
+    return _counts_table({**counts, **_counts(told)})
+
+
+def _counts(totals: Mapping[str, Any]) -> dict[str, int]:
+    """Return what every run counts, as it is called in a table."""
+    asked, answered = totals["decisions_asked"], totals["decisions_answered"]
+    return {
+        "transitions": totals["transitions"],
+        "decisions asked": asked,
+        "decisions answered": answered,
+        "decisions that fell back": asked - answered,
+        **{f"texts, {source}": count for source, count in totals.get("texts", {}).items()},
+        **{f"time-outs from {state}": count for state, count in totals["timeouts"].items()},
+    }
+
+
+def _counts_table(counts: Mapping[str, int]) -> Table:
     table = plain_table()
     table.add_column("what")
     table.add_column("count", justify="right")
-
-    for what, count in (
-        ("posts", totals.posts),
-        ("replies", totals.replies),
-        ("reshares", totals.reshares),
-        ("likes", totals.likes),
-        ("transitions", totals.transitions),
-        ("decisions asked", totals.decisions_asked),
-        ("decisions answered", totals.decisions_answered),
-        ("decisions that fell back", totals.decisions_asked - totals.decisions_answered),
-    ):
-        table.add_row(what, f"{count:,}")
-
-    for source, count in sorted(totals.texts.items()):
-        table.add_row(f"texts, {source}", f"{count:,}")
-
-    for state, count in sorted(totals.timeouts.items()):
-        table.add_row(plain(f"time-outs from {state}"), f"{count:,}")
+    for what, count in counts.items():
+        table.add_row(plain(what), f"{count:,}")
 
     return table
 
 
-def fallback_lines(fallbacks: Mapping[str, int], examples: Mapping[str, str]) -> Iterator[str]:
+def _fallback_lines(fallbacks: Mapping[str, int], examples: Mapping[str, str]) -> Iterator[str]:
     """Return a line for each kind of reason and server, the commonest first."""
     for group, count in Counter(fallbacks).most_common():
         kind = group.partition(" ")[0]

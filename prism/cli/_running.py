@@ -1,47 +1,89 @@
-"""The screen of a run that is begun or resumed: progress, notes, and how to go on with it."""
+"""Runs that a command begins or resumes: progress, notes, and how to go on with them."""
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from shlex import quote
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import typer
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
-from prism.cli._screen import note
+from prism import runs
+from prism.cli._options import Keeping, is_given, option_of, own_folder, refuse_given
+from prism.cli._screen import Screen, note, pour, shown
 from prism.errors import InputError, TooManyFallbacksError
-from prism.llm._openai import LOGGER as SERVER_LOGGER
-from prism.runs import Observer, RunFolder, Runnable
+from prism.runs import Observer, Outcome, RunFolder, Runnable, RunOptions
 from prism.runs._folder import SUMMARY_NAME, read_summary
-from prism.runs._makers import LOGGER as MODELS_LOGGER
-from prism.telemetry._loggers import LOGGER_NAME
+
+_LOGGERS = ("prism.agents", "prism.statechart", "prism.llm", "prism.runs.models")
+"""Who says what is not in a run's log: about agents, triggers, a budget, prompts or a server."""
+
+_COMMANDS = {"workflow": "prism workflow run", "cognition": "prism think"}
+"""By a key that only the options of this kind of run have."""
+
+_WITH_RESUME = ("resume", "host", "checkpoint_every", "as_json")
+"""What may be given beside ``--resume``: it does not make a run another one."""
+
+DoneT = TypeVar("DoneT")
 
 
-class Progress(AbstractContextManager[Any], Protocol):
+class RunProgress(AbstractContextManager[Any], Protocol):
     """A progress bar."""
 
     def round_ended(self, summary: Any) -> None:
         """Move on by one round."""
 
 
-_OPTIONS = {
-    "file": "FILE",
-    "context_file": "--context",
-    "variables": "--set",
-    "server": "--reasoner",
-    "parameters": "--set",
-    "treatments": "--treat",
-}
-"""Parameters that are called otherwise on the command line."""
+MakeProgress = Callable[[Runnable[Any]], RunProgress]
 
-_COMMANDS = {"workflow": "prism workflow run", "cognition": "prism think"}
-"""By a key that only the options of this kind of run have."""
 
-MakeProgress = Callable[[Runnable[Any]], Progress]
+class Bar(Progress):
+    """A progress bar on standard error, drawn only on a terminal.
+
+    Args:
+        unit: What is counted.
+        total: How many there are; None if that is not known yet.
+        done: How many have ended.
+        text: What is said beside the bar at first.
+        describe: What is said of a round, turn or cycle that has ended.
+    """
+
+    def __init__(
+        self,
+        unit: str,
+        total: int | None = None,
+        done: int = 0,
+        text: str = "",
+        describe: Callable[[Any], str] = str,
+    ) -> None:
+        screen = Screen(err=True)
+        columns: list[ProgressColumn] = [
+            TextColumn(unit),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.description}", markup=False),
+            TimeRemainingColumn(),
+        ]
+        super().__init__(*columns, console=screen, disable=not screen.is_terminal)
+        self._describe = describe
+        self.bar = self.add_task(shown(text), total=total, completed=done)
+
+    def round_ended(self, summary: Any) -> None:
+        """Move the bar on by one, and say what has ended."""
+        self.update(self.bar, advance=1, description=shown(self._describe(summary)))
 
 
 class RunScreen(Observer):
@@ -55,7 +97,7 @@ class RunScreen(Observer):
     def __init__(self, stack: ExitStack, progress: MakeProgress) -> None:
         self._stack = stack
         self._make_progress = progress
-        self._progress: Progress | None = None
+        self._progress: RunProgress | None = None
 
     def note(self, message: str) -> None:
         """Print what is good to know."""
@@ -76,6 +118,120 @@ class RunScreen(Observer):
         """Move the bar on."""
         if self._progress is not None:
             self._progress.round_ended(summary)
+
+
+def begin_or_resume(
+    context: typer.Context,
+    keeping: Keeping,
+    begin: Callable[[Path | None, Any], DoneT],
+    resume: Callable[[Path, Any], DoneT],
+    screen: Callable[[Path | None], AbstractContextManager[Any]],
+    *,
+    what: str = "run",
+    with_resume: Sequence[str] = (),
+) -> DoneT:
+    """Begin a run, or whatever is kept like one, or go on with it.
+
+    Args:
+        context: The command's context.
+        keeping: Where it is kept.
+        begin: Begins a new one in a folder, if in any, given its screen.
+        resume: Goes on with the one in a folder, given its screen.
+        screen: Shows one that is kept in a folder, if in any.
+        what: What is kept.
+        with_resume: Parameters that may be given beside ``--resume``, other than those of every
+            command.
+
+    Raises:
+        InputError: If options contradict each other.
+    """
+    if keeping.resume is not None:
+        settled = f"--resume takes everything from the {what}'s folder"
+        refuse_given(context, (*_WITH_RESUME, *with_resume), settled)
+        folder = own_folder("--resume", keeping.resume)
+        with screen(folder) as shown_on:
+            return resume(folder, shown_on)
+
+    if keeping.out is None and is_given(context, "checkpoint_every"):
+        raise InputError("--checkpoint-every needs --out, the folder to keep checkpoints in")
+
+    kept_in = None if keeping.out is None else own_folder("--out", keeping.out)
+    with screen(kept_in) as shown_on:
+        return begin(kept_in, shown_on)
+
+
+def carry_out(
+    context: typer.Context,
+    command: str,
+    keeping: Keeping,
+    make: Callable[[], RunOptions[Any]],
+    kind_of: Callable[[Path], type[RunOptions[Any]]],
+    screen: Callable[[Path | None], AbstractContextManager[RunScreen]],
+    *,
+    hosts: Sequence[str] = (),
+) -> Outcome[Any] | None:
+    """Carry out a new run, or the rest of one.
+
+    Args:
+        context: The command's context.
+        command: How the command is called.
+        keeping: Where the run is kept.
+        make: Makes the options of a new run.
+        kind_of: Returns the kind of the options of the run in a folder.
+        screen: Shows a run that is kept in a folder, if in any.
+        hosts: Addresses of servers, with what is secret in them, for a run that goes on.
+
+    Returns:
+        What came of it; None if there was nothing to resume.
+    """
+    every = keeping.checkpoint_every
+    more: dict[str, Any] = {} if every is None else {"checkpoint_every": every}
+
+    def begin(folder: Path | None, shown_on: RunScreen) -> Outcome[Any] | None:
+        more.update(on_round=shown_on.round_ended, observer=shown_on)
+        return runs.begin(make(), folder, **more)
+
+    def resume(folder: Path, shown_on: RunScreen) -> Outcome[Any] | None:
+        refuse_other_runs(folder, command)
+        more.update(on_round=shown_on.round_ended, observer=shown_on)
+        outcome = runs.resume(folder, kind_of(folder), hosts=hosts, **more)
+        if outcome is None:
+            note(f"{folder} is complete: there is nothing to resume")
+        return outcome
+
+    return begin_or_resume(context, keeping, begin, resume, screen)
+
+
+def print_outcome(
+    outcome: Outcome[Any], print_results: Callable[[Any, Path | None], None], *, as_json: bool
+) -> None:
+    """Print what came of a run: as tables, or as JSON what ``run.json`` says."""
+    if as_json:
+        pour(json.dumps(outcome.summary, indent=2) + "\n")
+    else:
+        print_results(outcome.results, outcome.folder)
+
+
+def round_screen(command: str) -> Callable[[Path | None], AbstractContextManager[RunScreen]]:
+    """Return a function that shows a run of rounds, given its folder.
+
+    Args:
+        command: What resumes the run, given ``--resume``.
+    """
+
+    def bar(run: Runnable[Any]) -> Bar:
+        return round_bar(run.rounds, done=len(run.finished))
+
+    return lambda folder: run_screen(folder, command, bar)
+
+
+def round_bar(rounds: int, done: int = 0) -> Bar:
+    """Return a bar that shows the rounds of a simulation, and the commonest state."""
+    return Bar("round", rounds, done, describe=_busiest)
+
+
+def _busiest(summary: Any) -> str:
+    return f"most are {max(summary.states, key=lambda state: summary.states[state])}"
 
 
 @contextmanager
@@ -99,9 +255,7 @@ def run_screen(
 @contextmanager
 def _showing_notes(screen: RunScreen) -> Iterator[None]:
     """Show what is not in the run's log: about agents, triggers, a budget, prompts or a server."""
-    # those of budgets and prompts are below that of charts
-    names = ("prism.agents", LOGGER_NAME)
-    loggers = (*map(logging.getLogger, names), SERVER_LOGGER, MODELS_LOGGER)
+    loggers = list(map(logging.getLogger, _LOGGERS))
     handler = _NoteHandler(screen)
     for logger in loggers:
         logger.addHandler(handler)
@@ -161,35 +315,6 @@ def _hinting_at(folder: Path | None, command: str, kept: Callable[[], str]) -> I
         raise OSError(error.errno, problem, error.filename or str(folder)) from error
 
 
-def refuse_what_is_settled(context: typer.Context, allowed: Iterable[str]) -> None:
-    """Refuse options beside --resume that would make the run another one.
-
-    Args:
-        context: The command's context.
-        allowed: Parameters that may be given.
-
-    Raises:
-        InputError: If there are any.
-    """
-    given = sorted(
-        name for name in context.params if name not in allowed and is_given(context, name)
-    )
-    if given:
-        options = ", ".join(map(option_of, given))
-        raise InputError(f"--resume takes everything from the run's folder: leave out {options}")
-
-
-def is_given(context: typer.Context, name: str) -> bool:
-    """Return whether a parameter was given on the command line."""
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
-
-
-def option_of(name: str) -> str:
-    """Return the option of a parameter, as it is written on the command line."""
-    return _OPTIONS.get(name, f"--{name.replace('_', '-')}")
-
-
 def refuse_other_runs(folder: Path, command: str) -> None:
     """Refuse to resume a run that another command began, and name that one."""
     if not (folder / SUMMARY_NAME).exists():
@@ -210,10 +335,3 @@ def command_of(folder: Path) -> str:
     config = read_summary(folder)["config"]
     kinds = (command for key, command in _COMMANDS.items() if key in config)
     return next(kinds, "prism simulate")
-
-
-def own_folder(option: str, path: Path) -> Path:
-    """Refuse an empty path: it is what an unset shell variable leaves, and the current folder."""
-    if str(path) in ("", "."):
-        raise InputError(f"{option} must name a folder of its own, got {str(path)!r}")
-    return path

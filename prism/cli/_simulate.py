@@ -2,77 +2,48 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from prism import runs
-from prism.cli._feed_parameters import ParameterFile, PresetName, feed_parameters
 from prism.cli._options import (
-    AsJson,
-    Cache,
-    Deadline,
-    Hosts,
-    MaxCalls,
-    MaxTokens,
-    ModelName,
-    Models,
-    RecordPrompts,
-    Resume,
-    Temperature,
-    Thinking,
-    Timeout,
-    WriterKind,
-    WriterLanguage,
-    WriterLength,
-    WriterModel,
-    keeping_option,
-    model_option,
-    prompt_in,
-)
-from prism.cli._results import RoundProgress, print_results
-from prism.cli._running import (
-    RunScreen,
-    is_given,
-    option_of,
-    own_folder,
-    refuse_other_runs,
-    refuse_what_is_settled,
-    run_screen,
-)
-from prism.cli._screen import note, pour
-from prism.cli._simulate_world import (
+    MODEL_PANEL,
+    Keeping,
     Parameters,
     Treatments,
     WorldName,
-    kind_of_world,
-    print_world_results,
-    refuse_to_replay_a_world,
-    world_run,
+    import_from_here,
+    is_given,
+    keeping_panel,
+    listed,
+    model_options,
+    model_panel,
+    named_values,
+    option_of,
+    settings_from,
+    writer_panel,
 )
-from prism.cli._treatments import TreatmentFile, treatments_in_file
-from prism.cli._who_answers import PolicyFile, WriterChoice, who_answers
 from prism.errors import InputError
-from prism.runs import (
-    Outcome,
-    RunOptions,
-)
-from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
-from prism.runs._settings import Mode, Pick
-from prism.social import Results, SocialRun
-from prism.social._feed import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND
-from prism.social._run import DEFAULT_AGENTS
 
-_COMMAND = "prism simulate"
-_WITH_RESUME = ("resume", "checkpoint_every", "as_json", "host")
+if TYPE_CHECKING:
+    from prism.runs import DeciderOptions, ModelOptions, RunOptions, WriterOptions
+    from prism.worlds import World
+
+COMMAND = "prism simulate"
+
+Reasoner = Literal["policy", "ollama", "openai"]
+Given = Mapping[str, Any]
+
+_LENGTH = ("rounds", "ticks")
+"""What a world says itself, unless it is given."""
 
 
 def simulate(
     context: typer.Context,
+    *,
     world: WorldName = None,
     parameters: Parameters = None,
     treatments: Treatments = None,
@@ -84,7 +55,7 @@ def simulate(
             "Lines (.jsonl), OASIS Reddit personas (.json) or an OASIS Twitter population (.csv). "
             "For a world: any table with a row an agent (.csv, .jsonl, .json).",
         ),
-    ] = DEFAULT_AGENTS,
+    ] = "100",
     keep: Annotated[
         list[str] | None,
         typer.Option(
@@ -106,139 +77,77 @@ def simulate(
     ] = None,
     rounds: Annotated[
         int, typer.Option(min=1, help="Number of rounds. A world may say another default.")
-    ] = DEFAULT_ROUNDS,
+    ] = 10,
     ticks: Annotated[
         int,
         typer.Option(
             min=1, help="Steps every agent takes in a round. A world may say another default."
         ),
-    ] = DEFAULT_TICKS_PER_ROUND,
+    ] = 12,
     seed: Annotated[
         int, typer.Option(help="Seed of every random number; the same seed gives the same run.")
     ] = 0,
     reasoner: Annotated[
-        Literal["policy", "ollama", "openai"],
+        Reasoner,
         typer.Option(
             help="Who decides: a seeded policy without any model, a model on Ollama, or one on a "
             "server that speaks OpenAI's API (vLLM, llama.cpp, LM Studio), with --host."
         ),
     ] = "policy",
-    model: ModelName = None,
-    host: Hosts = None,
-    mode: Annotated[
-        Mode | None,
-        model_option(
-            help="Ask a decision model for probabilities, or have a model write its choice; "
-            "auto takes decisions where server and model offer them."
-        ),
-    ] = None,
-    pick: Annotated[
-        Pick | None, model_option(help="Draw from the probabilities, or take the likeliest.")
-    ] = None,
-    think: Thinking = None,
-    temperature: Temperature = None,
-    models: Models = None,
-    concurrency: Annotated[
-        int | None,
-        model_option(min=1, help="Questions under way at once on each server. 4 by default."),
-    ] = None,
-    timeout: Timeout = None,
-    patience: Annotated[
-        float | None,
-        model_option(
-            min=0,
-            help="Seconds to wait for a server that fails; 0, the default, to fall back at once "
-            "meanwhile.",
-        ),
-    ] = None,
-    hedge: Annotated[
-        bool,
-        model_option(
-            "--hedge",
-            help="Put a question a second time when it takes longer than 95 % of the latest did, "
-            "and a slot is free. The first answer counts; both requests do for --max-calls.",
-        ),
-    ] = False,
-    max_calls: MaxCalls = None,
-    max_tokens: MaxTokens = None,
-    deadline: Deadline = None,
-    cache: Cache = None,
-    stop_at_fallbacks: Annotated[
-        float | None,
-        model_option(
-            metavar="SHARE",
-            help="End the run when this share (0 to 1) of the last 200 decisions fell back; it can "
-            "be resumed.",
-        ),
-    ] = None,
-    prompt: Annotated[
+    model: Annotated[Given, model_panel(without=("server",))],
+    writer: Annotated[Given, writer_panel()],
+    policy: Annotated[
         Path | None,
-        model_option(
+        typer.Option(
             metavar="FILE",
-            help="Template of what the model is told, with {fields} such as {name}, {agent.age} "
-            "and {situation}.",
+            help="Decide by a policy that 'prism calibrate' has estimated, instead of a model.",
+            rich_help_panel=MODEL_PANEL,
         ),
     ] = None,
-    writer: WriterKind = None,
-    writer_model: WriterModel = None,
-    writer_length: WriterLength = None,
-    writer_language: WriterLanguage = None,
-    attributes: Annotated[
-        list[str] | None,
-        model_option(
-            metavar="NAMES",
-            help="Attributes of the agents, with commas between them, that the model is told.",
-        ),
-    ] = None,
-    remember: Annotated[
-        int | None,
-        model_option(
-            min=1, help="How many things an agent remembers when it decides. None by default."
-        ),
-    ] = None,
-    remember_tokens: Annotated[
-        int | None,
-        model_option(min=1, help="Tokens that these may take; the oldest go. 400 by default."),
-    ] = None,
-    reasons: Annotated[
-        bool,
-        model_option(
-            "--reasons",
-            help="Ask for a reason beside the choice, and log it. Decision models give none.",
-        ),
-    ] = False,
-    policy: PolicyFile = None,
     replay: Annotated[
         Path | None,
-        model_option(
+        typer.Option(
             metavar="RUN",
             help="Take the decisions from an earlier run (its folder or log) instead of a model; "
             "with the same agents, posts, rounds, ticks and seed this writes the same log.",
+            rich_help_panel=MODEL_PANEL,
         ),
     ] = None,
-    out: Annotated[
+    treatment_file: Annotated[
         Path | None,
-        keeping_option(
-            metavar="DIR",
-            help="Folder for the run: events.jsonl (every transition, one JSON object a line) and "
-            "run.json. "
-            "Without it nothing is written. A folder that holds a run is refused.",
+        typer.Option(
+            "--treatments",
+            metavar="FILE",
+            help="A TOML file of treatments: a table 'treatment' for each, with its kind and "
+            "round.",
         ),
     ] = None,
-    treatment_file: TreatmentFile = None,
-    preset: PresetName = None,
-    parameter_file: ParameterFile = None,
-    record_prompts: RecordPrompts = False,
-    resume: Resume = None,
-    checkpoint_every: Annotated[
-        float,
-        keeping_option(
-            min=0,
-            metavar="SECONDS",
-            help="A round that ends so long after the last checkpoint gets one; 0 for every round.",
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            rich_help_panel="The feed",
+            help="Parameters of the feed that resemble published figures: participation, which is "
+            "the default, twitter, browsing, rumour, or classic, which resembles none.",
         ),
-    ] = DEFAULT_SECONDS_BETWEEN,
-    as_json: AsJson = False,
+    ] = None,
+    parameter_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--parameters",
+            metavar="FILE",
+            rich_help_panel="The feed",
+            help="Parameters of the feed, TOML, a line each: reshare_share = 0.2; or JSON or YAML. "
+            "What it leaves out is the preset's, and --set overrides it.",
+        ),
+    ] = None,
+    keeping: Annotated[
+        Keeping,
+        keeping_panel(
+            "Folder for the run: events.jsonl (every transition, one JSON object a line) and "
+            "run.json. Without it nothing is written. A folder that holds a run is refused."
+        ),
+    ],
 ) -> None:
     """Run agents through rounds of scrolling, weighing, writing and sharing.
 
@@ -264,116 +173,243 @@ def simulate(
 
     prism simulate --world mine.py:Mine --agents people.csv --keep age,trust
     """
-    if resume is not None:
-        refuse_what_is_settled(context, _WITH_RESUME)
-        _resume(own_folder("--resume", resume), host or [], checkpoint_every, as_json=as_json)
-        return
+    from prism.cli._results import print_results
+    from prism.cli._running import carry_out, print_outcome, round_screen
 
-    if out is None and is_given(context, "checkpoint_every"):
-        raise InputError("--checkpoint-every needs --out, the folder to keep checkpoints in")
-
-    asked = {
-        "model": model,
-        "host": tuple(host) if host else None,
-        "mode": mode,
-        "pick": pick,
-        "think": think,
-        "temperature": temperature,
-        "concurrency": concurrency,
-        "timeout": timeout,
-        "patience": patience,
-        "hedge": hedge or None,
-        "max_calls": max_calls,
-        "max_tokens": max_tokens,
-        "deadline": deadline,
-        "cache": cache,
-        "stop_at_fallbacks": stop_at_fallbacks,
-        "prompt": None if prompt is None else prompt_in(prompt),
-        "attributes": columns(attributes) or None,
-        "remember": remember,
-        "remember_tokens": remember_tokens,
-        "reasons": reasons or None,
-        "record_prompts": record_prompts or None,
-    }
-    _refuse_what_is_of_others(context, world)
-    if replay is not None and world is None:
-        refuse_to_replay_a_world(replay)
-    folder = None if out is None else own_folder("--out", out)
-    with _screen(folder) as screen:
-        choice = WriterChoice(writer, writer_model, writer_length, writer_language)
-        given: Mapping[str, Any] = {}
-        if preset or parameter_file or parameters:
-            given = feed_parameters(world, preset, parameter_file, parameters)
+    def make() -> RunOptions[Any]:
+        _refuse_what_is_of_others(context, world)
         treated: tuple[Any, ...] = tuple(treatments or ())
+        given: Given = {}
+        if replay is not None and world is None:
+            _refuse_to_replay_a_world(replay)
+        if preset or parameter_file or parameters:
+            given = _parameters(world, preset, parameter_file, parameters)
         if treatment_file is not None:
-            treated += treatments_in_file(world, treatment_file)
-        decider, texts = who_answers(reasoner, replay, policy, models, asked, choice)
-        run: RunOptions[Any] = (
-            SocialRun(
-                *(agents, posts, rounds, ticks, seed, decider, columns(keep), texts, treated),
+            treated += _treatments_in(treatment_file, world)
+        decider, texts = who_answers(reasoner, replay, policy, model, writer)
+        if world is not None:
+            from prism.worlds import WorldRun
+
+            import_from_here()
+            told = {each: context.params[each] for each in _LENGTH if is_given(context, each)}
+            return WorldRun(
+                world,
+                agents,
+                rounds=told.get("rounds"),
+                ticks_per_round=told.get("ticks"),
+                seed=seed,
                 parameters=given,
-                preset=preset,
+                treatments=treated,
+                reasoner=decider,
+                keep=listed(keep),
+                writer=texts,
             )
-            if world is None
-            else world_run(
-                context, world, given, treated, agents, seed, decider, columns(keep), texts
-            )
-        )
-        outcome = runs.begin(
-            run,
-            folder,
-            on_round=screen.round_ended,
-            checkpoint_every=checkpoint_every,
-            observer=screen,
+
+        from prism.social import SocialRun
+
+        return SocialRun(
+            *(agents, posts, rounds, ticks, seed, decider, listed(keep), texts, treated),
+            parameters=given,
+            preset=preset,
         )
 
-    _print(outcome, as_json=as_json)
+    outcome = carry_out(
+        context,
+        COMMAND,
+        keeping,
+        make,
+        _kind_of,
+        round_screen(COMMAND),
+        hosts=model.get("host", ()),
+    )
+    if outcome is not None:
+        print_outcome(outcome, print_results, as_json=keeping.as_json)
 
 
-def _resume(folder: Path, hosts: list[str], checkpoint_every: float, *, as_json: bool) -> None:
-    refuse_other_runs(folder, _COMMAND)
+def _kind_of(folder: Path) -> type[RunOptions[Any]]:
+    """Return the kind of the options of the run in a folder."""
+    from prism.social import SocialRun
 
-    with _screen(folder) as screen:
-        kind: type[RunOptions[Any]] = kind_of_world(folder) or SocialRun
-        outcome = runs.resume(
-            folder,
-            kind,
-            hosts=hosts,
-            on_round=screen.round_ended,
-            checkpoint_every=checkpoint_every,
-            observer=screen,
+    if _world_in(folder) is None:
+        return SocialRun
+
+    from prism.worlds import WorldRun
+
+    import_from_here()
+    return WorldRun
+
+
+def _world_in(folder: Path) -> str | None:
+    """Return the world of the run in a folder; None for the social feed."""
+    from prism.runs._folder import SUMMARY_NAME, read_summary
+
+    if not (folder / SUMMARY_NAME).exists():
+        return None
+
+    world = read_summary(folder)["config"].get("world")
+    return None if world is None else str(world)
+
+
+def _refuse_to_replay_a_world(run: Path) -> None:
+    """Refuse to replay a run of a world as one of the feed."""
+    world = _world_in(run)
+    if world is not None:
+        raise InputError(
+            f"is a run of the world {world}: give --world {quote(world)}, and the --set, --treat, "
+            "--agents and --seed that it was run with",
+            path=run,
         )
-
-    if outcome is None:
-        note(f"{folder} is complete: there is nothing to resume")
-    else:
-        _print(outcome, as_json=as_json)
 
 
 def _refuse_what_is_of_others(context: typer.Context, world: str | None) -> None:
     """Refuse options of the feed beside --world, and those of worlds without it."""
-    others = ("treatments",) if world is None else ("posts",)
+    name = "treatments" if world is None else "posts"
     needs = "needs --world" if world is None else "is of the social feed: leave it out with --world"
-    for name in others:
-        if is_given(context, name):
-            raise InputError(f"{option_of(name)} {needs}")
+    if is_given(context, name):
+        raise InputError(f"{option_of(name)} {needs}")
 
 
-def columns(keep: list[str] | None) -> tuple[str, ...]:
-    """Return the names in ``--keep age,trust``, which may be repeated."""
-    return tuple(name.strip() for given in keep or () for name in given.split(","))
+def _class_of(world: str | None) -> type[World[Any]]:
+    """Return the class of a world, or that of the social feed."""
+    if world is None:
+        from prism.social import Feed
+
+        return Feed
+
+    from prism.worlds._addresses import address_of, load_world
+
+    import_from_here()
+    return load_world(address_of(world))
 
 
-def _print(outcome: Outcome[Any], *, as_json: bool) -> None:
-    if as_json:
-        pour(json.dumps(outcome.summary, indent=2) + "\n")
-    elif isinstance(outcome.results, Results):
-        print_results(outcome.results, outcome.folder)
-    else:
-        print_world_results(outcome.results, outcome.folder)
+def _parameters(
+    world: str | None, preset: str | None, file: Path | None, given: Iterable[str] | None
+) -> Given:
+    """Return the parameters that a command line asks for, of the feed or of another world."""
+    of_file: Given = {}
+    if file is not None:
+        from prism.worlds._parameters import read_parameter_file
+
+        of_file = read_parameter_file(file, _class_of(world))
+
+    of_preset: Given = {}
+    # a run of the feed itself takes its preset by name
+    if preset is not None and world is not None:
+        from prism.social import Parameters as FeedParameters
+
+        of_preset = FeedParameters.preset(preset).to_dict()
+
+    return {**of_preset, **of_file, **named_values(given)}
 
 
-def _screen(folder: Path | None) -> AbstractContextManager[RunScreen]:
-    return run_screen(
-        folder, _COMMAND, lambda run: RoundProgress(run.rounds, done=len(run.finished))
+def _treatments_in(file: Path, world: str | None) -> tuple[Any, ...]:
+    """Return the treatments of a file for a world, or for the social feed."""
+    from prism.worlds._treatment_tables import read_treatment_file
+
+    return tuple(read_treatment_file(file, _class_of(world)))
+
+
+# who answers
+
+
+def who_answers(
+    reasoner: Reasoner, replay: Path | None, policy: Path | None, model: Given, writer: Given
+) -> tuple[DeciderOptions, WriterOptions | None]:
+    """Return who decides and who writes; refuse options of a model where none is asked.
+
+    Args:
+        reasoner: Who decides.
+        replay: An earlier run to take decisions and texts from, if one was named.
+        policy: A policy file, if one was named.
+        model: The options of a model that were given.
+        writer: The options of a writer that were given.
+
+    Raises:
+        InputError: If an option was given that applies to nothing.
+    """
+    if writer and "writer" not in writer and replay is None:
+        raise InputError(f"{option_of(next(iter(writer)))} needs --writer ollama or openai")
+    if policy is None and replay is None and reasoner == "policy" and not model and not writer:
+        return None, None
+
+    given = settings_from(model)
+    if policy is not None:
+        from prism.runs import PolicyOptions
+
+        _refuse_beside_policy(reasoner, replay, given.pop("models", None))
+        return PolicyOptions(policy), _only_writes(given, writer)
+    if replay is not None:
+        return _replayed(replay, given, writer)
+    if "models" not in given and reasoner == "policy":
+        return None, _only_writes(given, writer)
+
+    if "models" not in given and "model" not in given:
+        raise _lacks_model("--reasoner", reasoner)
+    decides = model_options({**given, "server": None if reasoner == "policy" else reasoner})
+    if "writer" not in writer:
+        return decides, None
+    if writer["writer"] != decides.server:
+        raise InputError(
+            f"--writer {writer['writer']} and --reasoner {decides.server} are servers of two "
+            "kinds: take one of them for both, which may have another --writer-model"
+        )
+
+    return decides, _writes(writer.get("writer_model"), writer)
+
+
+def _refuse_beside_policy(reasoner: str, replay: Path | None, models: Path | None) -> None:
+    others = {"--replay": replay, "--models": models}
+    found = [name for name, value in others.items() if value is not None]
+    if reasoner != "policy":
+        found.append(f"--reasoner {reasoner}")
+    if found:
+        raise InputError(f"--policy decides: leave out {', '.join(found)}")
+
+
+def _replayed(
+    replay: Path, given: Given, writer: Given
+) -> tuple[DeciderOptions, WriterOptions | None]:
+    from prism.runs import ReplayOptions
+    from prism.runs._config import recorded_writer
+
+    asked = [*given, *(name for name in writer if name == "writer_model")]
+    if asked:
+        raise InputError(f"{option_of(asked[0])} asks no model: leave it out with --replay")
+
+    return ReplayOptions(replay), _writes(None, writer) if writer else recorded_writer(replay)
+
+
+def _only_writes(given: Given, writer: Given) -> WriterOptions | None:
+    from prism.runs import ModelOptions
+    from prism.runs._options import ONLY_DECIDES
+
+    if "writer" not in writer:
+        if given:
+            first = next(iter(given))
+            others = "" if first in ONLY_DECIDES else ", or --writer"
+            raise InputError(f"{option_of(first)} needs --reasoner ollama or openai{others}")
+        return None
+
+    model = writer.get("writer_model") or given.get("model")
+    if model is None:
+        raise _lacks_model("--writer", writer["writer"])
+
+    for name in ONLY_DECIDES:
+        if name in given:
+            raise InputError(f"{option_of(name)} needs --reasoner ollama or openai: it decides")
+
+    return _writes(ModelOptions(**{**given, "model": model}, server=writer["writer"]), writer)
+
+
+def _writes(model: str | ModelOptions | None, writer: Given) -> WriterOptions:
+    from prism.runs import WriterOptions
+
+    own = ("max_length", "language")
+    return WriterOptions(
+        model, **{name: writer[f"writer_{name}"] for name in own if f"writer_{name}" in writer}
     )
+
+
+def _lacks_model(name: str, server: str) -> InputError:
+    shown = "'ollama list' shows" if server == "ollama" else "the server lists"
+    return InputError(f"{name} {server} needs --model, the name of a model that {shown}")

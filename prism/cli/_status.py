@@ -7,16 +7,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from shlex import quote
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prism.cli._running import command_of
 from prism.cli._screen import Screen, plain, plain_table, pour, say, shown
 from prism.errors import InputError
-from prism.runs import RunStatus, find_runs, run_status
-from prism.runs._folder import SUMMARY_NAME
-from prism.runs._status import is_run
+
+if TYPE_CHECKING:
+    from prism.runs import RunStatus
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
@@ -58,6 +57,9 @@ def status(
 
 def _looked_at(path: Path) -> Iterator[RunStatus]:
     """Look at a run, or at the runs below another folder."""
+    from prism.runs import RunStatus, find_runs, run_status
+    from prism.runs._status import is_run
+
     if not path.is_dir() or is_run(path):
         yield run_status(path)
         return
@@ -78,6 +80,9 @@ def _as_data(status: RunStatus) -> dict[str, object]:
 
 
 def _described(status: RunStatus) -> Iterator[str]:
+    from prism.cli._running import command_of
+    from prism.runs._folder import SUMMARY_NAME
+
     name = shown(str(status.path))
     if status.state == "damaged":
         yield f"{name}: {status.problem}"

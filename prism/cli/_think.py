@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -11,51 +11,32 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from prism import runs
 from prism.cli._options import (
-    AsJson,
-    Cache,
-    Deadline,
-    Hosts,
-    MaxCalls,
-    MaxTokens,
-    ModelName,
-    Models,
-    Patience,
-    RecordPrompts,
-    Resume,
-    ServerKind,
-    Temperature,
-    Thinking,
-    Timeout,
-    keeping_option,
+    KEEPING_PANEL,
+    Keeping,
+    is_given,
+    keeping_panel,
+    model_panel,
+    refuse_given,
     writer_options,
 )
-from prism.cli._running import (
-    RunScreen,
-    is_given,
-    option_of,
-    own_folder,
-    refuse_other_runs,
-    refuse_what_is_settled,
-    run_screen,
-)
 from prism.cli._screen import Screen, damage_noted, note, plain, plain_table, pour, say
-from prism.cli._think_view import ThinkView
 from prism.errors import InputError
-from prism.runlog._reader import locate_log
-from prism.runs import Outcome
-from prism.runs._folder import SUMMARY_NAME, read_summary
 
 if TYPE_CHECKING:
+    from prism.cli._running import RunScreen
+    from prism.cli._think_view import ThinkView
     from prism.cognition import CognitiveResults, CognitiveRun
+    from prism.runs import Outcome
 
 CONFIG_NAME = "config.json"
 MEMORY_NAMES = {"json": "memory.json", "sqlite": "memory.db"}
 DEFAULT_AGENT_ID = "agent"
 
+# a single agent asks one question at a time
+_MODEL = model_panel(without=("concurrency", "hedge"), decides=False)
+
 _COMMAND = "prism think"
-_WITH_RESUME = ("resume", "as_json", "host")
 _WITH_CHECK = ("check", "config", "goal", "as_json")
 
 thinking: typer.Typer = typer.Typer(rich_markup_mode="rich")
@@ -64,6 +45,7 @@ thinking: typer.Typer = typer.Typer(rich_markup_mode="rich")
 @thinking.callback(invoke_without_command=True, no_args_is_help=True)
 def think(
     context: typer.Context,
+    *,
     config: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="The configuration, JSON; 'prism think init' makes one."),
@@ -100,39 +82,26 @@ def think(
             "0 if there is nothing, 1 if there is something, 2 if the file cannot be read.",
         ),
     ] = False,
-    reasoner: ServerKind = None,
-    model: ModelName = None,
-    host: Hosts = None,
-    think: Thinking = None,
-    temperature: Temperature = None,
-    models: Models = None,
-    timeout: Timeout = None,
-    patience: Patience = None,
-    max_calls: MaxCalls = None,
-    max_tokens: MaxTokens = None,
-    deadline: Deadline = None,
-    cache: Cache = None,
+    model: Annotated[Mapping[str, Any], _MODEL],
     replay: Annotated[
         Path | None,
-        keeping_option(
+        typer.Option(
             metavar="RUN",
+            rich_help_panel=KEEPING_PANEL,
             help="Take the texts and the memory it began with from an earlier run (its folder or "
             "log) instead of a model, and all else that is not given; its own memory stays as it "
             "is. This writes the same log, and with --out a memory of the same bytes.",
         ),
     ] = None,
-    out: Annotated[
-        Path | None,
-        keeping_option(
-            metavar="DIR",
-            help="Folder for the run: events.jsonl (every cycle, text, action and transition, one "
-            "JSON object a line) and run.json. "
-            "Without it only the memory is written. A folder that holds a run is refused.",
+    keeping: Annotated[
+        Keeping,
+        keeping_panel(
+            "Folder for the run: events.jsonl (every cycle, text, action and transition, one JSON "
+            "object a line) and run.json. Without it only the memory is written. A folder that "
+            "holds a run is refused.",
+            unit=None,
         ),
-    ] = None,
-    record_prompts: RecordPrompts = False,
-    resume: Resume = None,
-    as_json: AsJson = False,
+    ],
 ) -> None:
     """Let an agent think, execute and page, a cycle after the other, with a memory that stays.
 
@@ -153,49 +122,38 @@ def think(
     prism think --check --config config.json
     """
     if context.invoked_subcommand is not None:
-        _refuse_options(context, context.invoked_subcommand)
+        own = f"'prism think {context.invoked_subcommand}' takes its own options, after the word"
+        refuse_given(context, (), own)
         return
 
     if check:
-        _refuse_others(context, _WITH_CHECK, "--check reads the configuration alone")
-        _check(_named(config), goal, as_json=as_json)
+        refuse_given(context, _WITH_CHECK, "--check reads the configuration alone")
+        _check(_named(config), goal, as_json=keeping.as_json)
         return
 
-    if resume is not None:
-        refuse_what_is_settled(context, _WITH_RESUME)
-        _resume(own_folder("--resume", resume), host or [], as_json=as_json)
-        return
+    from prism.cli._running import carry_out
+    from prism.cognition import CognitiveRun
 
-    asked = {
-        "server": reasoner,
-        "host": tuple(host) if host else None,
-        "think": think,
-        "temperature": temperature,
-        "timeout": timeout,
-        "patience": patience,
-        "max_calls": max_calls,
-        "max_tokens": max_tokens,
-        "deadline": deadline,
-        "cache": cache,
-        "record_prompts": record_prompts or None,
-    }
-    of_the_run = {
-        "config": config,
-        "memory": memory,
-        "storage": storage,
-        "cycles": cycles,
-        "goal": goal,
-        "agent_id": agent_id,
-        "seed": seed,
-    }
-    given = {name: value for name, value in of_the_run.items() if is_given(context, name)}
-    folder = None if out is None else own_folder("--out", out)
-    with _screen(folder) as screen:
-        writer = writer_options(model, replay, asked, models)
-        options = _new_run(given, writer) if replay is None else _recorded(replay, given)
-        outcome = runs.begin(options, folder, on_round=screen.round_ended, observer=screen)
+    def make() -> CognitiveRun:
+        of_the_run = {
+            "config": config,
+            "memory": memory,
+            "storage": storage,
+            "cycles": cycles,
+            "goal": goal,
+            "agent_id": agent_id,
+            "seed": seed,
+        }
+        given = {name: value for name, value in of_the_run.items() if is_given(context, name)}
+        writer = writer_options(model, replay)
+        return _new_run(given, writer) if replay is None else _recorded(replay, given)
 
-    _finish(outcome, as_json=as_json)
+    outcome = carry_out(
+        *(context, _COMMAND, keeping, make, lambda _: CognitiveRun, _screen),
+        hosts=model.get("host", ()),
+    )
+    if outcome is not None:
+        _finish(outcome, as_json=keeping.as_json)
 
 
 @thinking.command()
@@ -237,18 +195,6 @@ def init(
     say(f"next: prism think --config {config} --memory {memory} --model NAME")
 
 
-def _refuse_options(context: typer.Context, command: str) -> None:
-    _refuse_others(context, (), f"'prism think {command}' takes its own options, after the word")
-
-
-def _refuse_others(context: typer.Context, allowed: tuple[str, ...], why: str) -> None:
-    given = sorted(
-        name for name in context.params if name not in allowed and is_given(context, name)
-    )
-    if given:
-        raise InputError(f"{why}: leave out {', '.join(map(option_of, given))}")
-
-
 def _named(config: Path | None) -> Path:
     if config is None:
         raise InputError("name the configuration: --config FILE ('prism think init' makes one)")
@@ -271,6 +217,8 @@ def _new_run(given: dict[str, Any], writer: Any) -> CognitiveRun:
 def _recorded(recorded: Path, given: dict[str, Any]) -> CognitiveRun:
     """Return an earlier run with the options that are given, to be repeated."""
     from prism.cognition import CognitiveRun
+    from prism.runlog._reader import locate_log
+    from prism.runs._folder import SUMMARY_NAME, read_summary
 
     folder = locate_log(recorded).parent
     summary = read_summary(folder)
@@ -279,24 +227,12 @@ def _recorded(recorded: Path, given: dict[str, Any]) -> CognitiveRun:
     return replace(options.replaying(recorded), **given)
 
 
-def _resume(folder: Path, hosts: list[str], *, as_json: bool) -> None:
-    from prism.cognition import CognitiveRun
-
-    refuse_other_runs(folder, _COMMAND)
-    with _screen(folder) as screen:
-        outcome = runs.resume(
-            folder, CognitiveRun, hosts=hosts, on_round=screen.round_ended, observer=screen
-        )
-
-    if outcome is None:
-        note(f"{folder} is complete: there is nothing to resume")
-    else:
-        _finish(outcome, as_json=as_json)
-
-
 @contextmanager
 def _screen(folder: Path | None) -> Iterator[RunScreen]:
     """Show a run, and after an interruption what it has left."""
+    from prism.cli._running import run_screen
+    from prism.cli._think_view import ThinkView
+
     views: list[ThinkView] = []
 
     def view(run: Any) -> ThinkView:
@@ -341,11 +277,9 @@ def _check(config: Path, goal: str | None, *, as_json: bool) -> None:
 
 
 def _finish(outcome: Outcome[CognitiveResults], *, as_json: bool) -> None:
-    if as_json:
-        pour(json.dumps(outcome.summary, indent=2) + "\n")
-    else:
-        _print_results(outcome.results, outcome.folder)
+    from prism.cli._running import print_outcome
 
+    print_outcome(outcome, _print_results, as_json=as_json)
     results = outcome.results
     without = sum(results.outcomes.get(name, 0) for name in ("unusable", "failed"))
     if results.cycles and without == results.cycles:

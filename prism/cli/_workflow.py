@@ -3,59 +3,41 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from prism import runs
-from prism.cli._chart_format import ChartFile, ChartFormat, write_chart
+from prism.cli._chart import ChartFormat, write_chart
 from prism.cli._options import (
-    AsJson,
-    Cache,
-    Deadline,
-    Hosts,
-    MaxCalls,
-    MaxTokens,
-    ModelName,
-    Models,
-    Patience,
-    RecordPrompts,
-    Resume,
-    ServerKind,
-    Temperature,
-    Thinking,
-    Timeout,
-    keeping_option,
-    model_option,
+    MODEL_PANEL,
+    Keeping,
+    OutFile,
+    keeping_panel,
+    listed,
+    model_panel,
     writer_options,
 )
-from prism.cli._running import (
-    RunScreen,
-    is_given,
-    own_folder,
-    refuse_other_runs,
-    refuse_what_is_settled,
-    run_screen,
-)
-from prism.cli._screen import Screen, note, plain, plain_table, pour, say, shown
+from prism.cli._screen import Screen, note, plain, plain_table, pour, say
 from prism.errors import InputError
-from prism.files import parse_json
-from prism.runs import Outcome, Runnable
 
 if TYPE_CHECKING:
     # the extra may be missing; the room is imported where a command needs it
-    from prism.workflow import Problem, Turn, WorkflowResults
+    from prism.cli._running import RunScreen
+    from prism.workflow import Turn, WorkflowResults, WorkflowRun
 
 DEFAULT_TURNS = 10
 DEFAULT_AGENT_ID = "agent"
 DEFAULT_CHECKPOINT_SECONDS = 1.0
 
+# a single agent asks one question at a time
+_MODEL = model_panel(without=("concurrency", "hedge"), decides=False)
+
 _COMMAND = "prism workflow run"
 _MOST_VALUE = 60
-_WITH_RESUME = ("resume", "checkpoint_every", "as_json", "host")
 
 workflows: typer.Typer = typer.Typer(
     help="Run an agent that is written in YAML, check it, and draw it.",
@@ -69,6 +51,7 @@ File = Annotated[Path, typer.Argument(metavar="FILE", help="The workflow, YAML."
 @workflows.command()
 def run(
     context: typer.Context,
+    *,
     file: Annotated[
         Path | None,
         typer.Argument(metavar="FILE", help="The workflow, YAML; left out with --resume."),
@@ -95,46 +78,26 @@ def run(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the model's sampling.")] = 0,
-    reasoner: ServerKind = None,
-    model: ModelName = None,
-    host: Hosts = None,
-    think: Thinking = None,
-    temperature: Temperature = None,
-    models: Models = None,
-    timeout: Timeout = None,
-    patience: Patience = None,
-    max_calls: MaxCalls = None,
-    max_tokens: MaxTokens = None,
-    deadline: Deadline = None,
-    cache: Cache = None,
+    model: Annotated[Mapping[str, Any], _MODEL],
     replay: Annotated[
         Path | None,
-        model_option(
+        typer.Option(
             metavar="RUN",
+            rich_help_panel=MODEL_PANEL,
             help="Take the texts from an earlier run (its folder or log) instead of a model; "
             "with the same workflow, variables and turns this writes the same log.",
         ),
     ] = None,
-    out: Annotated[
-        Path | None,
-        keeping_option(
-            metavar="DIR",
-            help="Folder for the run: events.jsonl (every step, text and transition, one JSON "
-            "object a line) and run.json. "
-            "Without it nothing is written. A folder that holds a run is refused.",
+    keeping: Annotated[
+        Keeping,
+        keeping_panel(
+            "Folder for the run: events.jsonl (every step, text and transition, one JSON object a "
+            "line) and run.json. Without it nothing is written. A folder that holds a run is "
+            "refused.",
+            unit="turn",
+            seconds=DEFAULT_CHECKPOINT_SECONDS,
         ),
-    ] = None,
-    record_prompts: RecordPrompts = False,
-    resume: Resume = None,
-    checkpoint_every: Annotated[
-        float,
-        keeping_option(
-            min=0,
-            metavar="SECONDS",
-            help="A turn that ends so long after the last checkpoint gets one; 0 for every turn.",
-        ),
-    ] = DEFAULT_CHECKPOINT_SECONDS,
-    as_json: AsJson = False,
+    ],
 ) -> None:
     """Carry out a workflow, a turn after the other.
 
@@ -150,51 +113,35 @@ def run(
 
     prism workflow run agent.yaml --turns 20 --replay runs/agent --out runs/again
     """
+    from prism.cli._running import carry_out, print_outcome
     from prism.workflow import WorkflowRun
 
-    if resume is not None:
-        refuse_what_is_settled(context, _WITH_RESUME)
-        _resume(own_folder("--resume", resume), host or [], checkpoint_every, as_json=as_json)
-        return
+    def make() -> WorkflowRun:
+        if file is None:
+            raise InputError("name the workflow to run, a file, or --resume a run")
 
-    if file is None:
-        raise InputError("name the workflow to run, a file, or --resume a run")
-    if out is None and is_given(context, "checkpoint_every"):
-        raise InputError("--checkpoint-every needs --out, the folder to keep checkpoints in")
-
-    asked = {
-        "server": reasoner,
-        "host": tuple(host) if host else None,
-        "think": think,
-        "temperature": temperature,
-        "timeout": timeout,
-        "patience": patience,
-        "max_calls": max_calls,
-        "max_tokens": max_tokens,
-        "deadline": deadline,
-        "cache": cache,
-        "record_prompts": record_prompts or None,
-    }
-    folder = None if out is None else own_folder("--out", out)
-    with _screen(folder) as screen:
-        options = WorkflowRun(
+        return WorkflowRun(
             file=file,
             turns=turns,
             agent_id=agent_id,
             context=context_file,
             variables=_variables(variables or []),
             seed=seed,
-            reasoner=writer_options(model, replay, asked, models),
-        )
-        outcome = runs.begin(
-            options,
-            folder,
-            on_round=screen.round_ended,
-            checkpoint_every=checkpoint_every,
-            observer=screen,
+            reasoner=writer_options(model, replay),
         )
 
-    _finish(outcome, as_json=as_json)
+    outcome = carry_out(
+        *(context, _COMMAND, keeping, make, lambda _: WorkflowRun, _screen),
+        hosts=model.get("host", ()),
+    )
+    if outcome is None:
+        return
+
+    print_outcome(outcome, _print_results, as_json=keeping.as_json)
+    if outcome.results.failure is not None:
+        turn = outcome.results.turns
+        note(f"the workflow stopped in turn {turn}: {outcome.results.failure}")
+        raise typer.Exit(1)
 
 
 @workflows.command()
@@ -224,10 +171,9 @@ def check(
     """
     from prism.workflow import Workflow
 
-    names = [name.strip() for listed in provided or () for name in listed.split(",")]
-    problems = Workflow.check(file, names)
+    problems = Workflow.check(file, listed(provided))
     if as_json:
-        listing = {"workflow": str(file), "problems": [_problem_data(item) for item in problems]}
+        listing = {"workflow": str(file), "problems": [asdict(each) for each in problems]}
         pour(json.dumps(listing, indent=2) + "\n")
     else:
         for problem in problems:
@@ -238,7 +184,7 @@ def check(
 
 
 @workflows.command()
-def diagram(file: File, as_format: ChartFormat = "mermaid", out: ChartFile = None) -> None:
+def diagram(file: File, as_format: ChartFormat = "mermaid", out: OutFile = None) -> None:
     """Draw the states of a workflow and the transitions that it allows.
 
     [bold]Examples[/bold]
@@ -253,59 +199,20 @@ def diagram(file: File, as_format: ChartFormat = "mermaid", out: ChartFile = Non
     write_chart(workflow.chart, as_format, out, workflow.files)
 
 
-class TurnProgress(Progress):
-    """A progress bar with the agent's state, drawn on standard error if that is a terminal.
-
-    Args:
-        run: The run of turns.
-    """
-
-    def __init__(self, run: Any) -> None:
-        console = Screen(err=True)
-        super().__init__(
-            TextColumn("turn"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.description}", markup=False),
-            TimeRemainingColumn(),
-            console=console,
-            disable=not console.is_terminal,
-        )
-        state = shown(run.agent.state.value)
-        self._bar = self.add_task(state, total=run.rounds, completed=len(run.finished))
-
-    def round_ended(self, turn: Turn) -> None:
-        """Move the bar on by one turn, and show the state and the step that led to it."""
-        last = f" after {turn.steps[-1].step}" if turn.steps else ""
-        self.update(self._bar, advance=1, description=shown(f"{turn.state}{last}"))
-
-
-def _resume(folder: Path, hosts: list[str], checkpoint_every: float, *, as_json: bool) -> None:
-    from prism.workflow import WorkflowRun
-
-    refuse_other_runs(folder, _COMMAND)
-
-    with _screen(folder) as screen:
-        outcome = runs.resume(
-            folder,
-            WorkflowRun,
-            hosts=hosts,
-            on_round=screen.round_ended,
-            checkpoint_every=checkpoint_every,
-            observer=screen,
-        )
-
-    if outcome is None:
-        note(f"{folder} is complete: there is nothing to resume")
-    else:
-        _finish(outcome, as_json=as_json)
-
-
 def _screen(folder: Path | None) -> AbstractContextManager[RunScreen]:
-    def progress(run: Runnable[Any]) -> TurnProgress:
-        return TurnProgress(run)
+    from prism.cli._running import Bar, run_screen
 
-    return run_screen(folder, _COMMAND, progress)
+    def bar(run: Any) -> Bar:
+        state = run.agent.state.value
+        return Bar("turn", run.rounds, len(run.finished), state, _last_step)
+
+    return run_screen(folder, _COMMAND, bar)
+
+
+def _last_step(turn: Turn) -> str:
+    """Return the state, and the step that led to it."""
+    last = f" after {turn.steps[-1].step}" if turn.steps else ""
+    return f"{turn.state}{last}"
 
 
 def _variables(given: list[str]) -> dict[str, Any]:
@@ -326,22 +233,12 @@ def _variable(given: str) -> tuple[str, Any]:
             f"--set must be NAME=VALUE, its name of letters, digits and underscores, got {given!r}"
         )
 
+    from prism.files import parse_json
+
     try:
         return name, parse_json(value)
     except InputError:
         return name, value
-
-
-def _finish(outcome: Outcome[WorkflowResults], *, as_json: bool) -> None:
-    if as_json:
-        pour(json.dumps(outcome.summary, indent=2) + "\n")
-    else:
-        _print_results(outcome.results, outcome.folder)
-
-    if outcome.results.failure is not None:
-        turn = outcome.results.turns
-        note(f"the workflow stopped in turn {turn}: {outcome.results.failure}")
-        raise typer.Exit(1)
 
 
 def _print_results(results: WorkflowResults, folder: Path | None) -> None:
@@ -374,14 +271,3 @@ def _print_results(results: WorkflowResults, folder: Path | None) -> None:
 
 def _shortened(text: str) -> str:
     return text if len(text) <= _MOST_VALUE else f"{text[:_MOST_VALUE]}..."
-
-
-def _problem_data(problem: Problem) -> dict[str, Any]:
-    return {
-        "kind": problem.kind,
-        "severity": problem.severity,
-        "path": problem.path,
-        "line": problem.line,
-        "column": problem.column,
-        "message": problem.message,
-    }

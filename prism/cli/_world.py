@@ -9,17 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from prism.cli._chart_argument import import_from_here
-from prism.cli._running import naming_options
+from prism.cli._options import Parameters, Treatments, import_from_here, listed, named_values
 from prism.cli._screen import Screen, note, plain, plain_table, pour, say
-from prism.cli._simulate import columns
-from prism.cli._simulate_world import Parameters, Treatments, settings
 from prism.errors import PrismError
-from prism.worlds import rehearse
-from prism.worlds._about import about_world, signature_of
-from prism.worlds._addresses import address_of, known_worlds, load_world
-from prism.worlds._loop import DEFAULT_AGENTS
-from prism.worlds._rehearse import MOST_ROUNDS
 
 worlds = typer.Typer(
     help="Look at worlds, and rehearse them. They are run by prism simulate --world.",
@@ -41,7 +33,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
 
 
 @worlds.command("list")
-def listed(as_json: AsJson = False) -> None:
+def list_(as_json: AsJson = False) -> None:
     """List the worlds that ship with prism, and those that installed packages offer.
 
     A package offers its worlds by entry points of the group prism.worlds.
@@ -50,6 +42,8 @@ def listed(as_json: AsJson = False) -> None:
 
     prism world list
     """
+    from prism.worlds._addresses import known_worlds
+
     import_from_here()
     found = [_brief(name, place) for name, place in sorted(known_worlds().items())]
     if as_json:
@@ -67,6 +61,9 @@ def listed(as_json: AsJson = False) -> None:
 
 def _brief(name: str, place: str) -> dict[str, str]:
     """Describe one world in a line; what cannot be loaded says why."""
+    from prism.worlds._about import about_world
+    from prism.worlds._addresses import address_of, load_world
+
     try:
         address = address_of(name)
         doc = str(about_world(load_world(address), address)["doc"]).partition("\n")[0]
@@ -86,6 +83,10 @@ def show(world: WorldArgument, as_json: AsJson = False) -> None:
 
     prism world show mine.py:Mine --json
     """
+    from prism.cli._running import naming_options
+    from prism.worlds._about import about_world
+    from prism.worlds._addresses import address_of, load_world
+
     import_from_here()
     with naming_options(_ARGUMENTS):
         address = address_of(world)
@@ -143,10 +144,14 @@ def _section(heading: str, lines: Iterable[str]) -> Iterable[str]:
 
 
 def _documented(parameter: Mapping[str, Any]) -> str:
+    from prism.worlds._about import signature_of
+
     return signature_of(parameter) + (f": {parameter['help']}" if parameter["help"] else "")
 
 
 def _field_line(field: Mapping[str, Any]) -> str:
+    from prism.worlds._about import signature_of
+
     return signature_of(field) + (f", {field['drawn']}" if "drawn" in field else "")
 
 
@@ -168,7 +173,7 @@ def check(
     world: WorldArgument,
     agents: Annotated[
         str, typer.Option(metavar="N|FILE", help="How many agents, or a table of them.")
-    ] = str(DEFAULT_AGENTS),
+    ] = "100",
     keep: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMNS", help="Columns of the table to keep, with commas between."),
@@ -198,6 +203,9 @@ def check(
 
     prism world check mine.py:Mine --agents people.csv --keep age --set beta=0.3
     """
+    from prism.cli._running import naming_options
+    from prism.worlds import rehearse
+
     import_from_here()
     with naming_options(_ARGUMENTS):
         found = rehearse(
@@ -206,9 +214,9 @@ def check(
             rounds=rounds,
             ticks=ticks,
             seed=seed,
-            parameters=settings(parameters),
+            parameters=named_values(parameters),
             treatments=treatments,
-            keep=columns(keep),
+            keep=listed(keep),
         )
 
     if as_json:
@@ -225,6 +233,9 @@ def check(
 
 
 def _note_what_was_left_out(world: str, rounds: int | None) -> None:
+    from prism.worlds._addresses import address_of, load_world
+    from prism.worlds._rehearse import MOST_ROUNDS
+
     own = load_world(address_of(world)).rounds
     if rounds is None and own > MOST_ROUNDS:
         note(f"that is its first {MOST_ROUNDS} rounds of {own}; --rounds {own} rehearses all")

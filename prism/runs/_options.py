@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
 from prism.errors import FieldValueError, InputError
 from prism.files._durable import is_stream
@@ -14,14 +14,13 @@ from prism.runs._credentials import without_credentials
 from prism.runs._settings import (
     RunSettings,
     Server,
-    Setting,
+    WriterSettings,
     given_settings,
     names_of,
     problem_with,
     settings_of,
 )
 from prism.statechart import Wording
-from prism.statechart.reasoner._wording import POST_LENGTH
 
 Then = Literal["model", "policy"]
 """Who decides where a run parts from the one that it repeats."""
@@ -264,7 +263,7 @@ def files_of(reasoner: DeciderOptions) -> dict[str, Path]:
 
 
 @dataclass(frozen=True, slots=True)
-class WriterOptions:
+class WriterOptions(WriterSettings):
     """A language model writes the texts of a run.
 
     Budget, cache and limits are those of the model that decides, if one does. In a run that is
@@ -280,31 +279,7 @@ class WriterOptions:
         InputError: If length or language cannot be.
     """
 
-    model: Annotated[
-        str | ModelOptions | None,
-        Setting(
-            help="Model that writes, if it is another one than --model.",
-            concerns="model",
-            option="--writer-model",
-        ),
-    ] = None
-    max_length: Annotated[
-        int,
-        Setting(
-            help="Most characters of a text. 280 by default; a longer one is cut.",
-            concerns="request",
-            option="--writer-length",
-            least=1,
-        ),
-    ] = POST_LENGTH
-    language: Annotated[
-        str | None,
-        Setting(
-            help="Language of the texts, such as German.",
-            concerns="request",
-            option="--writer-language",
-        ),
-    ] = None
+    model: str | ModelOptions | None = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         """Refuse what no text could follow."""

@@ -406,3 +406,34 @@ class RunSettings(ModelSettings):
             concerns="keeping",
         ),
     ] = None
+
+
+@dataclass(frozen=True)
+class WriterSettings:
+    """The settings of a model that writes the texts of a run."""
+
+    model: Annotated[
+        str | None,
+        Setting(
+            help="Model that writes, if it is another one than --model.",
+            concerns="model",
+            option="--writer-model",
+        ),
+    ] = None
+    max_length: Annotated[
+        int,
+        Setting(
+            help="Most characters of a text. 280 by default; a longer one is cut.",
+            concerns="request",
+            option="--writer-length",
+            least=1,
+        ),
+    ] = 280
+    language: Annotated[
+        str | None,
+        Setting(
+            help="Language of the texts, such as German.",
+            concerns="request",
+            option="--writer-language",
+        ),
+    ] = None

@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+import polars as pl
+
 from prism import runs
 from prism.analysis import RunLogs, read_log
 from prism.errors import InputError
@@ -22,8 +24,8 @@ from prism.social import Feed, SocialRun
 from prism.telemetry.events import DECISION, TRANSITION
 from prism.worlds import SwitchModel, Treatment, World, WorldRun
 from prism.worlds._addresses import load_world
-from prism.worlds._switch_model import later_models
 from prism.worlds._treatment_tables import read_treatment_file
+from prism.worlds._treatments import later_models
 
 RERUN_NAME = "rerun.json"
 
@@ -304,8 +306,6 @@ def _told(outcome: Outcome[Any] | None, folder: Path, run: Path, from_round: int
 
 def first_difference(was: RunLogs, now: RunLogs, event: str) -> Parted | None:
     """Return the first event of a kind that one of two logs has, and the other has not."""
-    import polars as pl
-
     names = _COMPARED[event]
     frames = [logs.scan(event).select(names).collect() for logs in (was, now)]
     frames = [frame.with_columns(pl.col(pl.List).list.join(", ")) for frame in frames]

@@ -10,6 +10,8 @@ from math import exp, floor, isnan, log
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import polars as pl
+
 from prism.errors import InputError
 from prism.files import write_durably
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
@@ -22,8 +24,6 @@ from prism.science._plan_file import VARIED_SETTINGS, limits_of
 from prism.social._presets import DEFAULT_PRESET
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from prism.report import FigureFormat
 
 SensitivityMethod = Literal["morris", "sobol"]
@@ -33,6 +33,9 @@ _LEVELS = 4
 """Levels of the grid that Morris's trajectories go on, as Campolongo et al. (2007) have them."""
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+_MOST_NAME = 120
+"""Characters of an outcome in the name of its figure's file, which cannot have many more."""
+
 _CONFIDENCE = 0.95
 _TABLE = "sensitivity"
 _INDICES: Mapping[SensitivityMethod, Mapping[str, str | None]] = {
@@ -147,7 +150,8 @@ class Sensitivity:
 
         found = []
         for outcome in self.outcomes():
-            path = self.batch.folder / f"{_TABLE}-{_UNSAFE.sub('-', outcome)}.{kind}"
+            name = _UNSAFE.sub("-", outcome)[:_MOST_NAME]
+            path = self.batch.folder / f"{_TABLE}-{name}.{kind}"
             write_durably(path, in_format(draw(self.figure(outcome)), kind))
             found.append(path)
 

@@ -5,8 +5,7 @@ from prism.social._feed import Feed
 from prism.social._parameters import Parameters
 from prism.social._posts import Draft, Network, Post, Reader
 from prism.social._results import Activity, Cascade, Results, RoundSummary
-from prism.social._run import SocialRun
-from prism.social._simulation import Simulation
+from prism.social._run import Simulation, SocialRun
 from prism.social._treatments import (
     Dislikes,
     Likes,

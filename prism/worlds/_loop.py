@@ -36,8 +36,7 @@ from prism.worlds._people import AgentTable
 from prism.worlds._results import Measured, WorldResults, WorldRound
 from prism.worlds._snapshot import Decoder, Encoder
 from prism.worlds._stage import AgentStage, Setting, Stage
-from prism.worlds._switch_model import with_reasoners
-from prism.worlds._treatments import Treating, Treatment
+from prism.worlds._treatments import Treating, Treatment, with_reasoners
 from prism.worlds._world import World
 
 WorldT = TypeVar("WorldT", bound=World[Any])

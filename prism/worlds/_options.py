@@ -31,8 +31,7 @@ from prism.worlds._fields import plain_value
 from prism.worlds._loop import DEFAULT_AGENTS, Run
 from prism.worlds._parameters import parameter_values, parsed_parameters
 from prism.worlds._people import AgentTable
-from prism.worlds._switch_model import later_models, require_models
-from prism.worlds._treatments import Treatment, tables_of
+from prism.worlds._treatments import Treatment, later_models, require_models, tables_of
 from prism.worlds._world import World
 
 Askers = tuple[BaseReasoner | None, BaseWriter | None]

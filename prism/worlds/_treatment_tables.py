@@ -22,8 +22,7 @@ from prism.files._source import Problems, Source, Where
 from prism.runs._settings import ModelSettings, names_of
 from prism.runs._settings import settings_of as model_settings_of
 from prism.worlds._kinds import parts_of
-from prism.worlds._switch_model import SwitchModel
-from prism.worlds._treatments import SetParameters, Treatment, settings_of
+from prism.worlds._treatments import SetParameters, SwitchModel, Treatment, settings_of
 from prism.worlds._world import World
 
 OWN = "own"

@@ -22,7 +22,7 @@ def log(prism: Prism) -> Prism:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a run."""
-    return simulated(tmp_path_factory.mktemp("checked") / "run", "--agents", "20", "--rounds", "3")
+    return simulated(tmp_path_factory.mktemp("checked") / "run", "--agents", "40", "--rounds", "3")
 
 
 def test_check_of_a_sound_run_passes(run: Path, log: Prism) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from prism.cli._results import RoundProgress, print_results
+from prism.cli._results import print_results
+from prism.cli._running import round_bar
 from prism.social import Activity, Cascade, Results, RoundSummary
 from prism.statechart import AgentState
 
@@ -168,7 +169,7 @@ def test_files_are_named_on_one_line(shown: Shown) -> None:
 
 def test_progress_is_not_drawn_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     """If the output is no terminal no bar is drawn."""
-    with RoundProgress(3) as progress:
+    with round_bar(3) as progress:
         for summary in results_of(rounds=3).rounds:
             progress.round_ended(summary)
     assert capsys.readouterr() == ("", "")
@@ -179,7 +180,7 @@ def test_progress_of_a_resumed_run_goes_on(
 ) -> None:
     """The bar of a resumed run begins after its finished rounds, and comes to its end."""
     monkeypatch.setenv("FORCE_COLOR", "1")
-    with RoundProgress(5, done=3) as progress:
+    with round_bar(5, done=3) as progress:
         progress.round_ended(results_of(rounds=1).rounds[0])
     assert "4/5" in capsys.readouterr().err
 
@@ -189,7 +190,7 @@ def test_progress_is_drawn_on_a_terminal(
 ) -> None:
     """On a terminal the bar shows the round and the commonest state, on standard error."""
     monkeypatch.setenv("FORCE_COLOR", "1")
-    with RoundProgress(2) as progress:
+    with round_bar(2) as progress:
         for summary in results_of(rounds=2).rounds:
             progress.round_ended(summary)
     out, err = capsys.readouterr()
