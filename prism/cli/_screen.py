@@ -22,7 +22,7 @@ from rich.table import Table
 from rich.text import Text
 
 from prism.drawing import printable
-from prism.files._names import shown_path
+from prism.files._records import shown_path
 
 
 def shown(text: str) -> str:
