@@ -58,27 +58,27 @@ except ModuleNotFoundError as _error:
         raise
     raise MissingExtraError("analysis", "polars") from None
 
-from prism.analysis._conformance.violations import Conformance, check_log
+from prism.analysis._conformance import Conformance, check_log
 from prism.analysis._reading.logs import RunLogs, read_log
-from prism.analysis._reading.notes import Note
-from prism.analysis._reading.runs import Run
+from prism.analysis._reading.runs import Note, Run
 from prism.analysis._tables.agent_story import agent_story
 from prism.analysis._tables.agents import agents
 from prism.analysis._tables.cascades import cascades
-from prism.analysis._tables.costs import costs
-from prism.analysis._tables.decisions import decisions
+from prism.analysis._tables.decisions import costs, decisions
 from prism.analysis._tables.dwelling import dwell_survival, dwell_times
-from prism.analysis._tables.engagement import activity, engagement, gini, top_share
-from prism.analysis._tables.event_log import to_event_log
+from prism.analysis._tables.engagement import activity, engagement, gini, participation, top_share
 from prism.analysis._tables.faults import faults
-from prism.analysis._tables.follows import follow_networks, follows
-from prism.analysis._tables.interactions import interaction_graph, interactions
 from prism.analysis._tables.let_pass import let_pass
-from prism.analysis._tables.participation import participation
+from prism.analysis._tables.networks import (
+    follow_networks,
+    follows,
+    interaction_graph,
+    interactions,
+)
 from prism.analysis._tables.rhythm import agent_rhythms, rhythm
 from prism.analysis._tables.run_measures import run_measures
 from prism.analysis._tables.states import state_counts
-from prism.analysis._tables.transitions import timeouts, transition_counts
+from prism.analysis._tables.transitions import timeouts, to_event_log, transition_counts
 from prism.analysis._tables.treated import arms, assignments, treated_posts
 from prism.analysis._tables.views import reach, views
 from prism.analysis._tables.worlds import (

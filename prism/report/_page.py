@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from prism.analysis._reading.logs import RunLogs
-from prism.analysis._reading.notes import Note, NoteKind
+from prism.analysis._reading.runs import Note, NoteKind
 from prism.errors import InputError
 from prism.files._names import shown_path
 from prism.report._document import Document, library

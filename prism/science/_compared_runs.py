@@ -16,6 +16,7 @@ from prism.analysis._tables.cascades import trees
 from prism.analysis._tables.happened import IN_ALL, Happened, acts, what_happened
 from prism.analysis._tables.run_measures import MEASURES, PARTS, measured_of
 from prism.errors import InputError
+from prism.files._names import shown_path
 from prism.runlog._reader import LOG_NAME
 from prism.science._batch import planned
 from prism.science._batch_folder import BatchFolder
@@ -219,11 +220,11 @@ def _labels(paths: Sequence[Path]) -> list[str]:
     whole = [path.absolute().parts for path in paths]
     most = max(map(len, whole))
     for length in range(1, most + 1):
-        labels = ["/".join(parts[-length:]) for parts in whole]
+        labels = [shown_path("/".join(parts[-length:])) for parts in whole]
         if len(set(labels)) == len(labels):
             return labels
 
-    return [f"{path} #{number}" for number, path in enumerate(paths, start=1)]
+    return [f"{shown_path(path)} #{number}" for number, path in enumerate(paths, start=1)]
 
 
 def _refuse_twice(groups: Sequence[Sequence[Path]]) -> None:

@@ -10,6 +10,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from prism.files._names import shown_path
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -189,7 +191,12 @@ class Comparison:
         import polars as pl
 
         rows = [
-            {"group": group.label, "run": str(each.run.path), "seed": each.run.seed, **each.values}
+            {
+                "group": group.label,
+                "run": shown_path(each.run.path),
+                "seed": each.run.seed,
+                **each.values,
+            }
             for group, runs in zip(self.groups, self.measured, strict=True)
             for each in runs
         ]

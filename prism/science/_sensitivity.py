@@ -33,6 +33,9 @@ _LEVELS = 4
 """Levels of the grid that Morris's trajectories go on, as Campolongo et al. (2007) have them."""
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+_MOST_NAME = 120
+"""Characters of an outcome in the name of its figure's file, which cannot have many more."""
+
 _CONFIDENCE = 0.95
 _TABLE = "sensitivity"
 _INDICES: Mapping[SensitivityMethod, Mapping[str, str | None]] = {
@@ -147,7 +150,8 @@ class Sensitivity:
 
         found = []
         for outcome in self.outcomes():
-            path = self.batch.folder / f"{_TABLE}-{_UNSAFE.sub('-', outcome)}.{kind}"
+            name = _UNSAFE.sub("-", outcome)[:_MOST_NAME]
+            path = self.batch.folder / f"{_TABLE}-{name}.{kind}"
             write_durably(path, in_format(draw(self.figure(outcome)), kind))
             found.append(path)
 

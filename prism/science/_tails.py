@@ -277,7 +277,7 @@ def _followers(logs: RunLogs) -> dict[str, pl.DataFrame]:
     """Return how many follow each agent, if the logs tell."""
     import polars as pl
 
-    from prism.analysis._tables.follows import pairs_of
+    from prism.analysis._tables.networks import pairs_of
 
     pairs = pairs_of(logs)
     if pairs.is_empty():

@@ -8,6 +8,7 @@ from functools import cached_property
 from time import time
 from typing import Any
 
+from prism.files._names import shown_path
 from prism.statechart import Statechart, Transition, state_enum
 from prism.telemetry._loggers import EventLogger
 from prism.workflow._document._definition import (
@@ -199,4 +200,6 @@ def _guard(condition: Condition) -> Guard:
 
 
 def _enum_name(name: str) -> str:
-    return "".join(part.capitalize() for part in name.replace("-", " ").split()) or "Workflow"
+    # a class cannot be called by what no UTF-8 has, as a file may be
+    words = shown_path(name).replace("-", " ").replace("\0", " ").split()
+    return "".join(word.capitalize() for word in words) or "Workflow"

@@ -6,6 +6,7 @@ it, and `WorldRun` is a run that `prism.runs` keeps, resumes and replays.
 
 from typing import TYPE_CHECKING
 
+from prism._lazy import lazy_names
 from prism.runs._agent_loop import Lent
 from prism.worlds._agent import Agent, Message, Thing
 from prism.worlds._asking import Decider, Remembering
@@ -28,8 +29,10 @@ from prism.worlds._results import WorldResults, WorldRound
 from prism.worlds._treatments import SetParameters, SharedTreatment, SwitchModel, Treatment
 from prism.worlds._world import World, during, measure, treatment
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a rehearsal starts processes, which no run does
     from prism.worlds._rehearse import Finding, rehearse
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "Agent",
@@ -70,17 +73,3 @@ __all__ = [
     "uniform",
     "whole",
 ]
-
-# A rehearsal starts processes and looks for clocks and generators, which no run does.
-if not TYPE_CHECKING:
-
-    def __getattr__(name):
-        """Return what rehearses a world, which is loaded when it is asked for."""
-        if name not in ("Finding", "rehearse"):
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from prism.worlds import _rehearse
-
-        return getattr(_rehearse, name)
-
-    def __dir__():
-        return sorted({*globals(), *__all__})

@@ -11,10 +11,15 @@ from typing import TypeVar
 
 import polars as pl
 
-from prism.analysis._reading.notes import Note, NoteKind
 from prism.analysis._reading.parsing import OBJECTS, OWN_KEYS, empty, objects_of, parse
-from prism.analysis._reading.queries import query_of
-from prism.analysis._reading.runs import KNOWN_EVENTS, Run, is_known, parameters_apart
+from prism.analysis._reading.runs import (
+    KNOWN_EVENTS,
+    Note,
+    NoteKind,
+    Run,
+    is_known,
+    parameters_apart,
+)
 from prism.analysis._reading.scanning import (
     ADDED,
     Column,
@@ -22,6 +27,7 @@ from prism.analysis._reading.scanning import (
     as_columns,
     columns_of_schema,
     names_shown,
+    query_of,
     values_of,
 )
 from prism.analysis._reading.survey import SURVEYED, FileSurvey

@@ -1,11 +1,11 @@
-"""The runs of one log file, told apart while it is read."""
+"""The runs that a log holds, and notes on what is wrong with it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
@@ -13,6 +13,47 @@ from prism.analysis._reading.parsing import TYPES
 from prism.runlog._keys import WORLD_EVENTS
 from prism.telemetry import events
 from prism.telemetry.events import AGENT_JOINED, DECISION, RUN_ENDED, RUN_STARTED
+
+NoteKind = Literal[
+    "action_failed",
+    "broken_chain",
+    "corrupt",
+    "empty",
+    "foreign_events",
+    "guard_failed",
+    "mixed_runs",
+    "newer_schema",
+    "no_feed",
+    "no_follows",
+    "not_weighed",
+    "out_of_order",
+    "truncated",
+    "unfinished",
+    "unreadable",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something about a log that bears on what its tables say.
+
+    Args:
+        kind: What it is, for programs.
+        path: The log.
+        line: Number of the line it is about, counted from 1; None if it is about the whole log.
+        message: What it is, for people.
+    """
+
+    kind: NoteKind
+    path: str
+    line: int | None
+    message: str
+
+    def __str__(self) -> str:
+        """Return the note as ``file, line 3: message``."""
+        where = self.path if self.line is None else f"{self.path}, line {self.line:,}"
+        return f"{where}: {self.message}"
+
 
 KNOWN_EVENTS = frozenset(
     getattr(events, name) for name in events.__all__ if isinstance(getattr(events, name), str)

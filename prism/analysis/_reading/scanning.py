@@ -1,4 +1,4 @@
-"""All events of one kind with every key that they have, an application's own events included."""
+"""All events of one kind as a query, with every key that they have, one's own events included."""
 
 from __future__ import annotations
 
@@ -8,12 +8,45 @@ from typing import Any, Literal
 
 import orjson
 import polars as pl
+from polars.io.plugins import register_io_source
 
 from prism.analysis._reading.parsing import TYPES
 from prism.errors import InputError
 from prism.runlog._events import EVENTS
 from prism.runlog._keys import COMMON
 from prism.runlog._reader import Block
+
+
+def query_of(
+    make: Callable[[Collection[str]], Iterable[pl.DataFrame]], *, schema: Mapping[str, pl.DataType]
+) -> pl.LazyFrame:
+    """Return a polars query over the parts of a table, with few of them in memory at a time.
+
+    Args:
+        make: Begins to make the parts, in order. Called with the needed columns whenever the query
+            is run; parts may have other columns besides.
+        schema: Columns and types of the table.
+    """
+
+    def source(
+        wanted: list[str] | None, predicate: pl.Expr | None, most: int | None, _size: int | None
+    ) -> Iterator[pl.DataFrame]:
+        columns = wanted or list(schema)
+        needed = {*columns, *(() if predicate is None else predicate.meta.root_names())}
+
+        for frame in make(needed):
+            part = (frame if predicate is None else frame.filter(predicate)).select(columns)
+            if most is None:
+                yield part
+                continue
+
+            yield part.head(most)
+            most -= part.height
+            if most <= 0:
+                return
+
+    return register_io_source(source, schema=pl.Schema(schema))
+
 
 Kind = Literal["truth", "whole", "number", "text", "texts", "json"]
 

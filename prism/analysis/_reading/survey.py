@@ -10,9 +10,16 @@ from pathlib import Path
 
 import polars as pl
 
-from prism.analysis._reading.notes import Note, NoteKind
 from prism.analysis._reading.parsing import Parsed, empty, objects_of, parse
-from prism.analysis._reading.runs import MOST_LINES_NAMED, RUN_FACTS, Run, RunsOfFile, is_known
+from prism.analysis._reading.runs import (
+    MOST_LINES_NAMED,
+    RUN_FACTS,
+    Note,
+    NoteKind,
+    Run,
+    RunsOfFile,
+    is_known,
+)
 from prism.analysis._reading.scanning import read_object
 from prism.runlog._reader import CUT_OFF, Block
 from prism.telemetry.events import (

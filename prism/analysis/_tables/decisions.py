@@ -1,4 +1,4 @@
-"""Decisions: where they came from, what they cost, and how sure they were."""
+"""Decisions: where they came from, what they and texts cost, and how sure they were."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.merging import TableMerger, merge_by_sum
 from prism.errors import InputError
 from prism.statechart.reasoner._questions import Source
-from prism.telemetry.events import DECISION
+from prism.telemetry.events import DECISION, TEXT_WRITTEN
 
 GROUPS = ("state", "model", "source", "trigger", "host", "reason", "chosen", "round")
 """What decisions can be grouped by."""
@@ -161,3 +161,63 @@ def _entropy(probabilities: Any) -> tuple[float | None, float | None]:
     bits = -sum(p * log2(p) for p in scaled if p) + 0.0
 
     return bits, bits / log2(len(values)) if len(values) > 1 else None
+
+
+COST_GROUPS = ("model", "host", "what", "round")
+"""What costs can be grouped by."""
+
+_SUMMED = {
+    "calls": "attempts",
+    "input_tokens": "input_tokens",
+    "output_tokens": "output_tokens",
+    "seconds": "request_seconds",
+}
+"""Columns, by the keys of the log that they add up."""
+
+
+def costs(logs: RunLogs, *, by: Sequence[str] = ("model",)) -> pl.DataFrame:
+    """Add up what models cost, in decisions and texts.
+
+    Args:
+        logs: The logs, from `read_log`.
+        by: What to group costs by: ``model``, ``host``, ``what`` (``decisions`` or ``texts``),
+            ``round``.
+
+    Returns:
+        One row for each group: its names; ``answers`` (decisions and texts that a model was to
+        give, failed ones included), ``calls`` (requests), ``input_tokens``, ``output_tokens``, and
+        ``seconds`` that the last request of each took; null where none is known. With ``run``
+        first if there are several.
+
+    Raises:
+        InputError: If ``by`` has another name.
+    """
+    unknown = ", ".join(name for name in by if name not in COST_GROUPS)
+    if unknown:
+        raise InputError(
+            f"costs cannot be grouped by {unknown}: choose from {', '.join(COST_GROUPS)}"
+        )
+
+    keys = ["run", *dict.fromkeys(by)]
+    columns = [*(name for name in keys[1:] if name != "what"), "model", *_SUMMED.values()]
+    counts = merge_by_sum(keys)
+    for frame in logs.blocks(DECISION, TEXT_WRITTEN, columns=columns):
+        counts.add(_summed(frame, keys))
+
+    table = counts.table().with_columns(
+        pl.when(pl.col(f"{name}_known") > 0).then(pl.col(name)).alias(name) for name in _SUMMED
+    )
+
+    return logs.labelled(table.select(*keys, "answers", *_SUMMED).sort(keys))
+
+
+def _summed(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    what = pl.when(pl.col("event") == DECISION).then(pl.lit("decisions")).otherwise(pl.lit("texts"))
+    asked = frame.filter(pl.col("model").is_not_null()).with_columns(what=what)
+
+    return asked.group_by(keys).agg(
+        answers=pl.len().cast(pl.Int64),
+        **{name: pl.col(key).sum() for name, key in _SUMMED.items()},
+        # a sum alone cannot tell 0 from unknown
+        **{f"{name}_known": pl.col(key).count().cast(pl.Int64) for name, key in _SUMMED.items()},
+    )

@@ -11,8 +11,8 @@ import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.merging import merge_by_first
-from prism.analysis._reading.notes import Note
 from prism.analysis._reading.parsing import TYPES
+from prism.analysis._reading.runs import Note
 from prism.analysis._tables.agent_story import no_such_agent
 from prism.analysis._tables.engagement import remark_no_feed
 from prism.statechart import AgentState

@@ -10,6 +10,7 @@ import polars as pl
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.scanning import as_columns, read_object
 from prism.analysis._tables.cascades import reshare_trees, trees
+from prism.analysis._tables.engagement import participation_of, with_every_round
 from prism.analysis._tables.happened import (
     IN_ALL,
     Happened,
@@ -18,7 +19,6 @@ from prism.analysis._tables.happened import (
     and_in_all,
     what_happened,
 )
-from prism.analysis._tables.participation import participation_of, with_every_round
 from prism.analysis._tables.rhythm import ALL, rhythm_of
 from prism.statechart._definition import TIMEOUT
 from prism.statechart.social import SEES_POST

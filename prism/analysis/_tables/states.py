@@ -9,8 +9,7 @@ import polars as pl
 
 from prism.analysis._reading.logs import STAMP, RunLogs, parse_time
 from prism.analysis._reading.merging import TableMerger, merge_by_first, merge_by_sum
-from prism.analysis._reading.notes import Note, NoteKind
-from prism.analysis._reading.runs import Run
+from prism.analysis._reading.runs import Note, NoteKind, Run
 from prism.analysis._tables.agent_paths import GONE, PATH_COLUMNS, AgentPaths
 from prism.statechart.social import ACTION_DONE, COMPOSE_DONE, ROUND_ENDS
 from prism.telemetry.events import AGENT_JOINED, AGENT_REMOVED, RUN_STARTED, TRANSITION

@@ -8,15 +8,12 @@ from dataclasses import dataclass, field, replace
 import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
-from prism.analysis._reading.notes import Note
-from prism.analysis._reading.runs import Run
+from prism.analysis._reading.runs import Note, Run
 from prism.analysis._tables.cascades import cascades
-from prism.analysis._tables.costs import costs
-from prism.analysis._tables.decisions import decisions
+from prism.analysis._tables.decisions import costs, decisions
 from prism.analysis._tables.dwelling import dwell_survival, dwell_times
-from prism.analysis._tables.engagement import engagement
+from prism.analysis._tables.engagement import engagement, participation
 from prism.analysis._tables.faults import faults
-from prism.analysis._tables.participation import participation
 from prism.analysis._tables.rhythm import rhythm
 from prism.analysis._tables.states import state_counts
 from prism.analysis._tables.transitions import timeouts, transition_counts

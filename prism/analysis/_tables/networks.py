@@ -1,4 +1,4 @@
-"""Who replied to, reshared and liked whom: as a table, and as a graph."""
+"""Who replied to, reshared, liked and follows whom: as tables, and as a graph."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.merging import merge_by_first, merge_by_sum
-from prism.analysis._tables.engagement import ACT_COLUMNS, acts, remark_no_feed
+from prism.analysis._reading.runs import Note
+from prism.analysis._tables.engagement import ACT_COLUMNS, acts_in, gini, remark_no_feed
 from prism.errors import InputError, MissingExtraError
-from prism.telemetry.events import AGENT_JOINED
+from prism.telemetry.events import AGENT_JOINED, AGENT_REMOVED
 
 KINDS = ("replies", "reshares", "likes")
 """What one agent can do with a post of another."""
@@ -76,7 +77,7 @@ def interaction_graph(logs: RunLogs) -> Any:
 def _pairs(logs: RunLogs) -> pl.DataFrame:
     authors, counts = merge_by_first(["run", "post_id"]), merge_by_sum(_ABOUT)
     for frame in logs.blocks(columns=ACT_COLUMNS):
-        done = acts(frame)
+        done = acts_in(frame)
         authors.add(done.select("run", "post_id", "author_id").drop_nulls().unique("post_id"))
         counts.add(_counted(done))
 
@@ -128,3 +129,114 @@ def _networkx() -> Any:
         raise MissingExtraError("analysis", "networkx", extra="networks") from None
 
     return networkx
+
+
+def follows(logs: RunLogs) -> pl.DataFrame:
+    """List who follows whom, from a log that tells it (the feed's parameter ``logs_follows``).
+
+    Args:
+        logs: The logs, from `read_log`.
+
+    Returns:
+        One row for each follow, by name: ``agent_id`` (who follows), ``author_id`` (whom),
+        ``mutual`` (whether that is returned) and ``ended`` (the round in which either was removed,
+        which ends the follow; null for one that lasts). With ``run`` first if there are several.
+    """
+    pairs, removed = _follow_pairs(_told(logs)), _removed(logs)
+    for name in _PAIR[1:]:
+        gone = removed.rename({"agent_id": name, "round": f"{name}_gone"})
+        pairs = pairs.join(gone, on=["run", name], how="left", maintain_order="left")
+
+    ended = pl.min_horizontal(pl.col("^.*_gone$"))
+
+    return logs.labelled(pairs.select(*_PAIR, "mutual", ended=ended))
+
+
+def follow_networks(logs: RunLogs) -> pl.DataFrame:
+    """Describe the follow network with which each run began, from a log that tells it.
+
+    Args:
+        logs: The logs, from `read_log`.
+
+    Returns:
+        One row for each run that tells it: ``agents``, ``follows``, ``mean_follows`` (follows
+        divided by agents), ``reciprocity`` (the share of follows that are returned; null without
+        any; Newman, Forrest and Balthrop 2002), ``most_followers``, and ``gini`` of the numbers of
+        followers. With ``run`` first if there are several.
+    """
+    joined = _told(logs)
+    pairs = _follow_pairs(joined)
+    followers = (
+        joined.select("run", author_id="agent_id")
+        .join(pairs.group_by("run", "author_id").agg(n=pl.len()), on=_PAIR[::2], how="left")
+        .with_columns(pl.col("n").fill_null(0))
+    )
+    rows = []
+    for (run,), counted in followers.group_by("run", maintain_order=True):
+        own = pairs.filter(run=run)
+        rows.append(
+            {
+                "run": run,
+                "agents": counted.height,
+                "follows": own.height,
+                "mean_follows": own.height / counted.height,
+                "reciprocity": own["mutual"].mean(),
+                "most_followers": counted["n"].max(),
+                "gini": gini(counted["n"]),
+            }
+        )
+
+    schema = {
+        "run": joined.schema["run"],
+        **dict.fromkeys(("agents", "follows"), pl.Int64()),
+        **dict.fromkeys(("mean_follows", "reciprocity"), pl.Float64()),
+        "most_followers": pl.Int64(),
+        "gini": pl.Float64(),
+    }
+
+    return logs.labelled(pl.DataFrame(rows, schema=schema))
+
+
+def pairs_of(logs: RunLogs) -> pl.DataFrame:
+    """Return the table of `follows` by number of run, without a remark where a log has none."""
+    return _follow_pairs(_joined(logs))
+
+
+def _told(logs: RunLogs) -> pl.DataFrame:
+    """Return the agents with whom they follow, and remark which runs do not tell."""
+    table = _joined(logs)
+    told = set(table["run"])
+    for number, run in enumerate(logs.runs):
+        if number not in told:
+            text = "does not tell who follows whom: run it with the parameter logs_follows"
+            logs.remark(Note("no_follows", str(run.path), None, text))
+
+    return table
+
+
+def _joined(logs: RunLogs) -> pl.DataFrame:
+    """Return all agents of the logs that tell whom they follow."""
+    joined = merge_by_first(["run", "agent_id"])
+    for frame in logs.blocks(AGENT_JOINED, columns=["agent_id", "follows"]):
+        joined.add(frame.select("run", "agent_id", "follows").drop_nulls())
+
+    return joined.table().sort("run", "agent_id")
+
+
+def _removed(logs: RunLogs) -> pl.DataFrame:
+    """Return the agents that have been removed, with the round of that."""
+    removed = merge_by_first(["run", "agent_id"])
+    for frame in logs.blocks(AGENT_REMOVED, columns=["agent_id", "round"]):
+        removed.add(frame.select("run", "agent_id", "round"))
+
+    return removed.table()
+
+
+def _follow_pairs(joined: pl.DataFrame) -> pl.DataFrame:
+    pairs = joined.explode("follows").drop_nulls().rename({"follows": "author_id"})
+    returned = pairs.select("run", agent_id="author_id", author_id="agent_id", mutual=True)
+    return (
+        pairs.join(returned, on=_PAIR, how="left")
+        .with_columns(pl.col("mutual").fill_null(False))
+        .sort(_PAIR)
+    )

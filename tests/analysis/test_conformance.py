@@ -1,4 +1,4 @@
-"""Replaying logs against charts."""
+"""Logs against a chart: its rules, and every step that it does not allow."""
 
 import json
 from collections.abc import Callable
@@ -11,17 +11,154 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.analysis import check_log, read_log
+from prism.analysis._conformance import Rules
 from prism.runlog import configure
 from prism.statechart import Statechart, Transition, social_media_chart, state_enum
 
+S: Any = state_enum("S", ["calm", "angry", "gone"])
+CHART = Statechart(
+    S,
+    [
+        Transition("bump", S("calm"), S("angry")),
+        Transition("bump", S("calm"), S("gone")),
+        Transition("timeout", S("angry"), S("calm")),
+        Transition("leave", "*", S("gone")),
+    ],
+    S("calm"),
+    name="mood",
+    timeouts={S("angry"): 2},
+)
+RULES = Rules(CHART)
+
+
+@pytest.mark.parametrize(
+    ("move", "faults"),
+    [
+        (("calm", "angry", "bump", 1), []),
+        (("calm", "gone", "leave", None), []),
+        (("calm", "gone", "bump", 99), []),
+        (("angry", "calm", "timeout", 3), []),
+        (("calm", "mad", "bump", 1), [("unknown_state", "mad", "the states calm, angry, gone")]),
+        (
+            ("angry", "calm", "soothe", 1),
+            [("unknown_trigger", "soothe", "angry allows timeout to calm, leave to gone")],
+        ),
+        (
+            ("calm", "angry", "leave", 1),
+            [("unknown_move", "calm to angry on leave",
+               "calm allows bump to angry, bump to gone, leave to gone")],
+        ),
+        (("angry", "gone", "leave", 4), [("overstayed", "4 ticks in angry", "a time-out after 3")]),
+        (("angry", "calm", "timeout", 2),
+         [("early_timeout", "2 ticks in angry", "a time-out after 3")]),
+        (("mad", "mad", None, None), [("unknown_state", "mad", "the states calm, angry, gone")] * 2
+         + [("unknown_trigger", "None", "mad allows no transition")]),
+    ],
+)  # fmt: skip
+def test_transitions_are_checked(move: tuple[Any, ...], faults: list[tuple[str, str, str]]) -> None:
+    """A transition has each of its faults, with what the chart would allow, and no other."""
+    assert [tuple(fault) for fault in RULES.transition_faults(*move, None)] == faults
+
+
+@pytest.mark.parametrize(
+    ("decision", "faults"),
+    [
+        (("calm", "bump", ["angry", "gone"], "gone"), []),
+        (("calm", "bump", ["gone"], "gone"), []),
+        (("calm", "bump", None, "gone"), []),
+        (
+            ("calm", "bump", ["angry", "calm"], "angry"),
+            [("unknown_option", "calm offered on bump", "calm allows angry, gone")],
+        ),
+        (
+            ("gone", "bump", ["calm"], "calm"),
+            [("unknown_option", "calm offered on bump", "gone allows no bump")],
+        ),
+        (
+            ("calm", "bump", ["angry", "gone"], "calm"),
+            [("not_an_option", "calm chosen", "its options angry, gone")],
+        ),
+        (
+            ("mad", "bump", ["angry"], "angry"),
+            [("unknown_state", "mad", "the states calm, angry, gone")],
+        ),
+    ],
+)
+def test_decisions_are_checked_by_the_rules(
+    decision: tuple[Any, ...], faults: list[tuple[str, str, str]]
+) -> None:
+    """A decision may offer some or all targets of its trigger, and choose one it offered."""
+    assert [tuple(fault) for fault in RULES.decision_faults(*decision)] == faults
+
+
+def test_agents_threshold_is_the_limit_of_states_without_one() -> None:
+    """A state without a limit takes the agent's own, if known and if a time-out leaves it."""
+    chart = social_media_chart()
+    rules = Rules(chart)
+    assert not list(rules.transition_faults("scrolling", "resting", "timeout", 40, None))
+    assert [
+        fault.kind for fault in rules.transition_faults("scrolling", "resting", "timeout", 40, 5)
+    ] == ["overstayed"]
+    assert [
+        fault.kind for fault in rules.transition_faults("resting", "idle", "timeout", 2, 5)
+    ] == ["early_timeout"]
+    assert not list(rules.transition_faults("resting", "idle", "timeout", 3, 5))
+    assert not list(rules.transition_faults("idle", "scrolling", "feed_ready", 40, 5))
+
+
+def is_ready(agent: Any, context: Any) -> bool:
+    return bool(agent.ready)
+
+
+CALM, ANGRY = S("calm"), S("angry")
+GUARDED, SURE = (
+    Transition("timeout", ANGRY, CALM, guard=is_ready),
+    Transition("timeout", ANGRY, S("gone")),
+)
+STAYING = Transition("timeout", ANGRY, ANGRY, guard=is_ready)
+
+
+@pytest.mark.parametrize(
+    ("timeouts", "kinds"),
+    [
+        ([GUARDED], []),
+        ([SURE], ["overstayed"]),
+        ([GUARDED, SURE], ["overstayed"]),
+        ([STAYING, SURE], []),
+        ([Transition("timeout", ANGRY, ANGRY)], []),
+        ([], []),
+    ],
+)
+def test_agent_overstays_only_if_its_time_out_is_sure(
+    timeouts: list[Any], kinds: list[str]
+) -> None:
+    """More ticks than the limit are no fault if a guard can block the time-out or it loops."""
+    moves = [*timeouts, Transition("leave", ANGRY, CALM)]
+    rules = Rules(Statechart(S, moves, CALM, name="mood", timeouts={ANGRY: 2}))
+    assert [
+        fault.kind for fault in rules.transition_faults("angry", "calm", "leave", 7, None)
+    ] == kinds
+
+
+@pytest.mark.parametrize("timeouts", [[GUARDED], [GUARDED, SURE], [SURE]])
+def test_early_time_out_is_a_fault_with_a_guard_too(timeouts: list[Any]) -> None:
+    """A time-out before the limit is a fault, whether it has a guard or not."""
+    rules = Rules(Statechart(S, timeouts, CALM, name="mood", timeouts={ANGRY: 2}))
+    target = "calm" if GUARDED in timeouts else "gone"
+    assert [
+        fault.kind for fault in rules.transition_faults("angry", target, "timeout", 2, None)
+    ] == ["early_timeout"]
+    assert not list(rules.transition_faults("angry", target, "timeout", 3, None))
+
+
 WriteLog = Callable[..., Path]
-S: Any = state_enum("S", ["a", "b", "c"])
+Door: Any = state_enum("S", ["a", "b", "c"])
 MOVES = [
-    Transition("go", S("a"), S("b")),
-    Transition("go", S("b"), S("c")),
-    Transition("back", "*", S("a")),
+    Transition("go", Door("a"), Door("b")),
+    Transition("go", Door("b"), Door("c")),
+    Transition("back", "*", Door("a")),
 ]
-CHART = Statechart(S, MOVES, S("a"), name="c")
+DOORS = Statechart(Door, MOVES, Door("a"), name="c")
 
 
 def test_real_run_agrees_with_its_chart(folder: Path, events: list[dict[str, Any]]) -> None:
@@ -98,14 +235,14 @@ def test_broken_paths_are_those_of_following_every_agent(
         last[agent] = target
     log = tmp_path_factory.mktemp("chain") / "log.jsonl"
     log.write_text("".join(lines))
-    violations = check_log(read_log(log), CHART).violations
+    violations = check_log(read_log(log), DOORS).violations
     assert violations.filter(kind="broken_chain")["line"].to_list() == expected
 
 
 def test_paths_are_followed_across_blocks(write_log: WriteLog, make: SimpleNamespace) -> None:
     """In a log of many blocks every break of a path is found."""
     lines = [make.move("x", "a", "b", padding="x" * 100_000)] * 200
-    violations = check_log(read_log(write_log(lines)), CHART).violations
+    violations = check_log(read_log(write_log(lines)), DOORS).violations
     assert violations["line"].to_list() == list(range(2, 201))
     assert violations["allowed"][150] == "a transition from b, entered in line 151"
 
@@ -114,14 +251,14 @@ def test_sound_path_is_sound_across_blocks(write_log: WriteLog, make: SimpleName
     """A transition follows the agent's last one of the block before, not its first."""
     ends = [("a", "b", "go"), ("b", "c", "go"), ("c", "a", "back")]
     lines = [make.move("x", *ends[number % 3], padding="x" * 100_000) for number in range(240)]
-    found = check_log(read_log(write_log(lines)), CHART)
+    found = check_log(read_log(write_log(lines)), DOORS)
     assert (found.checked, found.found) == (240, {})
 
 
 def test_path_begins_where_the_agent_joined(write_log: WriteLog, make: SimpleNamespace) -> None:
     """An agent's first transition starts where it joined; an unknown state is reported."""
     lines = [make.joined("x", "b"), make.move("x", "a", "b"), make.joined("y", "nowhere")]
-    found = check_log(read_log(write_log(lines)), CHART).violations
+    found = check_log(read_log(write_log(lines)), DOORS).violations
     assert found.select("line", "agent_id", "kind", "allowed").rows() == [
         (2, "x", "broken_chain", "a transition from b, entered in line 1"),
         (3, "y", "unknown_state", "the states a, b, c"),
@@ -136,7 +273,7 @@ def test_decisions_are_checked(write_log: WriteLog, make: SimpleNamespace) -> No
         make.decision("x", ["b"], "c"),
         make.decision("x", None, "c"),  # type: ignore[arg-type]
     ]
-    found = check_log(read_log(write_log(lines)), CHART)
+    found = check_log(read_log(write_log(lines)), DOORS)
     assert found.violations.select("line", "kind").rows() == [
         (2, "unknown_option"),
         (3, "not_an_option"),
@@ -154,7 +291,7 @@ def test_transitions_of_other_charts_are_left_out(
         make.move("x", "b", "c", chart=None),
         make.move("x", "q", "p", chart="other"),
     ]
-    found = check_log(read_log(write_log(lines)), CHART)
+    found = check_log(read_log(write_log(lines)), DOORS)
     assert (found.found, found.checked, found.other_charts) == ({}, 2, {"other": 2})
 
 
@@ -162,7 +299,7 @@ def test_agents_time_out_by_the_limit_that_they_joined_with(
     write_log: WriteLog, make: SimpleNamespace
 ) -> None:
     """Each agent's own limit applies, across blocks; without one, the given limit does."""
-    chart = Statechart(S, [*MOVES, Transition("timeout", "*", S("a"))], S("a"), name="c")
+    chart = Statechart(Door, [*MOVES, Transition("timeout", "*", Door("a"))], Door("a"), name="c")
     agents = {"quick": 2, "slow": 8, "unknown": None}
     lines = [make.joined(name, "b", timeout_threshold=limit) for name, limit in agents.items()]
     stay = [
@@ -186,7 +323,7 @@ def test_first_violations_are_returned_and_all_counted(
 ) -> None:
     """With a wrong chart every step is a violation; the first are returned in order."""
     lines = [make.move(f"x{number}", "p", "q", padding="x" * 50_000) for number in range(300)]
-    found = check_log(read_log(write_log(lines)), CHART, most=250)
+    found = check_log(read_log(write_log(lines)), DOORS, most=250)
     assert found.found == {"unknown_state": 600}
     assert found.violations.height == 250
     assert found.violations["line"].is_sorted()
@@ -197,8 +334,8 @@ def test_query_returns_all_violations(write_log: WriteLog, make: SimpleNamespace
     """The query returns every violation of every block and run in order, or the first of them."""
     lines = [make.move(f"x{number}", "a", "q", padding="x" * 50_000) for number in range(100)]
     logs = read_log(write_log(lines, "one.jsonl"), write_log(lines[:30], "two.jsonl"))
-    whole = check_log(logs, CHART, most=10_000).violations
-    found = check_log(logs, CHART, most=3)
+    whole = check_log(logs, DOORS, most=10_000).violations
+    found = check_log(logs, DOORS, most=3)
     assert (found.violations.height, whole.height) == (3, sum(found.found.values()))
     assert found.all_violations.collect().equals(whole)
     assert found.all_violations.collect(engine="streaming").equals(whole)
@@ -210,9 +347,9 @@ def test_query_returns_all_violations(write_log: WriteLog, make: SimpleNamespace
 @pytest.mark.parametrize("ready_after", [0, 6])
 def test_agent_whose_guard_blocks_its_time_out_is_allowed(ready_after: int, tmp_path: Path) -> None:
     """An agent whose guard blocks its time-out may stay, as the engine itself logs it."""
-    move = Transition("timeout", S("a"), S("b"), guard=lambda agent, context: agent.ready)
-    chart = Statechart(S, [move], S("a"), name="held", timeouts={S("a"): 2})
-    agent = SimpleNamespace(agent_id="x", state=S("a"), ticks_in_state=0, ready=False)
+    move = Transition("timeout", Door("a"), Door("b"), guard=lambda agent, context: agent.ready)
+    chart = Statechart(Door, [move], Door("a"), name="held", timeouts={Door("a"): 2})
+    agent = SimpleNamespace(agent_id="x", state=Door("a"), ticks_in_state=0, ready=False)
     with configure(tmp_path / "log.jsonl"):
         for number in range(9):
             agent.ready = number >= ready_after
@@ -226,5 +363,5 @@ def test_runs_are_checked_separately(write_log: WriteLog, make: SimpleNamespace)
     """The same agent in two runs has two paths."""
     one = write_log([make.move("x", "a", "b")], "one.jsonl")
     two = write_log([make.move("x", "a", "b"), make.move("x", "a", "b")], "two.jsonl")
-    found = check_log(read_log(one, two), CHART).violations
+    found = check_log(read_log(one, two), DOORS).violations
     assert found.select("run", "line", "kind").rows() == [("two", 2, "broken_chain")]

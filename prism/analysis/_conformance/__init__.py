@@ -1,1 +1,0 @@
-"""Logs compared with a chart."""
