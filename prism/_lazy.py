@@ -37,7 +37,12 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
-        found = getattr(import_module(homes[name]), name)
+        is_module = homes[name] == package
+        found = (
+            import_module(f"{package}.{name}")
+            if is_module
+            else getattr(import_module(homes[name]), name)
+        )
         setattr(sys.modules[package], name, found)
         return found
 

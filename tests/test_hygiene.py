@@ -5,6 +5,7 @@ The rules are read from the source, so that they hold for tests that are left ou
 
 import ast
 import gc
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
@@ -132,6 +133,14 @@ def test_only_slow_tests_sleep() -> None:
             if not path.startswith(POLLS) and not is_slow(tree)
         }
     )
+
+
+def test_continuous_integration_names_tests_that_exist() -> None:
+    """A test file that moves, moves in ``.ci/run``, too."""
+    script = (TESTS.parent / ".ci" / "run").read_text(encoding="utf-8")
+    named = re.findall(r"\btests/[a-z_/]+(?:\.py)?", script)
+    assert len(named) > 20
+    assert [path for path in named if not (TESTS.parent / path).exists()] == []
 
 
 @pytest.mark.parametrize(

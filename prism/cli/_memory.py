@@ -306,13 +306,13 @@ def _matches_in_storage(memory: Memory, text: str, most: int) -> list[dict[str, 
 
 def _matches_outside(memory: Memory, text: str, most: int) -> list[dict[str, Any]]:
     """Search what an agent sees in any case."""
-    from prism.cognition._memory._index import WordIndex
+    from prism.cognition._memory._search import SearchedEntries
 
     places = {"working memory": memory.working, "thoughts": memory.thoughts}
     return [
         _match(where, tag, values[tag], score)
         for where, values in places.items()
-        for tag, score in WordIndex(values.items()).search(text, most)
+        for tag, score in SearchedEntries(values.items()).search(text, most)
     ]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from prism.cognition._memory._memory import Memory
-from prism.cognition._memory._tags import as_tag
+from prism.cognition._memory._values import as_tag
 from prism.cognition._replies import AskedAction
 
 ActionOutcome = Literal["done", "missing", "refused"]

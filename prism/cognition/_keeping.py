@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from prism.cognition._memory._contents import StorageKind
 from prism.cognition._memory._memory import DEFAULT_BACKUPS, Memory
-from prism.cognition._memory._storage import StorageKind
 from prism.errors import InputError, ReplayError
 from prism.files import parse_json, reading
 from prism.files._durable import write_durably

@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 from prism.cognition._actions import PAGING_TYPES
 from prism.cognition._config._config import Config, require_room
-from prism.cognition._memory._matches import Match
 from prism.cognition._memory._memory import Memory
-from prism.cognition._memory._tags import as_tag
+from prism.cognition._memory._search import Match
+from prism.cognition._memory._values import as_tag
 from prism.cognition._prompts import Prompt, build_prompt
 from prism.cognition._replies import AskedAction
 from prism.statechart.reasoner._tokens import TokenCounter

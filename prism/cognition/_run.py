@@ -12,8 +12,8 @@ from prism.cognition._chart import CHART_NAME
 from prism.cognition._config._config import Config, require_room
 from prism.cognition._keeping import Keeper, RepeatingKeeper
 from prism.cognition._loop import CognitiveLoop
+from prism.cognition._memory._contents import StorageKind
 from prism.cognition._memory._memory import Memory
-from prism.cognition._memory._storage import StorageKind
 from prism.errors import FieldValueError, InputError
 from prism.files._durable import is_stream
 from prism.runlog import ReplayWriter, SimulatedClock

@@ -12,6 +12,7 @@ too, are loaded when they are first used: a chart alone needs none of them.
 
 from typing import TYPE_CHECKING
 
+from prism._lazy import lazy_names
 from prism.randomness import RandomStream
 from prism.statechart._definition import Definition
 from prism.statechart._engine.pending import Decider
@@ -26,6 +27,7 @@ from prism.statechart.transitions import Action, Guard, StateTransition, Transit
 from prism.telemetry import EventLogger
 
 if TYPE_CHECKING:
+    from prism.statechart import reasoner as reasoner
     from prism.statechart.reasoner import (
         STATE_DESCRIPTIONS,
         BaseReasoner,
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
         format_context,
         parse_reasoner_response,
     )
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "STATE_DESCRIPTIONS",
@@ -84,21 +88,3 @@ __all__ = [
     "state_distribution",
     "state_enum",
 ]
-
-# Type checkers see the names by the imports above; hiding this from them keeps a misspelt name an
-# error instead of an `object`.
-if not TYPE_CHECKING:
-
-    def __getattr__(name):
-        """Return a name of the reasoners, which are loaded when the first of them is asked for."""
-        if name != "reasoner" and name not in __all__:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from importlib import import_module
-
-        reasoner = import_module("prism.statechart.reasoner")
-        found = reasoner if name == "reasoner" else getattr(reasoner, name)
-        globals()[name] = found
-        return found
-
-    def __dir__():
-        return sorted({*globals(), *__all__})

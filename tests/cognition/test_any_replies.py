@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from prism.cognition import CognitiveAgent, Config, Cycle, Memory, cognitive_chart
 from prism.cognition._config._values import Paging, ThinkingLog
-from prism.cognition._memory._tags import as_tag
+from prism.cognition._memory._values import as_tag
 from prism.telemetry.events import TRANSITION
 from prism.testing import ScriptedWriter
 from tests.kit.agent_replies import RENDERINGS, TYPES, as_json, replies

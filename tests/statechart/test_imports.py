@@ -9,7 +9,7 @@ import prism.statechart
 from prism.statechart import reasoner
 
 LOADED = """
-    prism prism.errors prism.randomness prism.statechart prism.statechart._definition
+    prism prism._lazy prism.errors prism.randomness prism.statechart prism.statechart._definition
     prism.statechart._engine prism.statechart._engine.arguments
     prism.statechart._engine.interpreter prism.statechart._engine.machine
     prism.statechart._engine.pending prism.statechart._engine.writing prism.statechart._identity

@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from prism.cognition._memory._backups import Backups
-from prism.cognition._memory._contents import Contents
-from prism.cognition._memory._index import WordIndex
-from prism.cognition._memory._matches import Match
-from prism.cognition._memory._storage import MISSING, StorageKind
-from prism.cognition._memory._values import to_json
+from prism.cognition._memory._contents import Contents, StorageKind
+from prism.cognition._memory._search import Match, SearchedEntries
+from prism.cognition._memory._values import MISSING, to_json
 from prism.files._durable import replacing
 
 
@@ -38,7 +36,7 @@ class JsonStorage:
         self._entries = dict(entries)
         self._path = path
         self._backups = backups
-        self._index: WordIndex | None = None
+        self._index: SearchedEntries | None = None
         self._next: tuple[int, bytes] | None = None
 
     @property
@@ -58,10 +56,7 @@ class JsonStorage:
     def put(self, entries: Mapping[str, Any]) -> None:
         """Keep values under their tags."""
         if self._index is not None:
-            for tag, value in entries.items():
-                if tag in self._entries:
-                    self._index.remove(tag, self._entries[tag])
-                self._index.put(tag, value)
+            self._index.put((tag, value, self.get(tag)) for tag, value in entries.items())
 
         self._entries.update(entries)
 
@@ -82,7 +77,7 @@ class JsonStorage:
         """Return the best matches."""
         if self._index is None:
             # reading all words once is as dear as one search without them
-            self._index = WordIndex(self._entries.items())
+            self._index = SearchedEntries(self._entries.items())
 
         found = self._index.search(text, most)
         return [Match(tag, self._entries[tag], score) for tag, score in found]

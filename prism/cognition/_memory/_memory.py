@@ -11,10 +11,14 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from prism.cognition._memory._backups import Backups
-from prism.cognition._memory._contents import Contents, checked_document, storage_of
+from prism.cognition._memory._contents import (
+    Contents,
+    StorageKind,
+    checked_document,
+    storage_of,
+)
 from prism.cognition._memory._json_storage import JsonStorage
 from prism.cognition._memory._lock import Lock
-from prism.cognition._memory._matches import Match
 from prism.cognition._memory._opening import (
     Opened,
     make_memory,
@@ -22,9 +26,15 @@ from prism.cognition._memory._opening import (
     open_to_read,
     place_of,
 )
-from prism.cognition._memory._storage import MISSING, StorageKind
-from prism.cognition._memory._tags import as_tag, numbered
-from prism.cognition._memory._values import plain_value, to_text, without_surrogates
+from prism.cognition._memory._search import Match
+from prism.cognition._memory._values import (
+    MISSING,
+    as_tag,
+    numbered,
+    plain_value,
+    to_text,
+    without_surrogates,
+)
 from prism.errors import FieldValueError, InputError
 
 DEFAULT_BACKUPS = 3

@@ -15,12 +15,13 @@ from prism.cognition._memory._backups import Backups
 from prism.cognition._memory._contents import (
     Contents,
     NewerSchemaError,
+    Storage,
+    StorageKind,
     checked_document,
     storage_of,
 )
 from prism.cognition._memory._json_storage import JsonStorage
 from prism.cognition._memory._sqlite_storage import HEADER, SqliteStorage, set_aside_beside
-from prism.cognition._memory._storage import Storage, StorageKind
 from prism.errors import InputError
 from prism.files import parse_json
 from prism.files._durable import replacing

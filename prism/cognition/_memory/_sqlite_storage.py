@@ -6,7 +6,6 @@ import errno
 import json
 import os
 import sqlite3
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from hashlib import sha256
@@ -15,12 +14,15 @@ from typing import Any
 from zlib import crc32
 
 from prism.cognition._memory._backups import Backups
-from prism.cognition._memory._contents import SCHEMA, Contents, NewerSchemaError, checked_document
-from prism.cognition._memory._index import MOST_CANDIDATES, TAG_WEIGHT, telling
-from prism.cognition._memory._matches import Match
-from prism.cognition._memory._storage import MISSING, StorageKind
-from prism.cognition._memory._values import to_text
-from prism.cognition._memory._words import words_of
+from prism.cognition._memory._contents import (
+    SCHEMA,
+    Contents,
+    NewerSchemaError,
+    StorageKind,
+    checked_document,
+)
+from prism.cognition._memory._search import NO_SEARCH, SCHEMA_OF_WORDS, Match, WordIndex
+from prism.cognition._memory._values import MISSING
 from prism.errors import InputError
 from prism.files import parse_json, save_folder
 
@@ -41,28 +43,21 @@ _NUMBERS = {
     sqlite3.SQLITE_BUSY: errno.EBUSY,
     sqlite3.SQLITE_CANTOPEN: errno.EACCES,
 }
-_NO_SEARCH = "this Python's SQLite has no full-text search (FTS5): use storage 'json'"
+_NO_SEARCH = f"{NO_SEARCH}: use storage 'json'"
 _BESIDE = ("-wal", "-shm", "-journal")
 
-# words come to the index as they are searched for; this tokenizer leaves them so
-_WORDS_TABLE = "CREATE VIRTUAL TABLE storage_words USING fts5(tag, value, tokenize='ascii')"
 _SCHEMA = f"""
 BEGIN;
 CREATE TABLE memory (key TEXT PRIMARY KEY, value TEXT NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE storage (
     id INTEGER PRIMARY KEY, tag TEXT NOT NULL UNIQUE, value TEXT NOT NULL, crc INTEGER NOT NULL
 );
-{_WORDS_TABLE};
-CREATE TABLE word_counts (word TEXT PRIMARY KEY, entries INTEGER NOT NULL) WITHOUT ROWID;
+{SCHEMA_OF_WORDS}
 PRAGMA application_id={_APPLICATION_ID};
 PRAGMA user_version={SCHEMA};
 COMMIT;
 """
 
-_COUNT = """
-INSERT INTO word_counts VALUES (?, ?)
-ON CONFLICT (word) DO UPDATE SET entries = entries + excluded.entries
-"""
 _KEEP = "INSERT OR REPLACE INTO memory VALUES (?, ?, ?)"
 _INSERT = "INSERT INTO storage (value, crc, tag) VALUES (?, ?, ?)"
 _UPDATE = "UPDATE storage SET value = ?, crc = ? WHERE tag = ?"
@@ -72,21 +67,6 @@ _ROWS = """
 SELECT CAST(key AS BLOB), CAST(value AS BLOB), crc FROM memory
 UNION ALL
 SELECT CAST(tag AS BLOB), CAST(value AS BLOB), crc FROM storage
-"""
-
-# the innermost takes the newest of those with a word that very many have
-_FIND = """
-SELECT storage.tag, storage.value, -best.score
-FROM (
-    SELECT number, score
-    FROM (
-        SELECT rowid AS number, bm25(storage_words, ?, 1.0) AS score FROM storage_words
-        WHERE storage_words MATCH ? ORDER BY rowid DESC LIMIT ?
-    )
-    ORDER BY score, number LIMIT ?
-) AS best
-JOIN storage ON storage.id = best.number
-ORDER BY best.score, best.number
 """
 
 
@@ -121,6 +101,7 @@ class SqliteStorage:
         self.mark: str = ""
         with self._faults():
             self._database = _connect(path, writes=backups is not None)
+        self._words = WordIndex(self._database)
         try:
             with self._faults():
                 self.document: dict[str, Any] = self._read()
@@ -233,16 +214,14 @@ class SqliteStorage:
         """Return the best matches."""
         with self._faults():
             self._begin_again()
-            chosen = telling({word: self._count(word) for word in dict.fromkeys(words_of(text))})
-            if not chosen:
-                return []
+            found = self._words.search(text, most)
+            query = "SELECT tag, value FROM storage WHERE id = ?"
+            rows = [self._database.execute(query, (number,)).fetchone() for number, _ in found]
 
-            # words have no quotes, so that nothing of the text is taken for FTS5's own language
-            query = " OR ".join(f'"{word}"' for word in chosen)
-            limits = (TAG_WEIGHT, query, MOST_CANDIDATES, most)
-            rows = self._database.execute(_FIND, limits).fetchall()
-
-        return [Match(tag, json.loads(value), score) for tag, value, score in rows]
+        return [
+            Match(tag, json.loads(value), score)
+            for (tag, value), (_, score) in zip(rows, found, strict=True)
+        ]
 
     def next_mark(self, contents: Contents, steps: list[list[Any]]) -> str:
         """Return the mark that follows the present one by these steps."""
@@ -271,15 +250,11 @@ class SqliteStorage:
         del contents  # nothing of them is uncommitted
         with self._faults(), self._rolled_back():
             self._begin()
-            # a damaged index cannot be emptied, but dropped
-            self._database.execute("DROP TABLE storage_words")
-            self._database.execute(_WORDS_TABLE)
-            self._database.execute("DELETE FROM word_counts")
-            counts = Counter[str]()
+            self._words.clear()
             rows = self._database.execute("SELECT id, tag, value FROM storage ORDER BY id")
-            for number, tag, value in rows.fetchall():
-                self._index(number, tag, json.loads(value), counts)
-            self._add_counts(counts)
+            self._words.put(
+                (number, tag, json.loads(value), MISSING) for number, tag, value in rows.fetchall()
+            )
             self._database.execute("COMMIT")
             self._database.execute("INSERT INTO storage_words(storage_words) VALUES ('optimize')")
             self._database.execute("VACUUM")
@@ -356,7 +331,7 @@ class SqliteStorage:
             self._begin()
 
     def _put(self, entries: Mapping[str, Any]) -> None:
-        counts = Counter[str]()
+        changed: list[tuple[Any, str, Any, Any]] = []
         for tag, value in entries.items():
             text = _to_json(value)
             row = (text, _checksum(tag, text), tag)
@@ -364,38 +339,17 @@ class SqliteStorage:
                 "SELECT id, value FROM storage WHERE tag = ?", (tag,)
             ).fetchone()
             if standing is None:
-                number = self._database.execute(_INSERT, row).lastrowid
+                number, before = self._database.execute(_INSERT, row).lastrowid, MISSING
             else:
-                number = standing[0]
-                counts.subtract(_words(tag, json.loads(standing[1])))
-                self._database.execute("DELETE FROM storage_words WHERE rowid = ?", (number,))
+                number, before = standing[0], json.loads(standing[1])
                 self._database.execute(_UPDATE, row)
+            changed.append((number, tag, value, before))
 
-            self._index(number, tag, value, counts)
-
-        self._add_counts(counts)
+        self._words.put(changed)
 
     def _clear(self) -> None:
         for table in ("storage", "storage_words", "word_counts"):
             self._database.execute(f"DELETE FROM {table}")
-
-    def _index(self, number: int | None, tag: str, value: Any, counts: Counter[str]) -> None:
-        in_tag, in_value = words_of(tag), words_of(to_text(value))
-        self._database.execute(
-            "INSERT INTO storage_words (rowid, tag, value) VALUES (?, ?, ?)",
-            (number, " ".join(in_tag), " ".join(in_value)),
-        )
-        counts.update({*in_tag, *in_value})
-
-    def _add_counts(self, counts: Counter[str]) -> None:
-        changed = [(word, count) for word, count in counts.items() if count]
-        self._database.executemany(_COUNT, changed)
-
-    def _count(self, word: str) -> int:
-        row = self._database.execute(
-            "SELECT entries FROM word_counts WHERE word = ?", (word,)
-        ).fetchone()
-        return 0 if row is None else int(row[0])
 
     def _roll_back(self) -> None:
         if self._database.in_transaction:
@@ -469,10 +423,6 @@ def _mark_of(path: Path) -> str | None:
 def _save(path: Path) -> None:
     with path.open("rb+") as file:
         os.fsync(file.fileno())
-
-
-def _words(tag: str, value: Any) -> set[str]:
-    return {*words_of(tag), *words_of(to_text(value))}
 
 
 def _checksum(name: str, text: str) -> int:

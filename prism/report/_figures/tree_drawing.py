@@ -10,7 +10,7 @@ from itertools import pairwise
 from math import cos, pi, sin
 
 from prism.drawing import showable
-from prism.report._facts.trees import MISSING, TreePost
+from prism.report._facts.counts import MISSING, TreePost
 from prism.report._figures.colours import INK, PAPER, in_dark
 
 MOST_POSTS_DRAWN = 400

@@ -13,21 +13,13 @@ from prism.report._sections import (
     agents,
     cascades,
     costs,
-    cycles,
     decisions,
     diagram,
-    dwelling,
-    engagement,
     faults,
-    measures,
     numbers,
-    parameters,
     participation,
-    recorded,
     states,
-    steps,
-    treatments,
-    world_events,
+    worlds,
 )
 
 Maker = Callable[[RunFacts, str, PageFigures], Markup | None]
@@ -103,24 +95,66 @@ class _Kind:
 
 
 # Only where there is something, and then at the top.
-_STEPS = _Kind("steps", "Steps of the workflow", steps.EXPLANATION, steps.NOTHING, steps.make)
-_CYCLES = _Kind("cycles", "Cycles", cycles.EXPLANATION, cycles.NOTHING, cycles.make)
-_COSTS = _Kind("costs", "Costs", costs.EXPLANATION, costs.NOTHING, costs.make)
-_FAULTS = _Kind("faults", "What went wrong", faults.EXPLANATION, faults.NOTHING, faults.make)
+_STEPS = _Kind(
+    "steps", "Steps of the workflow", costs.STEPS_EXPLANATION, costs.STEPS_NOTHING, costs.make_steps
+)
+_CYCLES = _Kind(
+    "cycles", "Cycles", costs.CYCLES_EXPLANATION, costs.CYCLES_NOTHING, costs.make_cycles
+)
+_COSTS = _Kind("costs", "Costs", costs.COSTS_EXPLANATION, costs.COSTS_NOTHING, costs.make_costs)
+_FAULTS = _Kind(
+    "faults",
+    "What went wrong",
+    faults.FAULTS_EXPLANATION,
+    faults.FAULTS_NOTHING,
+    faults.make_faults,
+)
 _RECORDED = _Kind(
-    "prompts", "Prompts worth a look", recorded.EXPLANATION, recorded.NOTHING, recorded.make
+    "prompts",
+    "Prompts worth a look",
+    faults.RECORDED_EXPLANATION,
+    faults.RECORDED_NOTHING,
+    faults.make_recorded,
 )
 _OF_WORLDS = (
-    _Kind("measures", "Measures", measures.EXPLANATION, measures.NOTHING, measures.make),
-    _Kind("treatments", "Treatments", treatments.EXPLANATION, treatments.NOTHING, treatments.make),
     _Kind(
-        "events", "World events", world_events.EXPLANATION, world_events.NOTHING, world_events.make
+        "measures",
+        "Measures",
+        worlds.MEASURES_EXPLANATION,
+        worlds.MEASURES_NOTHING,
+        worlds.make_measures,
+    ),
+    _Kind(
+        "treatments",
+        "Treatments",
+        worlds.TREATMENTS_EXPLANATION,
+        worlds.TREATMENTS_NOTHING,
+        worlds.make_treatments,
+    ),
+    _Kind(
+        "events",
+        "World events",
+        worlds.WORLD_EVENTS_EXPLANATION,
+        worlds.WORLD_EVENTS_NOTHING,
+        worlds.make_world_events,
     ),
 )
 _BY_RUN = (
     _Kind("chart", "The chart and its traffic", diagram.EXPLANATION, diagram.NOTHING, diagram.make),
-    _Kind("states", "Agents in each state", states.EXPLANATION, states.NOTHING, states.make),
-    _Kind("dwell", "How long agents stay", dwelling.EXPLANATION, dwelling.NOTHING, dwelling.make),
+    _Kind(
+        "states",
+        "Agents in each state",
+        states.STATES_EXPLANATION,
+        states.STATES_NOTHING,
+        states.make_states,
+    ),
+    _Kind(
+        "dwell",
+        "How long agents stay",
+        states.DWELLING_EXPLANATION,
+        states.DWELLING_NOTHING,
+        states.make_dwelling,
+    ),
     _Kind(
         "decisions",
         "Decisions",
@@ -132,17 +166,17 @@ _BY_RUN = (
     _Kind(
         "engagement",
         "Who takes part",
-        engagement.EXPLANATION,
-        engagement.NOTHING,
-        engagement.make,
+        participation.ENGAGEMENT_EXPLANATION,
+        participation.ENGAGEMENT_NOTHING,
+        participation.make_engagement,
         is_due=_has_feed,
     ),
     _Kind(
         "participation",
         "Silent, writing, creating",
-        participation.EXPLANATION,
-        participation.NOTHING,
-        participation.make,
+        participation.PARTICIPATION_EXPLANATION,
+        participation.PARTICIPATION_NOTHING,
+        participation.make_participation,
         is_due=_has_feed,
     ),
     _Kind(
@@ -164,11 +198,11 @@ def make_sections(runs: Sequence[RunFacts], figures: PageFigures) -> list[Sectio
         figures: Where to add the figures.
     """
     due = [kind for kind in _BY_RUN if any(map(kind.is_due, runs))]
-    given = [_given(table)] if (table := parameters.make(runs)) is not None else []
-    first, last = ([], given) if parameters.are_many(runs) else (given, [])
+    given = [_given(table)] if (table := numbers.make_parameters(runs)) is not None else []
+    first, last = ([], given) if numbers.are_many(runs) else (given, [])
 
     return [
-        Section("numbers", "Key numbers", "", together=numbers.make(runs)),
+        Section("numbers", "Key numbers", "", together=numbers.make_numbers(runs)),
         *_FAULTS.of_any(runs, figures),
         *first,
         *(section for kind in _OF_WORLDS for section in kind.of_any(runs, figures)),
@@ -183,4 +217,4 @@ def make_sections(runs: Sequence[RunFacts], figures: PageFigures) -> list[Sectio
 
 
 def _given(table: Markup) -> Section:
-    return Section("parameters", "Parameters", parameters.EXPLANATION, together=table)
+    return Section("parameters", "Parameters", numbers.PARAMETERS_EXPLANATION, together=table)

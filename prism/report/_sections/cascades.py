@@ -6,8 +6,8 @@ import altair as alt
 import polars as pl
 from markupsafe import Markup
 
+from prism.report._facts.counts import TreePost
 from prism.report._facts.run_facts import RunFacts
-from prism.report._facts.trees import TreePost
 from prism.report._figures.colours import BLUE
 from prism.report._figures.html_table import html_table
 from prism.report._figures.page_figures import HEIGHT, PageFigures

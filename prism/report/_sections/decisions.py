@@ -13,8 +13,7 @@ from prism.report._facts.run_facts import RunFacts
 from prism.report._figures.colours import BLUE, PAPER
 from prism.report._figures.html_table import html_table
 from prism.report._figures.page_figures import HEIGHT, PageFigures
-from prism.report._figures.stacking import Bars, draw_bars, stack
-from prism.report._figures.timeline import rounds_timeline
+from prism.report._figures.timeline import Bars, draw_bars, rounds_timeline, stack
 
 EXPLANATION = (
     "What was chosen where an event was ambiguous, and by which source. The entropy is that of the "

@@ -1,21 +1,24 @@
-"""The number of agents in each state, over time."""
+"""The number of agents in each state over time, and how long agents stay in it."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence, Set
 
 import altair as alt
 import polars as pl
 from markupsafe import Markup
 
 from prism.report._facts.run_facts import RunFacts
-from prism.report._figures.page_figures import PageFigures
-from prism.report._figures.stacking import Bars, draw_bars
-from prism.report._figures.timeline import Timeline, states_timeline
+from prism.report._figures.colours import GREY, INK, PAPER
+from prism.report._figures.html_table import html_table
+from prism.report._figures.page_figures import PageFigures, Tooltips
+from prism.report._figures.timeline import Bars, Timeline, draw_bars, states_timeline
 
-EXPLANATION = (
+STATES_EXPLANATION = (
     "Counted at the end of every tick, before the end of a round sends all to idle; in a log "
     "without ticks, at the end of every round or step of time."
 )
-NOTHING = "The log names no agent."
+STATES_NOTHING = "The log names no agent."
 
 _BY_CHART = Markup("<h3>By the chart {}</h3>")
 _RHYTHM = Markup(
@@ -24,7 +27,7 @@ _RHYTHM = Markup(
 )
 
 
-def make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
+def make_states(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
     """Make the section of one run; None if there is nothing to show.
 
     Args:
@@ -92,3 +95,240 @@ def _stacked(timeline: Timeline, figures: PageFigures, height: float = 1.0) -> a
         height=height,
     )
     return draw_bars(timeline, bars, figures)
+
+
+DWELLING_EXPLANATION = (
+    "Ticks from entering a state to leaving it. Visits that the end of a round cut short, or that "
+    "were open at the end, count as long as they were seen (Kaplan and Meier 1958). Above: the "
+    "tick is the median, the bar reaches from it to the 90th percentile, the line on to the 99th, "
+    "the diamond is the mean. Below, for states not always left after one tick: bars are the "
+    "share of visits that end after each length, up to the 99th percentile; dots are a geometric "
+    "distribution, as if agents left with the same probability p in every tick. Visits of no tick "
+    "are outside of it. The distance, 0 to 1, is how far the two are apart (Kolmogorov)."
+)
+DWELLING_NOTHING = "No transition says how long its agent had stayed."
+
+_MOST_BARS = 30
+_ROW = 26
+_HALF_BAR = 0.45
+_TENS = tuple(digit * 10**power for power in range(1, 10) for digit in (1, 2, 5))
+_SYMLOG_LABELS = (0, 1, 2, 3, 5, *_TENS)
+
+
+def make_dwelling(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
+    """Make the section of one run; None if there is nothing to show.
+
+    Args:
+        facts: The run.
+        name: Its name in ids.
+        figures: Where to add the figures.
+    """
+    if facts.dwelling.is_empty():
+        return None
+
+    beside = [(run.visits, run.dwelling) for run in figures.runs]
+    if "chart" not in facts.dwelling.columns:
+        return _draw_dwelling(facts, facts.visits, facts.dwelling, beside, name, figures)
+
+    parts = []
+    charts = facts.dwelling["chart"].unique(maintain_order=True)
+    for number, chart in enumerate(charts, start=1):
+        (own, dwelling), *others = (
+            (_by_chart(visits, chart), _by_chart(dwelling, chart))
+            for visits, dwelling in [(facts.visits, facts.dwelling), *beside]
+        )
+        parts.append(_BY_CHART.format(chart or "without a name"))
+        parts.append(_draw_dwelling(facts, own, dwelling, others, f"{name}-{number}", figures))
+
+    return Markup("").join(parts)
+
+
+def _by_chart(table: pl.DataFrame, chart: str | None) -> pl.DataFrame:
+    return table.filter(pl.col("chart").eq_missing(pl.lit(chart))).drop("chart")
+
+
+def _draw_dwelling(
+    facts: RunFacts,
+    visits: pl.DataFrame,
+    dwelling: pl.DataFrame,
+    beside: Sequence[tuple[pl.DataFrame, pl.DataFrame]],
+    name: str,
+    figures: PageFigures,
+) -> Markup:
+    """Draw the visits by one chart; `beside` has those of all runs of the page."""
+    about = "Ticks that agents stay in each state"
+    states = {state for _, other in beside for state in other["state"]}
+    parts = [figures.add_chart(f"dwell-{name}", _overview(dwelling, states, figures), about)]
+
+    fitted = fit_table(visits, dwelling)
+    if fitted.height:
+        about = "Visits of each length in each state, and the geometric distribution fitted to them"
+        reach = reaches([fit_table(*each) for each in beside] or [fitted])
+        chart = _fits(fitted, reach, figures)
+        parts.append(figures.add_chart(f"fit-{name}", chart, about, stretches=False))
+
+    headings = {"timeout_share": "by time-out", "zero": "of no tick"}
+    hidden = ("p_se", "at_risk", "agent_ticks", "log_likelihood")
+    ordered = facts.in_order(dwelling.drop(hidden), "state")
+    parts.append(html_table(f"dwell-{name}", ordered, headings))
+
+    return Markup("").join(parts)
+
+
+def fit_table(visits: pl.DataFrame, dwelling: pl.DataFrame) -> pl.DataFrame:
+    """Compare the visits of each length with those of the fit, in bins if there are many lengths.
+
+    Args:
+        visits: Visits of one run, from `dwell_survival`.
+        dwelling: Dwell times of the same run, from `dwell_times`.
+
+    Returns:
+        For every state that is not always left after the first tick:
+        ``state``, ``ticks``, ``until`` (lengths from the one to the other), ``visits`` (complete
+        ones), ``share`` (that ends there of those of one tick or more, as far as the survival curve
+        tells) and ``expected`` (P(ticks <= k <= until) = (1 - p)^(ticks - 1) - (1 - p)^until), up
+        to the 99th percentile.
+    """
+    ticks, width, last = pl.col("ticks"), pl.col("width"), pl.col("last")
+    fits = dwelling.filter(pl.col("p").is_between(0, 1, closed="none")).select(
+        "state", "p", last=pl.coalesce("p99", "max").clip(lower_bound=1)
+    )
+    fits = fits.with_columns(width=(last + _MOST_BARS - 1) // _MOST_BARS)
+
+    before = pl.col("survival").shift(1, fill_value=1.0).over("state")
+    timed = visits.with_columns(before=before).filter(ticks > 0)
+    timed = timed.join(fits, on="state", maintain_order="left")
+    share = (pl.col("before") - pl.col("survival")) / pl.col("before").first().over("state")
+    shown = timed.select("state", "ticks", "last", "width", visits="exits", share=share)
+    shown = shown.filter(ticks <= last)
+    begin = (ticks - 1) // width * width + 1
+    bins = shown.group_by("state", ticks=begin, maintain_order=True)
+    binned = bins.agg(pl.col("visits", "share").sum())
+
+    # Bins without visits are drawn, too: the fit expects some in them.
+    lengths = pl.int_ranges(1, last + 1, "width", dtype=pl.Int64)
+    grid = fits.with_columns(ticks=lengths).explode("ticks")
+    filled = grid.join(binned, on=["state", "ticks"], how="left", maintain_order="left")
+
+    until, stay = ticks + width - 1, 1 - pl.col("p")
+    expected = stay.pow(ticks - 1) - stay.pow(until)
+
+    return filled.select(
+        "state",
+        "ticks",
+        until.alias("until"),
+        pl.col("visits", "share").fill_null(0),
+        expected=expected,
+    )
+
+
+def reaches(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Return how far the axes of each state must reach for figures that stand side by side.
+
+    Args:
+        tables: The table of each run, from `fit_table`.
+
+    Returns:
+        ``state``, ``begin`` and ``end`` of the axis of lengths, and ``reach`` of that of shares.
+    """
+    both = pl.max_horizontal("share", "expected")
+    return (
+        pl.concat(tables)
+        .group_by("state", maintain_order=True)
+        .agg(
+            begin=pl.col("ticks").min() - _HALF_BAR,
+            end=pl.col("until").max() + _HALF_BAR,
+            reach=both.max(),
+        )
+    )
+
+
+def _overview(dwelling: pl.DataFrame, beside: Set[str], figures: PageFigures) -> alt.LayerChart:
+    # a percentile that no visit was seen to reach lies beyond the longest
+    dwelling = dwelling.with_columns(pl.coalesce(name, "max") for name in ("median", "p90", "p99"))
+    longest = pl.max_horizontal(pl.col("p99").max(), pl.col("mean").max().ceil())
+    most = dwelling.select(longest).item() or 1
+    axis = alt.Axis(values=[label for label in _SYMLOG_LABELS if label <= most], format=",d")
+    scale = alt.Scale(type="symlog", constant=1, domain=[0, most], nice=False)
+    colours = figures.state_colours(dwelling["state"])
+    mean = alt.Tooltip("mean:Q", format=".3g")
+    tooltip: Tooltips = ["state", "visits", mean, "median", "p90", "p99", "max"]
+    rows = alt.Y("state:N", sort=list(colours), title=None, axis=alt.Axis(labelLimit=170))
+    base = alt.Chart(dwelling.drop("log_likelihood")).encode(rows, tooltip=tooltip)
+    coloured = base.encode(
+        alt.X("median:Q", scale=scale, axis=axis, title="ticks in the state"),
+        figures.colour("state", colours, legend=False),
+    )
+    layers = [
+        coloured.mark_rule(strokeWidth=2).encode(alt.X2("p99")),
+        coloured.mark_bar(height=10, opacity=1).encode(alt.X2("p90")),
+        coloured.mark_tick(thickness=4, height=16, opacity=1),
+        base.mark_point(
+            fill=INK, stroke=PAPER, strokeWidth=1, size=60, opacity=1, shape="diamond"
+        ).encode(alt.X("mean:Q")),
+    ]
+    # As many rows as the figures beside it, which show the states of all runs.
+    rows_shown = len(beside | set(colours))
+    chart: alt.LayerChart = alt.LayerChart(layer=layers).properties(height=_ROW * rows_shown)
+
+    return chart
+
+
+def _fits(fitted: pl.DataFrame, reach: pl.DataFrame, figures: PageFigures) -> alt.FacetChart:
+    # A state that only runs beside this one have keeps its place, with nothing in it.
+    nothing = reach.join(fitted, on="state", how="anti").select(
+        "state",
+        ticks=pl.lit(1, pl.Int64),
+        until=pl.lit(1, pl.Int64),
+        visits=pl.lit(0, pl.Int64),
+        share=pl.lit(0.0),
+        expected=pl.lit(0.0),
+    )
+    table = pl.concat([fitted, nothing]).with_columns(
+        begin=pl.col("ticks") - _HALF_BAR,
+        end=pl.col("until") + _HALF_BAR,
+        middle=(pl.col("ticks") + pl.col("until")) / 2,
+    )
+    table = table.join(reach.rename({"begin": "from", "end": "to"}), on="state")
+
+    colours = figures.state_colours(table["state"])
+    base = alt.Chart().encode(tooltip=_fit_tooltip())
+    bars = _fit_bars(base, figures.colour("state", colours, legend=False))
+    dots = alt.OverlayMarkDef(color=INK, size=14)
+    curve = base.mark_line(color=INK, strokeWidth=1, point=dots).encode(
+        alt.X("middle:Q"), alt.Y("expected:Q")
+    )
+
+    # Nothing to see, but it makes the axes of a state the same in every run. It lies below the
+    # bars, which can be pointed at.
+    room = alt.Chart().mark_rect(opacity=0, color=GREY)
+    room = room.encode(alt.X("from:Q"), alt.Y("reach:Q"), alt.Y2(datum=0), x2="to:Q")
+
+    width, columns = (112, 3) if figures.narrow else (168, 4)
+    small = alt.layer(room, bars, curve, data=table).properties(width=width, height=80)
+    facet = alt.Facet("state:N", sort=list(colours), title=None, header=alt.Header(labelLimit=150))
+    many: alt.FacetChart = small.facet(facet, columns=columns)
+    resolved: alt.FacetChart = many.resolve_scale(x="independent", y="independent")
+
+    return resolved
+
+
+def _fit_tooltip() -> Tooltips:
+    shares = [alt.Tooltip(f"{name}:Q", format=".2%") for name in ("share", "expected")]
+    return ["state:N", "ticks:Q", "until:Q", alt.Tooltip("visits:Q", format=","), *shares]
+
+
+def _fit_bars(base: alt.Chart, colour: alt.Color) -> alt.Chart:
+    whole = alt.Axis(tickMinStep=1, tickCount=6, format=",d", grid=False)
+    percent = alt.Axis(format="%", tickCount=3)
+    bars: alt.Chart = base.mark_rect(opacity=1).encode(
+        alt.X(
+            "begin:Q", title=None, axis=whole, scale=alt.Scale(nice=False, zero=False, padding=4)
+        ),
+        alt.Y("share:Q", title=None, axis=percent, scale=alt.Scale(zero=True)),
+        alt.Y2(datum=0),
+        colour,
+        x2="end:Q",
+    )
+
+    return bars

@@ -14,7 +14,6 @@ from typing import Any
 from unicodedata import category, combining
 
 from prism.errors import FieldTypeError, FieldValueError
-from prism.statechart.reasoner._replies import find_json, what_is_said
 from prism.statechart.reasoner._texts import TextCall, whole_characters
 
 _MOST_NUMBER = 2**63
@@ -269,6 +268,9 @@ def read_data(reply: str, schema: Mapping[str, Any]) -> Any:
     Raises:
         ValueError: If there is none, or it is not what the schema asks for.
     """
+    # a run without a model reads no replies
+    from prism.statechart.reasoner._replies import find_json
+
     found = _cleaned(find_json(reply))
     require_data(found, schema)
 
@@ -337,6 +339,8 @@ def _text_in(reply: str) -> str:
             return text
     except (ValueError, TypeError, LookupError, RecursionError):
         pass
+
+    from prism.statechart.reasoner._replies import find_json, what_is_said
 
     said = what_is_said(reply).strip()
     is_data = said.startswith(("{", "[", "```", "~~~"))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.cognition._memory._memory import Memory
-from prism.cognition._memory._words import words_of
+from prism.cognition._memory._search import words_of
 from prism.errors import InputError
 
 FACTS = {

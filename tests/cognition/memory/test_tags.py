@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.cognition._memory._tags import MOST_TAG, as_tag, numbered
+from prism.cognition._memory._values import MOST_TAG, as_tag, numbered
 
 
 @pytest.mark.parametrize(

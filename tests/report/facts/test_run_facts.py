@@ -1,14 +1,16 @@
-"""The facts that a report is made of."""
+"""The facts of runs, and logs that are parsed once."""
 
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pytest
 from polars.testing import assert_frame_equal
 
 from prism.analysis import (
     RunLogs,
+    activity,
     cascades,
     decisions,
     dwell_times,
@@ -19,7 +21,7 @@ from prism.analysis import (
     transition_counts,
 )
 from prism.drawing import Arrow, Diagram
-from prism.report._facts.run_facts import MOST_CHARACTERS, facts_of
+from prism.report._facts.run_facts import MOST_CHARACTERS, facts_of, parsed_once
 from prism.statechart import social_media_chart
 from prism.statechart.formats._export import to_diagram
 
@@ -140,3 +142,35 @@ def test_facts_take_any_names(write_log: Callable[..., Path], make: Any) -> None
     assert facts.decisions.select("state", "entropy").rows() == [(name, 1.0)]
     assert facts.states.filter(pl.col("agents") > 0).select("state", "agents").rows() == [(name, 1)]
     assert [note.kind for note in notes] == ["broken_chain"]
+
+
+@pytest.mark.parametrize("most_bytes", [1 << 30, 60_000, 0])
+def test_parsed_logs_give_the_same_tables(logs: RunLogs, most_bytes: int) -> None:
+    """Every table equals that of the log, with events in memory, in files, or in both."""
+    with parsed_once(logs, most_bytes) as parsed:
+        for make in (state_counts, transition_counts, activity, cascades):
+            assert_frame_equal(make(parsed), make(logs), check_row_order=True)
+        assert (parsed.runs, parsed.notes) == (logs.runs, logs.notes)
+
+
+@pytest.mark.parametrize("most_bytes", [1 << 30, 0])
+def test_the_log_is_read_once(folder: Path, tmp_path: Path, most_bytes: int) -> None:
+    """After the first table the log itself is not needed any more."""
+    copy = tmp_path / "events.jsonl"
+    copy.write_bytes((folder / "events.jsonl").read_bytes())
+    with parsed_once(read_log(copy), most_bytes) as parsed:
+        first = transition_counts(parsed)
+        copy.unlink()
+        assert_frame_equal(transition_counts(parsed), first)
+        assert len(parsed.runs) == 1
+
+
+def test_temporary_files_are_deleted(
+    logs: RunLogs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Events beyond the bytes of memory go to temporary files, which are deleted."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with parsed_once(logs, 0) as parsed:
+        state_counts(parsed)
+        assert list(tmp_path.rglob("*.arrow"))
+    assert not list(tmp_path.iterdir())

@@ -1,9 +1,14 @@
-"""What the figures of a page have in common."""
+"""The figures of a page, their legends, and the scales that they share."""
+
+from typing import Any
 
 import altair as alt
 import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from prism.report._figures.page_figures import Figure, PageFigures
+from prism.report._figures.page_figures import Figure, PageFigures, share_scales
 
 
 def chart() -> alt.Chart:
@@ -86,3 +91,114 @@ def test_figures_of_one_kind_share_their_scales() -> None:
         "figure-x-2-1": None,
         "figure-y-1": None,
     }
+
+
+Spec = dict[str, Any]
+
+
+def bars(rows: list[tuple[float, float]], **scale: Any) -> Spec:
+    """Make a figure of bars from one number to another."""
+    y = {"field": "low", "type": "quantitative", "title": "agents", "scale": scale}
+    data = [{"low": low, "high": high} for low, high in rows]
+    return {"encoding": {"y": y, "y2": {"field": "high"}}, "datasets": {"data": data}}
+
+
+def domain(spec: Spec, channel: str = "y") -> Any:
+    return spec["encoding"][channel].get("scale", {}).get("domain")
+
+
+@given(
+    st.lists(
+        st.lists(st.tuples(st.floats(-1e9, 1e9), st.floats(-1e9, 1e9)), min_size=1),
+        min_size=2,
+        max_size=4,
+    )
+)
+def test_an_axis_reaches_the_ends_of_all_figures(tables: list[list[tuple[float, float]]]) -> None:
+    """The axis of every figure reaches from the least number of any to the greatest."""
+    specs = [bars(rows) for rows in tables]
+    share_scales(specs, ())
+    numbers = [number for rows in tables for row in rows for number in row]
+    assert [domain(spec) for spec in specs] == [[min(numbers), max(numbers)]] * len(specs)
+
+
+def test_an_axis_that_begins_with_zero_still_does() -> None:
+    """Zero belongs to the shared axis if it belongs to the axis of one figure."""
+    specs = [bars([(3, 4)], zero=True), bars([(5, 9)], zero=True)]
+    share_scales(specs, ())
+    assert [domain(spec) for spec in specs] == [[0, 9], [0, 9]]
+    assert specs[0]["encoding"]["y"]["scale"]["zero"] is True
+
+
+def test_a_domain_of_its_own_counts_as_the_ends() -> None:
+    """A figure that says where its axis ends is taken at its word."""
+    specs = [bars([(0, 1)], domain=[0, 5]), bars([(0, 1)], domain=[0, 8])]
+    share_scales(specs, ())
+    assert [domain(spec) for spec in specs] == [[0, 8], [0, 8]]
+
+
+def test_layers_share_their_axis() -> None:
+    """The layers of a figure count, and all get the shared axis."""
+    layered = {
+        "layer": [bars([(1, 2)]), bars([(0, 3)])],
+        "datasets": {"d": [{"low": 0, "high": 3}]},
+    }
+    other = bars([(0, 7)])
+    share_scales([layered, other], ())
+    assert {tuple(domain(layer)) for layer in layered["layer"]} == {(0, 7)}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"title": "another axis"},
+        {"type": "temporal"},
+    ],
+)
+def test_axes_of_different_meaning_stay_apart(change: Spec) -> None:
+    """Axes of different titles, and those of real time, keep their own scales."""
+    specs = [bars([(0, 1)]), bars([(0, 2)])]
+    specs[1]["encoding"]["y"].update(change)
+    share_scales(specs, ())
+    assert [domain(spec) for spec in specs] == [None, None]
+
+
+def test_a_third_figure_of_another_meaning_changes_nothing() -> None:
+    """Two figures share their scale also beside a third whose axis means something else."""
+    specs = [bars([(0, 1)]), bars([(0, 2)]), bars([(0, 3)])]
+    specs[2]["encoding"]["y"]["title"] = "another axis"
+    share_scales(specs, ())
+    assert [domain(spec) for spec in specs] == [[0, 2], [0, 2], None]
+
+
+def test_one_figure_keeps_its_scale() -> None:
+    """A figure that stands alone is not changed."""
+    spec = bars([(0, 1)])
+    share_scales([spec], ())
+    assert spec == bars([(0, 1)])
+
+
+def test_labels_of_the_longest_axis_are_taken() -> None:
+    """Numbers written on an axis are those of the axis that reaches furthest."""
+    specs = [bars([(1, 3)]), bars([(1, 9)])]
+    for spec, values in zip(specs, ([1, 2, 3], [2, 4, 6, 8]), strict=True):
+        spec["encoding"]["y"]["axis"] = {"values": values, "format": ",d"}
+    share_scales(specs, ())
+    assert specs[0]["encoding"]["y"]["axis"] == {"values": [2, 4, 6, 8], "format": ",d"}
+
+
+def test_rows_and_legends_have_the_names_of_all_figures() -> None:
+    """Rows and colours are those of all figures together, in the order of the states."""
+    specs: list[Spec] = []
+    for names in (["a", "c"], ["b", "c"]):
+        colours = {"domain": names, "range": [f"#{name}" for name in names]}
+        encoding = {
+            "y": {"field": "state", "type": "nominal", "sort": names},
+            "color": {"field": "state", "type": "nominal", "scale": colours},
+        }
+        specs.append({"encoding": encoding})
+    share_scales(specs, ("a", "b", "c", "d"))
+    for spec in specs:
+        assert domain(spec) == ["a", "b", "c"]
+        assert domain(spec, "color") == ["a", "b", "c"]
+        assert spec["encoding"]["color"]["scale"]["range"] == ["#a", "#b", "#c"]

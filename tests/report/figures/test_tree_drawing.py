@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from prism.report._facts.trees import MISSING, TreePost
+from prism.report._facts.counts import MISSING, TreePost
 from prism.report._figures.tree_drawing import MOST_POSTS_DRAWN, draw_tree
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -6,7 +6,7 @@ from typing import Any
 
 from prism.analysis import read_log
 from prism.report import Report, make_report
-from prism.report._sections.numbers import key_numbers, make
+from prism.report._sections.numbers import key_numbers, make_numbers
 from prism.social import Results
 
 
@@ -29,10 +29,8 @@ def test_two_runs_have_a_difference(
 ) -> None:
     """Two runs have a column of differences, in points for shares, and none for seeds."""
     other = make_report(read_log(model_log))
-    cells = parse(make([report.runs[0], other.runs[0]])).all("td")[1:]
-    heads = [
-        head.text for head in parse(make([report.runs[0], other.runs[0]])).all("th", scope="row")
-    ]
+    page = parse(make_numbers([report.runs[0], other.runs[0]]))
+    cells, heads = page.all("td")[1:], [head.text for head in page.all("th", scope="row")]
     rows = {head: cells[3 * place : 3 * place + 3] for place, head in enumerate(heads)}
     first, second, difference = (cell.text for cell in rows["agents"])
     assert (first, second, difference) == ("80", "40", "-40")
@@ -52,9 +50,7 @@ def test_numbers_that_a_log_lacks_are_left_out(write_log: Callable[..., Path], m
     )
     assert bare["rounds"] is None
     assert bare["seed"] is None
-    from prism.report._sections import numbers
-
     cut = make_report(
         read_log(write_log([make.started(rounds=9), make.move("ada", "a", "b")], "cut.jsonl"))
     ).runs
-    assert "rounds planned" in numbers.make(cut)
+    assert "rounds planned" in make_numbers(cut)

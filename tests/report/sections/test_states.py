@@ -1,13 +1,21 @@
-"""Agents in each state, drawn."""
+"""Agents in each state, and how long they stay."""
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-from prism.analysis import read_log
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism.analysis import RunLogs, dwell_survival, dwell_times, read_log
+from prism.report import make_report
 from prism.report._facts.run_facts import facts_of
 from prism.report._figures.page_figures import PageFigures
-from prism.report._sections.states import make as make_section
+from prism.report._sections.states import fit_table, reaches
+from prism.report._sections.states import make_states as make_section
 
 
 def drawn(figures: PageFigures, name: str) -> dict[str, int]:
@@ -41,3 +49,77 @@ def test_each_chart_has_its_figure(
     assert [heading.text for heading in headings] == [f"By the chart {name}" for name in names]
     assert list(figures.charts) == ["figure-states-1-1", "figure-states-1-2"]
     assert [drawn(figures, name) for name in figures.charts] == [{"b": 2}, {"b": 1}]
+
+
+def test_fit_is_that_of_the_analysis(logs: RunLogs) -> None:
+    """Shares are what the survival curve falls by from one tick on; p gives the expected ones."""
+    dwelling, visits = dwell_times(logs), dwell_survival(logs)
+    fitted = fit_table(visits, dwelling)
+    assert (
+        fitted["state"].unique().sort().to_list()
+        == dwelling.filter(pl.col("p") < 1)["state"].sort().to_list()
+    )
+    for row in fitted.iter_rows(named=True):
+        (p,) = dwelling.filter(state=row["state"])["p"]
+        own = visits.filter(pl.col("ticks") >= 0, state=row["state"])
+        stays = 1.0
+        for ticks, exits, at_risk in own.select("ticks", "exits", "at_risk").iter_rows():
+            left = stays * exits / at_risk if ticks else 0.0
+            stays -= left
+            if ticks == row["ticks"]:
+                assert row["share"] == pytest.approx(left)
+                assert row["visits"] == exits
+        assert row["ticks"] == row["until"]
+        assert row["expected"] == pytest.approx(p * (1 - p) ** (row["ticks"] - 1))
+
+
+@given(st.dictionaries(st.integers(0, 400), st.integers(1, 50), min_size=2))
+def test_long_visits_are_binned(found: dict[int, int]) -> None:
+    """Visits of any length make few bars without gaps, up to the 99th percentile."""
+    left = pl.Series(
+        [
+            1 - sum(n for k, n in found.items() if k <= length) / sum(found.values())
+            for length in found
+        ]
+    )
+    visits = pl.DataFrame(
+        {"state": "a", "ticks": list(found), "exits": list(found.values()), "survival": left}
+    ).sort("ticks")
+    timed = visits.filter(pl.col("ticks") > 0)
+    total, ticks = timed["exits"].sum(), (timed["ticks"] * timed["exits"]).sum()
+    lengths = sorted(length for length, count in found.items() for _ in range(count))
+    p99 = lengths[-(-99 * len(lengths) // 100) - 1]
+    dwelling = pl.DataFrame({"state": ["a"], "p": [total / ticks], "p99": [p99], "max": [p99]})
+    fitted = fit_table(visits, dwelling)
+    if total == ticks:
+        assert fitted.is_empty()
+        return
+    assert fitted.height <= 30
+    assert fitted["ticks"].to_list() == [1, *(until + 1 for until in fitted["until"][:-1])]
+    kept = sum(count for length, count in found.items() if 0 < length <= max(1, p99))
+    assert fitted["visits"].sum() == kept
+    assert fitted["share"].sum() == pytest.approx(kept / total)
+    assert fitted["expected"].sum() == pytest.approx(1 - (1 - total / ticks) ** fitted["until"][-1])
+
+
+def test_small_figures_side_by_side_reach_equally_far() -> None:
+    """The axes of a state reach as far as the longest and most frequent visits of any run."""
+    columns = {"state": ["a"], "ticks": [1], "until": [3], "share": [0.5], "expected": [0.4]}
+    one = pl.DataFrame(columns)
+    other = one.with_columns(until=pl.lit(9, pl.Int64), expected=pl.lit(0.8))
+    assert reaches([one, other]).rows() == [("a", 0.55, 9.45, 0.8)]
+
+
+def test_each_chart_has_figures_of_its_own(
+    write_log: Callable[..., Path], make: SimpleNamespace, parse: Callable[[str], Any]
+) -> None:
+    """Where several charts have a state of one name, each has its own figure and table."""
+    moves = [
+        make.move("x", "busy", "idle", ticks_in_state=ticks, chart=chart)
+        for chart, ticks in (("ant", 1), ("bee", 5), ("bee", 3))
+    ]
+    report = make_report(read_log(write_log(moves)))
+    assert report.failures == {}
+    (section,) = (each for each in parse(report.html()).all("section", id="dwell"))
+    assert "By the chart ant" in section.text
+    assert "By the chart bee" in section.text

@@ -1,4 +1,4 @@
-"""The steps of workflows, and what a report of them leaves out."""
+"""Steps of workflows and cycles of thinking agents."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,13 +10,14 @@ from prism.analysis import read_log
 from prism.report import make_report
 from prism.report._figures.page_figures import PageFigures
 from prism.report._sections.agents import agent_rows
+from prism.report._sections.costs import make_cycles, make_steps
 from prism.report._sections.numbers import key_numbers
-from prism.report._sections.steps import make
 from prism.runlog import RunLog, SimulatedClock
 from prism.runs import begin
 from prism.statechart import Cost, Written
 from prism.testing import ScriptedWriter
 from prism.workflow import Workflow, WorkflowAgent, WorkflowRun
+from tests.kit.cognition import add, thinker, thought
 
 TURNS = 6
 OF_POSTS = ("posts", "Posts", "replied", "reshare", "liked", "No reasoner", "Lorenz")
@@ -48,7 +49,7 @@ def test_steps_are_counted_in_their_order(walked: Path) -> None:
         ("fall", "code", 0, 3, 0),
         ("back", "code", 3, 0, 0),
     ]
-    html = str(make(facts, "1", PageFigures(())))
+    html = str(make_steps(facts, "1", PageFigures(())))
     assert "skipped" in html
     assert "tokens" not in html
 
@@ -116,3 +117,45 @@ def test_an_application_with_posts_and_workflows_shows_both(
         for name, more in (("q.jsonl", []), ("p.jsonl", [make.post("ada", "p1")]))
     )
     assert (quiet.has_feed, posting.has_feed) == (False, True)
+
+
+@pytest.fixture
+async def thought_out(tmp_path: Path) -> Path:
+    """Return the log of an agent of which one reply is of no use, and another is cut off."""
+    path = tmp_path / "log.jsonl"
+    replies = (
+        thought(next_state="executing"),
+        add("a", "b"),
+        "hello",
+        thought(next_state="executing"),
+    )
+    with RunLog(path, SimulatedClock()) as log:
+        agent = thinker([*replies, add("a", "")[:40], thought()], logger=log.logger)
+        await agent.run(cycles=6)
+
+    return path
+
+
+def test_cycles_are_counted_by_state(thought_out: Path) -> None:
+    """Each state has a row with how its cycles ended, and the largest prompt."""
+    (facts,) = make_report(read_log(thought_out)).runs
+    rows = facts.cycles.select("state", "done", "refused", "unusable", "failed").rows()
+    assert rows == [("thinking", 3, 0, 1, 0), ("executing", 1, 1, 0, 0)]
+    assert facts.cycles["largest_prompt"].min() > 200
+    html = str(make_cycles(facts, "1", PageFigures(())))
+    assert "refused" in html
+    assert "failed" not in html
+
+
+def test_a_run_of_cycles_has_nothing_about_posts(
+    thought_out: Path, parse: Callable[[str], Any]
+) -> None:
+    """No section is about posts or decisions, and faults are told in words."""
+    page = parse(make_report(read_log(thought_out)).html())
+    sections = page.all("section")
+    assert [section.attributes["id"] for section in sections] == [
+        *("numbers", "faults", "cycles", "chart", "states", "dwell", "agents")
+    ]
+    shown = " ".join(section.text for section in sections)
+    assert "1 reply was of no use, 1 action was refused" in shown
+    assert "posts" not in shown

@@ -1,0 +1,204 @@
+"""Searching memories by words, with SQLite's full-text search (FTS5)."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from weakref import finalize
+
+from prism.cognition._memory._values import MISSING, to_text
+from prism.errors import InputError
+
+NO_SEARCH = "this Python's SQLite has no full-text search (FTS5)"
+
+TAG_WEIGHT = 3.0
+"""A word of the tag counts as so many of the value."""
+
+MOST_CANDIDATES = 1000
+"""Entries that are ranked: those with the rarest words of what is searched for, or the newest."""
+
+# words come to the index as they are searched for; this tokenizer leaves them so
+_WORDS_TABLE = "CREATE VIRTUAL TABLE storage_words USING fts5(tag, value, tokenize='ascii')"
+SCHEMA_OF_WORDS = f"""
+{_WORDS_TABLE};
+CREATE TABLE word_counts (word TEXT PRIMARY KEY, entries INTEGER NOT NULL) WITHOUT ROWID;
+"""
+
+_COUNT = """
+INSERT INTO word_counts VALUES (?, ?)
+ON CONFLICT (word) DO UPDATE SET entries = entries + excluded.entries
+"""
+
+# the innermost takes the newest of those with a word that very many have
+_FIND = """
+SELECT number, -score
+FROM (
+    SELECT rowid AS number, bm25(storage_words, ?, 1.0) AS score FROM storage_words
+    WHERE storage_words MATCH ? ORDER BY rowid DESC LIMIT ?
+)
+ORDER BY score, number LIMIT ?
+"""
+
+# the letters of scripts that put no blanks between words count one by one
+_UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
+_WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
+
+_MOST_WORD = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A memory in storage that a search found.
+
+    Args:
+        tag: Its tag.
+        value: What it says, plain JSON data.
+        score: How well it fits, above 0; comparable within one search only.
+    """
+
+    tag: str
+    value: Any
+    score: float
+
+
+class WordIndex:
+    """Which entries of a database hold which words.
+
+    Args:
+        database: Has the tables of `SCHEMA_OF_WORDS`.
+    """
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._database = database
+
+    def put(self, entries: Iterable[tuple[int, str, Any, Any]]) -> None:
+        """Add entries.
+
+        Args:
+            entries: Number, tag and value, and the value that stood there before, or `MISSING`.
+        """
+        counts = Counter[str]()
+        for number, tag, value, before in entries:
+            if before is not MISSING:
+                self._database.execute("DELETE FROM storage_words WHERE rowid = ?", (number,))
+                counts.subtract({*words_of(tag), *words_of(to_text(before))})
+            in_tag, in_value = words_of(tag), words_of(to_text(value))
+            self._database.execute(
+                "INSERT INTO storage_words (rowid, tag, value) VALUES (?, ?, ?)",
+                (number, " ".join(in_tag), " ".join(in_value)),
+            )
+            counts.update({*in_tag, *in_value})
+
+        changed = [(word, count) for word, count in counts.items() if count]
+        self._database.executemany(_COUNT, changed)
+
+    def search(self, text: str, most: int) -> list[tuple[int, float]]:
+        """Return the numbers of the best entries and their scores, best first."""
+        chosen = telling({word: self._count(word) for word in dict.fromkeys(words_of(text))})
+        if not chosen:
+            return []
+
+        # words have no quotes, so that nothing of the text is taken for FTS5's own language
+        query = " OR ".join(f'"{word}"' for word in chosen)
+        limits = (TAG_WEIGHT, query, MOST_CANDIDATES, most)
+
+        return self._database.execute(_FIND, limits).fetchall()
+
+    def clear(self) -> None:
+        """Take all entries out; an index that is damaged is sound again."""
+        # a damaged index cannot be emptied, but dropped
+        self._database.execute("DROP TABLE storage_words")
+        self._database.execute(_WORDS_TABLE)
+        self._database.execute("DELETE FROM word_counts")
+
+    def _count(self, word: str) -> int:
+        row = self._database.execute(
+            "SELECT entries FROM word_counts WHERE word = ?", (word,)
+        ).fetchone()
+        return 0 if row is None else int(row[0])
+
+
+class SearchedEntries:
+    """Entries that are in no database, searched as if they were.
+
+    Args:
+        entries: Tags and values.
+
+    Raises:
+        InputError: If this Python's SQLite has no full-text search.
+    """
+
+    def __init__(self, entries: Iterable[tuple[str, Any]]) -> None:
+        self._database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        finalize(self, self._database.close)
+        try:
+            self._database.executescript(SCHEMA_OF_WORDS)
+        except sqlite3.OperationalError:
+            raise InputError(NO_SEARCH) from None
+
+        self._index = WordIndex(self._database)
+        self._tags: list[str] = []
+        self._numbers: dict[str, int] = {}
+        self.put((tag, value, MISSING) for tag, value in entries)
+
+    def put(self, entries: Iterable[tuple[str, Any, Any]]) -> None:
+        """Add entries.
+
+        Args:
+            entries: Tag and value, and the value that stood there before, or `MISSING`.
+        """
+        self._database.execute("BEGIN")
+        self._index.put((self._number(tag), tag, value, before) for tag, value, before in entries)
+        self._database.execute("COMMIT")
+
+    def search(self, text: str, most: int) -> list[tuple[str, float]]:
+        """Return the tags of the best entries and their scores, best first."""
+        return [(self._tags[number], score) for number, score in self._index.search(text, most)]
+
+    def _number(self, tag: str) -> int:
+        number = self._numbers.setdefault(tag, len(self._tags))
+        if number == len(self._tags):
+            self._tags.append(tag)
+
+        return number
+
+
+def telling(counts: Mapping[str, int]) -> list[str]:
+    """Choose the words to search by: the rarest, as long as few enough entries hold them.
+
+    Words that most entries hold say little, and cost most.
+
+    Args:
+        counts: Words, and how many entries hold each.
+    """
+    found = sorted(
+        (count, place, word) for place, (word, count) in enumerate(counts.items()) if count
+    )
+    chosen = [word for _, _, word in found[:1]]
+    total = found[0][0] if found else 0
+    for count, _, word in found[1:]:
+        total += count
+        if total > MOST_CANDIDATES:
+            break
+        chosen.append(word)
+
+    return chosen
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text in order, without case and accents."""
+    if text.isascii():
+        return [word[:_MOST_WORD] for word in _WORD.findall(text.lower())]
+
+    # "ß" becomes "ss" by this, "é" an e and an accent, which is then left out; some signs, such as
+    # that of a service mark, become capital letters only now
+    letters = unicodedata.normalize("NFKD", text.casefold()).casefold()
+    bare = "".join(letter for letter in letters if not unicodedata.combining(letter))
+    whole = unicodedata.normalize("NFC", bare)
+
+    return [word[:_MOST_WORD] for word in _WORD.findall(whole)]
