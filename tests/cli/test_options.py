@@ -15,7 +15,7 @@ from prism.worlds import WorldRun
 
 
 def test_help_shows_the_defaults_of_the_library() -> None:
-    """Defaults that the command line names, so as to load nothing for its help, are the real ones."""
+    """Defaults that the command line repeats, to load nothing for its help, are the real ones."""
     shown = {name: each.default for name, each in signature(simulate).parameters.items()}
     real = {each.name: each.default for each in fields(SocialRun)}
     assert (shown["agents"], shown["rounds"], shown["ticks"], shown["seed"]) == (
@@ -25,4 +25,4 @@ def test_help_shows_the_defaults_of_the_library() -> None:
     of_worlds = {each.name: each.default for each in fields(WorldRun)}
     assert signature(check).parameters["agents"].default == str(of_worlds["agents"])
     assert DEFAULT_SECONDS_BETWEEN == SECONDS
-    assert WriterSettings.max_length == WriterOptions.max_length == POST_LENGTH
+    assert WriterSettings.max_length == WriterOptions().max_length == POST_LENGTH
