@@ -62,7 +62,6 @@ SUB_ROOMS = {
         "_paging",
         "_cycle",
         "_agent",
-        "_results",
         "_keeping",
         "_loop",
         "_run",

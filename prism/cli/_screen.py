@@ -26,7 +26,7 @@ def shown(text: str) -> str:
     """Return a text on one line, with blanks for all that a terminal would obey."""
     # help, which is printed by rich, needs neither room
     from prism.drawing import printable
-    from prism.files._names import shown_path
+    from prism.files._records import shown_path
 
     return printable(shown_path(text))
 

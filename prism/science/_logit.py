@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from prism.runs._policy_file import Logit, RatioTest, Unidentified
 from prism.science._choices import Choices, Point
 from prism.science._libraries import library
@@ -87,7 +89,6 @@ def _design(
     choices: Choices, number: int, point: Point, least: int
 ) -> tuple[_Design | None, list[Unidentified]]:
     import numpy as np
-    import polars as pl
 
     state, event, options = point
     rows = choices.table.filter(pl.col("point") == number)
