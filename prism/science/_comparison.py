@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import polars as pl
 
-from prism.files._names import shown_path
+from prism.files._records import shown_path
 
 if TYPE_CHECKING:
     from prism.report import FigureFormat
