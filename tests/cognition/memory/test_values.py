@@ -32,6 +32,7 @@ def test_long_tags() -> None:
     one, other = as_tag("a" * 10_000), as_tag("a" * 9_999 + "b")
     assert len(one) == len(other) == MOST_TAG
     assert one != other
+    assert as_tag("a" * MOST_TAG) == "a" * MOST_TAG
 
 
 @given(st.text(st.characters(), max_size=300))
