@@ -16,9 +16,8 @@ from markupsafe import Markup
 from prism.drawing import showable
 from prism.report._facts.counts import MISSING, TreePost
 from prism.report._facts.run_facts import RunFacts
-from prism.report._figures.colours import BLUE, INK, PAPER, in_dark
 from prism.report._figures.html_table import html_table
-from prism.report._figures.page_figures import HEIGHT, PageFigures
+from prism.report._figures.page_figures import BLUE, HEIGHT, INK, PAPER, PageFigures, in_dark
 
 EXPLANATION = (
     "A post and all that replies to it or reshares it. Depth is the most steps from the root, "

@@ -1,6 +1,6 @@
 """Colours, on light and on dark pages."""
 
-from prism.report._figures.colours import (
+from prism.report._figures.page_figures import (
     AXIS,
     BLUE,
     DARK_PAPER,
