@@ -248,6 +248,18 @@ def test_pictures_have_a_text_for_those_who_do_not_see_them(page: Path) -> None:
         assert len(text.split()) >= 5, link
 
 
+@pytest.mark.parametrize("page", ["contributing.md"])
+def test_every_file_that_a_guide_names_exists(page: str) -> None:
+    """What somebody is told to edit is there; a new file is not, but its folder is."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    named = re.findall(r"(new )?`((?:prism|tests|docs)/[\w/.-]+)`", text)
+    assert len(named) > 20
+    for is_new, path in named:
+        place = DOCS.parent / path
+        assert place.parent.is_dir(), path
+        assert place.exists() != bool(is_new), path
+
+
 @pytest.mark.slow
 def test_the_site_has_sources_copy_buttons_and_an_icon(tmp_path: Path) -> None:
     """Names of the reference link to their source; blocks can be copied; pages have an icon."""
