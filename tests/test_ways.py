@@ -140,6 +140,19 @@ def a_report(folder: Path) -> Way:
     return way
 
 
+def a_world(monkeypatch: pytest.MonkeyPatch) -> Way:
+    """Follow the second ``prism simulate --world`` of this process to an agent's first step."""
+    line = ["prism", "simulate", "--world", "rumour", "--set", "friends=8", "--agents", "20"]
+    for way in [Way("", "worlds/examples/rumour.py:talk") for _ in range(2)]:
+        with monkeypatch.context() as patched:
+            patched.setattr(sys, "argv", [*line, "--rounds", "1"])
+            with pytest.raises(SystemExit):
+                way.take(main)
+
+    assert "worlds/_ticks.py" in way.files
+    return way
+
+
 def _stop_counting(make: Any) -> Any:
     def made(*arguments: Any, **options: Any) -> None:
         sys.setprofile(None)
@@ -164,8 +177,13 @@ def test_a_decision_enters_few_files(tmp_path: Path) -> None:
 
 
 def test_a_simulation_is_reached_through_few_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    """``prism simulate`` reaches its simulation through at most 14 files."""
-    assert len(a_simulation(monkeypatch).files) <= 14
+    """``prism simulate`` reaches its simulation through at most 12 files."""
+    assert len(a_simulation(monkeypatch).files) <= 12
+
+
+def test_a_step_of_a_world_is_reached_through_few_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``prism simulate --world rumour`` reaches its first step through at most 45 files."""
+    assert len(a_world(monkeypatch).files) <= 45
 
 
 def test_a_log_becomes_a_page_through_few_files(tmp_path: Path) -> None:

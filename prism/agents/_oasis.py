@@ -16,8 +16,7 @@ from prism.agents._kept import kept_cells, kept_values, require_fields, told_apa
 from prism.agents._population import Population, SeedPost
 from prism.agents.social_agent import SocialAgent
 from prism.files import Record, read_json_array
-from prism.files._csv import read_csv
-from prism.files._records import MOST_NUMBER
+from prism.files._records import MOST_NUMBER, read_csv
 
 _MOST_OF_OTHERS = 64_000
 """Characters of a list in an unusual spelling, which is left to Python's own reader."""

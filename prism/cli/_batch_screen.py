@@ -12,7 +12,8 @@ from typing import Any
 
 from rich.table import Table
 
-from prism.cli._running import Bar, naming_options
+from prism.cli._bar import Bar
+from prism.cli._running import naming_options
 from prism.cli._screen import Screen, note, plain, plain_table, pour, say
 from prism.science import Batch, BatchObserver, BatchRun, Sensitivity
 

@@ -46,7 +46,7 @@ Runs = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class LogTable:
     """A table of ``prism log``, made with no option but its own and those of every table.
 
@@ -154,37 +154,33 @@ _BY_ROUND = _flag("by_round", "Add rows for each round, before those of all.")
 
 TABLES = (
     LogTable(
-        name="states",
-        made_by="state_counts",
-        help="""Count the agents in each state at the end of every tick.
+        "states",
+        "state_counts",
+        """Count the agents in each state at the end of every tick.
 
         A table to read shows some rounds; the other formats have every tick.""",
         examples=("prism log states runs/first --format csv -o states.csv",),
         drawn=forms.side_by_side,
     ),
     LogTable(
-        name="transitions",
-        made_by="transition_counts",
-        help="Count every kind of transition, with its probability among those out of its state.",
+        "transitions",
+        "transition_counts",
+        "Count every kind of transition, with its probability among those out of its state.",
     ),
     LogTable(
-        name="dwell",
-        made_by="dwell_times",
-        help="""Describe how many ticks agents stay in each state, with a geometric fit.
+        "dwell",
+        "dwell_times",
+        """Describe how many ticks agents stay in each state, with a geometric fit.
 
         Visits that the end of a round or of the run cuts short are censored.""",
         options=(_BY_ROUND,),
         shown="round chart state visits complete cut open mean median p90 p",
     ),
+    LogTable("timeouts", "timeouts", "Count the time-outs of each state in each round."),
     LogTable(
-        name="timeouts",
-        made_by="timeouts",
-        help="Count the time-outs of each state in each round.",
-    ),
-    LogTable(
-        name="decisions",
-        made_by="decisions",
-        help="Describe decisions: number, fallbacks, requests, tokens, latency, entropy.",
+        "decisions",
+        "decisions",
+        "Describe decisions: number, fallbacks, requests, tokens, latency, entropy.",
         examples=(
             "prism log decisions runs/model",
             "prism log decisions runs/model --by source,reason",
@@ -202,9 +198,9 @@ TABLES = (
         shown=lambda _, given: [*given["by"], *_OF_DECISIONS],
     ),
     LogTable(
-        name="costs",
-        made_by="costs",
-        help="Add up what models cost: requests, tokens and seconds, of decisions and texts.",
+        "costs",
+        "costs",
+        "Add up what models cost: requests, tokens and seconds, of decisions and texts.",
         examples=("prism log costs runs/model --by model,what",),
         options=(
             option(
@@ -218,37 +214,35 @@ TABLES = (
         ),
     ),
     LogTable(
-        name="engagement",
-        made_by="engagement",
-        help="Measure how unequally agents post, reply, reshare and like.",
+        "engagement", "engagement", "Measure how unequally agents post, reply, reshare and like."
     ),
     LogTable(
-        name="cascades",
-        made_by="cascades",
-        help="Measure every cascade: size, depth, breadth, virality, lifetime; the largest first.",
+        "cascades",
+        "cascades",
+        "Measure every cascade: size, depth, breadth, virality, lifetime; the largest first.",
         shown="root_id author_id size depth breadth virality agents lifetime_ticks",
     ),
     LogTable(
-        name="agent",
-        made_by="agent_story",
-        help="List all that one agent did, and how others reacted to its posts.",
+        "agent",
+        "agent_story",
+        "List all that one agent did, and how others reacted to its posts.",
         examples=("prism log agent agent_0001 runs/first",),
         agent="ID",
         shown="round tick what",
     ),
     LogTable(
-        name="faults",
-        made_by="faults",
-        help="""Count what went wrong: what raised or was refused, answers that were not used.
+        "faults",
+        "faults",
+        """Count what went wrong: what raised or was refused, answers that were not used.
 
         A trigger that no transition has changes nothing, so the log does not have it: the chart
         warns of it on the logger prism.statechart.""",
         shown="fault from_state trigger error count agents round line",
     ),
     LogTable(
-        name="events",
-        made_by="to_event_log",
-        help="""List the transitions with the columns that process-mining tools, such as pm4py,
+        "events",
+        "to_event_log",
+        """List the transitions with the columns that process-mining tools, such as pm4py,
         expect.""",
         examples=("prism log events runs/first -o events.parquet",),
         options=(
@@ -259,15 +253,15 @@ TABLES = (
         shown="case:concept:name concept:name time:timestamp round tick trigger",
     ),
     LogTable(
-        name="agents",
-        made_by="agents",
-        help="Describe every agent: what it is, and how much it did.",
+        "agents",
+        "agents",
+        "Describe every agent: what it is, and how much it did.",
         shown=forms.columns_of_agents,
     ),
     LogTable(
-        name="interactions",
-        made_by="interactions",
-        help="""Count who replied to, reshared and liked whose posts.
+        "interactions",
+        "interactions",
+        """Count who replied to, reshared and liked whose posts.
 
         GraphML is made by networkx, which the extra networks brings.""",
         examples=(
@@ -278,56 +272,52 @@ TABLES = (
         other_formats={"edges": forms.edges, "graphml": forms.graphml},
     ),
     LogTable(
-        name="follows",
-        made_by="follows",
-        help="List who follows whom, from a log of a feed with the parameter logs_follows.",
+        "follows",
+        "follows",
+        "List who follows whom, from a log of a feed with the parameter logs_follows.",
         examples=("prism log follows runs/first --in-all",),
         options=(_flag("in_all", "Describe the network of each run in one row."),),
         instead={"in_all": "follow_networks"},
     ),
     LogTable(
-        name="why",
-        made_by="let_pass",
-        help="""Say why an agent let posts pass: relevance and threshold, what was open, what it
+        "why",
+        "let_pass",
+        """Say why an agent let posts pass: relevance and threshold, what was open, what it
         chose.""",
         examples=("prism log why agent_0001 runs/first",),
         agent="AGENT",
         shown=forms.columns_of_posts,
     ),
     LogTable(
-        name="measures",
-        made_by="measures",
-        help="List what the measures of worlds came to in each round.",
+        "measures",
+        "measures",
+        "List what the measures of worlds came to in each round.",
         examples=("prism log measures runs/beta-0.1 runs/beta-0.3 -o measures.parquet",),
     ),
     LogTable(
-        name="treatments",
-        made_by="treatments",
-        help="List the treatments that worlds were given, and the parameters that they changed.",
+        "treatments",
+        "treatments",
+        "List the treatments that worlds were given, and the parameters that they changed.",
     ),
     LogTable(
-        name="assignments",
-        made_by="assignments",
-        help="List who and what was assigned to the arms of experiments.",
+        "assignments",
+        "assignments",
+        "List who and what was assigned to the arms of experiments.",
         options=(_flag("posts", "Say what became of the posts that were assigned."),),
         instead={"posts": "treated_posts"},
     ),
     LogTable(
-        name="arms",
-        made_by="arms",
-        help="Compare what became of the posts in the arms of experiments.",
+        "arms",
+        "arms",
+        "Compare what became of the posts in the arms of experiments.",
         examples=("prism log arms runs/herd",),
         options=(_flag("by_round", "Compare the posts of each round by themselves."),),
     ),
+    LogTable("parameters", "parameters", "List the runs with the parameters of their worlds."),
     LogTable(
-        name="parameters",
-        made_by="parameters",
-        help="List the runs with the parameters of their worlds.",
-    ),
-    LogTable(
-        name="world",
-        made_by="world_event_counts",
-        help="Count the events that worlds have logged themselves, or list those of one name.",
+        "world",
+        "world_event_counts",
+        "Count the events that worlds have logged themselves, or list those of one name.",
         examples=("prism log world runs/market --event sold --format csv",),
         options=(
             option(
@@ -342,23 +332,23 @@ TABLES = (
         instead={"event": "world_events"},
     ),
     LogTable(
-        name="participation",
-        made_by="participation",
-        help="""Measure who is silent, writes and creates, and the shares of what the top 1 % wrote.
+        "participation",
+        "participation",
+        """Measure who is silent, writes and creates, and the shares of what the top 1 % wrote.
 
         By round; the last row, without a round, is of all rounds.""",
     ),
     LogTable(
-        name="views",
-        made_by="views",
-        help="""Count what came of the posts that agents opened: decided, ignored, timed out, cut.
+        "views",
+        "views",
+        """Count what came of the posts that agents opened: decided, ignored, timed out, cut.
 
         By round; the last row, without a round, is of all rounds.""",
     ),
     LogTable(
-        name="reach",
-        made_by="reach",
-        help="""Measure how many agents opened each post or cascade, or what agents were exposed
+        "reach",
+        "reach",
+        """Measure how many agents opened each post or cascade, or what agents were exposed
         to.""",
         examples=("prism log reach runs/first --of posts -o reach.csv",),
         options=(
@@ -372,9 +362,9 @@ TABLES = (
         ),
     ),
     LogTable(
-        name="rhythm",
-        made_by="rhythm",
-        help="""Describe the times between the acts of agents: mean, burstiness, memory.
+        "rhythm",
+        "rhythm",
+        """Describe the times between the acts of agents: mean, burstiness, memory.
 
         By round; the last rows, without a round, are of all rounds.""",
         options=(_flag("agents", "A row for each agent, not for each round."),),
@@ -382,18 +372,18 @@ TABLES = (
         shown="round what acts agents mean median burstiness memory",
     ),
     LogTable(
-        name="survival",
-        made_by="dwell_survival",
-        help="""Estimate, tick by tick, how many visits of a state go on (Kaplan and Meier).
+        "survival",
+        "dwell_survival",
+        """Estimate, tick by tick, how many visits of a state go on (Kaplan and Meier).
 
         Visits that the end of a round or of the run cuts short are censored.""",
         options=(_BY_ROUND,),
         shown="round chart state ticks at_risk exits censored hazard survival",
     ),
     LogTable(
-        name="run-measures",
-        made_by="run_measures",
-        help="""Measure each run as a whole, as one row of numbers; a table to read has them as
+        "run-measures",
+        "run_measures",
+        """Measure each run as a whole, as one row of numbers; a table to read has them as
         columns.""",
         examples=("prism log run-measures runs/first runs/second --from-round 5",),
         options=(
@@ -403,9 +393,9 @@ TABLES = (
         drawn=forms.upright,
     ),
     LogTable(
-        name="steady",
-        made_by="science:steady_state",
-        help="""Say of each measure from when on it is steady: burn-in by MSER, and tests of the
+        "steady",
+        "science:steady_state",
+        """Say of each measure from when on it is steady: burn-in by MSER, and tests of the
         rest.
 
         Needs the extra science. By ticks the series are acts and agents in each state.""",
@@ -415,9 +405,9 @@ TABLES = (
         shown="measure observations burn_in mean adf_p kpss_p verdict",
     ),
     LogTable(
-        name="tails",
-        made_by="science:tails",
-        help="""Fit power laws to the tails of a run: cascades, what agents wrote, likes, views,
+        "tails",
+        "science:tails",
+        """Fit power laws to the tails of a run: cascades, what agents wrote, likes, views,
         followers.
 
         Needs the extra science.""",

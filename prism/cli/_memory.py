@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory, mkstemp
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from prism.cli._editor import edited_text, kept_text
+from prism.cli._options import OutFile
 from prism.cli._output import output_file, refuse_read_output
 from prism.cli._screen import Screen, damage_noted, note, plain, plain_table, pour, say
 from prism.errors import InputError
@@ -25,6 +30,9 @@ DEFAULT_MOST = 10
 MOST_STORED = 20
 
 _MOST_VALUE = 60
+
+_DEFAULT_EDITOR = "notepad" if os.name == "nt" else "vi"
+_TERMINAL_EDITORS = ("vi", "vim", "nvim", "nano", "pico", "joe", "micro")
 
 memories: typer.Typer = typer.Typer(
     help="Look at the memory of an agent, search it, and change it.",
@@ -97,12 +105,7 @@ def search(
 @memories.command()
 def export(
     file: File,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", metavar="FILE", help="File to write to, instead of standard output."
-        ),
-    ] = None,
+    out: OutFile = None,
     storage: Annotated[
         Literal["json", "sqlite"],
         typer.Option(help="sqlite makes a memory of its own, in a new file: see --out."),
@@ -143,7 +146,8 @@ def edit(file: File) -> None:
 
     The editor is that of VISUAL or EDITOR. What is wrong with the text is named with its line;
     then you may go on editing, or give up, and the memory stays as it was. A damaged JSON memory is
-    opened as it is, so that it can be mended. No agent may be using the memory meanwhile.
+    opened as it is, so that it can be mended. No agent may be using the memory meanwhile. Without a
+    terminal, EDITOR must be a program that needs none.
 
     Exit status 1 if nothing was changed.
 
@@ -163,7 +167,7 @@ def edit(file: File) -> None:
             note(f"{memory.damage}: mend it, and the damaged file is kept beside it")
         text = memory.text
         while True:
-            text = edited_text(text, f"{file.stem}.json")
+            text = _edited_text(text, f"{file.stem}.json")
             if text == memory.text and not memory.damage:
                 note("nothing was changed")
                 raise typer.Exit(1)
@@ -173,7 +177,9 @@ def edit(file: File) -> None:
                 note(f"what you wrote{_place(error)}{error.problem}")
                 if _goes_on():
                     continue
-                note(f"nothing was changed; what you wrote is kept in {kept_text(text, file.stem)}")
+                note(
+                    f"nothing was changed; what you wrote is kept in {_kept_text(text, file.stem)}"
+                )
                 raise typer.Exit(1) from None
             return
 
@@ -335,14 +341,10 @@ def _shortened(value: Any) -> str:
 
 def _files_of(file: Path) -> list[Path]:
     """Return the files that belong to a memory, which no export may overwrite."""
-    place = file.resolve()
-    return [place, *place.parent.glob(f"{_literal(place.name)}[.-]*")]
-
-
-def _literal(name: str) -> str:
     from glob import escape
 
-    return escape(name)
+    place = file.resolve()
+    return [place, *place.parent.glob(f"{escape(place.name)}[.-]*")]
 
 
 def _place(error: InputError) -> str:
@@ -357,3 +359,64 @@ def _goes_on() -> bool:
         return typer.confirm("Go on editing?", default=True, err=True)
     except typer.Abort:
         return False
+
+
+# the user's own editor, in which a text is changed
+
+
+def _editor() -> str:
+    """Return the command of the user's editor.
+
+    Raises:
+        InputError: If it works in a terminal, and there is none.
+    """
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    has_terminal = all(each is not None and each.isatty() for each in (sys.stdin, sys.stdout))
+    if has_terminal or os.name == "nt":
+        return editor or _DEFAULT_EDITOR
+
+    # a script needs no terminal; an editor for terminals would wait for what nobody can type
+    program = Path(editor.partition(" ")[0]).name if editor else _DEFAULT_EDITOR
+    if not editor or program in _TERMINAL_EDITORS:
+        raise InputError(
+            f"there is no terminal for the editor {program}: run this in one, or set EDITOR to a "
+            "program that needs none"
+        )
+
+    return editor
+
+
+def _edited_text(text: str, name: str) -> str:
+    """Open a text in the editor of VISUAL or EDITOR, and return what was made of it.
+
+    Args:
+        text: The text.
+        name: Name of the file, by whose ending editors know what it is.
+
+    Raises:
+        InputError: If there is no such editor, it fails, or it would wait for a terminal that is
+            not there.
+    """
+    editor = _editor()
+    with TemporaryDirectory(prefix="prism-") as folder:
+        file = Path(folder) / name
+        file.write_bytes(text.encode("utf-8", "surrogateescape"))
+        try:
+            status = subprocess.run([*shlex.split(editor), str(file)], check=False).returncode
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            problem = f"the editor {editor!r} cannot be started ({reason}): set EDITOR"
+            raise InputError(problem) from None
+        if status != 0:
+            raise InputError(f"the editor ended with status {status}: nothing was changed")
+
+        return file.read_bytes().decode("utf-8", "surrogateescape")
+
+
+def _kept_text(text: str, name: str) -> Path:
+    """Write a text to a file of its own, which is left to the user."""
+    descriptor, path = mkstemp(prefix=f"{name}-", suffix=".json")
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(text.encode("utf-8", "surrogateescape"))
+
+    return Path(path)

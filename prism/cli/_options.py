@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from inspect import Parameter, Signature, cleandoc
 from pathlib import Path
@@ -369,37 +369,6 @@ def listed(given: Iterable[str] | None) -> tuple[str, ...]:
     return tuple(name.strip() for names in given or () for name in names.split(","))
 
 
-def is_given(context: typer.Context, name: str) -> bool:
-    """Return whether a parameter was given on the command line."""
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
-
-
 def option_of(name: str) -> str:
     """Return the option of a parameter, as it is written on the command line."""
     return _OPTIONS.get(name, f"--{name.replace('_', '-')}")
-
-
-def options_given(context: typer.Context, without: Iterable[str] = ()) -> Iterator[str]:
-    """Return what was given on the command line, as it is written there: a plan by its name."""
-    for name, value in context.params.items():
-        if name not in without and is_given(context, name):
-            yield str(value) if name == "plan" else option_of(name)
-
-
-def refuse_given(context: typer.Context, allowed: Iterable[str], why: str) -> None:
-    """Refuse everything that was given, apart from what is allowed.
-
-    Raises:
-        InputError: If there is anything.
-    """
-    given = sorted(options_given(context, allowed))
-    if given:
-        raise InputError(f"{why}: leave out {', '.join(given)}")
-
-
-def own_folder(name: str, path: Path) -> Path:
-    """Refuse an empty path: it is what an unset shell variable leaves, and the current folder."""
-    if str(path) in ("", "."):
-        raise InputError(f"{name} must name a folder of its own, got {str(path)!r}")
-    return path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from shlex import quote
@@ -12,18 +12,10 @@ from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
 import typer
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
 
 from prism import runs
-from prism.cli._options import Keeping, is_given, option_of, own_folder, refuse_given
-from prism.cli._screen import Screen, note, pour, shown
+from prism.cli._options import Keeping, option_of
+from prism.cli._screen import Screen, note, pour
 from prism.errors import InputError, TooManyFallbacksError
 from prism.runs import Observer, Outcome, RunFolder, Runnable, RunOptions
 from prism.runs._folder import SUMMARY_NAME, read_summary
@@ -50,40 +42,23 @@ class RunProgress(AbstractContextManager[Any], Protocol):
 MakeProgress = Callable[[Runnable[Any]], RunProgress]
 
 
-class Bar(Progress):
-    """A progress bar on standard error, drawn only on a terminal.
+def bar(*of: Any, **more: Any) -> RunProgress:
+    """Return a progress bar on standard error, or none where that is no terminal: see `Bar`."""
+    if not Screen(err=True).is_terminal:
+        return _Nothing()
 
-    Args:
-        unit: What is counted.
-        total: How many there are; None if that is not known yet.
-        done: How many have ended.
-        text: What is said beside the bar at first.
-        describe: What is said of a round, turn or cycle that has ended.
-    """
+    # what draws it takes long to load
+    from prism.cli._bar import Bar
 
-    def __init__(
-        self,
-        unit: str,
-        total: int | None = None,
-        done: int = 0,
-        text: str = "",
-        describe: Callable[[Any], str] = str,
-    ) -> None:
-        screen = Screen(err=True)
-        columns: list[ProgressColumn] = [
-            TextColumn(unit),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.description}", markup=False),
-            TimeRemainingColumn(),
-        ]
-        super().__init__(*columns, console=screen, disable=not screen.is_terminal)
-        self._describe = describe
-        self.bar = self.add_task(shown(text), total=total, completed=done)
+    return Bar(*of, **more)
+
+
+class _Nothing(AbstractContextManager[Any]):
+    def __exit__(self, *_of_error: object) -> None:
+        """Leave nothing."""
 
     def round_ended(self, summary: Any) -> None:
-        """Move the bar on by one, and say what has ended."""
-        self.update(self.bar, advance=1, description=shown(self._describe(summary)))
+        """Draw nothing."""
 
 
 class RunScreen(Observer):
@@ -219,15 +194,15 @@ def round_screen(command: str) -> Callable[[Path | None], AbstractContextManager
         command: What resumes the run, given ``--resume``.
     """
 
-    def bar(run: Runnable[Any]) -> Bar:
+    def progress(run: Runnable[Any]) -> RunProgress:
         return round_bar(run.rounds, done=len(run.finished))
 
-    return lambda folder: run_screen(folder, command, bar)
+    return lambda folder: run_screen(folder, command, progress)
 
 
-def round_bar(rounds: int, done: int = 0) -> Bar:
+def round_bar(rounds: int, done: int = 0) -> RunProgress:
     """Return a bar that shows the rounds of a simulation, and the commonest state."""
-    return Bar("round", rounds, done, describe=_busiest)
+    return bar("round", rounds, done, describe=_busiest)
 
 
 def _busiest(summary: Any) -> str:
@@ -335,3 +310,34 @@ def command_of(folder: Path) -> str:
     config = read_summary(folder)["config"]
     kinds = (command for key, command in _COMMANDS.items() if key in config)
     return next(kinds, "prism simulate")
+
+
+def is_given(context: typer.Context, name: str) -> bool:
+    """Return whether a parameter was given on the command line."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def options_given(context: typer.Context, without: Iterable[str] = ()) -> Iterator[str]:
+    """Return what was given on the command line, as it is written there: a plan by its name."""
+    for name, value in context.params.items():
+        if name not in without and is_given(context, name):
+            yield str(value) if name == "plan" else option_of(name)
+
+
+def refuse_given(context: typer.Context, allowed: Iterable[str], why: str) -> None:
+    """Refuse everything that was given, apart from what is allowed.
+
+    Raises:
+        InputError: If there is anything.
+    """
+    given = sorted(options_given(context, allowed))
+    if given:
+        raise InputError(f"{why}: leave out {', '.join(given)}")
+
+
+def own_folder(name: str, path: Path) -> Path:
+    """Refuse an empty path: it is what an unset shell variable leaves, and the current folder."""
+    if str(path) in ("", "."):
+        raise InputError(f"{name} must name a folder of its own, got {str(path)!r}")
+    return path

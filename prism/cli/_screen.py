@@ -21,12 +21,13 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from prism.drawing import printable
-from prism.files._names import shown_path
-
 
 def shown(text: str) -> str:
     """Return a text on one line, with blanks for all that a terminal would obey."""
+    # help, which is printed by rich, needs neither room
+    from prism.drawing import printable
+    from prism.files._records import shown_path
+
     return printable(shown_path(text))
 
 

@@ -16,7 +16,6 @@ from prism.cli._options import (
     Treatments,
     WorldName,
     import_from_here,
-    is_given,
     keeping_panel,
     listed,
     model_options,
@@ -173,12 +172,12 @@ def simulate(
 
     prism simulate --world mine.py:Mine --agents people.csv --keep age,trust
     """
-    from prism.cli._results import print_results
-    from prism.cli._running import carry_out, print_outcome, round_screen
+    from prism.cli._running import carry_out, is_given, print_outcome, round_screen
 
     def make() -> RunOptions[Any]:
-        _refuse_what_is_of_others(context, world)
+        _refuse_what_is_of_others(world, treatments, posts)
         treated: tuple[Any, ...] = tuple(treatments or ())
+        kept = listed(keep) if keep else ()
         given: Given = {}
         if replay is not None and world is None:
             _refuse_to_replay_a_world(replay)
@@ -201,14 +200,14 @@ def simulate(
                 parameters=given,
                 treatments=treated,
                 reasoner=decider,
-                keep=listed(keep),
+                keep=kept,
                 writer=texts,
             )
 
         from prism.social import SocialRun
 
         return SocialRun(
-            *(agents, posts, rounds, ticks, seed, decider, listed(keep), texts, treated),
+            *(agents, posts, rounds, ticks, seed, decider, kept, texts, treated),
             parameters=given,
             preset=preset,
         )
@@ -223,6 +222,8 @@ def simulate(
         hosts=model.get("host", ()),
     )
     if outcome is not None:
+        from prism.cli._results import print_results
+
         print_outcome(outcome, print_results, as_json=keeping.as_json)
 
 
@@ -261,12 +262,14 @@ def _refuse_to_replay_a_world(run: Path) -> None:
         )
 
 
-def _refuse_what_is_of_others(context: typer.Context, world: str | None) -> None:
+def _refuse_what_is_of_others(
+    world: str | None, treatments: list[str] | None, posts: Path | None
+) -> None:
     """Refuse options of the feed beside --world, and those of worlds without it."""
-    name = "treatments" if world is None else "posts"
-    needs = "needs --world" if world is None else "is of the social feed: leave it out with --world"
-    if is_given(context, name):
-        raise InputError(f"{option_of(name)} {needs}")
+    if world is None and treatments:
+        raise InputError("--treat needs --world")
+    if world is not None and posts is not None:
+        raise InputError("--posts is of the social feed: leave it out with --world")
 
 
 def _class_of(world: str | None) -> type[World[Any]]:

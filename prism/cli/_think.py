@@ -14,10 +14,8 @@ import typer
 from prism.cli._options import (
     KEEPING_PANEL,
     Keeping,
-    is_given,
     keeping_panel,
     model_panel,
-    refuse_given,
     writer_options,
 )
 from prism.cli._screen import Screen, damage_noted, note, plain, plain_table, pour, say
@@ -121,6 +119,8 @@ def think(
 
     prism think --check --config config.json
     """
+    from prism.cli._running import carry_out, is_given, refuse_given
+
     if context.invoked_subcommand is not None:
         own = f"'prism think {context.invoked_subcommand}' takes its own options, after the word"
         refuse_given(context, (), own)
@@ -131,7 +131,6 @@ def think(
         _check(_named(config), goal, as_json=keeping.as_json)
         return
 
-    from prism.cli._running import carry_out
     from prism.cognition import CognitiveRun
 
     def make() -> CognitiveRun:

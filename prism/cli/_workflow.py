@@ -26,7 +26,7 @@ from prism.errors import InputError
 
 if TYPE_CHECKING:
     # the extra may be missing; the room is imported where a command needs it
-    from prism.cli._running import RunScreen
+    from prism.cli._running import RunProgress, RunScreen
     from prism.workflow import Turn, WorkflowResults, WorkflowRun
 
 DEFAULT_TURNS = 10
@@ -200,13 +200,13 @@ def diagram(file: File, as_format: ChartFormat = "mermaid", out: OutFile = None)
 
 
 def _screen(folder: Path | None) -> AbstractContextManager[RunScreen]:
-    from prism.cli._running import Bar, run_screen
+    from prism.cli._running import bar, run_screen
 
-    def bar(run: Any) -> Bar:
+    def progress(run: Any) -> RunProgress:
         state = run.agent.state.value
-        return Bar("turn", run.rounds, len(run.finished), state, _last_step)
+        return bar("turn", run.rounds, len(run.finished), state, _last_step)
 
-    return run_screen(folder, _COMMAND, bar)
+    return run_screen(folder, _COMMAND, progress)
 
 
 def _last_step(turn: Turn) -> str:

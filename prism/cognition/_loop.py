@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,6 @@ from prism.cognition._cycle import Cycle
 from prism.cognition._keeping import Keeper
 from prism.cognition._memory._memory import Memory
 from prism.cognition._paging import Paged
-from prism.cognition._results import CognitiveResults, transitions_of
 from prism.errors import PrismError
 from prism.runlog import SimulatedClock
 from prism.runs._agent_loop import AgentLoop, Event
@@ -31,6 +32,78 @@ from prism.telemetry.events import (
     COGNITION_REFUSED,
     ROUND_ENDED,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class CognitiveResults:
+    """What came of a run of cycles.
+
+    Args:
+        agent_id: The agent.
+        cycles: Cycles that the run had.
+        cycle: Cycles over the memory's life.
+        state: The agent's state in the end.
+        transitions: Transitions between states.
+        outcomes: How often cycles were ``done``, ``refused``, ``unusable`` or ``failed``.
+        actions: How often actions were ``done``, ``missing`` or ``refused``.
+        pagings: How often memories were moved to keep within a limit, or because a reply asked.
+        tokens: Tokens that the model read and wrote, as far as they are known.
+        memories: Entries of working memory in the end.
+        thoughts: Entries of the log in the end.
+        stored: Entries of storage in the end.
+    """
+
+    agent_id: str
+    cycles: int
+    cycle: int
+    state: str
+    transitions: int = 0
+    outcomes: Mapping[str, int] = field(default_factory=dict)
+    actions: Mapping[str, int] = field(default_factory=dict)
+    pagings: int = 0
+    tokens: int = 0
+    memories: int = 0
+    thoughts: int = 0
+    stored: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data, for ``run.json``."""
+        return asdict(self)
+
+    @classmethod
+    def of(cls, agent: CognitiveAgent, cycles: list[Cycle]) -> CognitiveResults:
+        """Return what came of the cycles of an agent.
+
+        Args:
+            agent: The agent, after the last of them.
+            cycles: The cycles.
+        """
+        costs = [cycle.cost for cycle in cycles if cycle.cost is not None]
+
+        return cls(
+            agent_id=agent.agent_id,
+            cycles=len(cycles),
+            cycle=agent.memory.cycle,
+            state=agent.state.value,
+            transitions=transitions_of(cycles),
+            outcomes=_counted(cycle.outcome for cycle in cycles),
+            actions=_counted(c.action.outcome for c in cycles if c.action is not None),
+            pagings=sum(len(cycle.paged) for cycle in cycles),
+            tokens=sum((cost.input_tokens or 0) + (cost.output_tokens or 0) for cost in costs),
+            memories=len(agent.memory.working),
+            thoughts=len(agent.memory.thoughts),
+            stored=agent.memory.stored_count,
+        )
+
+
+def transitions_of(cycles: list[Cycle]) -> int:
+    """Return how often the agent came from one state to another."""
+    return sum((cycle.state != cycle.next_state) + cycle.has_overflowed for cycle in cycles)
+
+
+def _counted(names: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(names).items()))
+
 
 MakeAgent = Callable[[Memory], CognitiveAgent]
 

@@ -1,16 +1,25 @@
-"""Reading files of records that somebody else wrote; every error names file, line and field."""
+"""Reading files that somebody else wrote: records, tables and pipes.
+
+Every error names file, line and field.
+"""
 
 from __future__ import annotations
 
+import csv
 import json
+import os
 import re
 from codecs import getincrementaldecoder
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from reprlib import repr as brief
+from shutil import copyfileobj
+from tempfile import mkstemp
 from typing import Any, TextIO
+from weakref import finalize
 
 from prism.errors import InputError, PrismError
 from prism.files._durable import is_stream
@@ -261,3 +270,80 @@ def _record(path: Path, line: int, value: Any) -> Record:
 
 def _kind(value: Any) -> str:
     return _KINDS.get(type(value), "a number")
+
+
+_MAX_CELL_CHARACTERS = 16_000_000
+_MAX_ROW_CHARACTERS = 64_000_000
+
+
+def read_csv(path: Path, check_header: Callable[[list[str]], object]) -> Iterator[Record]:
+    """Yield the rows of a table as records of texts; empty rows are skipped.
+
+    Args:
+        path: The file; its first row is the header.
+        check_header: Called with the header; raises if the table cannot be used.
+
+    Raises:
+        InputError: If it is not valid CSV, or a row has more or fewer cells than the header.
+    """
+    # The limit is one for the whole process; a cell of tweets can be longer than the default.
+    previous_limit = csv.field_size_limit(_MAX_CELL_CHARACTERS)
+    line = 1
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.reader(lines_of(file, path, _MAX_ROW_CHARACTERS), strict=True)
+            header = next(rows, [])
+            check_header(header)
+
+            line = rows.line_num + 1
+            for row in rows:
+                if row:
+                    yield _row(path, line, header, row)
+                line = rows.line_num + 1
+    except csv.Error as error:
+        problem = f"the row from this line on is not valid CSV: {error}"
+        raise InputError(problem, path=path, line=line) from None
+    finally:
+        csv.field_size_limit(previous_limit)
+
+
+def _row(path: Path, line: int, header: Sequence[str], row: Sequence[str]) -> Record:
+    if len(row) != len(header):
+        problem = f"has {len(row)} cells, but the header has {len(header)}"
+        raise InputError(problem, path=path, line=line)
+
+    return Record(path, line, dict(zip(header, row, strict=True)))
+
+
+# what Python makes of bytes that are not UTF-8 (PEP 383)
+_UNDECODED = re.compile("[\udc80-\udcff]")
+
+
+def shown_path(path: PathLike[str] | str) -> str:
+    r"""Return a path, or a text with one, with ``\xe9`` for bytes that are not UTF-8."""
+    return _UNDECODED.sub(lambda found: f"\\x{ord(found[0]) - 0xDC00:02x}", str(path))
+
+
+class TemporaryCopy:
+    """A temporary file with all that came through a pipe; deleted when nobody uses it any more.
+
+    Args:
+        source: The pipe.
+
+    Attributes:
+        path: The file.
+
+    Raises:
+        InputError: If the pipe cannot be read, or the copy cannot be written.
+    """
+
+    def __init__(self, source: Path) -> None:
+        try:
+            descriptor, name = mkstemp(prefix="prism-")
+            self.path: Path = Path(name)
+            finalize(self, self.path.unlink, missing_ok=True)
+            with source.open("rb") as file, os.fdopen(descriptor, "wb") as copy:
+                copyfileobj(file, copy)
+        except OSError as error:
+            problem = f"cannot be copied to a temporary file: {error.strerror}"
+            raise InputError(problem, path=source) from None

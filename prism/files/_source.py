@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
@@ -12,15 +13,23 @@ from typing import Any, Literal, Self
 
 from prism.errors import InputError
 from prism.files._json import parse_json
-from prism.files._json_places import Places
+from prism.files._places import Mark, Where, json_places, nearest, toml_places
 from prism.files._records import reading
-from prism.files._toml import TomlFile
 from prism.files._yaml import YamlDocument, parse_yaml
 
-Language = Literal["json", "toml", "yaml"]
+__all__ = [
+    "DocumentError",
+    "Language",
+    "Place",
+    "Problem",
+    "Problems",
+    "Severity",
+    "Source",
+    "Where",
+    "key_of",
+]
 
-Where = tuple[str | int, ...]
-"""Where a value stands in a document: keys and places in lists, from the top."""
+Language = Literal["json", "toml", "yaml"]
 
 Severity = Literal["error", "warning"]
 
@@ -66,7 +75,6 @@ class Source:
     text: str | None = field(default=None, repr=False)
     language: Language | None = None
     path: str | None = None
-    _find: Callable[[Where], Place | None] | None = field(default=None, repr=False, compare=False)
     _yaml: YamlDocument | None = field(default=None, repr=False, compare=False)
 
     @classmethod
@@ -105,13 +113,11 @@ class Source:
         name = None if path is None else str(path)
         if language == "yaml":
             document = parse_yaml(text, path=path)
-            return cls(document.value, text, language, name, _yaml_finder(document), document)
+            return cls(document.value, text, language, name, document)
         if language == "toml":
-            file = TomlFile(None if path is None else Path(path), text)
-            return cls(file.data, text, language, name, _toml_finder(file))
+            return cls(_parse_toml(text, path), text, language, name)
 
-        value = parse_json(text.removeprefix("\ufeff"), path=path)
-        return cls(value, text, language, name, _json_finder(text))
+        return cls(parse_json(text.removeprefix("\ufeff"), path=path), text, language, name)
 
     @classmethod
     def of(cls, value: Any, path: PathLike[str] | str | None = None) -> Self:
@@ -125,7 +131,17 @@ class Source:
 
     def place(self, where: Where) -> Place | None:
         """Return where a key stands, or the nearest thing around it; None without a text."""
-        return None if self._find is None else self._find(where)
+        found = nearest(self._places, where)
+        return None if found is None else Place(*found)
+
+    @cached_property
+    def _places(self) -> dict[Where, Mark]:
+        if self._yaml is not None:
+            return self._yaml.places
+        if self.text is None:
+            return {}
+
+        return toml_places(self.text) if self.language == "toml" else json_places(self.text)
 
     def place_inside(self, where: Where, line: int) -> Place | None:
         """Return where a line of a text stands that is a value of the document.
@@ -139,10 +155,8 @@ class Source:
             return self.place(where)
 
         # a block of text begins on the line after its sign, one in quotes on its own
-        start = document.values[where]
-        is_block = where in document.blocks
-
-        return Place(start.line + line, 1) if is_block else Place(start.line, start.column)
+        first, column = document.values[where]
+        return Place(first + line, 1) if where in document.blocks else Place(first, column)
 
     def error(self, problem: str, where: Where = ()) -> InputError:
         """Return an error that says what is wrong at one place.
@@ -288,22 +302,12 @@ def key_of(where: Where) -> str:
     return shown
 
 
-def _yaml_finder(document: YamlDocument) -> Callable[[Where], Place]:
-    def find(where: Where) -> Place:
-        found = document.place(where)
-        return Place(found.line, found.column)
+def _parse_toml(text: str, path: PathLike[str] | str | None) -> dict[str, Any]:
+    import tomllib
 
-    return find
-
-
-def _toml_finder(file: TomlFile) -> Callable[[Where], Place | None]:
-    def find(where: Where) -> Place | None:
-        line = file.line(where)
-        return None if line is None else Place(line)
-
-    return find
-
-
-def _json_finder(text: str) -> Callable[[Where], Place]:
-    places = Places(text)
-    return lambda where: Place(*places.of(where))
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        told = re.search(r"at line (\d+)", str(error))
+        line = int(told[1]) if told else len(text.splitlines())
+        raise InputError(f"is not valid TOML: {error}", path=path, line=line) from None

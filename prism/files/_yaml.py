@@ -12,19 +12,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib import import_module
 from os import PathLike
-from pathlib import Path as FilePath
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from prism.errors import InputError, MissingExtraError
+from prism.files._places import Mark, Where
 from prism.files._records import reading
 
 MAX_CHARACTERS = 2_000_000
 MAX_DEPTH = 50
 MAX_VALUES = 100_000
-
-Path = tuple[str | int, ...]
-"""Where a value stands in a document: keys and list places from the top."""
 
 # https://yaml.org/spec/1.2.2/#103-core-schema
 _INTEGER = re.compile(r"[-+]?[0-9]{1,400}")
@@ -36,19 +34,6 @@ _CONSTANTS: dict[str, Any] = {
     **dict.fromkeys(["true", "True", "TRUE"], True),
     **dict.fromkeys(["false", "False", "FALSE"], False),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where something stands in a text.
-
-    Args:
-        line: Line, counted from 1.
-        column: Column, counted from 1.
-    """
-
-    line: int
-    column: int
 
 
 @dataclass(slots=True)
@@ -63,19 +48,12 @@ class YamlDocument:
     """
 
     value: Any
-    places: dict[Path, Place] = field(default_factory=dict)
-    values: dict[Path, Place] = field(default_factory=dict)
-    blocks: set[Path] = field(default_factory=set)
-
-    def place(self, path: Path) -> Place:
-        """Return where a path stands, or the nearest thing around it that is in the document."""
-        while path and path not in self.places:
-            path = path[:-1]
-
-        return self.places.get(path, Place(1, 1))
+    places: dict[Where, Mark] = field(default_factory=dict)
+    values: dict[Where, Mark] = field(default_factory=dict)
+    blocks: set[Where] = field(default_factory=set)
 
 
-def yaml_text(path: FilePath) -> str:
+def yaml_text(path: Path) -> str:
     """Return the text of a YAML file, or as much of a longer one as shows that it is too long.
 
     Raises:
@@ -141,9 +119,9 @@ class _Reader:
         self._path = path
         self._events: Iterator[Any] = yaml.parse(text, Loader=_loader(yaml))
         self._anchors: dict[str, _Node | None] = {}
-        self._places: dict[Path, Place] = {}
-        self._values: dict[Path, Place] = {}
-        self._blocks: set[Path] = set()
+        self._places: dict[Where, Mark] = {}
+        self._values: dict[Where, Mark] = {}
+        self._blocks: set[Where] = set()
         self._size = 0
 
     def document(self) -> YamlDocument:
@@ -160,13 +138,13 @@ class _Reader:
 
         return YamlDocument(node.value, self._places, self._values, self._blocks)
 
-    def _node(self, event: Any, path: Path) -> _Node:
+    def _node(self, event: Any, where: Where) -> _Node:
         yaml = self._yaml
-        self._values[path] = _place(event)
-        self._places.setdefault(path, self._values[path])
+        self._values[where] = _place(event)
+        self._places.setdefault(where, self._values[where])
         if isinstance(event, yaml.AliasEvent):
-            return self._alias(event, path)
-        if len(path) >= MAX_DEPTH:
+            return self._alias(event, where)
+        if len(where) >= MAX_DEPTH:
             raise self._wrong(event, f"is nested more than {MAX_DEPTH} deep")
         if event.tag not in (None, "!"):
             raise self._wrong(event, f"has the tag {event.tag!r}: prism reads plain values only")
@@ -178,24 +156,24 @@ class _Reader:
         if isinstance(event, yaml.ScalarEvent):
             node = _Node(self._scalar(event), 1, 0)
             if event.style in ("|", ">"):
-                self._blocks.add(path)
+                self._blocks.add(where)
         elif isinstance(event, yaml.SequenceStartEvent):
-            node = self._sequence(path)
+            node = self._sequence(where)
         else:
-            node = self._mapping(path)
+            node = self._mapping(where)
         if anchor is not None:
             self._anchors[anchor] = node
 
         return node
 
-    def _alias(self, event: Any, path: Path) -> _Node:
+    def _alias(self, event: Any, where: Where) -> _Node:
         if event.anchor not in self._anchors:
             raise self._wrong(event, f"there is no anchor &{event.anchor} above")
 
         node = self._anchors[event.anchor]
         if node is None:
             raise self._wrong(event, f"*{event.anchor} refers to what it stands in")
-        if len(path) + node.depth >= MAX_DEPTH:
+        if len(where) + node.depth >= MAX_DEPTH:
             raise self._wrong(event, f"is nested more than {MAX_DEPTH} deep")
 
         # each repetition counts as if it were written out: a few lines can stand for billions
@@ -225,20 +203,20 @@ class _Reader:
 
         return text
 
-    def _sequence(self, path: Path) -> _Node:
+    def _sequence(self, where: Where) -> _Node:
         found: list[Any] = []
         size, depth = 1, 0
         for event in self._events:
             if isinstance(event, self._yaml.SequenceEndEvent):
                 break
 
-            node = self._node(event, (*path, len(found)))
+            node = self._node(event, (*where, len(found)))
             found.append(node.value)
             size, depth = size + node.size, max(depth, node.depth + 1)
 
         return _Node(found, size, depth)
 
-    def _mapping(self, path: Path) -> _Node:
+    def _mapping(self, where: Where) -> _Node:
         found: dict[str, Any] = {}
         size, depth = 1, 0
         for event in self._events:
@@ -249,8 +227,8 @@ class _Reader:
             if key in found:
                 raise self._wrong(event, f"the key {key!r} stands twice")
 
-            self._places[*path, key] = _place(event)
-            node = self._node(next(self._events), (*path, key))
+            self._places[*where, key] = _place(event)
+            node = self._node(next(self._events), (*where, key))
             found[key] = node.value
             size, depth = size + node.size + 1, max(depth, node.depth + 1)
 
@@ -270,16 +248,16 @@ class _Reader:
             raise self._wrong(event, f"holds more than {MAX_VALUES:,} values, aliases written out")
 
     def _wrong(self, event: Any, problem: str) -> InputError:
-        place = _place(event)
-        return InputError(f"{problem} (column {place.column})", path=self._path, line=place.line)
+        line, column = _place(event)
+        return InputError(f"{problem} (column {column})", path=self._path, line=line)
 
 
 def _loader(yaml: ModuleType) -> Any:
     return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-def _place(event: Any) -> Place:
-    return Place(event.start_mark.line + 1, event.start_mark.column + 1)
+def _place(event: Any) -> Mark:
+    return event.start_mark.line + 1, event.start_mark.column + 1
 
 
 def _copied(value: Any) -> Any:

@@ -11,7 +11,7 @@ from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.runs import Note, NoteKind
 from prism.drawing import Diagram
 from prism.errors import InputError
-from prism.files._names import shown_path
+from prism.files._records import shown_path
 from prism.report._document import Document, library
 from prism.report._facts.run_facts import RunFacts, facts_of
 from prism.report._figures.page_figures import PageFigures

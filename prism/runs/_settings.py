@@ -158,7 +158,7 @@ def names_of(kind: type[Any], *concerns: Concern) -> tuple[str, ...]:
 def given_settings(options: Any, *concerns: Concern) -> dict[str, Any]:
     """Return the settings that options say, or those about some things, without the defaults."""
     given = {name: getattr(options, name) for name in names_of(type(options), *concerns)}
-    return {name: value for name, value in given.items() if value not in (None, ())}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def problem_with(setting: Setting, value: Any) -> str | None:

@@ -3,6 +3,15 @@
 Needs the extra ``science``.
 """
 
+from prism.errors import MissingExtraError
+
+try:
+    import polars as _polars  # noqa: F401
+except ModuleNotFoundError as _error:
+    if _error.name != "polars":
+        raise
+    raise MissingExtraError("science", _error.name) from None
+
 from prism.runs._policy_file import Cell, Logit, Policy, PolicySource, RatioTest, Unidentified
 from prism.science._arms import arm_effects
 from prism.science._batch import (

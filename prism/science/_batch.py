@@ -7,7 +7,9 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
+
+import polars as pl
 
 from prism import __version__
 from prism.errors import InputError
@@ -19,7 +21,6 @@ from prism.science._batch_folder import LEDGER_NAME, PLAN_NAME, BatchFolder
 from prism.science._batch_tables import (
     is_of_feed,
     measure_run,
-    polars,
     round_rows,
     run_row,
     table_of,
@@ -28,9 +29,6 @@ from prism.science._batch_tables import (
 )
 from prism.science._plan import Configuration, Plan
 from prism.social._presets import DEFAULT_PRESET
-
-if TYPE_CHECKING:
-    import polars as pl
 
 BatchStatus = Literal["complete", "failed", "stopped", "not begun"]
 
@@ -271,7 +269,6 @@ def begin_batch(
         checkpoint_every: Seconds between checkpoints of a run.
         observer: What to tell of the batch.
     """
-    polars()
     number = _number_of(workers)
     folder = BatchFolder(path)
     folder.require_free()
@@ -315,7 +312,6 @@ def resume_batch(
         problem = f"was begun by prism {told['prism']}, and this is {__version__}: resume it there"
         raise InputError(problem, path=kept.path)
 
-    polars()
     number = _number_of(workers)
     require_unchanged(told["inputs"], plan.inputs(), kept.path / PLAN_NAME)
     with kept.locked() as lock:

@@ -5,27 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
+import polars as pl
 
 from prism.files import make_folder, write_durably
 from prism.files._durable import replacing
 from prism.science._libraries import library
 
-if TYPE_CHECKING:
-    import polars as pl
-
 Row = dict[str, Any]
-
-
-def polars() -> Any:
-    """Return polars.
-
-    Raises:
-        MissingExtraError: If it is not installed.
-    """
-    return library("polars")
 
 
 def run_row(
@@ -69,8 +58,7 @@ def table_of(rows: Sequence[Row]) -> pl.DataFrame:
     columns = dict.fromkeys(name for row in rows for name in row)
     filled = [{name: row.get(name) for name in columns} for row in rows]
 
-    found: pl.DataFrame = polars().DataFrame(filled, infer_schema_length=None, strict=False)
-    return found
+    return pl.DataFrame(filled, infer_schema_length=None, strict=False)
 
 
 def write_tables(folder: Path, tables: Mapping[str, pl.DataFrame]) -> None:

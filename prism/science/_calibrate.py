@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from math import sqrt
 from typing import TYPE_CHECKING, Any, get_args
 
+import polars as pl
+
 from prism.errors import FieldValueError
 from prism.runs._calibrated import ARCHETYPE, RELEVANCE
 from prism.runs._policy_file import Cell, Logit, ModelKind, Policy, RatioTest, Unidentified
@@ -123,8 +125,6 @@ class _Found:
 
 def _counts_at(choices: Choices, number: int, options: Sequence[str]) -> dict[str, Array]:
     """Return by group how often each agent chose each option at a point: one row an agent."""
-    import polars as pl
-
     agent = ["group", "run", "agent_id"]
     rows = choices.table.filter(pl.col("point") == number)
     counted = rows.group_by(agent, maintain_order=True).agg(

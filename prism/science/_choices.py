@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from prism.errors import InputError
 from prism.runs._calibrated import ARCHETYPE, RELEVANCE
 from prism.runs._config import digest
@@ -14,8 +16,6 @@ from prism.statechart.reasoner._attributes import in_words
 from prism.telemetry.events import AGENT_JOINED, DECISION, POST_WEIGHED, RUN_STARTED
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from prism.analysis import RunLogs
 
 Point = tuple[str, str, tuple[str, ...]]
@@ -50,8 +50,6 @@ class Choices:
 
     def of_agents(self, agents: Collection[str]) -> Choices:
         """Return the choices of some agents, by their ids."""
-        import polars as pl
-
         return replace(self, table=self.table.filter(pl.col("agent_id").is_in(list(agents))))
 
 
@@ -72,8 +70,6 @@ def read_choices(
     Raises:
         InputError: If the runs have no decision.
     """
-    import polars as pl
-
     decided = _with_run(logs.scan(DECISION)).rename({"trigger": "event"}).collect()
     if not decided.height:
         names = ", ".join(str(run.path) for run in logs.runs)
@@ -114,16 +110,12 @@ def _charts(logs: RunLogs, agents: pl.DataFrame) -> tuple[str, ...]:
 
 
 def _with_run(frame: pl.LazyFrame) -> pl.LazyFrame:
-    import polars as pl
-
     has_run = "run" in frame.collect_schema()
     return frame if has_run else frame.with_columns(run=pl.lit(_NO_RUN))
 
 
 def _agents(logs: RunLogs, by: str, covariates: Sequence[str]) -> pl.DataFrame:
     """Return the agents with their groups, and their attributes that are covariates."""
-    import polars as pl
-
     joined = _with_run(logs.scan(AGENT_JOINED)).collect()
     attributes = [_object(text) for text in _column(joined, "attributes")]
     own = _column(joined, by)
@@ -166,8 +158,6 @@ def _with_covariates(
     decided: pl.DataFrame, logs: RunLogs, covariates: Sequence[str]
 ) -> pl.DataFrame:
     """Add the covariates: of the post that was weighed, the decision, its context, the agent."""
-    import polars as pl
-
     weighed = _with_run(logs.scan(POST_WEIGHED))
     of_post = [name for name in covariates if name in weighed.collect_schema()]
     found = weighed.select(
@@ -195,8 +185,6 @@ def _with_covariates(
 
 
 def _why_left_out() -> pl.Expr:
-    import polars as pl
-
     return (
         pl.when(pl.col("source") == "fallback")
         .then(pl.lit("fallback"))
@@ -208,8 +196,6 @@ def _why_left_out() -> pl.Expr:
 
 
 def _numbered(used: pl.DataFrame) -> tuple[pl.DataFrame, tuple[Point, ...]]:
-    import polars as pl
-
     keys = ["state", "event", "options"]
     points = used.select(keys).unique().with_columns(_key=pl.col("options").list.join("\0"))
     points = points.sort("state", "event", "_key").drop("_key").with_row_index("point")
@@ -221,8 +207,6 @@ def _numbered(used: pl.DataFrame) -> tuple[pl.DataFrame, tuple[Point, ...]]:
 
 
 def _sources(logs: RunLogs, known: pl.DataFrame) -> tuple[PolicySource, ...]:
-    import polars as pl
-
     several = len(logs.runs) > 1
     found = []
     for run in logs.runs:

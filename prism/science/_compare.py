@@ -303,14 +303,7 @@ def _difference(name: str, kind: MeasureKind, pair: _Pair, options: _Options) ->
     if kind == "distribution":
         return _of_distribution(row, pair, options)
 
-    missing = 0.0 if kind == "state" else None
-    one = [run.values.get(name, missing) for run in pair.runs_first]
-    other = [run.values.get(name, missing) for run in pair.runs_second]
-    if pair.paired:
-        both = [(a, b) for a, b in zip(one, other, strict=True) if None not in (a, b)]
-        one, other = [a for a, _ in both], [b for _, b in both]
-    first = [value for value in one if value is not None]
-    second = [value for value in other if value is not None]
+    first, second = _values(name, kind, pair)
     lacking = row.runs_first - len(first) + (0 if pair.paired else row.runs_second - len(second))
     row = replace(row, runs_first=len(first), runs_second=len(second))
     if not first or not second:
@@ -334,6 +327,18 @@ def _difference(name: str, kind: MeasureKind, pair: _Pair, options: _Options) ->
 
     tested = wilcoxon(*values) if pair.paired else mann_whitney(*values)
     return _with_test(row, tested)
+
+
+def _values(name: str, kind: MeasureKind, pair: _Pair) -> tuple[list[float], list[float]]:
+    """Return the values of two groups, as far as runs, or both runs of a pair, have the measure."""
+    missing = 0.0 if kind == "state" else None
+    one = [run.values.get(name, missing) for run in pair.runs_first]
+    other = [run.values.get(name, missing) for run in pair.runs_second]
+    if pair.paired:
+        both = [(a, b) for a, b in zip(one, other, strict=True) if None not in (a, b)]
+        one, other = [a for a, _ in both], [b for _, b in both]
+
+    return [each for each in one if each is not None], [each for each in other if each is not None]
 
 
 def _standardised(row: Difference, found: Interval) -> Difference:

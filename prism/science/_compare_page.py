@@ -10,7 +10,7 @@ import altair as alt
 import polars as pl
 from markupsafe import Markup
 
-from prism.files._names import shown_path
+from prism.files._records import shown_path
 from prism.report._document import Document
 from prism.report._figures.html_table import html_table
 from prism.report._figures.page_figures import AXIS, HEIGHT, PAPER, PageFigures, colour_of

@@ -16,7 +16,7 @@ from prism.analysis._tables.cascades import trees
 from prism.analysis._tables.happened import IN_ALL, Happened, acts, what_happened
 from prism.analysis._tables.run_measures import MEASURES, PARTS, measured_of
 from prism.errors import InputError
-from prism.files._names import shown_path
+from prism.files._records import shown_path
 from prism.runlog._reader import LOG_NAME
 from prism.science._batch import planned
 from prism.science._batch_folder import BatchFolder

@@ -10,11 +10,11 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from prism.files._names import shown_path
+import polars as pl
+
+from prism.files._records import shown_path
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from prism.report import FigureFormat
     from prism.report._document import Document
     from prism.science._statistics import TestName
@@ -177,8 +177,6 @@ class Comparison:
 
     def table(self) -> pl.DataFrame:
         """Return the differences as a table, with a column for each field of `Difference`."""
-        import polars as pl
-
         columns = [
             pl.Series(each.name, [getattr(row, each.name) for row in self.differences], kind)
             for each in fields(Difference)
@@ -188,8 +186,6 @@ class Comparison:
 
     def runs(self) -> pl.DataFrame:
         """Return a row for each run: ``group``, ``run``, ``seed`` and its measures."""
-        import polars as pl
-
         rows = [
             {
                 "group": group.label,
@@ -217,8 +213,6 @@ class Comparison:
             ``measure``, ``group``, ``round``, ``runs``, ``mean``, ``low`` and ``high``: the
             percentiles of the bootstrap distribution of the mean, null for a group of one run.
         """
-        import polars as pl
-
         wanted = None if measures is None else set(measures)
         kinds = kinds_of(self.measured)
         rows: list[dict[str, Any]] = []
@@ -302,8 +296,6 @@ def kinds_of(measured: Sequence[Sequence[Measured]]) -> dict[str, MeasureKind]:
 
 
 def _column_type(name: str) -> pl.DataType:
-    import polars as pl
-
     if name in _TEXTS:
         return pl.String()
     if name == "paired":

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from prism.errors import FieldValueError
 from prism.runs._calibrated import ARCHETYPE, RELEVANCE
 from prism.runs._policy_file import ModelKind, Policy
@@ -15,7 +17,6 @@ from prism.science._choices import Choices, Point, read_choices
 
 if TYPE_CHECKING:
     import numpy as np
-    import polars as pl
 
     from prism.analysis import RunLogs
 
@@ -189,7 +190,6 @@ def _table(
     paired: bool,
 ) -> pl.DataFrame:
     import numpy as np
-    import polars as pl
 
     def diverge(left: Array, right: Array) -> Array:
         return weighted_divergence(grid, left, right, smoothing)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from prism.runs._policy_file import Logit, RatioTest, Unidentified
 from prism.science._choices import Choices, Point
 from prism.science._libraries import library
@@ -86,27 +88,9 @@ def fit_logit(choices: Choices, number: int, point: Point, least: int) -> Fitted
 def _design(
     choices: Choices, number: int, point: Point, least: int
 ) -> tuple[_Design | None, list[Unidentified]]:
-    import numpy as np
-    import polars as pl
-
     state, event, options = point
     rows = choices.table.filter(pl.col("point") == number)
-    unclear, known = [], []
-    for name in choices.covariates:
-        values = rows[name].drop_nulls()
-        if values.n_unique() > 1:
-            known.append(name)
-        else:
-            reason = "does not vary" if len(values) else "is not in the log"
-            unclear.append(
-                Unidentified("covariate", reason, state, event, name=name, n=len(values))
-            )
-
-    for name in known:
-        if unknown := rows[name].null_count():
-            reason = "is unknown in some decisions, which the logit leaves out"
-            unclear.append(Unidentified("covariate", reason, state, event, name=name, n=unknown))
-
+    known, unclear = _covariates(choices, rows, point)
     rows = rows.drop_nulls(known)
     counts = {
         group: dict(zip(options, row, strict=True))
@@ -128,25 +112,57 @@ def _design(
         unclear.append(Unidentified("logit", reason, state, event, n=rows.height))
         return None, unclear
 
-    used = rows.filter(pl.col("group").is_in(groups))
     base = max(ever, key=lambda option: total[option])
     chosen = (base, *(option for option in ever if option != base))
+    used = rows.filter(pl.col("group").is_in(groups))
+
+    return _matrix(used, point, groups, known, chosen), unclear
+
+
+def _covariates(
+    choices: Choices, rows: pl.DataFrame, point: Point
+) -> tuple[list[str], list[Unidentified]]:
+    """Return the covariates that vary, and what is not known of them and the others."""
+    state, event, _ = point
+    known, unclear, unknown = [], [], []
+    for name in choices.covariates:
+        values = rows[name].drop_nulls()
+        if values.n_unique() > 1:
+            known.append(name)
+        else:
+            reason = "does not vary" if len(values) else "is not in the log"
+            unclear.append(
+                Unidentified("covariate", reason, state, event, name=name, n=len(values))
+            )
+            continue
+        if missing := rows[name].null_count():
+            reason = "is unknown in some decisions, which the logit leaves out"
+            unknown.append(Unidentified("covariate", reason, state, event, name=name, n=missing))
+
+    return known, [*unclear, *unknown]
+
+
+def _matrix(
+    used: pl.DataFrame,
+    point: Point,
+    groups: Sequence[str],
+    known: Sequence[str],
+    chosen: tuple[str, ...],
+) -> _Design:
+    """Return the design of some decisions: the intercept, the groups, the covariates."""
+    import numpy as np
+
     dummies = [(used["group"] == group).to_numpy().astype(float) for group in groups[1:]]
     numbers = [used[name].to_numpy() for name in known]
     # numbers of any size are told apart, and found, as well as those around 1
     scales = np.array([1.0] * len(groups) + [each.std() or 1.0 for each in numbers])
     columns = [np.ones(used.height), *dummies, *numbers]
-    endog = used["chosen"].replace_strict(
-        {option: place for place, option in enumerate(chosen)}, return_dtype=pl.Int64
-    )
-
+    places = {option: place for place, option in enumerate(chosen)}
+    endog = used["chosen"].replace_strict(places, return_dtype=pl.Int64).to_numpy()
     exog = np.column_stack(columns) / scales
     agents = used.select(pl.struct("run", "agent_id").rank("dense")).to_series().to_numpy()
 
-    return (
-        _Design(point, tuple(groups), tuple(known), chosen, exog, scales, endog.to_numpy(), agents),
-        unclear,
-    )
+    return _Design(point, tuple(groups), tuple(known), chosen, exog, scales, endog, agents)
 
 
 def _counts(choices: Choices, rows: Any, options: Sequence[str]) -> dict[str, list[int]]:

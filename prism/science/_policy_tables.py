@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from prism.runs._policy_file import Logit, Policy
 from prism.science._libraries import library
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 def policy_probabilities(policy: Policy) -> pl.DataFrame:
@@ -23,8 +22,6 @@ def policy_probabilities(policy: Policy) -> pl.DataFrame:
         cell, ``count``, ``probability``, ``standard_error`` as if all decisions were independent,
         ``clustered_error`` by agent (null where not identified), and ``agents``.
     """
-    import polars as pl
-
     rows = [
         (cell.state, cell.event, cell.group, option, cell.n, *found, cell.agents)
         for cell in policy.cells
@@ -59,8 +56,6 @@ def policy_coefficients(policy: Policy) -> pl.DataFrame:
         ``clustered_error`` by agent (null where it is not known), ``z``, and ``p`` (two-sided; Wald
         1943), by the clustered error if there is one.
     """
-    import polars as pl
-
     norm = library("scipy.stats").norm
     rows = [
         (
@@ -93,8 +88,6 @@ def policy_tests(policy: Policy) -> pl.DataFrame:
         ``alternative``, ``statistic``, ``df``, ``p`` and ``least_expected``, the least count that
         the smaller model expects in a cell: below 5 the approximation is poor (Cochran 1954).
     """
-    import polars as pl
-
     names = ("state", "event", "null", "alternative", "statistic", "df", "p", "least_expected")
     texts = dict.fromkeys(names[:4], pl.String)
     schema = {**texts, **dict.fromkeys(names[4:], pl.Float64), "df": pl.Int64}
@@ -113,8 +106,6 @@ def policy_unidentified(policy: Policy) -> pl.DataFrame:
         One row each: ``what``, ``state``, ``event``, ``group``, ``name``, ``n``, ``reason``, and
         ``upper``, the upper end of the interval of what was never chosen.
     """
-    import polars as pl
-
     names = ("what", "state", "event", "group", "name", "n", "reason", "upper")
     schema = {**dict.fromkeys(names, pl.String), "n": pl.Int64, "upper": pl.Float64}
     rows = [tuple(getattr(each, name) for name in names) for each in policy.unidentified]

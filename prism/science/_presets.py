@@ -6,15 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from prism import runs
 from prism.errors import FieldValueError
-from prism.science._batch_tables import polars
 from prism.social import SocialRun
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,16 +98,15 @@ def preset_runs(preset: str, seeds: int | Iterable[int] = 20, agents: int = 1000
         FieldValueError: If there is no such preset.
         MissingExtraError: If polars is not installed, which the extra ``science`` brings.
     """
-    library = polars()
     if preset not in TRIALS:
         raise FieldValueError(f"preset must be one of {', '.join(TRIALS)}, got {preset!r}")
 
     numbers = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
     rows = [_measured(preset, agents, seed) for seed in numbers]
 
-    table: pl.DataFrame = library.concat(rows, how="diagonal_relaxed")
+    table = pl.concat(rows, how="diagonal_relaxed")
 
-    return table.select(library.Series("seed", numbers), library.all())
+    return table.select(pl.Series("seed", numbers), pl.all())
 
 
 def preset_figures(
@@ -132,13 +129,10 @@ def preset_figures(
         FieldValueError: If there is no such preset.
         MissingExtraError: If polars is not installed, which the extra ``science`` brings.
     """
-    library = polars()
     measured = preset_runs(preset, seeds, agents)
     rows = [_held(measured, figure, TRIALS[preset]) for figure in PUBLISHED.values()]
 
-    table: pl.DataFrame = library.DataFrame(rows)
-
-    return table
+    return pl.DataFrame(rows)
 
 
 def _measured(preset: str, agents: int, seed: int) -> pl.DataFrame:

@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+import polars as pl
+
 from prism import runs
 from prism.analysis import RunLogs, read_log
 from prism.errors import InputError
@@ -304,8 +306,6 @@ def _told(outcome: Outcome[Any] | None, folder: Path, run: Path, from_round: int
 
 def first_difference(was: RunLogs, now: RunLogs, event: str) -> Parted | None:
     """Return the first event of a kind that one of two logs has, and the other has not."""
-    import polars as pl
-
     names = _COMPARED[event]
     frames = [logs.scan(event).select(names).collect() for logs in (was, now)]
     frames = [frame.with_columns(pl.col(pl.List).list.join(", ")) for frame in frames]

@@ -10,6 +10,8 @@ from math import exp, floor, isnan, log
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import polars as pl
+
 from prism.errors import InputError
 from prism.files import write_durably
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
@@ -22,8 +24,6 @@ from prism.science._plan_file import VARIED_SETTINGS, limits_of
 from prism.social._presets import DEFAULT_PRESET
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from prism.report import FigureFormat
 
 SensitivityMethod = Literal["morris", "sobol"]

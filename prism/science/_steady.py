@@ -9,12 +9,12 @@ from math import isfinite, sqrt
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
+import polars as pl
+
 from prism.errors import FieldValueError
 from prism.science._libraries import library
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from prism.analysis import RunLogs
 
 Unit = Literal["round", "tick"]
@@ -174,8 +174,6 @@ def steady_state(
         MissingExtraError: If statsmodels or polars is not installed, which the extra ``science``
             brings.
     """
-    import polars as pl
-
     if by not in _BATCH:
         raise FieldValueError(f"a series is by round or by tick, not by {by!r}")
 
@@ -220,16 +218,12 @@ def _p_value(found: Any) -> float:
 
 
 def _by_round(logs: RunLogs) -> pl.DataFrame:
-    import polars as pl
-
     from prism.analysis._tables.run_measures import measured
 
     return measured(logs).filter(pl.col("round").is_not_null())
 
 
 def _by_tick(logs: RunLogs) -> pl.DataFrame:
-    import polars as pl
-
     from prism.analysis._tables.happened import acts, what_happened
     from prism.analysis._tables.states import states_by_number
 

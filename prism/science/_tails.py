@@ -10,12 +10,12 @@ from io import StringIO
 from math import isfinite, sqrt
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from prism.errors import FieldValueError
 from prism.science._libraries import library
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from prism.analysis import RunLogs
 
 LEAST_IN_TAIL = 50
@@ -159,8 +159,6 @@ def tails(
         MissingExtraError: If powerlaw or polars is not installed, which the extra ``science``
             brings.
     """
-    import polars as pl
-
     from prism.analysis._tables.happened import and_in_all, what_happened
 
     library("powerlaw")
@@ -244,8 +242,6 @@ def _power_law(count: int, exponent: float, xmin: int, rng: Any) -> Any:
 
 def _distributions(happened: Any) -> dict[str, pl.DataFrame]:
     """Return what is counted in each round and in all."""
-    import polars as pl
-
     from prism.analysis._tables.cascades import reshare_trees, trees
     from prism.analysis._tables.happened import IN_ALL, acts, and_in_all
 
@@ -275,8 +271,6 @@ def _distributions(happened: Any) -> dict[str, pl.DataFrame]:
 
 def _followers(logs: RunLogs) -> dict[str, pl.DataFrame]:
     """Return how many follow each agent, if the logs tell."""
-    import polars as pl
-
     from prism.analysis._tables.networks import pairs_of
 
     pairs = pairs_of(logs)

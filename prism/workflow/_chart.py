@@ -8,7 +8,7 @@ from functools import cached_property
 from time import time
 from typing import Any
 
-from prism.files._names import shown_path
+from prism.files._records import shown_path
 from prism.statechart import Statechart, Transition, state_enum
 from prism.telemetry._loggers import EventLogger
 from prism.workflow._document._definition import (

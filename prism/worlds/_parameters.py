@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from prism.errors import DefinitionError, FieldValueError, PrismError
-from prism.files._source import Problems, Source
 from prism.statechart._engine.arguments import did_you_mean
 from prism.statechart._identity import identify
 from prism.worlds._fields import (
@@ -174,6 +173,9 @@ def read_parameter_file(path: Path, cls: Fields) -> Mapping[str, Any]:
     Raises:
         InputError: If it cannot be read, or holds what cannot be; lists all by line and key.
     """
+    # most runs have no such file
+    from prism.files._source import Problems, Source
+
     is_other = path.suffix.lower() in (".json", ".yaml", ".yml")
     source = Source.read(path, None if is_other else "toml")
     values, problems = source.value, Problems(source)

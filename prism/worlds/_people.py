@@ -10,7 +10,7 @@ from prism.agents._kept import UniqueNames, kept_cells, kept_values, require_fie
 from prism.agents._oasis import note_left_out
 from prism.errors import InputError
 from prism.files import Record, read_json_array, read_json_lines, reading
-from prism.files._csv import read_csv
+from prism.files._records import read_csv
 from prism.worlds._agent import Agent
 from prism.worlds._fields import check_value, hints_of, read_field
 from prism.worlds._world import World, kinds_of

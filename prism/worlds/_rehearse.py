@@ -186,10 +186,8 @@ class _Rehearsal:
             else "is not the same in two processes of one hash seed: something depends on the "
             "addresses of objects (a set of agents, id), on a file or on the environment"
         )
-        place = str(self._options.world).rpartition(":")[0]
-        made = sets_in(code_of(self._options._class(), place).values())
         mend = "use a dict[..., None], a list or sorted(...), and read files into fields"
-        mend += f" (sets are made at {', '.join(made)})" if made else ""
+        mend += self._sets()
 
         return Finding(problem, mend, found.where, found.round)
 
@@ -224,9 +222,17 @@ class _Rehearsal:
             mend = "make it again in recall(event) from what the log tells, or keep it"
             return [Finding(problem, mend, name, found.round) for name in unkept]
 
-        problem = f"{told}, so something is kept outside the declared fields, or recall misses it"
+        problem = (
+            f"{told}, so something is kept outside the declared fields, recall misses it, or it "
+            "depends on the addresses of objects (a set of agents, id)"
+        )
         mend = "declare fields with state(...), and look for closures, files and caches"
-        return [Finding(problem, mend, where, found.round)]
+        return [Finding(problem, mend + self._sets(), where, found.round)]
+
+    def _sets(self) -> str:
+        place = str(self._options.world).rpartition(":")[0]
+        made = sets_in(code_of(self._options._class(), place).values())
+        return f" (sets are made at {', '.join(made)})" if made else ""
 
     def _unkept(self, last: int) -> Sequence[str]:
         """Return the fields that `recall` has not made again in the rounds up to one."""

@@ -64,8 +64,7 @@ class Rehearsal:
         self.out = out
         job = self._read("job")
         self.way: str = job["way"]
-        # other numbers of objects of every size in each process, so that addresses differ, too
-        self._padding = [bytes(size) for size in range(0, 1024, 16) for _ in range(job["padding"])]
+        self._padding = _padding(job["padding"])
         self.options = WorldRun.from_config(job["config"], out / "run.json")
         place = str(self.options.world).rpartition(":")[0]
         self.files = {str(file) for file in code_of(self.options._class(), place).values()}
@@ -102,6 +101,7 @@ class Rehearsal:
 
     def one_round(self, number: int) -> None:
         """Make one round from what the one before it has left."""
+        self._padding += _padding(number)
         with ExitStack() as stack:
             log, run = self._begin(stack, f"log_{number}.jsonl")
             done = self._writing(log, run)
@@ -160,6 +160,11 @@ class Rehearsal:
 
     def _read(self, name: str) -> Any:
         return orjson.loads((self.out / f"{name}.json").read_bytes())
+
+
+def _padding(number: int) -> list[bytes]:
+    """Return so many objects of every size, which shift the addresses of those made later."""
+    return [bytes(size) for size in range(0, 1024, 16) for _ in range(number)]
 
 
 def attempt(rehearsal: Rehearsal, do: Callable[..., object], *arguments: Any) -> None:

@@ -499,7 +499,7 @@ class SwitchModel(ModelSettings, SharedTreatment):
         return SharedTreatment.to_table(self)
 
     def _settings(self) -> dict[str, Any]:
-        return given_settings(self)
+        return {name: value for name, value in given_settings(self).items() if value != ()}
 
 
 def later_models(treatments: Iterable[Any]) -> Mapping[str, ModelAssignment]:

@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -265,17 +263,3 @@ def test_text_that_the_output_cannot_show_is_replaced(prism: Prism) -> None:
     assert (ran.status, ran.err) == (0, "")
     assert ran.out.isascii()
     assert "caf? ?" in ran.out
-
-
-def test_only_the_command_that_is_called_is_imported(tmp_path: Path) -> None:
-    """A command loads neither another command nor what that one needs."""
-    code = (
-        "import atexit, sys; from prism.cli import main; sys.argv[1:] = ['status', '--help'];"
-        "atexit.register(lambda: print([name for name in sys.modules if name.startswith("
-        "('prism.cli._simulate', 'prism.social', 'prism.worlds', 'prism.analysis'))])); main()"
-    )
-    found = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert "Usage: prism status" in found.stdout
-    assert found.stdout.rstrip().endswith("[]")

@@ -229,6 +229,17 @@ def test_edit_without_editor(prism: Prism, memory: Path, editor: str) -> None:
     assert held(memory) == before
 
 
+@pytest.mark.parametrize("editor", [None, "vi", "/usr/bin/nano -w"])
+def test_edit_without_a_terminal(prism: Prism, memory: Path, editor: str | None) -> None:
+    """An editor that would wait for a terminal is refused in one line where there is none."""
+    before = held(memory)
+    environment = {} if editor is None else {"EDITOR": editor}
+    ended = Prism(prism.folder, environment=environment)("memory", "edit", memory)
+    assert (ended.status, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert "there is no terminal for the editor" in ended.err
+    assert held(memory) == before
+
+
 def test_compact(prism: Prism, memory: Path) -> None:
     """Nothing that it holds is dropped; backups beyond those wanted and unfinished files are."""
     with Memory.open(memory) as opened:

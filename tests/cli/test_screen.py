@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.cli._screen import evenly, plain, printable
+from prism.cli._screen import evenly, plain
+from prism.drawing import printable
 
 
 @given(st.text())

@@ -139,6 +139,7 @@ def test_a_run_is_repeated_without_its_model(
     assert options.memory.read_bytes() == before
 
 
+@pytest.mark.sampled(2)
 def test_a_replay_needs_no_folder(options: CognitiveRun, kept: Path) -> None:
     """Without a folder a replay's memory is nowhere, and its results are the same."""
     before = options.memory.read_bytes()
@@ -148,6 +149,7 @@ def test_a_replay_needs_no_folder(options: CognitiveRun, kept: Path) -> None:
     assert options.memory.read_bytes() == before
 
 
+@pytest.mark.sampled(2)
 def test_a_replay_is_replayed(kept: Path) -> None:
     """A repeated run can be repeated in its turn."""
     runs.replay(kept, CognitiveRun, kept.parent / "again")
@@ -264,6 +266,7 @@ def test_a_second_run_goes_on_with_the_memory(options: CognitiveRun, tmp_path: P
     assert_same_memory(options.memory, repeated(tmp_path / "more"))
 
 
+@pytest.mark.sampled(2)
 def test_max_iterations_bounds_a_run_with_its_resumes(
     options: CognitiveRun, tmp_path: Path
 ) -> None:
@@ -282,6 +285,7 @@ def test_max_iterations_bounds_a_run_with_its_resumes(
     assert (outcome.results.cycles, memory_of(options.memory)["prism"]["cycle"]) == (5, 5)
 
 
+@pytest.mark.sampled(2)
 def test_the_options_are_in_run_json(options: CognitiveRun, kept: Path) -> None:
     """What a run is can be read from its folder again, and how its memory is stored with it."""
     config = json.loads((kept / "run.json").read_text())["config"]
@@ -301,6 +305,7 @@ def test_a_run_whose_configuration_changed_is_not_resumed(
         runs.resume(tmp_path / "run", CognitiveRun)
 
 
+@pytest.mark.sampled(2)
 def test_a_replay_beyond_the_log_says_so(options: CognitiveRun, kept: Path) -> None:
     """More cycles than were recorded have no texts."""
     other = CognitiveRun(**{**_fields(options), "cycles": CYCLES + 1}).replaying(kept)
@@ -308,6 +313,7 @@ def test_a_replay_beyond_the_log_says_so(options: CognitiveRun, kept: Path) -> N
         runs.begin(other)
 
 
+@pytest.mark.sampled(2)
 def test_a_replay_that_fails_at_once_leaves_no_folder(kept: Path) -> None:
     """Where the log does not fit from the beginning, nothing is left of the attempt."""
     before = json.loads((kept / "memory_before.json").read_text())
@@ -318,12 +324,14 @@ def test_a_replay_that_fails_at_once_leaves_no_folder(kept: Path) -> None:
     assert not (kept.parent / "again").exists()
 
 
+@pytest.mark.sampled(2)
 def test_a_run_need_not_be_kept(options: CognitiveRun) -> None:
     """Without a folder the memory is changed all the same."""
     outcome = runs.begin(options)
     assert memory_of(options.memory)["prism"]["cycle"] == outcome.results.cycle == CYCLES
 
 
+@pytest.mark.sampled(2)
 def test_a_replay_needs_the_folder_of_the_run(options: CognitiveRun, kept: Path) -> None:
     """A log alone does not say what the memory was."""
     (kept / "memory_before.json").unlink()

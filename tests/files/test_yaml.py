@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prism.errors import InputError
-from prism.files._yaml import MAX_DEPTH, Place, parse_yaml, yaml_text
+from prism.files._places import nearest
+from prism.files._yaml import MAX_DEPTH, parse_yaml, yaml_text
 
 yaml = pytest.importorskip("yaml")
 
@@ -43,14 +44,14 @@ def test_an_alias_shares_nothing_with_its_anchor() -> None:
 def test_every_value_has_a_place() -> None:
     """Lines and columns are counted from 1; an entry of a mapping begins with its key."""
     document = parse_yaml("a: 1\nlist:\n  - name: x\n    code: |\n      1\n")
-    assert document.place(("list", 0, "code")) == Place(4, 5)
-    assert document.values["list", 0, "code"] == Place(4, 11)
-    assert document.place(("list", 0)) == Place(3, 5)
+    assert document.places["list", 0, "code"] == (4, 5)
+    assert document.values["list", 0, "code"] == (4, 11)
+    assert document.places["list", 0] == (3, 5)
 
 
 def test_what_is_missing_has_the_place_of_what_is_around_it() -> None:
     """A path that is not in the document has the place of the nearest one that is."""
-    assert parse_yaml("a:\n  b: 1").place(("a", "c", "d")) == Place(1, 1)
+    assert nearest(parse_yaml("a:\n  b: 1").places, ("a", "c", "d")) == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -84,13 +85,24 @@ def test_what_is_not_plain_is_refused(text: str, line: int | None, problem: str)
     assert (caught.value.path, caught.value.line) == ("agent.yaml", line)
 
 
-def test_aliases_that_nest_too_deeply_are_refused() -> None:
-    """A value is as deep as if its aliases were written out, and the last alias is to blame."""
-    levels = [f"- &a{n} [*a{n - 1}]" for n in range(1, MAX_DEPTH - 1)]
-    parse_yaml("\n".join(["- &a0 [x]", *levels[:-1]]))
+@pytest.mark.parametrize("level", ["[*a{}]", "{{k: *a{}}}", "{{k: [*a{}]}}", "[[*a{}, x], y]"])
+def test_aliases_may_nest_as_deeply_as_values_that_are_written_out(level: str) -> None:
+    """Values are as deep as if aliases were written out; the first one too deep is to blame."""
+    lines, value = ["- &a0 [x]"], "[x]"
+    while True:
+        value = level.replace("*a{}", "{}").format(value)
+        lines.append(f"- &a{len(lines)} {level.format(len(lines) - 1)}")
+        try:
+            parse_yaml(f"- {value}")
+        except InputError:
+            break
+
+        parse_yaml("\n".join(lines))
+
     with pytest.raises(InputError, match=f"is nested more than {MAX_DEPTH} deep") as caught:
-        parse_yaml("\n".join(["- &a0 [x]", *levels]))
-    assert caught.value.line == MAX_DEPTH - 1
+        parse_yaml("\n".join(lines))
+    assert caught.value.line == len(lines)
+    assert len(lines) > MAX_DEPTH // 3
 
 
 def test_aliases_that_explode_are_refused_before_they_do() -> None:

@@ -1,6 +1,7 @@
 """Counterfactuals: a run again, with something else from a round on."""
 
 import json
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from shutil import copytree
@@ -27,13 +28,22 @@ def decisions_of(folder: Path) -> list[dict[str, Any]]:
     return [line for line in lines if line["event"] == "reasoner.decision"]
 
 
-@pytest.fixture
-def asked(tmp_path: Path) -> Any:
-    """Yield a model's server, with a run of the feed that asked it, and what that cost."""
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[FakeOllama, Path]]:
+    """Yield a model's server, and the folder of a run of the feed that asked it."""
+    folder = tmp_path_factory.mktemp("asked") / "run"
     with FakeOllama(models=["small", "large"]) as server:
         model = ModelOptions("small", host=(server.host,))
-        begin(SocialRun(30, rounds=4, seed=1, reasoner=model), tmp_path / "run")
-        yield server
+        begin(SocialRun(30, rounds=4, seed=1, reasoner=model), folder)
+        yield server, folder
+
+
+@pytest.fixture
+def asked(tmp_path: Path, recorded: tuple[FakeOllama, Path]) -> FakeOllama:
+    """Return the server, with a copy of the run that a test may change."""
+    server, folder = recorded
+    copytree(folder, tmp_path / "run")
+    return server
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,7 @@ from prism.analysis._reading.scanning import (
 )
 from prism.analysis._reading.survey import SURVEYED, FileSurvey
 from prism.errors import InputError
-from prism.files._names import shown_path
-from prism.files._temporary import TemporaryCopy
+from prism.files._records import TemporaryCopy, shown_path
 from prism.runlog._events import EVENTS
 from prism.runlog._keys import WORLD_EVENTS
 from prism.runlog._reader import LOG_NAME, Block, locate_log, read_blocks

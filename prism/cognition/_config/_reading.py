@@ -24,7 +24,7 @@ from prism.cognition._config._values import (
 )
 from prism.errors import InputError
 from prism.files._declarations import shape_problems
-from prism.files._json_places import Places, depth_of
+from prism.files._places import depth_of, repeated_key
 from prism.files._source import Problems, Source, Where, key_of
 
 MAX_CHARACTERS = 1_000_000
@@ -127,7 +127,7 @@ def _with_place(error: InputError, text: str) -> InputError:
     except (ValueError, RecursionError):
         return error  # it has its place, or where keys stand cannot be told
 
-    repeated = Places(text).repeated()
+    repeated = repeated_key(text)
     if error.field is None or repeated is None:
         return error
 

@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from prism.cognition._memory._backups import Backups
+from prism.cognition._memory._beside import Backups
 from prism.cognition._memory._contents import Contents, StorageKind
 from prism.cognition._memory._search import Match, SearchedEntries
 from prism.cognition._memory._values import MISSING, to_json

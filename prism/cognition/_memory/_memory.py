@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
 
-from prism.cognition._memory._backups import Backups
+from prism.cognition._memory._beside import Backups, Lock
 from prism.cognition._memory._contents import (
     Contents,
     StorageKind,
@@ -18,7 +18,6 @@ from prism.cognition._memory._contents import (
     storage_of,
 )
 from prism.cognition._memory._json_storage import JsonStorage
-from prism.cognition._memory._lock import Lock
 from prism.cognition._memory._opening import (
     Opened,
     make_memory,

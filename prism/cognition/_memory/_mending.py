@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from prism.cognition._memory._backups import Backups
+from prism.cognition._memory._beside import Backups, Lock
 from prism.cognition._memory._contents import NewerSchemaError
-from prism.cognition._memory._lock import Lock
 from prism.cognition._memory._memory import DEFAULT_BACKUPS, Memory
 from prism.cognition._memory._opening import place_of, read_json, set_aside
 from prism.cognition._memory._sqlite_storage import HEADER

@@ -11,7 +11,7 @@ from pathlib import Path
 from shutil import copyfileobj
 from typing import Any
 
-from prism.cognition._memory._backups import Backups
+from prism.cognition._memory._beside import Backups
 from prism.cognition._memory._contents import (
     Contents,
     NewerSchemaError,

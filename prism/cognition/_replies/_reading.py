@@ -6,7 +6,15 @@ import json
 import re
 from typing import Any
 
-from prism.cognition._replies._answer import UNREAD, Leaves, key_of, leaves_of, reply_of, written
+from prism.cognition._replies._answer import (
+    UNREAD,
+    AgentReply,
+    Leaves,
+    key_of,
+    leaves_of,
+    reply_of,
+    written,
+)
 from prism.cognition._replies._data import (
     FoundData,
     Pairs,
@@ -16,7 +24,6 @@ from prism.cognition._replies._data import (
     valid_objects,
 )
 from prism.cognition._replies._elements import Element, Elements, read_elements
-from prism.cognition._replies._reply import AgentReply
 from prism.cognition._replies._tags import Markup, TooManyTagsError, resolved
 from prism.statechart.reasoner._replies._objects import excerpt
 

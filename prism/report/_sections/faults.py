@@ -11,7 +11,7 @@ import polars as pl
 from markupsafe import Markup
 
 from prism.drawing import showable
-from prism.files._names import shown_path
+from prism.files._records import shown_path
 from prism.report._facts.run_facts import Recorded, RunFacts
 from prism.report._figures.html_table import html_table
 from prism.report._figures.page_figures import PageFigures

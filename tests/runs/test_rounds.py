@@ -1,4 +1,4 @@
-"""The table that grows while a run goes on."""
+"""The rounds of a run as they end: a table that grows, and data frames."""
 
 import io
 import sys
@@ -12,6 +12,8 @@ from prism.runs import LiveTable
 from prism.social import Simulation
 from prism.worlds import Run
 from prism.worlds.examples.rumour import Rumour
+from tests.kit import processes
+from tests.kit.world_runs import Bazaar
 
 
 class Notebook:
@@ -116,3 +118,47 @@ def test_names_are_escaped() -> None:
     table(SimpleNamespace(to_dict=lambda: {"round": 1, "measures": {"<b>": None}}))
     assert "<th>&lt;b&gt;</th>" in table._repr_html_()
     assert "<td>-</td>" in table._repr_html_()
+
+
+_WITHOUT_POLARS = """
+import sys
+sys.modules["polars"] = None
+from prism.worlds import Run
+from prism.worlds.examples.rumour import Rumour
+try:
+    Run(Rumour(), 20, rounds=1).run().to_frames()
+except ImportError as error:
+    print(error)
+"""
+
+
+def test_a_world_has_frames_of_counts_states_and_measures() -> None:
+    """Every frame has the numbers of the rounds, and null where nothing was measured."""
+    pytest.importorskip("polars")
+    results = Run(Bazaar(), 20, rounds=6, seed=1).run()
+    frames = results.to_frames()
+    assert frames.measures["value"].to_list() == results.series("mean_price")
+    assert frames.measures["value"][0] is None
+    assert frames.rounds["transitions"].to_list() == [each.transitions for each in results.rounds]
+    for each in results.rounds:
+        found = frames.states.filter(round=each.number)
+        assert dict(found.select("state", "agents").iter_rows()) == each.states
+
+
+def test_a_feed_has_frames_of_its_counts() -> None:
+    """Posts, likes and time-outs of each round are there, and no measures."""
+    pytest.importorskip("polars")
+    population = synthetic_population(20, seed=1)
+    results = Simulation(population.agents, population.posts, rounds=3, seed=1).run()
+    frames = results.to_frames()
+    assert frames.rounds["posts"].sum() == results.totals.posts
+    assert frames.timeouts["timeouts"].sum() == results.totals.timeouts.total() > 0
+    assert frames.measures.is_empty()
+
+
+def test_without_polars_the_extra_is_named() -> None:
+    """The error says what to install."""
+    said = processes.run(
+        [sys.executable, "-c", _WITHOUT_POLARS], capture_output=True, text=True, check=True
+    )
+    assert "pip install 'prism-statecharts[analysis]'" in said.stdout

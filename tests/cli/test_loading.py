@@ -1,0 +1,127 @@
+"""What the command line loads to show its help, and before a run begins: little, and late."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import prism as package
+
+SHARED = {
+    *("prism", "prism._lazy", "prism.errors", "prism.cli", "prism.cli._main"),
+    *("prism.cli._options", "prism.cli._output", "prism.cli._screen", "prism.cli._table_output"),
+}
+"""What every command may load."""
+
+SETTINGS = {
+    *("prism.runs", "prism.runs._credentials", "prism.runs._settings"),
+    *("prism.llm", "prism.llm._addresses"),
+}
+"""Where the settings of a model are declared."""
+
+EVENTS = {
+    *("prism.telemetry", "prism.telemetry._instrument", "prism.telemetry._loggers"),
+    "prism.telemetry.events",
+}
+
+OWN = {
+    "simulate": {"_simulate", *SETTINGS},
+    "status": {"_status"},
+    "report": {"_report"},
+    "calibrate": {"_calibrate", "_log", "_log_forms"},
+    "doctor": {"_doctor"},
+    "batch": {"_batch", *SETTINGS},
+    "rerun": {"_rerun", *SETTINGS},
+    "compare": {"_compare", "_report"},
+    "sensitivity": {"_batch", *SETTINGS},
+    "chart": {"_chart"},
+    "chart explain": {"_chart"},
+    "log": {"_log", "_log_forms", "_log_decision", *EVENTS},
+    "log states": {"_log", "_log_forms", "_log_decision", *EVENTS},
+    "memory edit": {"_memory"},
+    "think": {"_think", *SETTINGS},
+    "workflow": {"_workflow", "_chart", *SETTINGS},
+    "world check": {"_world"},
+}
+"""What the help of each command loads besides: modules of the command line, and other rooms."""
+
+PROGRAM = """
+import contextlib, io, json, os, sys
+import typer
+
+lone = typer.Typer()
+
+@lone.command()
+def hello(loud: bool = False, times: int = 1):
+    pass
+
+with contextlib.redirect_stdout(io.StringIO()):
+    lone(["--help"], standalone_mode=False)
+
+# what typer itself has loaded is not the commands' fault
+before = set(sys.modules)
+found = {}
+for command in json.loads(sys.argv[1]):
+    reading, writing = os.pipe()
+    if os.fork() == 0:
+        sys.argv = ["prism", *command.split(), "--help"]
+        from prism.cli import main
+        with contextlib.redirect_stdout(io.StringIO()):
+            with contextlib.suppress(SystemExit):
+                main()
+        with open(writing, "w") as pipe:
+            json.dump(sorted(set(sys.modules) - before), pipe)
+        os._exit(0)
+    os.close(writing)
+    with open(reading) as pipe:
+        found[command] = json.load(pipe)
+    os.wait()
+print(json.dumps(found))
+"""
+
+HEAVY = {  # pydantic is loaded by typer, for the options of every command
+    *("polars", "numpy", "scipy", "httpx", "ollama", "orjson", "yaml", "networkx"),
+    *("structlog", "transitions", "jinja2", "vl_convert", "asyncio"),
+}
+
+
+@pytest.fixture(scope="module")
+def loaded() -> dict[str, Any]:
+    """Return the modules that the help of each command loads, of all in one fresh process."""
+    ran = subprocess.run(
+        [sys.executable, "-c", PROGRAM, json.dumps(["", *OWN])],
+        env={"PYTHONPATH": str(Path(package.__file__).parents[1]), "PATH": ""},
+        capture_output=True,
+        check=True,
+        encoding="utf-8",
+    )
+    found: dict[str, Any] = json.loads(ran.stdout)
+    return found
+
+
+@pytest.mark.parametrize("command", OWN)
+def test_the_help_of_a_command_loads_that_command_alone(
+    command: str, loaded: dict[str, Any]
+) -> None:
+    """No room that a command works with is loaded for its help, apart from declared settings."""
+    own = {each if "." in each else f"prism.cli.{each}" for each in OWN[command]}
+    ours = {name for name in loaded[command] if name.split(".")[0] == "prism"}
+    assert ours <= SHARED | own
+
+
+@pytest.mark.parametrize("command", ["", *OWN])
+def test_help_loads_nothing_heavy(command: str, loaded: dict[str, Any]) -> None:
+    """What reads tables, asks models or writes logs is loaded by what does that."""
+    assert HEAVY.isdisjoint(name.split(".")[0] for name in loaded[command])
+
+
+def test_the_list_of_commands_loads_no_other_room(loaded: dict[str, Any]) -> None:
+    """``prism --help`` loads the modules of the commands and what they declare."""
+    rooms = {".".join(name.split(".")[:2]) for name in loaded[""] if name.startswith("prism.")}
+    assert rooms <= {
+        *("prism._lazy", "prism.cli", "prism.errors"),
+        *("prism.llm", "prism.runs", "prism.telemetry"),
+    }
