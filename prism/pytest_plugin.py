@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         TransitionLog,
         WriterMaker,
     )
-    from prism.testing._coverage.plugin import CoveragePlugin
+    from prism.testing._coverage import CoveragePlugin
 
 __all__ = [
     "fake_ollama",
@@ -103,7 +103,7 @@ def scripted_writer(request: pytest.FixtureRequest) -> Iterator[WriterMaker]:
 @pytest.fixture
 def transition_log() -> Iterator[TransitionLog]:
     """The events of charts and reasoners during the test, whichever logger they use."""
-    from prism.testing._transition_log import transition_log
+    from prism.testing._stand_ins import transition_log
 
     with transition_log() as log:
         yield log
@@ -187,7 +187,7 @@ def _record(config: pytest.Config, options: argparse.Namespace) -> None:
     if _COVERAGE in config.stash or not (is_wanted and runs_tests):
         return
 
-    from prism.testing._coverage.plugin import CoveragePlugin
+    from prism.testing._coverage import CoveragePlugin
 
     plugin = config.stash[_COVERAGE] = CoveragePlugin(path, least)
     config.pluginmanager.register(plugin, "statechart_coverage")

@@ -207,6 +207,7 @@ def test_first_pages_show_the_same_lines() -> None:
 
 
 @pytest.mark.parametrize("name", PICTURES.PICTURES)
+@pytest.mark.sampled(9)
 def test_pictures_show_what_prism_does_today(name: str) -> None:
     """No picture is older than the defaults and the code that it shows."""
     assert not PICTURES.is_stale(name), f"docs/{name} is out of date: run  python docs/pictures.py"
@@ -246,6 +247,18 @@ def test_pictures_have_a_text_for_those_who_do_not_see_them(page: Path) -> None:
     """Every picture has an alternative text that says what it shows."""
     for text, link in re.findall(r"!\[([^\]]*)\]\(([^)]+)\)", prose_of(page)):
         assert len(text.split()) >= 5, link
+
+
+@pytest.mark.parametrize("page", ["contributing.md"])
+def test_every_file_that_a_guide_names_exists(page: str) -> None:
+    """What somebody is told to edit is there; a new file is not, but its folder is."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    named = re.findall(r"(new )?`((?:prism|tests|docs)/[\w/.-]+)`", text)
+    assert len(named) > 20
+    for is_new, path in named:
+        place = DOCS.parent / path
+        assert place.parent.is_dir(), path
+        assert place.exists() != bool(is_new), path
 
 
 @pytest.mark.slow

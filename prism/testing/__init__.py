@@ -8,12 +8,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from prism.errors import MissingExtraError
-from prism.testing._agents import AgentMaker
-from prism.testing._clock import FrozenClock
 from prism.testing._paths import assert_path
-from prism.testing._reasoners import FailingReasoner, LateReasoner, RecordingReasoner
-from prism.testing._scripted import ScriptedReasoner, ScriptMaker
-from prism.testing._transition_log import TransitionLog
+from prism.testing._reasoners import (
+    FailingReasoner,
+    LateReasoner,
+    RecordingReasoner,
+    ScriptedReasoner,
+    ScriptMaker,
+)
+from prism.testing._stand_ins import AgentMaker, FrozenClock, TransitionLog
 from prism.testing._writers import ScriptedWriter, WriterMaker
 
 if TYPE_CHECKING:

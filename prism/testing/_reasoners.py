@@ -1,12 +1,186 @@
-"""Reasoners that answer late, fail, or record what they are asked, around one that answers."""
+"""Reasoners for tests: one that answers from a script; others that are late, fail or record."""
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
 
 from prism.statechart import BaseReasoner, Decision, PolicyReasoner, Question
+from prism.statechart._identity import agent_name, id_text
+from prism.statechart.reasoner._prompts import chat_prompt
+from prism.statechart.states import state_text
+
+Answer = Enum | str
+"""A state, or its text."""
+
+Matcher = str | int | Enum | Callable[[Question], object]
+"""Which questions a rule answers: by agent id, trigger, state or predicate."""
+
+Script = Sequence[Answer] | Mapping[Any, Answer | Sequence[Answer]]
+"""Answers in their order, or rules: a `Matcher` and its answer or list of answers."""
+
+
+@dataclass(slots=True)
+class _Rule:
+    matcher: Matcher | None
+    answers: deque[Answer] | Answer
+    used: bool = False
+
+    def expects(self, question: Question) -> bool:
+        if isinstance(self.answers, deque) and not self.answers:
+            return False
+        if self.matcher is None:
+            return True
+        if callable(self.matcher):
+            return bool(self.matcher(question))
+
+        name = agent_name(question.agent)
+        if isinstance(self.matcher, str | Enum):
+            return state_text(self.matcher) in (name, question.trigger, state_text(question.state))
+
+        return id_text(self.matcher) == name
+
+    def next(self) -> Answer:
+        self.used = True
+        return self.answers.popleft() if isinstance(self.answers, deque) else self.answers
+
+    def left_over(self) -> str | None:
+        name = "" if self.matcher is None else f"{_name_of(self.matcher)}: "
+        if isinstance(self.answers, deque):
+            return name + ", ".join(map(state_text, self.answers)) if self.answers else None
+        return None if self.used else name + state_text(self.answers)
+
+
+class ScriptedReasoner(BaseReasoner):
+    """Answers from a script; it needs no model, and works wherever a reasoner does.
+
+    Args:
+        script: The answers. A list is used in its order. A mapping holds rules, of which the first
+            that matches is used: its keys are an agent's id, a trigger, a state, or a predicate on
+            the `Question`; its values one answer for every such question, or a list of answers in
+            their order.
+
+    Attributes:
+        questions: Everything it was asked.
+        complaints: Questions that it failed on; the fixture reports these again, should an
+            application have swallowed them.
+    """
+
+    def __init__(self, script: Script) -> None:
+        super().__init__()
+        self.questions: list[Question] = []
+        self.complaints: list[str] = []
+        self._rules = _rules_of(script)
+
+    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
+        """Answer questions from the script.
+
+        Raises:
+            AssertionError: If no answer is left for one of them, or the answer is not an option;
+                shows the prompt.
+        """
+        __tracebackhide__ = True
+        return list(map(self._decide, questions))
+
+    def left_over(self) -> list[str]:
+        """List the answers and rules that nothing was asked for."""
+        return [text for rule in self._rules if (text := rule.left_over()) is not None]
+
+    def assert_used_up(self) -> None:
+        """Check that the script was followed to its end.
+
+        Raises:
+            AssertionError: If a question was not expected, or there are answers that nothing was
+                asked for.
+        """
+        __tracebackhide__ = True
+        if self.complaints:
+            raise AssertionError("\n\n".join(self.complaints))
+
+        if left := self.left_over():
+            asked = f"{len(self.questions)} question{'s' * (len(self.questions) != 1)}"
+            raise AssertionError(
+                f"after {asked} the script has answers left over: {'; '.join(left)}"
+            )
+
+    def _decide(self, question: Question) -> Decision:
+        __tracebackhide__ = True
+        self.questions.append(question)
+        rule = next((rule for rule in self._rules if rule.expects(question)), None)
+        if rule is None:
+            raise self._failure(question, "the script has no answer to it")
+
+        answer = state_text(rule.next())
+        option = next((option for option in question.options if state_text(option) == answer), None)
+        if option is None:
+            raise self._failure(
+                question, f"the script says {answer!r}, which is not among the options"
+            )
+
+        return Decision(option, "policy")
+
+    def _failure(self, question: Question, problem: str) -> AssertionError:
+        agent, state = agent_name(question.agent), state_text(question.state)
+        options = ", ".join(map(state_text, question.options))
+        complaint = (
+            f"question {len(self.questions)}, of agent {agent!r} in {state!r} "
+            f"on {question.trigger!r}: {problem}\n"
+            f"options: {options}\n"
+            f"prompt:\n{chat_prompt(question)}"
+        )
+        self.complaints.append(complaint)
+
+        return AssertionError(complaint)
+
+
+class ScriptMaker:
+    """Makes scripted reasoners, and checks at the end of a test whether all are used up."""
+
+    def __init__(self) -> None:
+        self._made: list[ScriptedReasoner] = []
+
+    def __call__(self, script: Script) -> ScriptedReasoner:
+        """Make a reasoner that answers from a script: see `ScriptedReasoner`."""
+        self._made.append(ScriptedReasoner(script))
+        return self._made[-1]
+
+    def assert_used_up(self) -> None:
+        """Check every reasoner that was made: see `ScriptedReasoner.assert_used_up`."""
+        __tracebackhide__ = True
+        for reasoner in self._made:
+            reasoner.assert_used_up()
+
+
+def _rules_of(script: Script) -> list[_Rule]:
+    if isinstance(script, str) or not isinstance(script, (Mapping, Sequence)):
+        mend = (
+            "list(...) of it"
+            if isinstance(script, Iterable) and not isinstance(script, str)
+            else f"[{script!r}]"
+        )
+        raise TypeError(
+            "a script must be a list of answers or a mapping of rules, "
+            f"got {script!r}: write {mend}"
+        )
+
+    if not isinstance(script, Mapping):
+        return [_Rule(None, deque(script))]
+
+    return [
+        _Rule(key, answer if isinstance(answer, str | Enum) else deque(answer))
+        for key, answer in script.items()
+    ]
+
+
+def _name_of(matcher: Matcher) -> str:
+    if callable(matcher):
+        return getattr(matcher, "__name__", repr(matcher))
+    return state_text(matcher) if isinstance(matcher, str | Enum) else id_text(matcher)
 
 
 class RecordingReasoner(BaseReasoner):

@@ -133,6 +133,7 @@ def test_there_are_no_decisions_or_posts(log: Path) -> None:
     assert (decisions(logs).height, interactions(logs).height) == (0, 0)
 
 
+@pytest.mark.slow
 def test_the_report_says_what_went_wrong(log: Path) -> None:
     """The report draws the chart, and its box has the failed steps and refused transitions."""
     html = make_report(read_log(log)).html()

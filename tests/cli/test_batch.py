@@ -60,6 +60,7 @@ def test_mistakes_are_one_line(prism: Prism) -> None:
     assert not Path("o").exists()
 
 
+@pytest.mark.slow
 def test_a_failed_run_is_told_with_status_1(prism: Prism) -> None:
     """The others are complete, and the reason is told."""
     Path("fragile_in_a_batch.py").write_text(

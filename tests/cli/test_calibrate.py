@@ -10,6 +10,7 @@ pytest.importorskip("statsmodels")
 from tests.kit.commands import Prism
 
 
+@pytest.mark.slow
 def test_a_policy_takes_the_place_of_who_decided(prism: Prism) -> None:
     """A run is calibrated on, another decides by the file, and both are compared."""
     prism("simulate", "--agents", 60, "--rounds", 3, "--out", "model")

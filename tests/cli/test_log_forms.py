@@ -25,6 +25,7 @@ def log(prism: Prism) -> Prism:
 
 
 @pytest.mark.parametrize("arguments", [["agents"], ["interactions"], ["why", "agent_0001"]])
+@pytest.mark.sampled(3)
 def test_the_tables_are_readable_in_80_columns(
     arguments: list[str], folder: Path, log: Prism
 ) -> None:

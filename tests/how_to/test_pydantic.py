@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
 from prism.agents import StatechartMixin
 from prism.errors import AgentError
 from prism.statechart import AgentState, StateTransition, social_media_chart
-from prism.testing._transition_log import transition_log
+from prism.testing._stand_ins import transition_log
 
 Load = Callable[..., ModuleType]
 

@@ -146,6 +146,7 @@ def test_texts_of_a_workflow_are_recorded(tmp_path: Path) -> None:
     assert require_one_record_each(tmp_path / "run") == ["agent:1", "agent:2", "agent:3"]
 
 
+@pytest.mark.slow
 def test_the_run_says_what_is_private(server: FakeOllama, tmp_path: Path) -> None:
     """A line at the start of the run names the file, and what stands in it."""
     said: list[str] = []

@@ -155,6 +155,7 @@ def test_charts_of_one_definition_count_as_one() -> None:
     [{"guard": exceeds(9)}, {"decision_states": [Mood.CALM]}, {"strict": True}],
     ids=lambda each: next(iter(each)),
 )
+@pytest.mark.sampled(4)
 def test_charts_that_differ_in_what_they_allow_are_ambiguous(settings: Any) -> None:
     """If living charts of the same name differ in what they allow, none is chosen."""
     guard = exceeds(3)
@@ -170,6 +171,7 @@ def test_charts_that_differ_in_what_they_allow_are_ambiguous(settings: Any) -> N
     )
 
 
+@pytest.mark.slow
 def test_charts_of_another_enum_are_not_candidates() -> None:
     """A chart of another enum with the same texts is not a candidate."""
     others: Any = StrEnum("Mood", {state.name: state.value for state in Mood})
@@ -180,6 +182,7 @@ def test_charts_of_another_enum_are_not_candidates() -> None:
     assert f"event 'bumped', chart {chart.name!r}" in shown
 
 
+@pytest.mark.slow
 def test_unreferenced_charts_are_not_candidates() -> None:
     """A chart of an earlier test, which only waits for the garbage collector, leaves no doubt."""
     gc.disable()

@@ -50,6 +50,7 @@ def passed_by(events: list[dict[str, Any]], agent: str) -> Iterator[tuple[Any, .
             yield number, found["post_id"], found["relevance"], found["threshold"]
 
 
+@pytest.mark.slow
 def test_every_post_let_pass_has_its_reason(folder: Path, events: list[dict[str, Any]]) -> None:
     """Each has the relevance and threshold of its weighing, and the topics of the post."""
     logs = read_log(folder)

@@ -74,6 +74,7 @@ def test_a_run_without_faults_has_no_box(folder: Path, parse: Callable[[str], An
     assert HEADING not in [heading.text for heading in page.all("h2")]
 
 
+@pytest.mark.slow
 def test_beside_a_faulty_run_the_other_says_so(
     faulty: Path, folder: Path, parse: Callable[[str], Any]
 ) -> None:

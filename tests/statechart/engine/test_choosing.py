@@ -15,7 +15,7 @@ from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState
 from prism.statechart.transitions import Transition
 from prism.telemetry import GuardEvaluated, Instrument, instrumented
-from prism.testing._transition_log import transition_log
+from prism.testing._stand_ins import transition_log
 
 S = AgentState
 

@@ -97,6 +97,7 @@ async def test_an_internal_error_is_retried_once(
 
 
 @pytest.mark.parametrize("fault", LASTING, ids=lambda fault: fault.name)
+@pytest.mark.sampled(3)
 async def test_what_lasts_is_not_retried(fault: Fault, client: Any, server: FakeOllama) -> None:
     """A refusal, and a reply that is none, are not asked about again."""
     server.fail(fault)

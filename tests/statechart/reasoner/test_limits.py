@@ -24,6 +24,7 @@ LOGGER = "prism.statechart.budget"
     "fault", [None, Fault.drop(), Fault.status(502)], ids=["well", "drops", "502"]
 )
 @pytest.mark.parametrize(("max_calls", "attempts"), [(1, 3), (10, 3), (10, 1), (25, 4)])
+@pytest.mark.sampled(4)
 async def test_no_request_is_sent_beyond_the_budget(
     fault: Fault | None, max_calls: int, attempts: int, server: FakeOllama, connect: Connect
 ) -> None:

@@ -40,6 +40,7 @@ async def test_mode_auto_takes_decisions_where_they_are_offered(
     assert asked(server) == paths
 
 
+@pytest.mark.slow
 async def test_capabilities_are_looked_up_once(server: FakeOllama) -> None:
     """A hundred questions, together or each on its own, and later ones look once at the model."""
     client = Counting(host=server.host)

@@ -1,21 +1,115 @@
-"""Which states, transitions and guard outcomes of charts have been exercised.
+"""Coverage of charts: which states, transitions and guard outcomes a pytest run has exercised.
 
-Charts with the same name, states and transitions are one chart here, however often they were built,
-also in several processes.
+Each worker records, and the controller reports: as a table for people and as JSON for tools. Charts
+with the same name, states and transitions are one chart here, however often they were built, also
+in several processes.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import pytest
+
+from prism.drawing import printable, showable
 from prism.statechart import Definition
 from prism.statechart._identity import shown_name
 from prism.statechart.states import state_text
-from prism.telemetry import ChartBuilt, GuardEvaluated, Instrument, TransitionDetails
+from prism.telemetry import ChartBuilt, GuardEvaluated, Instrument, TransitionDetails, instrumented
+
+_OUTPUT = "statechart_coverage"
+
+SCHEMA_VERSION = 1
+KINDS = ("states", "transitions", "guards")
+
+
+class CoveragePlugin:
+    """Records charts until `stop`, and reports on them when the session ends.
+
+    Args:
+        json_path: File to write the report to, as JSON; None to write no file.
+        fail_under: Percent below which the session fails; None for no limit.
+    """
+
+    def __init__(self, json_path: Path | None, fail_under: float | None) -> None:
+        self.recorder: Recorder = Recorder()
+        self._json_path = None if json_path is None else json_path.absolute()
+        self._is_written = False
+        self._fail_under = fail_under
+        self._lost: list[str] = []
+        self._complaints: list[str] = []
+        self._recording = ExitStack()
+        self._recording.enter_context(instrumented(self.recorder))
+
+    def stop(self) -> None:
+        """Stop recording."""
+        self._recording.close()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any, error: object) -> None:  # noqa: ARG002
+        """Add what a worker of pytest-xdist has recorded, unless it crashed."""
+        output = getattr(node, "workeroutput", {})
+        if _OUTPUT in output:
+            self.recorder.load(json.loads(output[_OUTPUT]))
+        else:
+            self._lost.append(str(node.gateway.id))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """In a worker, hand the record to the controller; there, write it and judge it."""
+        if hasattr(session.config, "workeroutput"):
+            session.config.workeroutput[_OUTPUT] = json.dumps(self.recorder.dump())
+            return
+
+        self._write()
+        self._judge()
+        if self._complaints and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the report."""
+        terminalreporter.section("statechart coverage")
+        for line in self._lines():
+            terminalreporter.line(line)
+
+        for complaint in self._complaints:
+            terminalreporter.line(f"FAIL {complaint}", red=True)
+
+    def _lines(self) -> Iterator[str]:
+        yield from report_lines(self.recorder)
+        if self._lost:
+            yield f"not counted, since they crashed: workers {', '.join(self._lost)}"
+        if self._is_written:
+            yield f"written to {self._json_path}"
+
+    def _write(self) -> None:
+        if self._json_path is None:
+            return
+
+        text = json.dumps(report_data(self.recorder), indent=2, ensure_ascii=False)
+        try:
+            self._json_path.write_text(text + "\n", encoding="utf-8", newline="\n")
+            self._is_written = True
+        except OSError as error:
+            self._complaints.append(
+                f"statechart coverage cannot be written to {self._json_path}: {error.strerror}"
+            )
+
+    def _judge(self) -> None:
+        used, least = self.recorder.used(), self._fail_under
+        # the limit as it was written
+        if least is not None and total_share(used) * 100 < Fraction(str(least)):
+            self._complaints.append(
+                f"statechart coverage of {total_percent(used):g}% "
+                f"is below the required {least:.12g}%"
+            )
 
 
 @dataclass(slots=True)
@@ -206,3 +300,94 @@ def _missing_outcomes(guarded: Iterable[TransitionUse]) -> Iterator[str]:
             yield f"{use}: never passed{raised}"
         if not use.failed:
             yield f"{use}: never failed{raised}"
+
+
+def total_share(charts: Sequence[ChartUse]) -> Fraction:
+    """Return how much of all charts was exercised: states, transitions and guard outcomes together.
+
+    Returns:
+        0 to 1, exactly; 0 if there are no charts.
+    """
+    shares = [share for chart in charts for share in chart.shares().values()]
+    return Fraction(
+        sum(share.covered for share in shares), sum(share.total for share in shares) or 1
+    )
+
+
+def total_percent(charts: Sequence[ChartUse]) -> float:
+    """Return the `total_share` in percent, rounded down to a tenth."""
+    return percent(*total_share(charts).as_integer_ratio())
+
+
+def report_data(recorder: Recorder) -> dict[str, Any]:
+    """Return the report as plain data, ready for JSON; ``docs/testing.md`` describes it."""
+    used = recorder.used()
+    return {
+        "schema": SCHEMA_VERSION,
+        "percent": total_percent(used),
+        "charts": [_chart_data(chart) for chart in used],
+        "unused": _unused(recorder),
+    }
+
+
+def report_lines(recorder: Recorder) -> Iterator[str]:
+    """Return the report as lines: a table of the charts, then everything never exercised.
+
+    Control characters in names and states are not shown.
+    """
+    for line in _lines(recorder):
+        yield printable(showable(line))
+
+
+def _lines(recorder: Recorder) -> Iterator[str]:
+    used = recorder.used()
+    rows = [("chart", *KINDS, "total"), *map(_row, used)]
+    if len(used) > 1:
+        rows.append(
+            ("all", *(_share_of(used, kind) for kind in KINDS), f"{total_percent(used):g}%")
+        )
+
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    if used:
+        for row in rows:
+            cells = zip(row[1:], widths[1:], strict=True)
+            yield "  ".join(
+                [row[0].ljust(widths[0]), *(text.rjust(width) for text, width in cells)]
+            )
+    else:
+        yield "no chart was used"
+
+    for chart in used:
+        yield from _missing_lines(chart)
+
+    if unused := _unused(recorder):
+        yield f"built but never used: {', '.join(unused)}"
+
+
+def _unused(recorder: Recorder) -> list[str]:
+    return sorted({chart.name for chart in recorder.charts.values() if not chart.is_used()})
+
+
+def _chart_data(chart: ChartUse) -> dict[str, Any]:
+    shares = {kind: share.to_dict() for kind, share in chart.shares().items()}
+    return {"name": chart.name, "percent": total_percent([chart]), **shares}
+
+
+def _row(chart: ChartUse) -> tuple[str, ...]:
+    return chart.name, *(_share_of([chart], kind) for kind in KINDS), f"{total_percent([chart]):g}%"
+
+
+def _share_of(charts: Sequence[ChartUse], kind: str) -> str:
+    shares = [chart.shares()[kind] for chart in charts]
+    covered, total = sum(share.covered for share in shares), sum(share.total for share in shares)
+    return f"{covered}/{total} {percent(covered, total):4.0f}%"
+
+
+def _missing_lines(chart: ChartUse) -> Iterator[str]:
+    shares = chart.shares()
+    missing = [(kind, text) for kind in KINDS for text in shares[kind].missing]
+    if missing:
+        yield f"never exercised in {chart.name}:"
+
+    for kind, text in missing:
+        yield f"  {kind.removesuffix('s'):<10}  {text}"

@@ -1,7 +1,8 @@
-"""Hearing what charts and reasoners say, whatever the application does with its log."""
+"""Tests of what a test hands to code in place of the real thing."""
 
 import logging
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta, timezone
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,12 +12,62 @@ from structlog.testing import LogCapture
 
 import prism.runlog
 from prism.agents import SocialAgent, synthetic_population
+from prism.errors import FieldValueError
 from prism.social import Simulation
 from prism.statechart import AgentState, Statechart, Transition, social_media_chart
-from prism.testing import ScriptedReasoner
-from prism.testing._transition_log import transition_log
+from prism.testing import AgentMaker, FrozenClock, ScriptedReasoner
+from prism.testing._stand_ins import transition_log
 
 LOGGER = logging.getLogger("prism.statechart")
+
+
+def test_names_are_given_where_none_is() -> None:
+    """Agents without an id are numbered, and every maker begins anew."""
+    make = AgentMaker()
+    assert [make().agent_id, make("ada").agent_id, make().agent_id] == ["agent_1", "ada", "agent_2"]
+    assert AgentMaker()().agent_id == "agent_1"
+
+
+def test_empty_name_is_refused() -> None:
+    """An id that is given but empty is the test's mistake, and no reason to make one up."""
+    with pytest.raises(FieldValueError, match="agent_id must be a non-empty string"):
+        AgentMaker()("")
+
+
+def test_fields_are_passed_on() -> None:
+    """Fields of the agent can be set, and interests have a default."""
+    agent = AgentMaker()("ada", interests=["travel"], state=AgentState.RESTING)
+    assert (agent.interests, agent.state) == (["travel"], AgentState.RESTING)
+    assert AgentMaker()().interests == ["music"]
+
+
+def test_time_passes_only_when_the_test_moves_it() -> None:
+    """The clock shows its start until it is moved by ticks, seconds or a timedelta."""
+    clock = FrozenClock()
+    assert clock() == clock() == datetime(2026, 1, 1, tzinfo=UTC).timestamp()
+    clock.tick()
+    clock.tick(2)
+    clock.advance(1.5)
+    clock.advance(timedelta(hours=1))
+    assert clock.now == datetime(2026, 1, 1, 1, 3, 1, 500_000, tzinfo=UTC)
+
+
+def test_time_can_be_set() -> None:
+    """Any time can be shown, as UTC; one without a zone is taken as UTC."""
+    clock = FrozenClock(datetime(2030, 1, 1, 12, tzinfo=timezone(timedelta(hours=2))))
+    assert clock.now == datetime(2030, 1, 1, 10, tzinfo=UTC)
+    clock.at(datetime(1999, 12, 31))
+    assert clock.now == datetime(1999, 12, 31, tzinfo=UTC)
+
+
+def test_records_have_the_time_of_the_clock() -> None:
+    """A chart with this clock stamps its records with it."""
+    clock, agent = FrozenClock(), SocialAgent("ada")
+    chart = social_media_chart(clock=clock)
+    chart.fire(agent, "feed_ready")
+    clock.tick()
+    chart.fire(agent, "sees_post")
+    assert [record.timestamp.minute for record in agent.state_history] == [0, 1]
 
 
 @pytest.fixture(autouse=True)

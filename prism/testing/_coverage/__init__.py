@@ -1,1 +1,0 @@
-"""Coverage of charts by a test suite."""

@@ -1,0 +1,113 @@
+"""What a test hands to code in place of the real thing: agents, a clock, and a log to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from typing import Any
+
+from prism.agents import SocialAgent
+from prism.runlog._clock import DEFAULT_START, SECONDS_PER_TICK
+from prism.statechart._identity import id_text
+from prism.telemetry import Instrument, LogEvent, instrumented
+from prism.telemetry.events import TRANSITION
+
+Event = dict[str, Any]
+
+
+class AgentMaker:
+    """Makes social agents with an interest in music, by default ``agent_1``, ``agent_2``, ..."""
+
+    def __init__(self) -> None:
+        self._numbers = count(1)
+
+    def __call__(self, agent_id: str | None = None, **fields: Any) -> SocialAgent:
+        """Make an agent.
+
+        Args:
+            agent_id: The agent's id; None for the next ``agent_<number>``.
+            fields: Further arguments of `SocialAgent`, such as ``interests`` or ``state``.
+        """
+        name = f"agent_{next(self._numbers)}" if agent_id is None else agent_id
+        return SocialAgent(name, **{"interests": ["music"], **fields})
+
+
+class FrozenClock:
+    """A clock that only the test moves, for ``Statechart(..., clock=clock)``.
+
+    Args:
+        start: Time that the clock shows at first; UTC if it has no time zone.
+
+    Attributes:
+        now: Time that the clock shows, in UTC.
+    """
+
+    def __init__(self, start: datetime = DEFAULT_START) -> None:
+        self.at(start)
+
+    def __call__(self) -> float:
+        """Return the time in seconds since the epoch."""
+        return self.now.timestamp()
+
+    def tick(self, ticks: int = 1) -> None:
+        """Move the clock by a number of ticks, each a minute long, as in a simulation."""
+        self.advance(ticks * SECONDS_PER_TICK)
+
+    def advance(self, time: timedelta | float) -> None:
+        """Move the clock by some time.
+
+        Args:
+            time: A timedelta, or seconds.
+        """
+        self.now += time if isinstance(time, timedelta) else timedelta(seconds=time)
+
+    def at(self, time: datetime) -> None:
+        """Set the clock to a time, in UTC if it has no time zone."""
+        has_zone = time.tzinfo is not None
+        self.now: datetime = time.astimezone(UTC) if has_zone else time.replace(tzinfo=UTC)
+
+
+class TransitionLog(Instrument):
+    """The events of prism in the order of the log, as dicts of their keys.
+
+    Attributes:
+        events: All of them, with their name under ``event``.
+    """
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def event(self, details: LogEvent, /) -> None:
+        """Keep an event."""
+        self.events.append({"event": details.name, **details.keys})
+
+    def of(self, agent: Any) -> list[Event]:
+        """Return the events of one agent, given itself or by its id, a text or a number."""
+        name = id_text(agent)
+        return [event for event in self.events if event.get("agent_id") == name]
+
+    def named(self, name: str) -> list[Event]:
+        """Return the events of one name, such as ``statechart.guard_failed``."""
+        return [event for event in self.events if event["event"] == name]
+
+    def transitions(self, agent: Any) -> list[tuple[str, str, str]]:
+        """Return the transitions of one agent as (source, trigger, target)."""
+        return [
+            (event["from_state"], event["trigger"], event["to_state"])
+            for event in self.of(agent)
+            if event["event"] == TRANSITION
+        ]
+
+    def clear(self) -> None:
+        """Forget the events so far."""
+        self.events.clear()
+
+
+@contextmanager
+def transition_log() -> Iterator[TransitionLog]:
+    """Record the events of prism meanwhile; loggers get what they would get anyway."""
+    log = TransitionLog()
+    with instrumented(log):
+        yield log
