@@ -182,8 +182,8 @@ def test_a_simulation_is_reached_through_few_files(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_step_of_a_world_is_reached_through_few_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    """``prism simulate --world rumour`` reaches its first step through at most 45 files."""
-    assert len(a_world(monkeypatch).files) <= 45
+    """``prism simulate --world rumour`` reaches its first step through at most 43 files."""
+    assert len(a_world(monkeypatch).files) <= 43
 
 
 def test_a_log_becomes_a_page_through_few_files(tmp_path: Path) -> None:
