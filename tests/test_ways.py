@@ -7,11 +7,19 @@ from typing import Any
 
 import pytest
 
-from prism.agents import SeedPost, SocialAgent, StatechartMixin
+from prism.agents import (
+    SeedPost,
+    SocialAgent,
+    StatechartMixin,
+    opening_posts,
+    synthetic_population,
+)
+from prism.analysis import cascades, read_log
 from prism.cli import main
 from prism.llm import OllamaChatClient
+from prism.report import make_report
 from prism.runlog import RunLog, SimulatedClock
-from prism.social import Simulation
+from prism.social import Parameters, Simulation
 from prism.statechart import AgentState, Reasoner, Statechart, Transition, social_media_chart
 from prism.testing import FakeOllama
 from tests.kit.ways import Way
@@ -115,6 +123,23 @@ def a_simulation(monkeypatch: pytest.MonkeyPatch) -> Way:
     return way
 
 
+def a_report(folder: Path) -> Way:
+    """Follow the second report of a short run, from reading its log until its page is made."""
+    log, population = folder / "page.jsonl", synthetic_population(40, seed=5)
+    with RunLog(log, SimulatedClock()) as written:
+        posts = opening_posts(population.agents, seed=5)
+        classic = Parameters.preset("classic")
+        Simulation(
+            population.agents, posts, rounds=4, seed=5, parameters=classic, logger=written.logger
+        ).run()
+    assert cascades(read_log(log))["size"].max() > 1
+
+    page = folder / "page.html"
+    for way in (Way(), Way()):
+        way.take(lambda: page.write_text(make_report(read_log(log)).html(), encoding="utf-8"))
+    return way
+
+
 def a_world(monkeypatch: pytest.MonkeyPatch) -> Way:
     """Follow the second ``prism simulate --world`` of this process to an agent's first step."""
     line = ["prism", "simulate", "--world", "rumour", "--set", "friends=8", "--agents", "20"]
@@ -157,8 +182,13 @@ def test_a_simulation_is_reached_through_few_files(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_step_of_a_world_is_reached_through_few_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    """``prism simulate --world rumour`` reaches its first step through at most 45 files."""
-    assert len(a_world(monkeypatch).files) <= 45
+    """``prism simulate --world rumour`` reaches its first step through at most 43 files."""
+    assert len(a_world(monkeypatch).files) <= 43
+
+
+def test_a_log_becomes_a_page_through_few_files(tmp_path: Path) -> None:
+    """A log becomes a page through at most 45 files."""
+    assert len(a_report(tmp_path).files) <= 45
 
 
 def test_the_architecture_page_has_the_counts(
@@ -170,6 +200,7 @@ def test_the_architecture_page_has_the_counts(
         "a fire with guard, action and log": a_logged_fire(tmp_path),
         "a decision, until the simulation has the answer": a_decision(tmp_path, committed=False),
         "`prism simulate`, until its simulation is made": a_simulation(monkeypatch),
+        "a log, until its page is made": a_report(tmp_path),
     }
     page = (Path(__file__).parent.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
     for name, way in ways.items():

@@ -53,9 +53,7 @@ class Declaration(BaseModel):
     declared are refused.
     """
 
-    model_config = ConfigDict(
-        extra="forbid", strict=True, frozen=True, populate_by_name=True, allow_inf_nan=False
-    )
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
 def _without_fraction(value: Any) -> Any:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.runs import Note, NoteKind
+from prism.drawing import Diagram
 from prism.errors import InputError
 from prism.files._records import shown_path
 from prism.report._document import Document, library
@@ -100,10 +102,7 @@ def make_report(logs: RunLogs, charts: Iterable[Statechart[Any]] = ()) -> Report
     """
     library()  # takes half a second, while the logs are read
     known = [to_diagram(chart.definition) for chart in charts]
-    familiar = [
-        to_diagram(chart.definition) for chart in (social_media_chart(), social_feed_chart())
-    ]
-    runs, notes = facts_of(logs, known, familiar)
+    runs, notes = facts_of(logs, known, _familiar())
     if not runs:
         raise InputError("; ".join(str(note) for note in notes if note.kind in _NOTHING_TO_SHOW))
 
@@ -111,6 +110,13 @@ def make_report(logs: RunLogs, charts: Iterable[Statechart[Any]] = ()) -> Report
         _check_follows(chart.name, runs)
 
     return Report(runs, notes)
+
+
+@cache
+def _familiar() -> tuple[Diagram, ...]:
+    """Return prism's own charts, which runs follow without saying how they are defined."""
+    charts = (social_media_chart(), social_feed_chart())
+    return tuple(to_diagram(chart.definition) for chart in charts)
 
 
 def _check_follows(chart: str, runs: Sequence[RunFacts]) -> None:

@@ -12,9 +12,8 @@ from markupsafe import Markup
 
 from prism.files._records import shown_path
 from prism.report._document import Document
-from prism.report._figures.colours import AXIS, PAPER, colour_of
 from prism.report._figures.html_table import html_table
-from prism.report._figures.page_figures import HEIGHT, PageFigures
+from prism.report._figures.page_figures import AXIS, HEIGHT, PAPER, PageFigures, colour_of
 from prism.report._sections import Section
 from prism.science._comparison import Comparison, Difference
 

@@ -17,6 +17,7 @@ from tests.benchmarks.harness import Claim, Effort, Measurement, Table, ratio
 
 SMALL = 100
 ROUNDS, TICKS = 10, 12
+ROUNDS_OF_GROWTH = 3
 LEAST_RATE, MOST_GROWTH = 100_000.0, 1.25
 LEAST_RATE_OF_DEFAULT = 90_000.0
 _TURNS_SAVED = 8
@@ -64,7 +65,7 @@ def run(effort: Effort) -> Sequence[Table]:
     for turn in range(max(1, effort.repeats // _TURNS_SAVED)):
         for size, logged in columns[turn % len(columns) :] + columns[: turn % len(columns)]:
             costs[size, logged].append(_average(size, logged=logged))
-    return [_times(sizes, costs), _work(sizes, costs), _presets(effort)]
+    return [_times(sizes, costs), _work(sizes, costs), _presets(effort), _growth(effort)]
 
 
 def _times(sizes: tuple[Size, Size], costs: dict[tuple[Size, bool], list[Cost]]) -> Table:
@@ -105,6 +106,21 @@ def _presets(effort: Effort) -> Table:
     return Table(title, "µs", names[0], found, [_rate(found[0], LEAST_RATE_OF_DEFAULT)])
 
 
+def _growth(effort: Effort) -> Table:
+    """Return a table of the default preset at three sizes, each ten times the one before.
+
+    Few rounds are enough, as every size has the same: the largest would take many minutes.
+    """
+    found = []
+    for agents in (effort.agents, 10 * effort.agents, 100 * effort.agents):
+        cost = _once(agents, 0, preset=DEFAULT_PRESET, logged=True, rounds=ROUNDS_OF_GROWTH)
+        found.append(Measurement(f"{agents:,} agents", (cost.microseconds,)))
+
+    title = f"simulation: one agent-tick of {DEFAULT_PRESET}, the default preset, by size"
+
+    return Table(title, "µs", found[0].name, found)
+
+
 def _work(sizes: tuple[Size, Size], costs: dict[tuple[Size, bool], list[Cost]]) -> Table:
     """Return a table of the work in an agent-tick, which is the same in every turn."""
     first = {size: costs[size, True][0] for size in sizes}
@@ -125,7 +141,9 @@ def _figures(cost: Cost) -> tuple[float, float, float, float]:
     return cost.microseconds, cost.transitions, cost.decisions, cost.lines
 
 
-def _once(agents: int, seed: int, *, logged: bool, preset: str = "classic") -> Cost:
+def _once(
+    agents: int, seed: int, *, logged: bool, preset: str = "classic", rounds: int = ROUNDS
+) -> Cost:
     """Time a run from its first event until its log is closed, without making the agents."""
     population, clock = synthetic_population(agents, seed=seed), SimulatedClock()
     with TemporaryDirectory() as directory:
@@ -133,7 +151,7 @@ def _once(agents: int, seed: int, *, logged: bool, preset: str = "classic") -> C
         simulation = Simulation(
             population.agents,
             population.posts,
-            rounds=ROUNDS,
+            rounds=rounds,
             ticks_per_round=TICKS,
             seed=seed,
             parameters=Parameters.preset(preset),

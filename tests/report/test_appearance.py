@@ -10,7 +10,7 @@ import pytest
 
 from prism.analysis import read_log
 from prism.report import Report, make_report
-from prism.report._figures.colours import in_dark
+from prism.report._figures.page_figures import in_dark
 from tests.kit.colours import contrast
 
 pytestmark = pytest.mark.slow

@@ -87,7 +87,8 @@ def decisions(logs: RunLogs, *, by: Sequence[str] = ("state", "model")) -> pl.Da
     counts, latencies = merge_by_sum(keys), TableMerger(lambda tables: tables)
     for frame in logs.blocks(DECISION, columns=columns):
         counts.add(_counted(frame, keys))
-        latencies.add(frame.filter(WAS_ASKED).select(*keys, "latency", *_PARTS.values()))
+        # lists, since a row for each decision would repeat the names of its group
+        latencies.add(frame.filter(WAS_ASKED).group_by(keys).agg("latency", *_PARTS.values()))
 
     percentiles = _percentiles(latencies.table(), keys)
     table = _described(counts.table()).join(percentiles, on=keys, how="left", nulls_equal=True)
@@ -133,11 +134,11 @@ def _described(counts: pl.DataFrame) -> pl.DataFrame:
 
 def _percentiles(latencies: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     measured = {
-        f"{name}_{percentile}": pl.col(column).quantile(share, "linear")
+        f"{name}_{percentile}": pl.col(column).explode().quantile(share, "linear")
         for name, column in {"latency": "latency", **_PARTS}.items()
         for percentile, share in _PERCENTILES.items()
     }
-    return latencies.group_by(keys).agg(**measured, latency_max=pl.col("latency").max())
+    return latencies.group_by(keys).agg(**measured, latency_max=pl.col("latency").explode().max())
 
 
 def _entropies(texts: pl.Series) -> pl.DataFrame:

@@ -9,9 +9,8 @@ import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.merging import TableMerger, merge_by_first, merge_by_sum
-from prism.analysis._tables.agent_paths import GONE, AgentPaths
 from prism.analysis._tables.happened import and_in_all
-from prism.analysis._tables.states import closes_round, dated, states_by_number
+from prism.analysis._tables.states import GONE, AgentPaths, closes_round, dated, states_by_number
 from prism.analysis._tables.transitions import without_lone_chart
 from prism.statechart._definition import TIMEOUT
 from prism.statechart.social import ROUND_ENDS

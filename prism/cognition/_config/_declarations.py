@@ -43,13 +43,7 @@ KeyPrefix = Annotated[
 OfLkjagent = Annotated[Any, Field(deprecated=True)]
 
 
-class Part(Declaration):
-    """A mapping of the document, whose keys are those of the document alone."""
-
-    model_config = ConfigDict(populate_by_name=False)
-
-
-class StateDescriptions(Part):
+class StateDescriptions(Declaration):
     """What each state is for."""
 
     thinking: Text = None
@@ -59,7 +53,7 @@ class StateDescriptions(Part):
     commanding: OfLkjagent = None
 
 
-class AvailableActions(Part):
+class AvailableActions(Declaration):
     """What each action does.
 
     Of the four memory actions only those that are named are available, if any is named.
@@ -73,7 +67,7 @@ class AvailableActions(Part):
     page_in: Text = None
 
 
-class ThinkingLogDeclaration(Part):
+class ThinkingLogDeclaration(Declaration):
     """The log of thoughts."""
 
     enable: Flag = None
@@ -81,27 +75,27 @@ class ThinkingLogDeclaration(Part):
     key_prefix: Optionally[KeyPrefix] = None
 
 
-class LimitDeclaration(Part):
+class LimitDeclaration(Declaration):
     """A limit of the prompt's size; a bare number in its place is the limit itself."""
 
     enable: Flag = None
     max_tokens: Count = None
 
 
-class IterateDeclaration(Part):
+class IterateDeclaration(Declaration):
     """The most cycles of a run."""
 
     enable: Flag = None
     max_iterations: Count = None
 
 
-class PagingDeclaration(Part):
+class PagingDeclaration(Declaration):
     """How it is decided what leaves the working memory."""
 
     policy: Optionally[Literal["lru", "model"]] = None
 
 
-class Texts(Part):
+class Texts(Declaration):
     """Texts that may stand in several places."""
 
     state_description: Optionally[StateDescriptions] = None
@@ -157,19 +151,19 @@ class StatePrompt(Prompt):
     instructions: OfLkjagent = None
 
 
-class Base(Part):
+class Base(Declaration):
     """What every state has; a text in place of the prompt is the role."""
 
     prompt: Optionally[BasePrompt | str] = None
 
 
-class State(Part):
+class State(Declaration):
     """What a state has; a text in place of the prompt is its description."""
 
     prompt: Optionally[StatePrompt | str] = None
 
 
-class States(Part):
+class States(Declaration):
     """The states."""
 
     base: Optionally[Base] = None

@@ -10,9 +10,8 @@ from markupsafe import Markup
 
 from prism.report._facts.counts import BINS_A_DECADE
 from prism.report._facts.run_facts import RunFacts
-from prism.report._figures.colours import BLUE, PAPER
 from prism.report._figures.html_table import html_table
-from prism.report._figures.page_figures import HEIGHT, PageFigures
+from prism.report._figures.page_figures import BLUE, HEIGHT, PAPER, PageFigures
 from prism.report._figures.timeline import Bars, draw_bars, rounds_timeline, stack
 
 EXPLANATION = (

@@ -12,8 +12,7 @@ from markupsafe import Markup
 
 from prism.drawing import showable
 from prism.files._records import shown_path
-from prism.report._facts.recorded import Recorded
-from prism.report._facts.run_facts import RunFacts
+from prism.report._facts.run_facts import Recorded, RunFacts
 from prism.report._figures.html_table import html_table
 from prism.report._figures.page_figures import PageFigures
 from prism.runlog._prompts import choice_text

@@ -7,9 +7,8 @@ import polars as pl
 from markupsafe import Markup
 
 from prism.report._facts.run_facts import RunFacts
-from prism.report._figures.colours import BLUE, GREY, colour_of
 from prism.report._figures.html_table import html_table
-from prism.report._figures.page_figures import HEIGHT, PageFigures
+from prism.report._figures.page_figures import BLUE, GREY, HEIGHT, PageFigures, colour_of
 
 ENGAGEMENT_EXPLANATION = (
     "All agents count, also those that did nothing. The Lorenz curve shows which share of all "

@@ -9,9 +9,8 @@ import polars as pl
 from markupsafe import Markup
 
 from prism.report._facts.run_facts import RunFacts
-from prism.report._figures.colours import GREY, INK, PAPER
 from prism.report._figures.html_table import html_table
-from prism.report._figures.page_figures import PageFigures, Tooltips
+from prism.report._figures.page_figures import GREY, INK, PAPER, PageFigures, Tooltips
 from prism.report._figures.timeline import Bars, Timeline, draw_bars, states_timeline
 
 STATES_EXPLANATION = (

@@ -10,9 +10,8 @@ import polars as pl
 from markupsafe import Markup
 
 from prism.report._facts.run_facts import RunFacts
-from prism.report._figures.colours import BLUE, GREY, colour_of
 from prism.report._figures.html_table import html_table, shown
-from prism.report._figures.page_figures import HEIGHT, PageFigures
+from prism.report._figures.page_figures import BLUE, GREY, HEIGHT, PageFigures, colour_of
 from prism.report._figures.timeline import Bars, draw_bars, rounds_timeline
 
 MEASURES_EXPLANATION = (

@@ -11,7 +11,7 @@ from enum import Enum
 from reprlib import repr as brief
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, Field
 
 from prism.errors import DefinitionError
 from prism.files._declarations import AnyText, Declaration, WholeNumber, keys_at, shaped
@@ -60,8 +60,6 @@ class TransitionDocument(Declaration):
 
 class ChartDocument(Declaration):
     """The document: ``docs/charts.md`` describes it."""
-
-    model_config = ConfigDict(populate_by_name=False)
 
     version: Annotated[WholeNumber, AfterValidator(_version)] = Field(alias="schema")
     states: list[Annotated[AnyText, Field(min_length=1)]] = Field(min_length=1)

@@ -42,13 +42,7 @@ Shorthand = Annotated[str, Field(pattern=_SHORTHAND)]
 Version = str | int | float
 
 
-class Part(Declaration):
-    """A mapping of the document, whose keys are those of the document alone."""
-
-    model_config = ConfigDict(populate_by_name=False)
-
-
-class TransitionDeclaration(Part):
+class TransitionDeclaration(Declaration):
     """A transition that the workflow allows."""
 
     source: Texts = Field(alias="from", description='State or states it leaves; "*" for any.')
@@ -64,7 +58,7 @@ AnyTransition = Annotated[
 ]
 
 
-class StateMachineDeclaration(Part):
+class StateMachineDeclaration(Declaration):
     """The states and what may follow what."""
 
     states: Annotated[list[Text], Field(min_length=1)]
@@ -84,7 +78,7 @@ _HAS_TARGET: list[JsonValue] = [
 """One of the two that a transition step needs, in the published schema."""
 
 
-class StepDeclaration(Part):
+class StepDeclaration(Declaration):
     """What every step has."""
 
     name: Text
@@ -141,7 +135,7 @@ STEP_KINDS: Mapping[str, type[StepDeclaration]] = {
 }
 
 
-class PhaseStepDeclaration(Part):
+class PhaseStepDeclaration(Declaration):
     """A step that is a phase, some of its fields replaced."""
 
     phase: Text
@@ -175,7 +169,7 @@ AnyStep = Annotated[
 ]
 
 
-class ComponentDeclaration(Part):
+class ComponentDeclaration(Declaration):
     """A fragment that is added to the prompts of steps."""
 
     name: Text | None = None
@@ -187,7 +181,7 @@ class ComponentDeclaration(Part):
     requires_context: list[Text] = Field([], description="Variables that it needs.")
 
 
-class PhaseDeclaration(Part):
+class PhaseDeclaration(Declaration):
     """A step that several workflows share: written out, or the prompt of an llm step."""
 
     name: Text | None = None
@@ -212,7 +206,7 @@ Phases = Annotated[
 ]
 
 
-class ComponentsDeclaration(Part):
+class ComponentsDeclaration(Declaration):
     """Names of components, each a file of its own, or the components themselves by name."""
 
     traits: Components = Field([])
@@ -220,7 +214,7 @@ class ComponentsDeclaration(Part):
     phases: Phases = Field([])
 
 
-class ErrorHandlingDeclaration(Part):
+class ErrorHandlingDeclaration(Declaration):
     """What follows a failure where a step does not say."""
 
     default_on_failure: OnFailure | None = None
@@ -228,7 +222,7 @@ class ErrorHandlingDeclaration(Part):
     default_max_retries: Retries | None = None
 
 
-class WorkflowDeclaration(Part):
+class WorkflowDeclaration(Declaration):
     """The workflow proper."""
 
     state_machine: StateMachineDeclaration | None = Field(
@@ -249,7 +243,7 @@ class NamedWorkflowDeclaration(WorkflowDeclaration):
     description: str | None = None
 
 
-class AgentDeclaration(Part):
+class AgentDeclaration(Declaration):
     """A file that has a workflow under its key, and what goes with it."""
 
     name: Text | None = None
@@ -277,7 +271,7 @@ AnyDocument = Annotated[
 @cache
 def known_keys() -> tuple[str, ...]:
     """Return every key that some mapping of a document has."""
-    kinds: tuple[type[Part], ...] = (
+    kinds: tuple[type[Declaration], ...] = (
         TransitionDeclaration,
         StateMachineDeclaration,
         *STEP_KINDS.values(),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.analysis._tables.agent_paths import AgentPaths
+from prism.analysis._tables.states import AgentPaths
 
 JOINED, MOVED, STARTED = "agent.joined", "statechart.transition", "run.started"
 SCHEMA: dict[str, Any] = {

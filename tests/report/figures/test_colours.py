@@ -1,6 +1,6 @@
 """Colours, on light and on dark pages."""
 
-from prism.report._figures.colours import (
+from prism.report._figures.page_figures import (
     AXIS,
     BLUE,
     DARK_PAPER,
@@ -11,7 +11,7 @@ from prism.report._figures.colours import (
     dark_rules,
     in_dark,
 )
-from prism.report._figures.tree_drawing import KINDS
+from prism.report._sections.cascades import KINDS
 from tests.kit.colours import contrast
 
 STATES = [colour_of(place) for place in range(30)]

@@ -1,0 +1,45 @@
+"""What a program pays that imports the rooms of runs: nothing of models, until one is asked."""
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {"httpx", "ollama", "openai", "tenacity", "pydantic", "polars", "numpy"}
+
+
+def loaded_by(code: str) -> set[str]:
+    """Return the modules that code loads in an interpreter of its own."""
+    line = [sys.executable, "-c", f"import sys\n{code}\nprint(*sys.modules)"]
+    return set(subprocess.run(line, capture_output=True, text=True, check=True).stdout.split())
+
+
+@pytest.mark.parametrize("room", ["runs", "runlog", "llm"])
+def test_a_room_loads_nothing_before_a_name_is_used(room: str) -> None:
+    """Importing a room loads no other module of prism but what its names are found by."""
+    loaded = loaded_by(f"import prism.{room}")
+    assert {name for name in loaded if name.split(".")[0] == "prism"} == {
+        "prism",
+        "prism._lazy",
+        f"prism.{room}",
+    }
+
+
+def test_a_run_without_a_model_loads_nothing_that_asks_one() -> None:
+    """A world runs and is kept without the packages that speak to servers and read documents."""
+    loaded = loaded_by(
+        "import prism.runs, prism.worlds\n"
+        "from prism.worlds.examples import Rumour\n"
+        "prism.runs.begin(prism.worlds.WorldRun(Rumour, 20, rounds=1))"
+    )
+    assert "prism.worlds._loop" in loaded
+    assert not loaded & (HEAVY | {"prism.llm._model_pool", "prism.runs._makers"})
+
+
+def test_a_name_that_there_is_not_is_refused() -> None:
+    """An unknown name of a room whose names are lazy is an AttributeError that names both."""
+    import prism.runs
+
+    with pytest.raises(AttributeError, match=r"'prism\.runs' has no attribute 'beginn'"):
+        _ = prism.runs.beginn  # type: ignore[attr-defined]
+    assert "begin" in dir(prism.runs)
