@@ -381,6 +381,7 @@ async def test_decisions_go_to_the_server_that_gives_log_probabilities(
 @pytest.mark.parametrize(
     "fault", [Fault.status(500), Fault.status(400), Fault.body(b"{}")], ids=["500", "400", "{}"]
 )
+@pytest.mark.sampled(3)
 async def test_where_nobody_is_known_to_decide_all_chat(
     fault: Fault, serve: Serve, connect: Connect
 ) -> None:

@@ -42,6 +42,7 @@ def test_every_name_of_a_state_gives_every_figure(
     ("formula", "problem"),
     [("datum.(", "Unexpected token ("), ("datum.nothing.at.all", "TypeError: Cannot read")],
 )
+@pytest.mark.sampled(2)
 def test_a_figure_that_fails_is_told_of(
     formula: str,
     problem: str,

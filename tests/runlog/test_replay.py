@@ -111,6 +111,7 @@ def test_a_verbatim_replay_writes_the_same_bytes(recorded: Path, run: Run) -> No
     assert run(ReplayReasoner(again, verbatim=True)).read_bytes() == recorded.read_bytes()
 
 
+@pytest.mark.sampled(5)
 def test_a_log_without_newer_keys_is_replayed(recorded: Path, run: Run, tmp_path: Path) -> None:
     """A log of before, whose decisions say less of their cost, is replayed to the same events."""
 
@@ -136,6 +137,7 @@ def test_a_replay_is_marked_as_one(recorded: Path, run: Run) -> None:
 
 
 @pytest.mark.parametrize("mode", ["chat", "decision"])
+@pytest.mark.sampled(2)
 def test_faults_are_recorded(mode: Any, run: Run) -> None:
     """A run in which every answer fails is recorded and replayed with the reasons."""
     with FakeOllama() as server:

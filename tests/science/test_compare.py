@@ -161,6 +161,7 @@ def test_rounds_are_means_of_the_runs(runs: Path, found: Comparison) -> None:
     assert found.table().height == len(found.differences)
 
 
+@pytest.mark.slow
 def test_the_page_has_figures(runs: Path, tmp_path: Path) -> None:
     """The page shows all sections; figures are saved as PDF with their fonts."""
     groups = [[runs / name / f"seed-{seed}" for seed in (3, 4)] for name in BOTH]

@@ -202,6 +202,7 @@ def test_random_feeds_are_fair() -> None:
 
 
 @pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
+@pytest.mark.sampled(3)
 def test_a_share_of_the_places_is_for_others(share: float) -> None:
     """The share of posts of authors who are not followed is what the parameter says."""
     network, readers = crowd(40, followed=20)

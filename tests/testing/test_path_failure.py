@@ -219,6 +219,7 @@ def test_chart_is_found_among_the_living() -> None:
 
 
 @pytest.mark.usefixtures("within_reach")
+@pytest.mark.slow
 def test_several_fitting_charts_are_named() -> None:
     """Where several living charts could be the agent's, none is guessed at."""
     states = [AgentState.IDLE, AgentState.COMPOSING]

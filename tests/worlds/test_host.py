@@ -33,6 +33,7 @@ def prompts_of(folder: Path, stops: list[int], **options: Any) -> list[str]:
         return sorted(chat["messages"][0]["content"] for chat in chats_of(server))
 
 
+@pytest.mark.slow
 def test_a_resumed_run_asks_what_it_would_have_asked(tmp_path: Path) -> None:
     """Stopped after every round, a run has the prompts of one that went on, memories included."""
     whole = prompts_of(tmp_path / "whole", [], remember=6, attributes=("trust",))

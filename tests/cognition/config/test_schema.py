@@ -80,6 +80,7 @@ def test_the_schema_accepts_what_the_loader_accepts(document: Any) -> None:
 
 
 @pytest.mark.parametrize("example", EXAMPLES[:4], ids=["default", "lkjagent", "oldest", "flat"])
+@pytest.mark.sampled(4)
 def test_every_value_at_every_place_is_accepted_by_both_or_by_neither(example: Any) -> None:
     """Each value of an example, replaced by each of many, has the right shape to both or none."""
     document = copy.deepcopy(example)

@@ -47,6 +47,7 @@ def test_facts_are_those_of_the_analysis(model_log: Path) -> None:
     assert (facts.run, notes) == (logs.runs[0], logs.notes)
 
 
+@pytest.mark.slow
 def test_facts_of_a_run_are_the_same_beside_another(folder: Path, model_log: Path) -> None:
     """Beside another run, a run has the same facts as alone."""
     together, _ = facts_of(read_log(folder, model_log))
@@ -145,6 +146,7 @@ def test_facts_take_any_names(write_log: Callable[..., Path], make: Any) -> None
 
 
 @pytest.mark.parametrize("most_bytes", [1 << 30, 60_000, 0])
+@pytest.mark.sampled(3)
 def test_parsed_logs_give_the_same_tables(logs: RunLogs, most_bytes: int) -> None:
     """Every table equals that of the log, with events in memory, in files, or in both."""
     with parsed_once(logs, most_bytes) as parsed:

@@ -47,6 +47,7 @@ def figure_of(names: list[str]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", BEGINNINGS)
+@pytest.mark.sampled(3)
 def test_names_that_no_figure_can_hold_are_drawn(kind: FigureFormat) -> None:
     """Hostile names neither end the process nor fail the figure, in any format."""
     assert in_format(draw(figure_of(NAMES)), kind).startswith(BEGINNINGS[kind])

@@ -24,6 +24,7 @@ def test_every_agent_is_there(report: Report, folder: Path) -> None:
     assert table.select(counted.columns).rows() == counted.rows()
 
 
+@pytest.mark.slow
 def test_agents_of_two_runs_say_which(report: Report, model_log: Path) -> None:
     """With several runs the first column names the run."""
     other = make_report(read_log(model_log))

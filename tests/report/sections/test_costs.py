@@ -92,6 +92,7 @@ def test_a_run_of_a_workflow_has_nothing_about_posts(
     assert [row[0] for row in rows] == ["agent"]
 
 
+@pytest.mark.slow
 def test_a_feed_beside_a_workflow_keeps_its_sections(
     walked: Path, folder: Path, parse: Callable[[str], Any]
 ) -> None:

@@ -199,7 +199,7 @@ def test_no_condition_escapes(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ON_LONG_VARIABLES)
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(14)
 def test_no_condition_makes_much_of_long_variables(name: str) -> None:
     """A megabyte that a model wrote is not multiplied, by whatever a condition has."""
     began, memory = time.thread_time(), peak()

@@ -151,6 +151,7 @@ async def test_a_worker_that_hangs_is_replaced() -> None:
     await until(lambda: hung not in children())
 
 
+@pytest.mark.slow
 async def test_a_thousand_agents_share_a_few_workers() -> None:
     """However many steps are asked for at once, the limit on processes holds."""
     workers = Workers(count=2)
