@@ -102,6 +102,36 @@ def test_agent_of_another_chart_has_the_fields_given(
     )
 
 
+LIKE_A_FEED = """
+from prism.statechart import AgentState, Statechart, Transition, state_enum
+
+
+def is_social(agent, _context):
+    return hasattr(agent, "interests")
+
+
+def chart(states):
+    moves = [Transition("look", states("idle"), states("scrolling"), guard=is_social)]
+    return Statechart(states, moves, states("idle"), name="like_a_feed")
+
+
+few = chart(state_enum("Few", ["idle", "scrolling"]))
+more = chart(state_enum("More", [*AgentState, "muting"]))
+"""
+
+
+@pytest.mark.parametrize("chart", ["few", "more"])
+def test_agent_of_a_chart_like_the_social_one_is_a_social_agent(
+    chart: str, explain: Explain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A chart with some of a feed's states, or with states besides them, is for social agents."""
+    (tmp_path / f"like_{chart}.py").write_text(LIKE_A_FEED, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    _, said = explain(f"like_{chart}:{chart}", "look", "--state", "idle", "--json")
+    assert json.loads(said)["target"] == "scrolling"
+
+
 @pytest.mark.usefixtures("_moods")
 def test_guard_that_raises_is_shown(explain: Explain) -> None:
     """If the agent lacks a field, the guard's exception is shown."""

@@ -109,7 +109,6 @@ def test_groups_of_a_batch_are_in_the_order_of_its_plan(prism: Prism, runs: Path
     assert {"effect", "holm"} <= set(ran.out.split())
 
 
-@pytest.mark.slow
 def test_runs_without_partners_are_told(runs: Path) -> None:
     """Seeds of one group alone are left out of pairs; without shared seeds groups are compared."""
     plain, warned = runs / "plain", runs / "warned"
