@@ -17,7 +17,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 
@@ -56,10 +55,12 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
 def _homes(package: str) -> dict[str, str]:
     """Return the modules of the names that a package imports for type checkers."""
     import ast
+    from pkgutil import get_data
 
-    file = sys.modules[package].__file__
-    assert file is not None
-    body = ast.parse(Path(file).read_text(encoding="utf-8")).body
+    # by its loader, since the package may stand in an archive
+    source = get_data(package, "__init__.py")
+    assert source is not None
+    body = ast.parse(source).body
     for_checkers = (
         each
         for node in body
