@@ -163,6 +163,17 @@ WITH_TRIGGER: dict[str, Any] = {
 }
 
 
+@pytest.mark.parametrize(("number", "ends"), [(20, "t17, t18, t19"), (22, "t19 and 2 more")])
+def test_an_unknown_trigger_is_told_of_twenty_known_ones(number: int, ends: str) -> None:
+    """Of many triggers the first twenty are listed, and the others are counted."""
+    states = StrEnum("Place", ["A", "B"])
+    moves = [Transition(f"t{each}", states.A, states.B) for each in range(number)]
+    chart = Statechart(states, moves, states.A, name="many", strict=True)
+    with pytest.raises(UnknownTriggerError) as caught:
+        chart.fire(SimpleNamespace(state=states.A), "???")
+    assert str(caught.value).endswith(ends)
+
+
 @pytest.mark.parametrize("drive", WITH_TRIGGER)
 @pytest.mark.parametrize("state", [S.IDLE, S.EVALUATING])
 @pytest.mark.parametrize(
