@@ -209,7 +209,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("mode", "fault", "why"), FAULTS)
-@pytest.mark.sampled((14, 3))
+@pytest.mark.sampled(14)
 async def test_a_fault_costs_the_model_its_say_and_nothing_else(
     server: FakeOllama, begin: Any, mode: str, fault: Fault, why: str
 ) -> None:
