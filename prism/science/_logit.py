@@ -294,7 +294,7 @@ def _tests(design: _Design, fitted: Logit) -> list[RatioTest]:
 
     of_groups = design.exog[:, : len(design.groups)] @ np.arange(len(design.groups))
     terms = len(design.chosen) - 1
-    smaller = [(_INTERCEPTS, np.zeros(len(design.endog)), 1)]
+    smaller: list[tuple[str, Array, int]] = [(_INTERCEPTS, np.zeros(len(design.endog)), 1)]
     if len(design.groups) > 1 and design.covariates:
         smaller.append((_GROUPS, of_groups, len(design.groups)))
 
