@@ -20,7 +20,7 @@ _UNSHOWABLE = re.compile(UNSHOWABLE)
 
 
 def showable(text: str) -> str:
-    """Replace characters that no drawing, page or terminal can show; see `UNSHOWABLE`."""
+    """Replace characters that no drawing, page or terminal can show; see ``UNSHOWABLE``."""
     return _UNSHOWABLE.sub("\ufffd", text)
 
 
