@@ -214,7 +214,7 @@ async def test_a_fault_costs_the_model_its_say_and_nothing_else(
     server: FakeOllama, begin: Any, mode: str, fault: Fault, why: str
 ) -> None:
     """A fault makes one decision a fallback with reason and cost; the next is the model's."""
-    trial = await begin(mode=mode, timeout=0.2 if "TimedOut" in why else 5)
+    trial = await begin(mode=mode, timeout=0.8 if "TimedOut" in why else 5)
     server.fail(fault)
     state, event = await trial.decide()
     assert (state, event["source"], event["log_level"]) == (S.SCROLLING, "fallback", "warning")
