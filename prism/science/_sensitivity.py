@@ -315,6 +315,9 @@ def _sampled(plan: Plan) -> tuple[str, ...]:
     return names
 
 
+_SEED_INSTEAD_OF_0 = 2**32 - 1
+
+
 def _seed_of(plan: Plan) -> int:
     return abs(plan.seeds[0]) % 2**32
 
@@ -349,6 +352,8 @@ def _analyse(
             settings["num_levels"] = _LEVELS
             found = analyse(_problem(names), np.array(points), np.array(values), **settings)
         else:
+            # SALib takes a seed of 0 for none, and draws other intervals each time
+            settings["seed"] = seed or _SEED_INSTEAD_OF_0
             found = analyse(_problem(names), np.array(values), **settings)
 
     return dict(found)

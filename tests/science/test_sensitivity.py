@@ -131,5 +131,6 @@ def test_indices_of_ishigami_are_those_of_the_literature(plan: dict[str, Any]) -
             assert abs(row["value"] - value) < 1.5 * row["interval"]
             assert row["interval"] < 0.3
 
+    assert found.equals(read_sensitivity("out").indices())  # intervals are drawn with a seed
     pairs = {(row["parameter"], row["other"]): row for row in found.filter(index="S2").to_dicts()}
     assert max(pairs, key=lambda pair: pairs[pair]["value"]) == ("x1", "x3")
