@@ -15,12 +15,13 @@ from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from prism import Run
 from prism.agents import opening_posts, synthetic_population
 from prism.analysis import read_log
 from prism.cognition import CognitiveAgent, CognitiveState, Config, Memory, cognitive_chart
 from prism.report import make_report
 from prism.runlog import RunLog, SimulatedClock
-from prism.social import Parameters, Simulation
+from prism.social import Feed, Parameters
 
 DOCS = Path(__file__).parent
 
@@ -54,7 +55,7 @@ def states(folder: Path) -> str:
         posts = opening_posts(population.agents, seed=7)
         lively = Parameters.preset("classic")
         given = {"rounds": 4, "seed": 7, "logger": log.logger, "clock": clock}
-        Simulation(population.agents, posts, parameters=lively, **given).run()
+        Run(Feed(first_posts=posts, parameters=lively), population.agents, **given).run()
 
     make_report(read_log(path)).save_figures(folder)
     figure = (folder / "states-1.svg").read_text(encoding="utf-8")

@@ -6,8 +6,8 @@ Run it after a change of what such files may hold: ``python docs/schemas.py``.
 import json
 from pathlib import Path
 
-from prism.cognition._config._declarations import SCHEMA_NAME as COGNITION
-from prism.cognition._config._declarations import config_schema
+from prism.cognition._config._reading import SCHEMA_NAME as COGNITION
+from prism.cognition._config._reading import config_schema
 from prism.workflow._document._declarations import SCHEMA_NAME as WORKFLOW
 from prism.workflow._document._declarations import workflow_schema
 

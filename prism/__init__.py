@@ -1,7 +1,36 @@
 """Statecharts for LLM-driven agents.
 
-Importing this package defines nothing but the version; take what you need from its rooms, for
-example ``from prism.statechart import Statechart, social_media_chart``.
+What one needs first is here, and is loaded when it is used::
+
+    from prism import Agent, Run, Statechart, Transition, World, during, measure
+
+Everything else is in the rooms, for example ``from prism.statechart import social_media_chart``.
 """
 
-__version__ = "0.1.0"
+from typing import TYPE_CHECKING
+
+from prism._lazy import lazy_names
+from prism._version import __version__
+
+if TYPE_CHECKING:
+    from prism.llm import Model
+    from prism.statechart import Reasoner, Statechart, Transition
+    from prism.worlds import Agent, Run, World, during, measure, replay, resume, treatment
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
+
+__all__ = [
+    "Agent",
+    "Model",
+    "Reasoner",
+    "Run",
+    "Statechart",
+    "Transition",
+    "World",
+    "__version__",
+    "during",
+    "measure",
+    "replay",
+    "resume",
+    "treatment",
+]

@@ -20,11 +20,14 @@ from importlib import import_module
 from typing import Any
 
 
-def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def lazy_names(
+    package: str, *, extra: str | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` of a package (PEP 562).
 
     Args:
         package: Its dotted name.
+        extra: The extra of that name brings what the names need; None if they need none.
     """
     homes: dict[str, str] = {}
 
@@ -37,11 +40,16 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
         is_module = homes[name] == package
-        found = (
-            import_module(f"{package}.{name}")
-            if is_module
-            else getattr(import_module(homes[name]), name)
-        )
+        try:
+            module = import_module(f"{package}.{name}" if is_module else homes[name])
+        except ModuleNotFoundError as error:
+            if extra is None:
+                raise
+            from prism.errors import MissingExtraError
+
+            raise MissingExtraError(extra, str(error.name)) from error
+
+        found = module if is_module else getattr(module, name)
         setattr(sys.modules[package], name, found)
         return found
 
@@ -60,18 +68,11 @@ def _homes(package: str) -> dict[str, str]:
     # by its loader, since the package may stand in an archive
     source = get_data(package, "__init__.py")
     assert source is not None
-    body = ast.parse(source).body
-    for_checkers = (
-        each
-        for node in body
-        if isinstance(node, ast.If)
-        and isinstance(node.test, ast.Name)
-        and node.test.id == "TYPE_CHECKING"
-        for each in node.body
-    )
-    return {
-        alias.name: node.module or package
-        for node in for_checkers
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
+    homes: dict[str, str] = {}
+    for condition in (node for node in ast.parse(source).body if isinstance(node, ast.If)):
+        if ast.unparse(condition.test) == "TYPE_CHECKING":
+            for node in condition.body:
+                assert isinstance(node, ast.ImportFrom)
+                homes |= dict.fromkeys((each.name for each in node.names), node.module or package)
+
+    return homes

@@ -23,7 +23,9 @@ exception that fits, so ``except ValueError`` keeps working::
         ├── TimedOutError (TimeoutError)         no complete answer within the time-out
         ├── OverloadedError                      the server is too busy: 429, 502, 503, 504
         ├── ModelMissingError                    the server does not have the model
+        ├── PromptTooLongError                   a prompt does not fit into the model's window
         ├── BadReplyError                        the server's answer is not a usable reply
+        │   └── UselessReplyError                what the model wrote is empty or no option
         ├── DecisionsUnsupportedError            the server or model takes no decision questions
         └── BudgetSpentError                     the run has spent what it may
 """
@@ -139,14 +141,23 @@ class LLMError(PrismError):
     Attributes:
         host: The server that failed, where known.
         retry_after: Seconds after which the server wants to be asked again, where it says so.
+        status: HTTP status of the answer, if it was an error; 500 for an error, or half a reply,
+            in an answer of status 200, and 0 where none is known.
     """
 
     host: str | None = None
     retry_after: float | None = None
+    status: int = 0
 
 
 class UnreachableError(LLMError, ConnectionError):
-    """Nothing listens at the host, its name does not resolve, or the connection dropped."""
+    """Nothing listens at the host, its name does not resolve, or the connection dropped.
+
+    Attributes:
+        is_refused: Whether no connection could be made, so that the server has seen no question.
+    """
+
+    is_refused: bool = False
 
 
 class CircuitOpenError(UnreachableError):
@@ -167,6 +178,14 @@ class ModelMissingError(LLMError):
 
 class BadReplyError(LLMError):
     """The server answered, but not with a usable reply."""
+
+
+class PromptTooLongError(LLMError):
+    """A prompt exceeds the model's window: it was not sent, or the server has cut or refused it."""
+
+
+class UselessReplyError(BadReplyError):
+    """The server is well, and what its model wrote is empty or chooses none of the options."""
 
 
 class DecisionsUnsupportedError(LLMError):

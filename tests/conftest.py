@@ -2,6 +2,7 @@
 
 import gc
 import os
+import sys
 from collections import Counter
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import HealthCheck, settings
 
 # how long an example takes says more of the machine's load than of the code
 settings.register_profile(
-    "prism", max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "prism", max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("ci", settings.get_profile("prism"), max_examples=50)
 settings.register_profile("thorough", settings.get_profile("prism"), max_examples=200)
@@ -19,11 +20,17 @@ settings.load_profile("prism")
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
-# many tests start processes of their own: compile modules once, not in each of them
+# many tests start processes of their own: compile modules once, not in each of them, nor the tests
+# themselves in each run, whose asserts pytest rewrites in twice the time that importing them takes
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+# nothing that collecting makes is garbage before its end
+gc.disable()
 
 pytest_plugins = [
     "tests.kit.chart_files",
+    "tests.kit.browsers",
     "tests.kit.charts",
     "tests.kit.clocks",
     "tests.kit.commands",
@@ -64,5 +71,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """Leave thousands of tests and their modules out of every later collection of garbage."""
-    gc.collect()
     gc.freeze()
+    gc.enable()

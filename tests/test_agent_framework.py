@@ -107,8 +107,12 @@ def test_decisions_come_from_the_model(
 
 @pytest.mark.parametrize("kind", ["client", "agent"])
 def test_failures_fall_back(kind: str, python: Path, server: FakeOllama) -> None:
-    """What is refused or of no use falls back with its reason; an error inside is retried once."""
-    server.fail(Fault.status(400, "boom"), Fault.says("nonsense"), Fault.status(500, "inside"))
+    """What is refused, or twice of no use, falls back with its reason; an error is retried once."""
+    # in a single slot the third comes before the second is asked once more
+    nonsense_twice = [Fault.says("nonsense"), Fault.says("nonsense")]
+    answer = Fault.says('{"next_state": "scrolling"}')
+    inside = [Fault.status(500, "inside"), answer]
+    server.fail(Fault.status(400, "boom"), nonsense_twice[0], *inside, nonsense_twice[1])
     refused, nonsense, answered = decide(python, server, kind)
     assert (
         (refused["chosen"], refused["source"])
@@ -118,4 +122,4 @@ def test_failures_fall_back(kind: str, python: Path, server: FakeOllama) -> None
     assert "boom" in refused["reason"]
     assert "nonsense" in nonsense["reason"]
     assert (answered["chosen"], answered["source"]) == ("scrolling", "model")
-    assert [each["attempts"] for each in (refused, nonsense, answered)] == [1, 1, 2]
+    assert [each["attempts"] for each in (refused, nonsense, answered)] == [1, 2, 2]

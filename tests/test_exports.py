@@ -259,3 +259,52 @@ def test_the_reference_is_read_at_all() -> None:
     assert {"Statechart", "STATE_DESCRIPTIONS"} <= statechart.names
     assert errors.members
     assert "SCHEMA_VERSION" in described_data(import_module("prism.telemetry.events"))
+
+
+_REACHES_IN = re.compile(
+    r"^ *(from prism\.(?:\w+\.)*_\w+(?:\.\w+)* import (?:\([^)]*\)|[^\n]+))", re.MULTILINE
+)
+
+
+def names_reached_for(source: str) -> Iterator[tuple[str, str]]:
+    """Return what a file imports from private modules: each module and name."""
+    for statement in _REACHES_IN.findall(source):
+        (imported,) = ast.parse(statement).body
+        assert isinstance(imported, ast.ImportFrom)
+        yield from ((str(imported.module), alias.name) for alias in imported.names)
+
+
+def test_tests_enter_by_public_doors() -> None:
+    """No test imports a name from a private module that a public one offers, too."""
+    offered: dict[str, dict[str, Any]] = {}
+    for module in map(import_module, public_modules()):
+        for name in getattr(module, "__all__", ()):
+            offered.setdefault(name, {})[module.__name__] = getattr(module, name)
+
+    passed_by = {
+        (str(path), name): [door for door, thing in offered[name].items() if thing is reached]
+        for path in sorted(Path(__file__).parent.rglob("*.py"))
+        for module, name in names_reached_for(path.read_text(encoding="utf-8"))
+        if name in offered
+        for reached in [getattr(import_module(module), name, None)]
+    }
+    assert {where: doors for where, doors in passed_by.items() if doors} == {}
+
+
+def test_names_of_private_modules_are_found() -> None:
+    """The reader of imports sees private modules on any level, on several lines, in functions."""
+    source = """
+from prism.statechart.reasoner._slots import Nothing as Slots
+from prism.report._facts.counts import (
+    MISSING,
+    TreePost,
+)
+def late():
+    from prism._lazy import get
+"""
+    assert [*names_reached_for(source)] == [
+        ("prism.statechart.reasoner._slots", "Nothing"),
+        ("prism.report._facts.counts", "MISSING"),
+        ("prism.report._facts.counts", "TreePost"),
+        ("prism._lazy", "get"),
+    ]

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from prism.llm import OpenAIPool
+from prism.llm._router import OpenAIPool
 from prism.statechart import Reasoner, TextCall, Writer
 from prism.statechart.reasoner import Cost
 from tests.kit.commands import Prism

@@ -31,7 +31,7 @@ NUMBERS = [
 
 MOST_KILLED_RESUMES = 6
 OUT = ("--out", "run", "--checkpoint-every", 0)
-RESUME = ("--resume", "run", "--checkpoint-every", 0)
+RESUME = ("resume", "run", "--checkpoint-every", 0)
 MODEL_RUN = ("simulate", "--agents", 200, "--rounds", 20, "--seed", 3)
 
 TURNS = 60
@@ -45,18 +45,19 @@ state_machine:
 steps:
   - {name: count, code: "seen = context.get('seen', 0) + 1"}
   - {name: trip, in_state: working, run_if: "seen % 7 == 0", code: "1 / 0", on_failure: skip}
+  - {name: glance, type: llm, prompt: "Glance {seen}"}
   - {name: look, type: llm, in_state: looking, prompt: "Look {seen}", transition_to: working}
   - name: work
     type: transition
     in_state: working
     prompt: "Work or rest? {seen} {last_action_result}"
     transition_map: {work: working, rest: looking}
+  - {name: after, code: "behind = context.get('behind', 0) + 1"}
 """
 APPLICATION = """\
 import os, sys, time
 from pathlib import Path
-from prism import runs
-from prism.runs import ModelOptions
+from prism.llm import Model
 from prism.workflow import WorkflowRun
 
 class Hosted(WorkflowRun):
@@ -74,7 +75,7 @@ class Hosted(WorkflowRun):
 if Path("run", "run.json").exists():
     runs.resume("run", Hosted, checkpoint_every=0)
 else:
-    model = ModelOptions("llama3.2", host=(sys.argv[1],))
+    model = Model("llama3.2", hosts=(sys.argv[1],))
     runs.begin(Hosted(Path("agent.yaml"), TURNS, reasoner=model), "run", checkpoint_every=0)
 """.replace("TURNS", str(TURNS))
 MEASURED = ("latency", "queue_seconds", "request_seconds", "seconds", "total_duration")
@@ -155,11 +156,11 @@ def scenario(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         line = ("simulate", "--agents", 300, "--rounds", 20, "--seed", 4)
     elif request.param == "workflow":
         (home / "agent.yaml").write_text(WORKFLOW)
-        line = ("workflow", "run", str(home / "agent.yaml"), "--turns", 10 * TURNS)
+        line = ("run", str(home / "agent.yaml"), "--rounds", 10 * TURNS)
         with FakeOllama(write=written) as server:
             asked = ("--model", "llama3.2", "--host", server.url)
             complete(home, *line, *asked, "--out", "recorded")
-        line = (*line, "--replay", str(home / "recorded"))
+        line = ("replay", str(home / "recorded"))
     else:
         with FakeOllama(choose=varied) as server:
             model = (
@@ -173,10 +174,9 @@ def scenario(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
                 16,
             )
             complete(home, *MODEL_RUN, *model, "--out", "recorded")
-        line = (*MODEL_RUN, "--replay", str(home / "recorded"))
+        line = ("replay", str(home / "recorded"))
     seconds = max(complete(home, *line, "--out", f"run{number}", *OUT[2:]) for number in range(2))
-    command = line[: 1 + (line[0] == "workflow")]
-    return Scenario(home, line, files(home / "run0"), seconds, (*command, *RESUME))
+    return Scenario(home, line, files(home / "run0"), seconds, RESUME)
 
 
 def varied(asked: Asked) -> str:

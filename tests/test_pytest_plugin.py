@@ -39,6 +39,20 @@ USES_CHART = """
 """
 
 
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have runs of pytest load this plugin only; to load all takes longer than most tests."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTEST_PLUGINS", "prism.pytest_plugin")
+
+
+@pytest.fixture
+def by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have runs of pytest find all plugins that are installed, as a user's run does."""
+    monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
+    monkeypatch.delenv("PYTEST_PLUGINS")
+
+
 @pytest.fixture
 def suite(pytester: pytest.Pytester) -> pytest.Pytester:
     """Return a suite of two tests on a chart that its conftest builds."""
@@ -61,7 +75,7 @@ def test_an_unused_plugin_imports_nothing_heavy(pytester: pytest.Pytester) -> No
 
         def test_modules():
             ours = {name for name in sys.modules if name.partition(".")[0] == "prism"}
-            assert ours == {"prism", "prism.pytest_plugin"}
+            assert ours == {"prism", "prism._lazy", "prism._version", "prism.pytest_plugin"}
             heavy = {"hypothesis", "h11", "ollama", "transitions", "structlog", "orjson"}
             assert not heavy & set(sys.modules)
         """
@@ -76,7 +90,8 @@ def test_fixtures_work_together(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
         import pytest
-        from prism.llm import OllamaChatClient, OpenAIPool
+        from prism.llm._router import OpenAIPool
+        from prism.llm import OllamaChatClient
         from prism.statechart import Reasoner
         from prism.testing import assert_path
 
@@ -119,7 +134,8 @@ def test_fixtures_work_together(pytester: pytest.Pytester) -> None:
         """
     )
     result = pytester.runpytest_inprocess(
-        "-W", "error", "-o", "asyncio_default_fixture_loop_scope=function"
+        *("-p", "pytest_asyncio.plugin", "-W", "error"),
+        *("-o", "asyncio_default_fixture_loop_scope=function"),
     )
     result.assert_outcomes(passed=4)
 
@@ -196,6 +212,7 @@ def test_script_of_texts_fails_the_test(pytester: pytest.Pytester) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_test_that_ended_early_may_leave_answers_unused(pytester: pytest.Pytester) -> None:
     """A test that is skipped or fails as expected may leave answers unused."""
     pytester.makepyfile(
@@ -254,6 +271,7 @@ def test_failed_path_shows_no_frames_of_prism(pytester: pytest.Pytester) -> None
     result.stdout.no_fnmatch_line("*prism/testing/_paths.py*")
 
 
+@pytest.mark.usefixtures("by_itself")
 def test_coverage_is_reported(suite: pytest.Pytester) -> None:
     """The option adds a table and lists what was never exercised, also of a conftest's charts."""
     result = suite.runpytest_inprocess(*QUIET, "--statechart-coverage", "-k", "late")
@@ -272,6 +290,7 @@ def test_coverage_is_reported(suite: pytest.Pytester) -> None:
 
 
 @pytest.mark.parametrize("workers", ["-n2", pytest.param("-n2 --dist=each", marks=SLOW)])
+@pytest.mark.usefixtures("by_itself")
 @pytest.mark.slow
 def test_coverage_is_added_up_over_workers(suite: pytest.Pytester, workers: str) -> None:
     """Under pytest-xdist the workers' records are put together, whichever worker ran which test."""
@@ -298,6 +317,7 @@ def assert_covered(
 
 
 @pytest.mark.parametrize("workers", [None, pytest.param("-n1", marks=SLOW)])
+@pytest.mark.usefixtures("by_itself")
 def test_coverage_below_the_limit_fails(suite: pytest.Pytester, workers: str | None) -> None:
     """A session below the limit fails and says so; one at the limit passes."""
 
@@ -356,6 +376,7 @@ def test_limit_is_read_as_a_decimal(pytester: pytest.Pytester) -> None:
         "--cache-show",
     ],
 )
+@pytest.mark.sampled(3)
 def test_no_limit_is_applied_if_no_test_runs(suite: pytest.Pytester, option: str) -> None:
     """Where pytest runs no test, no limit is applied and the last report stays."""
     path = suite.path / "report.json"
@@ -363,7 +384,7 @@ def test_no_limit_is_applied_if_no_test_runs(suite: pytest.Pytester, option: str
     suite.makeini(
         f"[pytest]\naddopts = --statechart-fail-under=100 --statechart-coverage-json={path}"
     )
-    result = suite.runpytest_inprocess("-p", "no:asyncio", option)
+    result = suite.runpytest_inprocess(option)
     assert result.ret == 0
     result.stdout.no_fnmatch_line("*statechart coverage*")
     assert path.read_text(encoding="utf-8") == "of the last run"
@@ -386,6 +407,7 @@ def test_report_that_cannot_be_written_fails(suite: pytest.Pytester) -> None:
     )
 
 
+@pytest.mark.usefixtures("by_itself")
 @pytest.mark.slow
 def test_crashed_worker_is_reported(suite: pytest.Pytester) -> None:
     """A worker that crashed cannot say what it exercised, and the report says that."""
@@ -413,35 +435,13 @@ def test_plugin_named_by_a_conftest_works(
             assert social_chart.fire(make_agent(), "feed_ready") == "scrolling"
         """
     )
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    result = pytester.runpytest_subprocess("-W", "error", "--statechart-coverage")
+    monkeypatch.delenv("PYTEST_PLUGINS")
+    result = pytester.runpytest_inprocess("-W", "error", "--statechart-coverage")
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["social_media *2/8 *1/27 *"])
 
 
-def test_exploration_is_collected(pytester: pytest.Pytester) -> None:
-    """pytest collects the TestCase of an exploration, and shows the path of its failure."""
-    pytester.makepyfile(
-        """
-        from prism.agents import SocialAgent
-        from prism.statechart import social_media_chart
-        from prism.testing import explore
-
-        def stays_idle(agent):
-            assert agent.state == "idle", "woke up"
-
-        TestBrowsing = explore(
-            social_media_chart(), lambda: SocialAgent("ada"), invariants=[stays_idle], max_steps=20
-        ).TestCase
-        """
-    )
-    result = pytester.runpytest_inprocess(*QUIET)
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        ["E*AssertionError: woke up", "E*path: idle --feed_ready--> scrolling"]
-    )
-
-
+@pytest.mark.usefixtures("by_itself")
 @pytest.mark.slow
 def test_documented_tests_pass(pytester: pytest.Pytester) -> None:
     """What docs/testing.md shows as tests passes as such."""
@@ -472,6 +472,7 @@ def test_types_of_the_fixtures_can_be_named() -> None:
         prism.testing.nothing  # noqa: B018
 
 
+@pytest.mark.slow
 def test_missing_extra_is_named(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without its packages the extra is named in the error, and the rest works."""
     for package in ("h11", "hypothesis"):

@@ -4,7 +4,6 @@ The guides in docs/how-to are run by tests/how_to.
 """
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -33,6 +32,9 @@ LONG = (
 """Pages that start many processes, as those below `EXPERIMENTS` do: only test_pages_as_written.py
 follows them, which is slow."""
 
+SLOW = ("feeds", "from-mesa", "from-simulation", "lake", "market", "schelling", "vaccination")
+"""Pages whose examples take as long as those of twenty others."""
+
 PAGES = [
     README,
     *(
@@ -52,7 +54,17 @@ def lines_of(code: str) -> int:
     return sum(1 for line in code.splitlines() if line.strip())
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(
+            page,
+            id=page.relative_to(ROOT).as_posix(),
+            marks=[pytest.mark.slow] if page.stem in SLOW else [],
+        )
+        for page in PAGES
+    ],
+)
 def test_examples_run(page: Path, tmp_path: Path) -> None:
     """Every block of code in the README and the documentation passes the check of its language."""
     Reader(tmp_path).follow(page.read_text(encoding="utf-8"))
@@ -99,7 +111,7 @@ def test_an_example_of_one_agent_shows_its_states(tmp_path: Path) -> None:
     """The README's example of a decision has about twenty lines and prints where agents are."""
     example = blocks("python")[1].code
     assert lines_of(example) <= 20
-    shown = Reader(tmp_path).started(sys.executable, "-c", example).stdout
+    shown = Reader(tmp_path).started("python", "-c", example).stdout
     assert "AgentState.COMPOSING" in shown
     assert '"current_state"' in shown
 

@@ -8,9 +8,10 @@ from typing import Any
 import orjson
 import pytest
 
+from prism import Run
 from prism.agents import SocialAgent, synthetic_population
 from prism.runlog import RunLog, SimulatedClock
-from prism.social import Results, RoundSummary, Simulation
+from prism.social import Feed, Results, RoundSummary
 from prism.statechart import AgentState, agents_in_state, social_media_chart, state_distribution
 from prism.telemetry.events import DECISION, TRANSITION
 
@@ -18,7 +19,7 @@ AGENTS, ROUNDS = 100, 10
 
 
 @dataclass(frozen=True)
-class Run:
+class Ran:
     """A run of a hundred agents, and what could be asked of them while it went on."""
 
     agents: list[SocialAgent]
@@ -29,7 +30,7 @@ class Run:
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def run(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     """Run a hundred agents for ten rounds, asking for their states after every one."""
     path: Path = tmp_path_factory.mktemp("run") / "events.jsonl"
     population = synthetic_population(AGENTS)
@@ -42,21 +43,25 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         distributions.append(state_distribution(simulation.agents))
 
     with RunLog(path, clock) as log:
-        simulation = Simulation(
-            population.agents, population.posts, rounds=ROUNDS, logger=log.logger, clock=clock
+        simulation = Run(
+            Feed(first_posts=population.posts),
+            population.agents,
+            rounds=ROUNDS,
+            logger=log.logger,
+            clock=clock,
         )
         results = simulation.run(ask)
     events = [orjson.loads(line) for line in path.read_bytes().splitlines()]
-    return Run(simulation.agents, results, events, states, distributions)
+    return Ran(simulation.agents, results, events, states, distributions)
 
 
-def test_no_deadlocks(run: Run) -> None:
+def test_no_deadlocks(run: Ran) -> None:
     """A simulation of 100 agents finishes its 10 rounds, every agent having had every tick."""
     assert [summary.number for summary in run.results.rounds] == list(range(1, ROUNDS + 1))
     assert run.results.totals.agent_ticks == AGENTS * ROUNDS * 12
 
 
-def test_state_is_queryable_in_every_round(run: Run) -> None:
+def test_state_is_queryable_in_every_round(run: Ran) -> None:
     """Every agent reports a valid state after every round, alone, by count and by distribution."""
     assert len(run.states) == ROUNDS
     for states, distribution in zip(run.states, run.distributions, strict=True):
@@ -66,7 +71,7 @@ def test_state_is_queryable_in_every_round(run: Run) -> None:
     assert sum(agents_in_state(state, run.agents) for state in AgentState) == AGENTS
 
 
-def test_every_change_of_state_is_traced(run: Run) -> None:
+def test_every_change_of_state_is_traced(run: Ran) -> None:
     """Every agent has a history, and no agent is in a state that its last entry did not lead to."""
     assert all(len(agent.state_history) > 0 for agent in run.agents)
     assert all(agent.state_history[-1].to_state == agent.state for agent in run.agents)
@@ -93,13 +98,13 @@ def test_stuck_agent_recovers(state: AgentState) -> None:
     assert (agent.state, agent.ticks_in_state) == (AgentState.SCROLLING, 0)
 
     stuck = SocialAgent("stuck", state=state, ticks_in_state=10)
-    results = Simulation([stuck], rounds=1, ticks_per_round=1).run()
+    results = Run(Feed(first_posts=()), [stuck], rounds=1, ticks=1).run()
     assert results.rounds[0].states["scrolling"] == 1
     assert results.totals.timeouts == {state.value: 1}
     assert stuck.state_history[0].trigger == "timeout"
 
 
-def test_reasoner_is_asked_only_where_it_is_ambiguous(run: Run) -> None:
+def test_reasoner_is_asked_only_where_it_is_ambiguous(run: Ran) -> None:
     """Decisions are logged only for EVALUATING agents, with several options and one chosen."""
     states = dict.fromkeys((agent.agent_id for agent in run.agents), "idle")
     decisions = 0

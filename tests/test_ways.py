@@ -7,26 +7,24 @@ from typing import Any
 
 import pytest
 
+from prism import Run
 from prism.agents import (
     SeedPost,
     SocialAgent,
     StatechartMixin,
-    opening_posts,
-    synthetic_population,
 )
-from prism.analysis import cascades, read_log
 from prism.cli import main
 from prism.llm import OllamaChatClient
-from prism.report import make_report
 from prism.runlog import RunLog, SimulatedClock
-from prism.social import Parameters, Simulation
+from prism.social import Feed
 from prism.statechart import AgentState, Reasoner, Statechart, Transition, social_media_chart
-from prism.testing import FakeOllama
-from tests.kit.ways import Way
+from prism.testing import FakeOllama, ReadingModel
+from prism.worlds._loop import Loop
+from tests.kit.ways import Way, table_of_ways
 
 Light = StrEnum("Light", ["OFF", "ON"])
 
-TICKS_UNTIL_THE_SECOND_DECISION = 11
+TICKS_UNTIL_THE_SECOND_DECISION = 10
 
 
 class Lamp(StatechartMixin):
@@ -87,20 +85,27 @@ def a_decision(folder: Path, *, committed: bool) -> Way:
     songs = [SeedPost("ada", f"A song called {name}.", ("music",)) for name in ("Dawn", "Dusk")]
     clock = SimulatedClock()
 
-    with FakeOllama(models=["tiny"]) as server, RunLog(folder / "log.jsonl", clock) as log:
+    # a server that tells its window, as real ones do
+    reader = ReadingModel()
+    with (
+        FakeOllama(models=["tiny"], reader=reader) as server,
+        RunLog(folder / "log.jsonl", clock) as log,
+    ):
         reasoner = Reasoner(OllamaChatClient(server.host, "tiny"))
-        simulation = Simulation(
+        simulation = Run(
+            Feed(first_posts=songs),
             [ada, bo],
-            songs,
             rounds=1,
-            ticks_per_round=TICKS_UNTIL_THE_SECOND_DECISION,
+            ticks=TICKS_UNTIL_THE_SECOND_DECISION,
+            # of those seeds with which the other agent has no turn in between
+            seed=1,
             reasoner=reasoner,
             logger=log.logger,
             clock=clock,
         )
         way = Way(
             "statechart/reasoner/_questions.py:__post_init__",
-            "social/_stage.py:apply",
+            "worlds/_overlap.py:_answered",
             returned=committed,
             after=1,
         )
@@ -112,37 +117,20 @@ def a_decision(folder: Path, *, committed: bool) -> Way:
 
 
 def a_simulation(monkeypatch: pytest.MonkeyPatch) -> Way:
-    """Follow the second ``prism simulate`` of this process until its `Simulation` is made."""
+    """Follow the second ``prism simulate`` of this process until its `Loop` is made."""
     for way in (Way(), Way()):
         with monkeypatch.context() as patched:
             patched.setattr(sys, "argv", ["prism", "simulate", "--agents", "5", "--rounds", "1"])
-            patched.setattr(Simulation, "__init__", _stop_counting(Simulation.__init__))
+            patched.setattr(Loop, "__init__", _stop_counting(Loop.__init__))
             with pytest.raises(SystemExit):
                 way.take(main)
 
     return way
 
 
-def a_report(folder: Path) -> Way:
-    """Follow the second report of a short run, from reading its log until its page is made."""
-    log, population = folder / "page.jsonl", synthetic_population(40, seed=5)
-    with RunLog(log, SimulatedClock()) as written:
-        posts = opening_posts(population.agents, seed=5)
-        classic = Parameters.preset("classic")
-        Simulation(
-            population.agents, posts, rounds=4, seed=5, parameters=classic, logger=written.logger
-        ).run()
-    assert cascades(read_log(log))["size"].max() > 1
-
-    page = folder / "page.html"
-    for way in (Way(), Way()):
-        way.take(lambda: page.write_text(make_report(read_log(log)).html(), encoding="utf-8"))
-    return way
-
-
 def a_world(monkeypatch: pytest.MonkeyPatch) -> Way:
-    """Follow the second ``prism simulate --world`` of this process to an agent's first step."""
-    line = ["prism", "simulate", "--world", "rumour", "--set", "friends=8", "--agents", "20"]
+    """Follow the second ``prism run`` of this process to an agent's first step."""
+    line = ["prism", "run", "rumour", "--set", "friends=8", "--agents", "20"]
     for way in [Way("", "worlds/examples/rumour.py:talk") for _ in range(2)]:
         with monkeypatch.context() as patched:
             patched.setattr(sys, "argv", [*line, "--rounds", "1"])
@@ -182,13 +170,8 @@ def test_a_simulation_is_reached_through_few_files(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_step_of_a_world_is_reached_through_few_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    """``prism simulate --world rumour`` reaches its first step through at most 43 files."""
-    assert len(a_world(monkeypatch).files) <= 43
-
-
-def test_a_log_becomes_a_page_through_few_files(tmp_path: Path) -> None:
-    """A log becomes a page through at most 45 files."""
-    assert len(a_report(tmp_path).files) <= 45
+    """``prism run rumour`` reaches its first step through at most 36 files."""
+    assert len(a_world(monkeypatch).files) <= 36
 
 
 def test_the_architecture_page_has_the_counts(
@@ -200,8 +183,7 @@ def test_the_architecture_page_has_the_counts(
         "a fire with guard, action and log": a_logged_fire(tmp_path),
         "a decision, until the simulation has the answer": a_decision(tmp_path, committed=False),
         "`prism simulate`, until its simulation is made": a_simulation(monkeypatch),
-        "a log, until its page is made": a_report(tmp_path),
+        "`prism run`, until an agent's first step": a_world(monkeypatch),
     }
-    page = (Path(__file__).parent.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
     for name, way in ways.items():
-        assert f"| {name} | {len(way.files)} |" in page, (name, way.files, way.changes)
+        assert way.row(name) in table_of_ways(), (name, way.files, way.changes)

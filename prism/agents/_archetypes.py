@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from prism.errors import FieldValueError
-from prism.statechart import RandomStream
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +67,3 @@ def archetype_named(name: str, archetypes: Mapping[str, Archetype] = ARCHETYPES)
     if name not in archetypes:
         raise FieldValueError(f"archetype must be one of {', '.join(archetypes)}, got {name!r}")
     return archetypes[name]
-
-
-def draw_archetype(
-    stream: RandomStream, archetypes: Mapping[str, Archetype] = ARCHETYPES
-) -> Archetype:
-    """Draw an archetype by the proportions that they have."""
-    kinds = list(archetypes.values())
-    return kinds[stream.weighted_index([kind.share for kind in kinds])]
-
-
-def archetype_for(
-    agent_id: str, seed: int, archetypes: Mapping[str, Archetype] = ARCHETYPES
-) -> Archetype:
-    """Draw the archetype of an agent; it depends on the seed and the agent's id alone."""
-    return draw_archetype(RandomStream(seed, agent_id, "archetype"), archetypes)

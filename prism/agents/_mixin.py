@@ -9,7 +9,7 @@ from time import time
 from typing import Any, ClassVar, Self, SupportsIndex
 
 from prism.errors import AgentError, FieldTypeError, FieldValueError
-from prism.statechart import AgentState, StateTransition
+from prism.statechart import AgentState, Configuration, StateTransition
 from prism.statechart._engine.writing import FIELD_DEFAULTS, is_pydantic, write_plain
 from prism.statechart.transitions import shared_edge
 
@@ -19,6 +19,7 @@ _STORED = (
     "_state_history",
     "_engagement_threshold",
     "_timeout_threshold",
+    "_state_memory",
 )
 _WRITTEN_BY_ENGINE = (
     "state",
@@ -43,7 +44,9 @@ class StatechartMixin:
     ``__reduce__``, ``__copy__`` or ``__deepcopy__`` and leaves them out.
 
     Attributes:
-        state: Current state, a member of ``state_type``; anything else raises a TypeError.
+        state: Current state, a member of ``state_type``, or a configuration of such members in a
+            chart with regions; anything else raises a TypeError.
+        state_memory: What a chart with histories or timers remembers of the agent; None until then.
         ticks_in_state: Ticks since the last transition, 0 or more.
         state_history: The last ``max_history_depth`` transitions, oldest first, as a deque.
         engagement_threshold: Relevance from which the agent engages, 0.0 to 1.0.
@@ -120,7 +123,7 @@ class StatechartMixin:
 
     @state.setter
     def state(self, value: Any) -> None:
-        if not isinstance(value, self.state_type):
+        if not _is_state_of(value, self.state_type):
             members = ", ".join(
                 f"{self.state_type.__name__}.{member.name}" for member in self.state_type
             )
@@ -130,6 +133,22 @@ class StatechartMixin:
             )
 
         self._state = value
+
+    @property
+    def state_memory(self) -> dict[str, Any] | None:
+        """What a chart with histories or timers remembers of the agent; None until there is any."""
+        memory: dict[str, Any] | None = vars(self).get("_state_memory")
+        return memory
+
+    @state_memory.setter
+    def state_memory(self, value: dict[str, Any] | None) -> None:
+        if value is not None and not isinstance(value, dict):
+            raise FieldTypeError(f"state_memory must be a dict or None, got {value!r}")
+        # other agents have no such name in their ``vars``
+        if value is None:
+            vars(self).pop("_state_memory", None)
+        else:
+            vars(self)["_state_memory"] = value
 
     @property
     def ticks_in_state(self) -> int:
@@ -215,11 +234,16 @@ class StatechartMixin:
             FieldTypeError: If ``new_state`` is not a member of ``state_type``.
         """
         previous = self.state
-        if new_state == previous and isinstance(new_state, self.state_type):
+        if new_state == previous and _is_state_of(new_state, self.state_type):
             return
 
         self.state = new_state
         write_plain(self, shared_edge(previous, new_state, trigger), time(), context)
+
+
+def _is_state_of(value: object, state_type: type[Enum]) -> bool:
+    leaves = value.leaves if isinstance(value, Configuration) else (value,)
+    return all(isinstance(leaf, state_type) for leaf in leaves)
 
 
 def _restore(make: Callable[..., Any], args: tuple[Any, ...], fields: dict[str, Any]) -> Any:

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from prism.agents._archetypes import ARCHETYPES, Archetype, archetype_for
+from prism.agents._archetypes import ARCHETYPES, Archetype
 from prism.agents._kept import kept_cells, kept_values, require_fields, told_apart
-from prism.agents._population import Population, SeedPost
+from prism.agents._population import Population, SeedPost, archetype_for
 from prism.agents.social_agent import SocialAgent
 from prism.files import Record, read_json_array
 from prism.files._records import MOST_NUMBER, read_csv
@@ -89,35 +89,14 @@ def _value(item: re.Match[str]) -> int | str:
 _logger = logging.getLogger("prism.agents")
 
 REDDIT_FIELDS = (
-    "realname",
-    "username",
-    "bio",
-    "persona",
-    "age",
-    "gender",
-    "mbti",
-    "country",
-    "profession",
-    "interested_topics",
+    *("realname", "username", "bio", "persona", "age", "gender", "mbti", "country"),
+    *("profession", "interested_topics"),
 )
 TWITTER_FIELDS = (
-    "",
-    "user_id",
-    "name",
-    "username",
-    "following_agentid_list",
-    "previous_tweets",
-    "user_char",
-    "description",
-    "following_count",
-    "followers_count",
-    "follower_count",
-    "follower_agentid_list",
-    "activity_level_frequency",
-    "activity_level",
-    "created_at",
-    "following_list",
-    "tweets_id",
+    *("", "user_id", "name", "username", "following_agentid_list", "previous_tweets", "user_char"),
+    *("description", "following_count", "followers_count", "follower_count"),
+    *("follower_agentid_list", "activity_level_frequency", "activity_level", "created_at"),
+    *("following_list", "tweets_id"),
 )
 _REQUIRED_TWITTER_FIELDS = ("username", "following_agentid_list", "previous_tweets", "user_char")
 _READ_TWITTER_FIELDS = (*_REQUIRED_TWITTER_FIELDS, "name", "description")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from prism.agents._archetypes import ARCHETYPES, Archetype, archetype_for, archetype_named
+from prism.agents._archetypes import ARCHETYPES, Archetype, archetype_named
 from prism.agents._kept import UniqueNames, kept_values, require_fields
 from prism.agents._oasis import MOST_KEYWORDS, load_reddit, load_twitter
-from prism.agents._population import Population, SeedPost
+from prism.agents._population import Population, SeedPost, archetype_for
 from prism.agents.social_agent import SocialAgent
 from prism.errors import InputError
 from prism.files import Record, read_json_lines, reading

@@ -6,27 +6,14 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from prism.agents._archetypes import ARCHETYPES, LURKER, Archetype, archetype_for
+from prism.agents._archetypes import ARCHETYPES, LURKER, Archetype
 from prism.agents.social_agent import SocialAgent
 from prism.errors import FieldValueError
 from prism.statechart import RandomStream
 
 TOPICS = (
-    "climate",
-    "cooking",
-    "economics",
-    "education",
-    "football",
-    "gaming",
-    "gardening",
-    "health",
-    "literature",
-    "movies",
-    "music",
-    "politics",
-    "science",
-    "technology",
-    "travel",
+    *("climate", "cooking", "economics", "education", "football", "gaming", "gardening", "health"),
+    *("literature", "movies", "music", "politics", "science", "technology", "travel"),
 )
 """Interests of synthetic agents."""
 
@@ -211,3 +198,14 @@ def _follow(making: _Making, agent_id: str, hubs: list[str]) -> list[str]:
 def _seed_post(stream: RandomStream, author: SocialAgent) -> SeedPost:
     topic = author.interests[stream.index(len(author.interests))]
     return SeedPost(author.agent_id, f"What I have been thinking about {topic} lately.", (topic,))
+
+
+def archetype_for(
+    agent_id: str, seed: int, archetypes: Mapping[str, Archetype] = ARCHETYPES
+) -> Archetype:
+    """Draw the archetype of an agent by the proportions that they have.
+
+    It depends on the seed and the agent's id alone.
+    """
+    stream, kinds = RandomStream(seed, agent_id, "archetype"), list(archetypes.values())
+    return kinds[stream.weighted_index([kind.share for kind in kinds])]

@@ -78,10 +78,9 @@ def _terms_of_context(context: Any) -> Terms:
     topics, text = _read(context, "topics"), _read(context, "text")
     if text is None:
         text = _read(context, "content")
-    if topics is None and text is None and isinstance(context, Mapping):
-        return terms_of(())
-
     if topics is None and text is None:
+        if isinstance(context, Mapping):
+            return terms_of(())
         raise FieldTypeError(
             f"cannot tell the relevance of {context!r}: give a number from 0 to 1, a mapping with "
             "'relevance', 'topics' or 'text', or a post with topics and text"

@@ -25,10 +25,12 @@ with their labels.
 `follows`             who follows whom, where the log tells it
 `follow_networks`     how the follow network of each run is: mean, reciprocity, Gini
 `cascades`            size, depth, breadth, structural virality and lifetime of every cascade
+`threads`             posts with the replies and reshares below them, as people read them
 `agent_story`         all that one agent did, in order
 `let_pass`            why one agent let posts pass
 `faults`              guards and actions that raised, answers that were not used
 `measures`            what the measures of a world came to, round by round
+`agent_measures`      what was measured of each agent, round by round
 `treatments`          when a world was treated, and what that changed
 `assignments`         who and what was assigned to the arms of experiments
 `treated_posts`       what became of the posts of experiments
@@ -78,10 +80,12 @@ from prism.analysis._tables.networks import (
 from prism.analysis._tables.rhythm import agent_rhythms, rhythm
 from prism.analysis._tables.run_measures import run_measures
 from prism.analysis._tables.states import state_counts
+from prism.analysis._tables.threads import threads
 from prism.analysis._tables.transitions import timeouts, to_event_log, transition_counts
 from prism.analysis._tables.treated import arms, assignments, treated_posts
 from prism.analysis._tables.views import reach, views
 from prism.analysis._tables.worlds import (
+    agent_measures,
     measures,
     parameters,
     treatments,
@@ -95,6 +99,7 @@ __all__ = [
     "Run",
     "RunLogs",
     "activity",
+    "agent_measures",
     "agent_rhythms",
     "agent_story",
     "agents",
@@ -122,6 +127,7 @@ __all__ = [
     "rhythm",
     "run_measures",
     "state_counts",
+    "threads",
     "timeouts",
     "to_event_log",
     "top_share",

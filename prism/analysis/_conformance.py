@@ -47,9 +47,7 @@ class Rules:
         ]
 
         timed = [item for item in chart.transitions if item.trigger == TIMEOUT]
-        limits = {state_text(state): limit for state, limit in chart.timeouts.items()}
-        sources = [state_text(item.source) for item in timed]
-        self._limits = {source: limits.get(source) for source in sources}
+        self._limits = {state_text(item.source): chart.timeouts.get(item.source) for item in timed}
 
         # A guard can block the time-out, and one that leads back to its state ends no visit.
         unguarded = {state_text(item.source) for item in timed if item.guard is None}

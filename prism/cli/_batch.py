@@ -52,6 +52,21 @@ KeepingBatch = Annotated[
         of="its run's",
     ),
 ]
+Keep = Annotated[
+    Literal["logs", "tables"],
+    typer.Option(
+        help="What is kept of each run: its folder with all that a run has, or its rows of the "
+        "tables alone, which takes less time.",
+    ),
+]
+DryRun = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="Ask nobody and write nothing: estimate decisions, tokens and money of all runs from "
+        "a few rounds of each configuration by the policy.",
+    ),
+]
 Samples = Annotated[
     int,
     typer.Option(
@@ -81,6 +96,8 @@ def batch(
     plan: PlanFile = None,
     seeds: Seeds = None,
     workers: Workers = None,
+    keep: Keep = "logs",
+    dry_run: DryRun = False,
     model: Model,
     keeping: KeepingBatch,
 ) -> None:
@@ -93,13 +110,26 @@ def batch(
 
     prism batch plan.toml --seeds 20 --workers 2 --out runs/herding
 
+    prism batch plan.toml --keep tables --out runs/quick
+
     prism batch --resume runs/herding
     """
     from prism import science
     from prism.cli._batch_screen import print_batch
 
-    asked = _Asked(context, plan, seeds, workers, model, keeping)
-    done = _carry_out("prism batch", asked, science.batch, science.resume_batch)
+    asked = Asked(context, plan, seeds, workers, model, keeping)
+    if dry_run:
+        from prism.cli._running import naming_options
+        from prism.cli._spent import print_estimate
+        from prism.science._batch import estimate_batch
+
+        import_from_here()
+        with naming_options():
+            found = estimate_batch(asked.new_plan())
+        print_estimate(found, as_json=keeping.as_json)
+        return
+
+    done = carry_out("prism batch", asked, partial(science.batch, keep=keep), science.resume_batch)
     print_batch(done, as_json=keeping.as_json)
     if done.failed:
         raise typer.Exit(1)
@@ -134,8 +164,8 @@ def sensitivity(
     from prism.cli._batch_screen import print_batch, print_indices
 
     command = "prism sensitivity"
-    asked = _Asked(context, plan, seeds, workers, model, keeping)
-    done = _carry_out(
+    asked = Asked(context, plan, seeds, workers, model, keeping)
+    done = carry_out(
         command,
         asked,
         partial(science.sensitivity, method=method, samples=samples),
@@ -152,7 +182,7 @@ def sensitivity(
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class Asked:
     """What both commands are asked for."""
 
     context: typer.Context
@@ -188,8 +218,8 @@ class _Asked:
         return found.with_budget(**budget)
 
 
-def _carry_out(
-    command: str, asked: _Asked, begin: Callable[..., DoneT], resume: Callable[..., DoneT]
+def carry_out(
+    command: str, asked: Asked, begin: Callable[..., DoneT], resume: Callable[..., DoneT]
 ) -> DoneT:
     """Begin the runs of a plan, or go on with them."""
     from prism.cli._batch_screen import batch_screen
@@ -210,5 +240,5 @@ def _carry_out(
     return begin_or_resume(
         *(asked.context, asked.keeping, begin_new, go_on, partial(batch_screen, command)),
         what="batch",
-        with_resume=("workers", "figures"),
+        with_resume=("workers", "figures", "paper"),
     )

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from itertools import islice
 from pathlib import Path
-from shlex import quote
 from statistics import fmean
 from typing import Any
 
 from rich.table import Table
 
 from prism.cli._bar import Bar
-from prism.cli._running import naming_options
-from prism.cli._screen import Screen, note, plain, plain_table, pour, say
+from prism.cli._running import hinting_at, naming_options
+from prism.cli._screen import Screen, note, plain, pour, pour_json, say, table_of
 from prism.science import Batch, BatchObserver, BatchRun, Sensitivity
 
 _MOST_SHOWN = 40
@@ -82,26 +81,16 @@ def batch_screen(command: str, folder: Path | None) -> Iterator[BatchScreen]:
         command: What resumes it, given ``--resume``.
         folder: Where it is kept.
     """
-    hint = f"go on with: {command} --resume {quote(str(folder))}"
     screen = BatchScreen()
-    try:
-        with naming_options():
-            yield screen
-    except KeyboardInterrupt:
-        screen.close()
-        note(hint)
-        raise
-    except OSError as error:
-        problem = f"{error.strerror or error}; when that is mended, {hint}"
-        raise OSError(error.errno, problem, error.filename or str(folder)) from error
-    finally:
-        screen.close()
+    # the bar is gone before anything is said below it
+    with hinting_at(folder, f"{command} --resume"), naming_options(), closing(screen):
+        yield screen
 
 
 def print_batch(done: Batch, *, as_json: bool) -> None:
     """Print how the runs of a batch ended, and what came of each configuration."""
     if as_json:
-        pour(json.dumps(_as_data(done), indent=2) + "\n")
+        pour_json(_as_data(done))
         return
 
     screen = Screen()
@@ -120,24 +109,20 @@ def print_batch(done: Batch, *, as_json: bool) -> None:
 
 def _batch_table(done: Batch) -> Table:
     """Return the means of measures over the runs of each configuration."""
-    results = done.results().to_dicts()
     measures = (done.measures() or done.outcomes())[:_MOST_MEASURES]
-    table = plain_table()
-    table.add_column("configuration", no_wrap=True)
-    table.add_column("runs", justify="right")
-    for name in measures:
-        table.add_column(plain(name), justify="right")
+    results: dict[str, list[dict[str, Any]]] = {run.configuration.name: [] for run in done.runs}
+    for row in done.results().to_dicts():
+        results[row["configuration"]].append(row)
 
-    configurations = list(dict.fromkeys(run.configuration.name for run in done.runs))
-    for name in configurations[:_MOST_SHOWN]:
-        rows = [row for row in results if row["configuration"] == name]
-        complete = [row for row in rows if row["status"] == "complete"]
+    rows = []
+    for name, found in islice(results.items(), _MOST_SHOWN):
+        complete = [row for row in found if row["status"] == "complete"]
         means = [_mean(row.get(measure) for row in complete) for measure in measures]
-        table.add_row(plain(name), f"{len(complete)} of {len(rows)}", *means)
-    if len(configurations) > _MOST_SHOWN:
-        table.add_row(f"and {len(configurations) - _MOST_SHOWN} more", "")
+        rows.append((name, f"{len(complete)} of {len(found)}", *means))
+    if len(results) > _MOST_SHOWN:
+        rows.append((f"and {len(results) - _MOST_SHOWN} more",))
 
-    return table
+    return table_of(rows, "configuration", "runs", *measures, numbers=("runs", *measures))
 
 
 def _mean(values: Iterable[Any]) -> str:
@@ -188,16 +173,12 @@ def _index_table(rows: list[dict[str, object]]) -> Table:
     """Return the indices of one outcome, a column each."""
     alone = [row for row in rows if row["other"] is None]
     indices = list(dict.fromkeys(str(row["index"]) for row in alone))
-    table = plain_table()
-    table.add_column("parameter")
-    for index in indices:
-        table.add_column(index, justify="right")
+    own: dict[str, dict[str, str]] = {}
+    for row in alone:
+        own.setdefault(str(row["parameter"]), {})[str(row["index"])] = _shown(row)
 
-    for parameter in dict.fromkeys(str(row["parameter"]) for row in alone):
-        own = {str(row["index"]): row for row in alone if row["parameter"] == parameter}
-        table.add_row(plain(parameter), *(_shown(own[index]) for index in indices))
-
-    return table
+    cells = ((name, *(found[index] for index in indices)) for name, found in own.items())
+    return table_of(cells, "parameter", *indices, numbers=indices)
 
 
 def _shown(row: dict[str, object]) -> str:

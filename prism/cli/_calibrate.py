@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from prism.cli._log import Runs, print_notes
+from prism.cli._log import print_notes
+from prism.cli._options import Runs
 from prism.cli._output import output_file
 from prism.cli._screen import Screen, say
 from prism.cli._table_output import TableFormat, choose_format, write
 from prism.errors import InputError
+from prism.telemetry.events import DECISION
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from prism.analysis import RunLogs
     from prism.science import Policy
 
 _PROBABILITIES = ("at", "group", "option", "n", "probability", "standard_error", "clustered_error")
@@ -96,12 +99,15 @@ def calibrate(
     """
     from prism.analysis import read_log
     from prism.cli._chart_argument import chart_from
-    from prism.runs._calibrated import RELEVANCE
+    from prism.runs._policy_file import RELEVANCE
+
+    as_format = None if table is None else choose_format(None, table)
+    _refuse_files(output, figure, runs)
+
+    # imported late, since it takes two seconds and needs an extra
     from prism.science import calibrate as estimate
     from prism.science import divergence
 
-    as_format = None if table is None else choose_format(None, table)
-    _require_figure(figure)
     logs = read_log(*runs)
     print_notes(logs)
     names = tuple(covariates or (RELEVANCE,))
@@ -117,6 +123,7 @@ def calibrate(
     found = divergence(logs, other, by=by, least=least, smoothing=smoothing, seed=seed)
 
     _print(policy, found)
+    _print_forced(logs)
     if output is not None:
         with output_file(output, runs) as file:
             file.write(policy.to_json().encode())
@@ -138,9 +145,14 @@ def _save_figure(found: pl.DataFrame, path: Path, reads: list[Path]) -> None:
         file.write(drawn)
 
 
-def _require_figure(path: Path | None) -> None:
-    if path is not None and path.suffix not in (".svg", ".pdf"):
-        raise InputError(f"--figure must be a .svg or .pdf file, got {path.name!r}")
+def _refuse_files(output: Path | None, figure: Path | None, reads: list[Path]) -> None:
+    """Refuse files that cannot or should not be written, before the work begins."""
+    from prism.runs._folder import refuse_own_file
+
+    if output is not None:
+        refuse_own_file(output, reads)
+    if figure is not None and figure.suffix not in (".svg", ".pdf"):
+        raise InputError(f"--figure must be a .svg or .pdf file, got {figure.name!r}")
 
 
 def _print(policy: Policy, found: pl.DataFrame) -> None:
@@ -169,6 +181,21 @@ def _print(policy: Policy, found: pl.DataFrame) -> None:
         left_out.update(source.left_out)
     for reason, count in left_out.items():
         say(f"Left out: {count:,} decisions ({reason})")
+
+
+def _print_forced(logs: RunLogs) -> None:
+    """Say how many choices a model was made to take, though it meant to say something else."""
+    import polars as pl
+
+    asked = logs.scan(DECISION).filter(pl.col("option_mass").is_not_null())
+    masses, forced = (
+        asked.select(pl.len(), without=pl.col("probabilities").is_null().sum()).collect().row(0)
+    )
+    if forced:
+        say(
+            f"{forced:,} of {masses:,} choices have no probabilities, as their options had less "
+            "than half of the model's: they count here as chosen"
+        )
 
 
 def _print_divergence(found: pl.DataFrame) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from inspect import isfunction
@@ -11,36 +10,30 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
-from prism.cli._options import OutFile
+from prism.cli._options import AsJson, OutFile, command_group
 from prism.cli._output import refuse_read_output, write_bytes
-from prism.cli._screen import Screen, note, plain, plain_table, pour, say, shown
+from prism.cli._screen import note, pour, pour_json, print_findings, print_table, say, shown
 from prism.errors import InputError, PrismError
 
 if TYPE_CHECKING:
     from enum import Enum
 
     from prism.agents import SocialAgent
-    from prism.statechart import Finding, Statechart
+    from prism.statechart import Statechart
 
 _MADE = ("moves", "stays")
 """Outcomes in which a transition is made; a loop stays in its state."""
 
-charts: typer.Typer = typer.Typer(
-    help="Show a chart, write it for other tools, and check it.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-)
+charts = command_group("Show a chart, write it for other tools, and check it.")
 
 ChartArgument = Annotated[
     str,
     typer.Argument(
         metavar="CHART",
-        help="Name of a built-in chart (social_media, social_feed), a .json file in prism's "
-        "format, a workflow (.yaml), or package.module:attribute (also file.py:attribute): a "
-        "chart, a function that returns one, or a class of a world's agents.",
+        help="Name of a built-in chart (social_media, social_feed, or either with _acts), a "
+        ".json file in prism's format, a workflow (.yaml), or package.module:attribute (also "
+        "file.py:attribute): a chart, a function that returns one, or a class of a world's agents.",
         show_default=False,
     ),
 ]
@@ -62,12 +55,14 @@ def show(chart: ChartArgument) -> None:
 
     found = chart_from(chart)
     title = f"{found.name}: {len(found.states)} states, {len(found.transitions)} transitions"
-    screen = Screen()
-    screen.print(_shown(title))
-    screen.print(_states_table(found))
-    screen.print(_transitions_table(found) if found.transitions else "No transitions.")
+    say(_showable(title))
+    _print_states(found)
+    if found.transitions:
+        _print_transitions(found)
+    else:
+        say("No transitions.")
     if found.needs:
-        screen.print(_shown(f"Guards and actions need of an agent: {', '.join(found.needs)}"))
+        say(_showable(f"Guards and actions need of an agent: {', '.join(found.needs)}"))
 
 
 @charts.command()
@@ -90,9 +85,7 @@ def export(chart: ChartArgument, as_format: ChartFormat, out: OutFile = None) ->
 @charts.command()
 def check(
     chart: ChartArgument,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the findings as JSON instead of lines.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List the probable mistakes of a chart, one a line.
 
@@ -103,18 +96,16 @@ def check(
     prism chart check package.module:my_chart
     """
     from prism.cli._chart_argument import chart_from
+    from prism.statechart.states import state_text
 
     found = chart_from(chart)
     findings = found.check()
-    if as_json:
-        listing = [_finding_data(finding) for finding in findings]
-        pour(json.dumps({"chart": found.name, "findings": listing}, indent=2) + "\n")
-    else:
-        for finding in findings:
-            say(_showable(f"{finding.kind}: {finding}"))
-
-    if findings:
-        raise typer.Exit(1)
+    listing = [
+        {"kind": each.kind, "state": state_text(each.state), "message": each.message}
+        for each in findings
+    ]
+    lines = [_showable(f"{each.kind}: {each}") for each in findings]
+    print_findings(lines, {"chart": found.name, "findings": listing}, as_json=as_json)
 
 
 @charts.command()
@@ -141,9 +132,7 @@ def explain(
             "agent.",
         ),
     ] = "{}",
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the explanation as JSON instead of lines.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show every transition that an event could cause, the result of its guard, and the outcome.
 
@@ -163,7 +152,7 @@ def explain(
     subject = _agent(found, state, _json("--agent", agent))
     explanation = found.explain(subject, trigger, payload)
     if as_json:
-        pour(json.dumps(explanation.to_dict(), indent=2) + "\n")
+        pour_json(explanation.to_dict())
     else:
         for line in str(explanation).splitlines():
             say(_showable(line))
@@ -179,13 +168,12 @@ def fits(
         str,
         typer.Argument(
             metavar="AGENT",
-            help="package.module:attribute, a class, an agent, or a function that returns one.",
+            help="package.module:attribute (also file.py:attribute): a class, an agent, or a "
+            "function that returns one.",
             show_default=False,
         ),
     ],
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the names as JSON instead of lines.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List what a class or an agent lacks of what a chart needs, one name a line.
 
@@ -203,7 +191,7 @@ def fits(
     found = chart_from(chart)
     lacks = found.fits(_subject(agent))
     if as_json:
-        pour(json.dumps({"chart": found.name, "agent": agent, "missing": lacks}, indent=2) + "\n")
+        pour_json({"chart": found.name, "agent": agent, "missing": lacks})
     else:
         for name in lacks:
             say(f"missing: {name}")
@@ -218,53 +206,36 @@ def fits(
 # tables
 
 
-def _states_table(chart: Statechart[Any]) -> Table:
+def _print_states(chart: Statechart[Any]) -> None:
     from prism.statechart.states import state_text
 
-    table = _table("state", "", "time-out after")
-    for state in chart.definition.states:
-        notes = []
-        if state == chart.initial:
-            notes.append("initial")
-        if state in chart.decision_states:
-            notes.append("decision")
-        if state in chart.final_states:
-            notes.append("final")
-
+    def row(state: Enum) -> tuple[str, str, str]:
+        of_kind = {
+            "initial": state == chart.initial,
+            "decision": state in chart.decision_states,
+            "final": state in chart.final_states,
+        }
         limit = chart.timeouts.get(state)
-        ticks = "" if limit is None else f"{limit} ticks"
-        table.add_row(_shown(state_text(state)), ", ".join(notes), ticks)
+        notes = ", ".join(name for name, holds in of_kind.items() if holds)
+        return _showable(state_text(state)), notes, "" if limit is None else f"{limit} ticks"
 
-    return table
+    print_table(map(row, chart.definition.states), "state", "", "time-out after")
 
 
-def _transitions_table(chart: Statechart[Any]) -> Table:
+def _print_transitions(chart: Statechart[Any]) -> None:
     from prism.statechart.formats._export import label_of
     from prism.statechart.states import state_text
 
-    table = _table("source", "trigger [guard] / action", "target")
-    previous = None
+    rows = []
     for state in chart.definition.states:
-        for item in chart.transitions:
-            if item.source == state:
-                # A source is named once, above all of its transitions.
-                source = "" if state == previous else state_text(state)
-                table.add_row(*map(_shown, (source, label_of(item), state_text(item.target))))
-                previous = state
+        own = [each for each in chart.transitions if each.source == state]
+        for place, each in enumerate(own):
+            # a source is named once, above all of its transitions
+            source = "" if place else state_text(state)
+            cells = (source, label_of(each), state_text(each.target))
+            rows.append(tuple(map(_showable, cells)))
 
-    return table
-
-
-def _table(*headings: str) -> Table:
-    table = plain_table()
-    for heading in headings:
-        table.add_column(Text(heading), overflow="fold")
-
-    return table
-
-
-def _shown(text: str) -> Text:
-    return plain(_showable(text))
+    print_table(rows, "source", "trigger [guard] / action", "target")
 
 
 def _showable(text: str) -> str:
@@ -272,12 +243,6 @@ def _showable(text: str) -> str:
     from prism.drawing import showable
 
     return showable(text)
-
-
-def _finding_data(finding: Finding) -> dict[str, Any]:
-    from prism.statechart.states import state_text
-
-    return {"kind": finding.kind, "state": state_text(finding.state), "message": finding.message}
 
 
 # agents

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,8 @@ from prism.statechart import (
 BUILT_IN: dict[str, Callable[[], Statechart[Any]]] = {
     "social_media": social_media_chart,
     "social_feed": social_feed_chart,
+    "social_media_acts": partial(social_media_chart, acts=True),
+    "social_feed_acts": partial(social_feed_chart, acts=True),
 }
 MOST_CHARACTERS = 10_000_000
 
@@ -48,9 +49,6 @@ def chart_from(text: str) -> Statechart[Any]:
     if text.endswith(_WORKFLOWS):
         return _of_workflow(Path(text))
 
-    place, _, attribute = text.rpartition(":")
-    if place.endswith(".py"):
-        return _of_a_file(text, place, attribute)
     if _names_an_attribute(text):
         return _called(text, imported_attribute(text))
 
@@ -60,22 +58,11 @@ def chart_from(text: str) -> Statechart[Any]:
     )
 
 
-def _of_a_file(text: str, place: str, attribute: str) -> Statechart[Any]:
-    from prism.worlds._addresses import module_at
-
-    try:
-        module = module_at(place)
-    except InputError as error:
-        raise InputError(f"{text}: {error.problem}") from None
-
-    return _called(text, imported_attribute(f"{module.__name__}:{attribute}"))
-
-
 def _of_workflow(path: Path) -> Statechart[Any]:
     # the room needs an extra, which may be missing
-    from prism.workflow import Workflow
+    from prism.workflow._workflow import load_quietly
 
-    return Workflow.load(path).chart
+    return load_quietly(path).chart
 
 
 def _from_file(path: Path) -> Statechart[Any]:
@@ -123,43 +110,34 @@ class _Named:
 
 
 def _names_an_attribute(text: str) -> bool:
-    module, _, attribute = text.partition(":")
-    return all(part.isidentifier() for part in (*module.split("."), *attribute.split(".")))
+    module, _, attribute = text.rpartition(":")
+    names = [] if module.endswith(".py") else module.split(".")
+    return all(part.isidentifier() for part in (*names, *attribute.split(".")))
 
 
 def imported_attribute(where: str) -> Any:
-    """Return what ``package.module:attribute`` names.
+    """Return what ``package.module:attribute`` or ``file.py:attribute`` names.
 
     Raises:
         InputError: If there is no such thing.
     """
+    from prism.worlds._addresses import module_at
+
     if not _names_an_attribute(where):
         raise InputError(f"{where!r} must be package.module:attribute")
 
-    module, _, attribute = where.partition(":")
+    module, _, attribute = where.rpartition(":")
     import_from_here()
-    found = _imported(where, module)
+    try:
+        found: Any = module_at(module)
+    except InputError as error:
+        raise InputError(f"{where}: {error.problem}") from error
     for name in attribute.split("."):
         if not hasattr(found, name):
             raise InputError(f"{where}: {getattr(found, '__name__', found)!r} has no {name!r}")
         found = getattr(found, name)
 
     return found
-
-
-def _imported(where: str, module: str) -> Any:
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        # The module itself, or a package above it; else one that it imports in turn.
-        if error.name and f"{module}.".startswith(f"{error.name}."):
-            raise InputError(f"{where}: there is no module {error.name!r}") from None
-        raise InputError(f"{where}: importing {module} failed: {error}") from None
-    except ImportError as error:
-        raise InputError(f"{where}: importing {module} failed: {error}") from None
-    except Exception as error:
-        problem = f"importing {module} failed: {type(error).__name__}: {error}"
-        raise InputError(f"{where}: {problem}") from error
 
 
 def _called(where: str, found: Any) -> Statechart[Any]:

@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from prism.cli._options import OutFile, TableFile
-from prism.cli._report import check_figures, check_page, save_figures, write_page
-from prism.cli._screen import Screen, note, say
+from prism.cli._options import FigureKind, OutFile, TableFile
+from prism.cli._report import Figures, check_figures, check_page, save_figures, write_page
+from prism.cli._screen import Screen, note, say, table_of
 from prism.cli._table_output import MOST_ROWS, TableFormat, choose_format, write
 from prism.errors import InputError
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from prism.science import Comparison
 
 _SHOWN = (
-    *("measure", "second", "mean_first", "mean_second", "low", "high", "effect", "p_holm"),
-    *("difference", "p"),
+    *("measure", "setting", "second", "mean_first", "mean_second", "difference", "interval"),
+    *("p", "p_holm", "effect"),
 )
 """Columns to read, the last of which are left out where there is no room."""
 
@@ -27,7 +29,26 @@ Groups = Annotated[
     typer.Argument(
         metavar="GROUP...",
         help="For each group a run, a folder with runs below it, or a pattern in quotes. Of a "
-        "single folder, such as that of a batch, the folders that hold runs are the groups.",
+        "single folder that is no batch, the folders that hold runs are the groups; of a batch, "
+        "its arms.",
+        show_default=False,
+    ),
+]
+By = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FACTOR",
+        help="Of a batch, compare the levels of this factor: arm (the default), or a parameter "
+        "that the plan varies.",
+        show_default=False,
+    ),
+]
+Within = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="FACTOR",
+        help="Of a batch, compare at each level of this factor, and average over the others; "
+        "'none' averages over all. Repeat it for several. By default at all settings.",
         show_default=False,
     ),
 ]
@@ -63,15 +84,23 @@ Page = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Also write the comparison as a page.", show_default=False),
 ]
-Figures = Annotated[
+
+
+Paper = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", help="Also save every figure in this folder.", show_default=False),
+    typer.Option(
+        metavar="DIR",
+        help="Also write what a paper needs: figures as PDF, tables as LaTeX and CSV, a methods "
+        "paragraph, and for the world of a batch a description by the ODD protocol.",
+        show_default=False,
+    ),
 ]
-Kind = Annotated[Literal["svg", "png", "pdf"], typer.Option(help="Format of the saved figures.")]
 
 
 def compare(
     groups: Groups,
+    by: By = None,
+    within: Within = None,
     from_round: Rounds = 1,
     to_round: LastRound = None,
     compared_as: Way = None,
@@ -79,14 +108,16 @@ def compare(
     confidence: Confidence = 0.95,
     page: Page = None,
     figures: Figures = None,
-    figure_format: Kind = "svg",
+    figure_format: FigureKind = "svg",
+    paper: Paper = None,
     as_format: TableFile = None,
     out: OutFile = None,
 ) -> None:
     """Compare groups of runs: differences, intervals, tests and effect sizes of every measure.
 
-    Every group is compared with the first. A table to read leaves out what is the same in every
-    run; the other formats have all rows and columns.
+    Every group is compared with the first; of a batch each arm with the first arm, at each setting
+    of the other parameters, and with main effects and interactions. A table to read leaves out what
+    is the same in every run; the other formats have all rows and columns.
 
     [bold]Examples[/bold]
 
@@ -94,9 +125,15 @@ def compare(
 
     prism compare runs/plain runs/warned --from-round 5 --page compared.html
 
+    prism compare runs/batch --within friends
+
+    prism compare runs/batch --by friends
+
     prism compare "runs/a-*" "runs/b-*" --measure likes --measure gini
 
     prism compare batch -o compared.csv --figures figures --figure-format pdf
+
+    prism compare runs/batch --paper paper
     """
     chosen = choose_format(as_format, out)
     if page is not None:
@@ -115,6 +152,8 @@ def compare(
         task = progress.add_task("Measuring the runs", total=None)
         found = compare_groups(
             *groups,
+            by=by,
+            within=None if not within else [name for name in within if name != "none"],
             paired=None if compared_as is None else compared_as == "pairs",
             measures=measure,
             from_round=from_round,
@@ -131,6 +170,8 @@ def compare(
         write_page(found.html().encode(), page, err=out is None)
     if page is not None or figures is not None:
         save_figures(found, figures, figure_format, err=out is None)
+    if paper is not None:
+        say(f"{paper}: {len(found.save_paper(paper))} files", err=out is None)
 
 
 def _write_table(found: Comparison, chosen: TableFormat, out: Path | None) -> None:
@@ -142,17 +183,48 @@ def _write_table(found: Comparison, chosen: TableFormat, out: Path | None) -> No
         write(table, chosen, out, table.columns, reads=reads)
         return
 
-    if out is None:
-        say(_heading(found))
     tested = table.filter(pl.col("test").is_not_null())
+    # one measure at many settings is named once
+    has_settings = (tested["setting"] != "").any()
+    is_one = has_settings and out is None and tested["measure"].n_unique() == 1
+    if out is None:
+        say(f"{tested['measure'][0]}: {_heading(found)}" if is_one else _heading(found))
     several = len(found.groups) > 2
     if several:  # all groups of a measure below each other
         places = {name: place for place, name in enumerate(dict.fromkeys(tested["measure"]))}
         tested = tested.sort(pl.col("measure").replace_strict(places), maintain_order=True)
 
-    shown = [name for name in _SHOWN if several or name != "second"]
-    drawn = tested.select(shown).rename(_short(found, several))
+    left = {"second": not several, "setting": not has_settings, "measure": is_one}
+    shown = [name for name in _SHOWN if not left.get(name)]
+    drawn = tested.with_columns(interval=_interval()).select(shown).rename(_short(found, several))
     write(drawn, chosen, out, drawn.columns, _hint(found, tested.height), reads=reads)
+    if out is None and found.model is not None and found.model.height:
+        _print_model(found.model)
+
+
+def _interval() -> pl.Expr:
+    """Return an interval as one column, as short as its numbers allow."""
+    import polars as pl
+
+    return pl.struct("low", "high").map_elements(
+        lambda row: "" if row["low"] is None else f"{row['low']:.2g} to {row['high']:.2g}",
+        return_dtype=pl.String,
+    )
+
+
+def _print_model(model: pl.DataFrame) -> None:
+    rows = (
+        (
+            row["measure"],
+            row["term"],
+            f"{row['df']}, {row['df_residual']}",
+            *(f"{row[name]:.3g}" for name in ("f", "p", "p_holm", "eta_squared")),
+        )
+        for row in model.iter_rows(named=True)
+    )
+    numbers = ("df", "F", "p", "p holm", "eta squared")
+    say("\nMain effects and interactions (F tests of type II, seeds as blocks)")
+    Screen().print(table_of(rows, "measure", "term", *numbers, numbers=numbers))
 
 
 def _heading(found: Comparison) -> str:
@@ -176,7 +248,7 @@ def _hint(found: Comparison, tested: int) -> str:
     ways = dict.fromkeys(row.test for row in found.differences if row.test)
     counted = "1 test" if tested == 1 else f"{tested} tests"
     drawn = counted if tested <= MOST_ROWS else f"{MOST_ROWS} of {tested} tests"
-    text = f"{drawn} ({', '.join(ways)}), p holm is corrected for all; low and high are of the "
+    text = f"{drawn} ({', '.join(ways)}), p holm is corrected for all; the interval is of the "
     text += f"difference ({found.confidence:.0%} bootstrap)"
     rest = len(found.differences) - tested
 

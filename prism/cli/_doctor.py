@@ -8,10 +8,9 @@ import typer
 from rich.text import Text
 
 from prism.cli._screen import Screen, plain
-from prism.errors import InputError
 
 if TYPE_CHECKING:
-    from prism.llm import ModelPool
+    from prism.llm import Model
 
 _LOAD_SECONDS = 600.0
 _MARKS = {True: ("ok   ", "green"), False: ("wrong", "red"), None: ("...  ", "")}
@@ -24,12 +23,16 @@ def doctor(
         typer.Option(metavar="URL", help="Server, by default http://127.0.0.1:11434 of Ollama."),
     ] = None,
     reasoner: Annotated[
-        Literal["ollama", "openai"],
+        Literal["ollama", "openai"] | None,
         typer.Option(
             help="What serves the model: ollama, or openai for a server that speaks OpenAI's API "
-            "(vLLM, llama.cpp, LM Studio)."
+            "(vLLM, llama.cpp, LM Studio). ollama by default."
         ),
-    ] = "ollama",
+    ] = None,
+    key_variable: Annotated[
+        str | None,
+        typer.Option(metavar="VARIABLE", help="Environment variable that holds the server's key."),
+    ] = None,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to wait for one answer.")] = 60.0,
 ) -> None:
     """Check a server and a model, and say what is wrong and what to do.
@@ -40,33 +43,34 @@ def doctor(
 
     prism doctor --host http://127.0.0.1:11434 --model llama3.2
 
+    prism doctor --model ollama:llama3.2@gpu1
+
     prism doctor --reasoner openai --host http://127.0.0.1:8000 --model llama3.2
     """
     import asyncio
 
-    from prism.llm import DEFAULT_HOST, OllamaPool, OpenAIPool
+    from prism.cli._running import naming_options
+    from prism.llm import Model
 
-    if reasoner == "openai" and host is None:
-        raise InputError("--host must name an OpenAI-compatible server: they have no usual address")
-
-    kind = OpenAIPool if reasoner == "openai" else OllamaPool
-    client = kind(
-        [host or DEFAULT_HOST],
-        model,
-        timeout=timeout,
-        load_timeout=max(timeout, _LOAD_SECONDS),
-    )
-    if not asyncio.run(_is_well(client, Screen())):
+    with naming_options():
+        asked = Model.of(
+            model,
+            server=reasoner,
+            hosts=host,
+            key=key_variable,
+            timeout=timeout,
+            load_timeout=max(timeout, _LOAD_SECONDS),
+        )
+        asked.as_client()
+    if not asyncio.run(_is_well(asked, Screen())):
         raise typer.Exit(1)
 
 
-async def _is_well(client: ModelPool, screen: Screen) -> bool:
+async def _is_well(client: Model, screen: Screen) -> bool:
     """Print each result at once, and return True if a simulation can use the server."""
-    from prism.llm import diagnose
-
     well: bool | None = False
     async with client:
-        async for check in diagnose(client):
+        async for check in client.diagnose():
             well = check.ok
             line = Text.assemble(_MARKS[well], " ", plain(f"{check.what}: {check.found}"))
             screen.print(line, soft_wrap=True)

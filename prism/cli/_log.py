@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 import typer
 
 from prism.cli import _log_forms as forms
-from prism.cli._options import OutFile, TableFile, command_of, option
+from prism.cli._options import OutFile, Runs, TableFile, command_group, command_of, option
 from prism.cli._output import write_bytes
 from prism.cli._screen import note
 from prism.cli._table_output import TableFormat, choose_format, write
@@ -29,21 +29,9 @@ if TYPE_CHECKING:
 TableT = TypeVar("TableT")
 Given = Mapping[str, Any]
 
-logs: typer.Typer = typer.Typer(
-    help="Make tables of a run's log: states, transitions, decisions, cascades, and more.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
+logs = command_group(
+    "Make tables of a run's log: states, transitions, decisions, cascades, and more."
 )
-
-Runs = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="RUN...",
-        help="Folders of runs, or their logs (.jsonl, also .gz). Several make one table, with a "
-        "column for the run.",
-        show_default=False,
-    ),
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +40,9 @@ class LogTable:
 
     Args:
         name: Name of the command.
-        made_by: The function of `prism.analysis`, or ``room:function``, that makes the table of the
-            logs and the options.
         help: What the command says of itself: a sentence, and more below an empty line.
+        made_by: The function of `prism.analysis`, or ``room:function``, that makes the table of the
+            logs and the options; by default that of the command's name.
         examples: Examples of its use.
         agent: What the name of an agent is called, for a table of one: its first argument.
         options: The options of its own.
@@ -69,8 +57,8 @@ class LogTable:
     """
 
     name: str
-    made_by: str
     help: str
+    made_by: str = ""
     examples: tuple[str, ...] = ()
     agent: str | None = None
     options: tuple[Parameter, ...] = ()
@@ -119,7 +107,7 @@ class LogTable:
 
     def _made(self, runs: list[Path], given: Given) -> tuple[Any, bool]:
         """Return the table, and whether another function than the usual one has made it."""
-        function = self.made_by
+        function = usual = self.made_by or self.name.replace("-", "_")
         passed = dict(given)
         for name, other in self.instead.items():
             value = passed.pop(name)
@@ -138,7 +126,12 @@ class LogTable:
                     print_notes(opened)
                 raise
 
-        return make(runs, made), function != self.made_by
+        return make(runs, made), function != usual
+
+
+def _by(default: str, what: str) -> Parameter:
+    text = f"What to group {what} by, separated by commas."
+    return option("by", str, default, metavar="NAMES", help=text, callback=_names)
 
 
 def _names(listed: str) -> list[str]:
@@ -155,83 +148,88 @@ _BY_ROUND = _flag("by_round", "Add rows for each round, before those of all.")
 TABLES = (
     LogTable(
         "states",
-        "state_counts",
         """Count the agents in each state at the end of every tick.
 
         A table to read shows some rounds; the other formats have every tick.""",
+        made_by="state_counts",
         examples=("prism log states runs/first --format csv -o states.csv",),
         drawn=forms.side_by_side,
     ),
     LogTable(
         "transitions",
-        "transition_counts",
         "Count every kind of transition, with its probability among those out of its state.",
+        made_by="transition_counts",
     ),
     LogTable(
         "dwell",
-        "dwell_times",
         """Describe how many ticks agents stay in each state, with a geometric fit.
 
         Visits that the end of a round or of the run cuts short are censored.""",
+        made_by="dwell_times",
         options=(_BY_ROUND,),
         shown="round chart state visits complete cut open mean median p90 p",
     ),
-    LogTable("timeouts", "timeouts", "Count the time-outs of each state in each round."),
+    LogTable("timeouts", "Count the time-outs of each state in each round."),
     LogTable(
-        "decisions",
         "decisions",
         "Describe decisions: number, fallbacks, requests, tokens, latency, entropy.",
         examples=(
             "prism log decisions runs/model",
             "prism log decisions runs/model --by source,reason",
         ),
-        options=(
-            option(
-                "by",
-                str,
-                "state,model",
-                metavar="NAMES",
-                help="What to group decisions by, separated by commas.",
-                callback=_names,
-            ),
-        ),
+        options=(_by("state,model", "decisions"),),
         shown=lambda _, given: [*given["by"], *_OF_DECISIONS],
     ),
     LogTable(
         "costs",
-        "costs",
         "Add up what models cost: requests, tokens and seconds, of decisions and texts.",
         examples=("prism log costs runs/model --by model,what",),
-        options=(
-            option(
-                "by",
-                str,
-                "model",
-                metavar="NAMES",
-                help="What to group costs by, separated by commas.",
-                callback=_names,
-            ),
-        ),
+        options=(_by("model", "costs"),),
     ),
+    LogTable("engagement", "Measure how unequally agents post, reply, reshare and like."),
     LogTable(
-        "engagement", "engagement", "Measure how unequally agents post, reply, reshare and like."
-    ),
-    LogTable(
-        "cascades",
         "cascades",
         "Measure every cascade: size, depth, breadth, virality, lifetime; the largest first.",
         shown="root_id author_id size depth breadth virality agents lifetime_ticks",
     ),
     LogTable(
+        "threads",
+        """Show threads as people read them: each reply and reshare below its post.
+
+        The largest threads, or the one that a post belongs to.""",
+        examples=(
+            "prism log threads runs/first",
+            "prism log threads runs/first --post post_000023",
+        ),
+        options=(
+            option(
+                "post",
+                str | None,
+                None,
+                metavar="ID",
+                help="Show the thread of this post.",
+                show_default=False,
+            ),
+            option(
+                "most",
+                int,
+                5,
+                metavar="N",
+                min=1,
+                help="How many of the largest threads of each run.",
+            ),
+        ),
+        drawn=forms.thread,
+    ),
+    LogTable(
         "agent",
-        "agent_story",
         "List all that one agent did, and how others reacted to its posts.",
+        made_by="agent_story",
         examples=("prism log agent agent_0001 runs/first",),
         agent="ID",
         shown="round tick what",
     ),
     LogTable(
-        "faults",
         "faults",
         """Count what went wrong: what raised or was refused, answers that were not used.
 
@@ -241,9 +239,9 @@ TABLES = (
     ),
     LogTable(
         "events",
-        "to_event_log",
         """List the transitions with the columns that process-mining tools, such as pm4py,
         expect.""",
+        made_by="to_event_log",
         examples=("prism log events runs/first -o events.parquet",),
         options=(
             option(
@@ -254,12 +252,10 @@ TABLES = (
     ),
     LogTable(
         "agents",
-        "agents",
         "Describe every agent: what it is, and how much it did.",
         shown=forms.columns_of_agents,
     ),
     LogTable(
-        "interactions",
         "interactions",
         """Count who replied to, reshared and liked whose posts.
 
@@ -273,7 +269,6 @@ TABLES = (
     ),
     LogTable(
         "follows",
-        "follows",
         "List who follows whom, from a log of a feed with the parameter logs_follows.",
         examples=("prism log follows runs/first --in-all",),
         options=(_flag("in_all", "Describe the network of each run in one row."),),
@@ -281,26 +276,30 @@ TABLES = (
     ),
     LogTable(
         "why",
-        "let_pass",
         """Say why an agent let posts pass: relevance and threshold, what was open, what it
         chose.""",
+        made_by="let_pass",
         examples=("prism log why agent_0001 runs/first",),
         agent="AGENT",
         shown=forms.columns_of_posts,
     ),
     LogTable(
         "measures",
-        "measures",
         "List what the measures of worlds came to in each round.",
         examples=("prism log measures runs/beta-0.1 runs/beta-0.3 -o measures.parquet",),
     ),
     LogTable(
-        "treatments",
+        "agent-measures",
+        """List what was measured of each agent in each round.
+
+        Of more than 500 agents of a kind there are quantiles, and the values of 20.""",
+        examples=("prism log agent-measures runs/town -o wealth.parquet",),
+    ),
+    LogTable(
         "treatments",
         "List the treatments that worlds were given, and the parameters that they changed.",
     ),
     LogTable(
-        "assignments",
         "assignments",
         "List who and what was assigned to the arms of experiments.",
         options=(_flag("posts", "Say what became of the posts that were assigned."),),
@@ -308,16 +307,15 @@ TABLES = (
     ),
     LogTable(
         "arms",
-        "arms",
         "Compare what became of the posts in the arms of experiments.",
         examples=("prism log arms runs/herd",),
         options=(_flag("by_round", "Compare the posts of each round by themselves."),),
     ),
-    LogTable("parameters", "parameters", "List the runs with the parameters of their worlds."),
+    LogTable("parameters", "List the runs with the parameters of their worlds."),
     LogTable(
         "world",
-        "world_event_counts",
         "Count the events that worlds have logged themselves, or list those of one name.",
+        made_by="world_event_counts",
         examples=("prism log world runs/market --event sold --format csv",),
         options=(
             option(
@@ -333,20 +331,17 @@ TABLES = (
     ),
     LogTable(
         "participation",
-        "participation",
         """Measure who is silent, writes and creates, and the shares of what the top 1 % wrote.
 
         By round; the last row, without a round, is of all rounds.""",
     ),
     LogTable(
         "views",
-        "views",
         """Count what came of the posts that agents opened: decided, ignored, timed out, cut.
 
         By round; the last row, without a round, is of all rounds.""",
     ),
     LogTable(
-        "reach",
         "reach",
         """Measure how many agents opened each post or cascade, or what agents were exposed
         to.""",
@@ -363,7 +358,6 @@ TABLES = (
     ),
     LogTable(
         "rhythm",
-        "rhythm",
         """Describe the times between the acts of agents: mean, burstiness, memory.
 
         By round; the last rows, without a round, are of all rounds.""",
@@ -373,16 +367,15 @@ TABLES = (
     ),
     LogTable(
         "survival",
-        "dwell_survival",
         """Estimate, tick by tick, how many visits of a state go on (Kaplan and Meier).
 
         Visits that the end of a round or of the run cuts short are censored.""",
+        made_by="dwell_survival",
         options=(_BY_ROUND,),
         shown="round chart state ticks at_risk exits censored hazard survival",
     ),
     LogTable(
         "run-measures",
-        "run_measures",
         """Measure each run as a whole, as one row of numbers; a table to read has them as
         columns.""",
         examples=("prism log run-measures runs/first runs/second --from-round 5",),
@@ -394,11 +387,11 @@ TABLES = (
     ),
     LogTable(
         "steady",
-        "science:steady_state",
-        """Say of each measure from when on it is steady: burn-in by MSER, and tests of the
+        """Say of each measure from when on no drift is seen: burn-in by MSER, and tests of the
         rest.
 
         Needs the extra science. By ticks the series are acts and agents in each state.""",
+        made_by="science:steady_state",
         options=(
             option("by", Literal["round", "tick"], "round", help="What a series is counted by."),
         ),
@@ -406,11 +399,11 @@ TABLES = (
     ),
     LogTable(
         "tails",
-        "science:tails",
         """Fit power laws to the tails of a run: cascades, what agents wrote, likes, views,
         followers.
 
         Needs the extra science.""",
+        made_by="science:tails",
         examples=("prism log tails runs/first --bootstrap 100",),
         options=(
             _BY_ROUND,
@@ -434,11 +427,23 @@ TABLES = (
 )
 """The tables, in the order of the help."""
 
+_GROUPS = {
+    "Agents and their states": "states transitions dwell timeouts agents agent survival rhythm",
+    "Decisions and what they cost": "decisions why costs faults",
+    "The feed": "engagement cascades threads interactions follows participation views reach tails",
+    "Worlds and experiments": "measures agent-measures treatments arms assignments parameters "
+    "world",
+    "Runs as a whole": "events run-measures steady",
+}
+"""The tables by what one wants."""
+
 for _table in TABLES:
-    logs.command(_table.name)(_table.command())
+    _panels = (title for title, names in _GROUPS.items() if _table.name in names.split())
+    _panel = next(_panels, None)
+    logs.command(_table.name, rich_help_panel=_panel)(_table.command())
 
 
-@logs.command()
+@logs.command(rich_help_panel="Runs as a whole")
 def check(
     runs: Runs,
     chart: Annotated[

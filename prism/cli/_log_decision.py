@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from shlex import quote
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prism.cli._screen import Screen, note, plain, plain_table, pour, say, shown
+from prism.cli._options import AsJson
+from prism.cli._screen import note, pour_json, print_facts, print_table, say, shortened
 from prism.errors import InputError
 from prism.telemetry.events import DECISION, TRANSITION
 
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from prism.runlog._prompts import Asked
 
 _MOST_LISTED = 40
+
+
+PANEL = "Decisions and what they cost"
+"""Where the help of ``prism log`` shows it."""
 
 
 def decision(
@@ -37,14 +42,12 @@ def decision(
     round_: Annotated[
         int | None, typer.Option("--round", min=0, help="List those of one round.")
     ] = None,
-    as_json: Annotated[
-        bool,
-        typer.Option("--json", help="Print JSON, with every request and reply as it was sent."),
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show a decision or a text: the question, the prompt, the reply, and what came of it.
 
-    Prompts and replies are there if the run was begun with --record-prompts.
+    Prompts and replies are there if the run was begun with --record-prompts; --json has every
+    request and reply as it was sent.
 
     [bold]Examples[/bold]
 
@@ -72,9 +75,11 @@ def decision(
     if as_json:
         data = {"id": record_id, "event": asked.event, "outcome": outcome, "record": record}
         more = {"request": served[served_by]} if served_by in served else {}
-        pour(json.dumps({**data, **more}, indent=2) + "\n")
+        pour_json({**data, **more})
     else:
-        _print(asked, outcome, record, served.get(str(served_by)))
+        print_facts(str(asked.id), dict(_facts(asked.event, outcome)))
+        for line in _parts(asked.event, record, served.get(str(served_by))):
+            say(line)
 
     if record is None:
         note(_how_to_record(folder, record_id))
@@ -83,84 +88,79 @@ def decision(
 def _list(run: Path, agent: str | None, round_: int | None, *, as_json: bool) -> None:
     from prism.runlog._prompts import asked_in
 
-    found = (
-        asked
-        for asked in asked_in(run, note, agent)
-        if round_ is None or asked.event.get("round") == round_
-    )
+    found = asked_in(run, note, agent)
+    if round_ is not None:
+        found = (asked for asked in found if asked.event.get("round") == round_)
     if as_json:
-        listed = [{"id": asked.id, "line": asked.line, **asked.event} for asked in found]
-        pour(json.dumps(listed, indent=2) + "\n")
+        pour_json([{"id": asked.id, "line": asked.line, **asked.event} for asked in found])
         return
 
     first = list(islice(found, _MOST_LISTED))
     if not first:
-        whose = "" if agent is None else f" of agent {agent!r}"
-        when = "" if round_ is None else f" in round {round_}"
-        note(f"{run}: no decision or text{whose}{when}")
+        note(f"{run}: no decision or text{_chosen(agent, round_)}")
         return
 
-    table = plain_table()
-    for heading in ("id", "round", "tick", "what", "came out", "p", "source"):
-        table.add_column(heading, overflow="fold")
-    for asked in first:
-        table.add_row(*map(plain, _row(asked)))
-
-    Screen().print(table)
+    headings = ("id", "round", "tick", "what", "came out", "p", "source")
+    print_table(map(_row, first), *headings)
     left = sum(1 for _ in found)
     if left:
         note(f"and {left:,} more: choose with --agent and --round, or take --json")
 
 
-def _row(asked: Asked) -> Iterator[str]:
+def _chosen(agent: str | None, round_: int | None) -> str:
+    whose = "" if agent is None else f" of agent {agent!r}"
+    return whose if round_ is None else f"{whose} in round {round_}"
+
+
+def _row(asked: Asked) -> tuple[str, ...]:
+    from prism.runlog._words import words_of
+
     event = asked.event
-    yield asked.id or "-"
-    yield from (str(event.get(name, "")) for name in ("round", "tick"))
+    words = shortened(words_of(str(event.get("text"))), 57)
+    what, out, chance = f"text {event.get('key')}", words, None
     if event["event"] == DECISION:
-        yield f"{event.get('state')} on {event.get('trigger')}"
-        yield str(event.get("chosen"))
-        chance = _dict_of(event.get("probabilities")).get(str(event.get("chosen")))
-        yield "" if chance is None else _number(chance)
-    else:
-        yield f"text {event.get('key')}"
-        yield _brief(str(event.get("text")))
-        yield ""
+        what, out = f"{event.get('state')} on {event.get('trigger')}", str(event.get("chosen"))
+        chance = _dict_of(event.get("probabilities")).get(out)
 
-    yield str(event.get("source"))
+    when = (str(event.get(name, "")) for name in ("round", "tick"))
+    share = "" if chance is None else _number(chance)
+    return asked.id or "-", *when, what, out, share, str(event.get("source"))
 
 
-def _print(
-    asked: Asked,
-    outcome: Mapping[str, Any] | None,
+def _parts(
+    event: Mapping[str, Any],
     record: Mapping[str, Any] | None,
     served: Mapping[str, Any] | None,
-) -> None:
-    from prism.runlog._prompts import choice_text
-
-    event = asked.event
-    screen = Screen()
-    table = plain_table()
-    table.add_column("what")
-    table.add_column(plain(str(asked.id)), overflow="fold")
-    for name, text in _facts(event, outcome):
-        table.add_row(name, plain(text))
-
-    screen.print(table)
+) -> Iterator[str]:
+    """Return the lines of what was asked and answered, each part below its heading."""
     chances = _dict_of(event.get("probabilities"))
     if chances:
-        _heading("Probabilities")
-        for option, chance in chances.items():
-            say(f"  {_number(chance)}  {option}")
+        lines = [f"{_number(chance)}  {option}" for option, chance in chances.items()]
+        yield from _part("Probabilities", lines)
     if record is None:
         return
 
-    _text("Prompt" if record.get("asked") != "decision" else "Told", record.get("prompt"))
-    _text("Question", choice_text(record))
-    _text("Reply", record.get("reply"))
-    if served is not None:
-        _heading(f"Answered by the request of {served['id']}")
+    from prism.runlog._prompts import choice_text
 
-    _print_attempts((record if served is None else served).get("attempts", []))
+    contents = {
+        "Told" if record.get("asked") == "decision" else "Prompt": record.get("prompt"),
+        "Question": choice_text(record),
+        "Reply": record.get("reply"),
+    }
+    for heading, content in contents.items():
+        if content is not None:
+            yield from _part(heading, _text_of(content).splitlines())
+    if served is not None:
+        yield from _part(f"Answered by the request of {served['id']}")
+
+    attempts = (record if served is None else served).get("attempts", [])
+    heading = "Attempts" if attempts else "No request was sent"
+    yield from _part(heading, _attempt_lines(attempts, record.get("reply")))
+
+
+def _part(heading: str, lines: Iterable[str] = ()) -> Iterator[str]:
+    yield from ("", heading)
+    yield from (f"  {line}" for line in lines)
 
 
 def _facts(
@@ -173,8 +173,11 @@ def _facts(
     if event["event"] == DECISION:
         yield "question", f"{event.get('state')} on {event.get('trigger')}"
         if event.get("context"):
-            yield "about", json.dumps(event["context"], ensure_ascii=False)
-        yield "options", ", ".join(map(str, _list_of(event.get("options"))))
+            from prism.runlog._words import in_words
+
+            yield "about", in_words(event["context"])
+        options = event.get("options")
+        yield "options", ", ".join(map(str, options if isinstance(options, list) else ()))
         yield "chosen", str(event.get("chosen"))
     else:
         yield "text", str(event.get("key"))
@@ -227,8 +230,10 @@ def _what_came(event: Mapping[str, Any], outcome: Mapping[str, Any] | None) -> s
     if event["event"] == DECISION:
         return f"discarded: the agent was in {outcome.get('now_in')} by then{when}"
 
+    from prism.runlog._words import in_words
+
     told = {key: outcome[key] for key in ("step", "outcome", "moved_to") if outcome.get(key)}
-    return f"{name} {json.dumps(told, ensure_ascii=False) if told else ''}{when}"
+    return f"{name}{f' ({in_words(told)})' if told else ''}{when}"
 
 
 def _is_of(event: Mapping[str, Any], outcome: Mapping[str, Any]) -> bool:
@@ -239,19 +244,26 @@ def _is_of(event: Mapping[str, Any], outcome: Mapping[str, Any]) -> bool:
     return asked == tuple(outcome.get(name) for name in ("from_state", "trigger", "to_state"))
 
 
-def _print_attempts(attempts: list[Mapping[str, Any]]) -> None:
-    _heading("Attempts" if attempts else "No request was sent")
+def _text_of(content: Any) -> str:
+    is_text = isinstance(content, str)
+    return content if is_text else json.dumps(content, indent=2, ensure_ascii=False)
+
+
+def _attempt_lines(attempts: list[Mapping[str, Any]], reply: Any) -> Iterator[str]:
+    """Return what each request took, and what it brought where that is not shown already."""
+    from prism.runlog._words import said_in
+
     for number, attempt in enumerate(attempts, start=1):
         seconds = attempt.get("seconds")
         parts = [str(attempt.get("began")), "" if seconds is None else f"{_number(seconds)} s"]
         if attempt.get("model"):
             parts.append(f"{attempt['model']} at {attempt.get('host', 'its server')}")
 
-        say(f"  {number}. {', '.join(filter(None, [*parts, *_tokens(attempt)]))}")
+        yield f"{number}. {', '.join(filter(None, [*parts, *_tokens(attempt)]))}"
         if attempt.get("fault"):
-            say(f"     failed: {attempt['fault']}")
-        if attempt.get("reply"):
-            _lines(str(attempt["reply"]), indent="     ")
+            yield f"   failed: {attempt['fault']}"
+        said = said_in(str(attempt.get("reply") or ""))
+        yield from (f"   {line}" for line in said.splitlines() if said != reply)
 
 
 def _number(value: Any) -> str:
@@ -261,36 +273,6 @@ def _number(value: Any) -> str:
 
 def _dict_of(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _list_of(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _text(heading: str, content: Any) -> None:
-    if content is None:
-        return
-
-    _heading(heading)
-    text = (
-        content if isinstance(content, str) else json.dumps(content, indent=2, ensure_ascii=False)
-    )
-    _lines(text, indent="  ")
-
-
-def _heading(text: str) -> None:
-    say("")
-    say(text)
-
-
-def _lines(text: str, indent: str) -> None:
-    for line in text.splitlines():
-        say(f"{indent}{line}")
-
-
-def _brief(text: str, most: int = 60) -> str:
-    line = shown(text)
-    return line if len(line) <= most else f"{line[: most - 3]}..."
 
 
 def _how_to_record(folder: Path, record_id: str) -> str:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _MOST_MOMENTS = 8
 _MOST_TIMES = 4
 _RUN = "run"
+_BELOW = "  "
+_MOST_STEPS = 10
 
 _SHOWN_OF_FEED = (
     *("arm", "agent_id", "archetype", "state", "weighed", "decisions", "fallbacks"),
@@ -62,15 +64,22 @@ def side_by_side(
     if _RUN in counts.columns and shown[_RUN].n_unique() < counts[_RUN].n_unique():
         return counts, None
 
-    title = pl.col(what).dt.strftime("%F %T") if what == "time" else pl.format(f"{what} {{}}", what)
-    index = [name for name in counts.columns if name not in (*moment, "agents", "share")]
-    wide = shown.with_columns(moment=title).pivot(
-        "moment", index=index, values="agents", maintain_order=True
-    )
     places = f"{some.len()} of {moments.len()} {what}s"
     hint = f"Agents at the end of {places}; all of them with --format csv"
+    return _in_columns(shown, some, [what, *moment]), hint
 
-    return wide.select(*index, *some.to_frame().select(title).to_series()), hint
+
+def _in_columns(counts: pl.DataFrame, moments: pl.Series, times: list[str]) -> pl.DataFrame:
+    """Return a column for each moment, which is a time of the first of these kinds."""
+    import polars as pl
+
+    what = times[0]
+    title = pl.col(what).dt.strftime("%F %T") if what == "time" else pl.format(f"{what} {{}}", what)
+    index = [name for name in counts.columns if name not in (*times, "agents", "share")]
+    wide = counts.with_columns(moment=title).pivot(
+        "moment", index=index, values="agents", maintain_order=True
+    )
+    return wide.select(*index, *moments.to_frame().select(title).to_series())
 
 
 def _last_ticks(counts: pl.DataFrame) -> tuple[pl.DataFrame, str]:
@@ -82,6 +91,17 @@ def _last_ticks(counts: pl.DataFrame) -> tuple[pl.DataFrame, str]:
 
     each = [name for name in (_RUN, "round") if name in counts.columns]
     return counts.filter(pl.col("tick") == pl.col("tick").max().over(each)), "round"
+
+
+def thread(table: pl.DataFrame, _given: Mapping[str, Any]) -> tuple[pl.DataFrame, None]:
+    """Return threads as they are read: when, and who says what below whom."""
+    import polars as pl
+
+    steps = pl.col("depth").clip(upper_bound=_MOST_STEPS)
+    below = pl.lit(_BELOW).repeat_by(steps).list.join("")
+    when = [name for name in (_RUN, "round", "tick") if name in table.columns]
+
+    return table.select(*when, thread=below + pl.col("what")), None
 
 
 def upright(table: pl.DataFrame, given: Mapping[str, Any]) -> tuple[pl.DataFrame, None]:

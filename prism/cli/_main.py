@@ -10,38 +10,55 @@ from collections.abc import Callable, Mapping
 from functools import cache, wraps
 from importlib import import_module
 from inspect import Parameter, signature
-from traceback import format_exc
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from prism import __version__
+from prism._version import __version__
 from prism.cli._options import Panel, with_signature
 from prism.cli._screen import note, say
-from prism.errors import PrismError, TooManyFallbacksError
+from prism.errors import LLMError, PrismError, TooManyFallbacksError
 
 _INTERRUPTED = 130
+_TRACEBACK = "--traceback"
+"""An option that may stand anywhere."""
 
-_MODULES: Mapping[str, tuple[str, ...]] = {
-    "simulate": ("_simulate:simulate",),
-    "status": ("_status:status",),
-    "report": ("_report:report",),
-    "calibrate": ("_calibrate:calibrate",),
-    "doctor": ("_doctor:doctor",),
-    "batch": ("_batch:batch",),
-    "rerun": ("_rerun:rerun",),
-    "compare": ("_compare:compare",),
-    "sensitivity": ("_batch:sensitivity",),
-    "chart": ("_chart:charts",),
-    "log": ("_log:logs", "_log_decision:decision"),
-    "memory": ("_memory:memories",),
-    "think": ("_think:thinking",),
-    "workflow": ("_workflow:workflows",),
-    "world": ("_world:worlds",),
+_GROUPS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "Run": {
+        "run": ("_run:run",),
+        "simulate": ("_run:simulate",),
+        "resume": ("_run:resume",),
+        "replay": ("_run:replay",),
+        "status": ("_status:status",),
+        "watch": ("_watch:watch",),
+    },
+    "See what came of it": {
+        "report": ("_report:report",),
+        "log": ("_log:logs", "_log_decision:decision"),
+        "memory": ("_memory:memories",),
+        "ask": ("_ask:ask",),
+    },
+    "Experiment": {
+        "batch": ("_batch:batch",),
+        "compare": ("_compare:compare",),
+        "rerun": ("_rerun:rerun",),
+        "sensitivity": ("_batch:sensitivity",),
+        "fit": ("_fit:fit",),
+        "calibrate": ("_calibrate:calibrate",),
+    },
+    "Prepare and check": {
+        "world": ("_world:worlds",),
+        "chart": ("_chart:charts",),
+        "workflow": ("_workflow:workflows",),
+        "think": ("_think:thinking",),
+        "doctor": ("_doctor:doctor",),
+    },
 }
-"""Where each command is, in the order of the help: ``module:function``, or ``module:group``
-followed by what is added to the group."""
+"""Where each command is, by what one wants and in the order of the help: ``module:function``, or
+``module:group`` followed by what is added to the group."""
+
+_MODULES = {name: places for group in _GROUPS.values() for name, places in group.items()}
 
 
 class _OnDemand(TyperGroup):
@@ -66,21 +83,24 @@ def _make(name: str) -> Any:
     """Return a command, or a group with the commands that other modules add to it."""
     place, *added = _MODULES[name]
     found = _load(place)
+    group = next(title for title, commands in _GROUPS.items() if name in commands)
     # of one command alone typer makes no group
     holder = typer.Typer(rich_markup_mode="rich")
     holder.callback()(_nothing)
     if isinstance(found, typer.Typer):
         for other in added:
-            found.command()(_load(other))
+            command = _load(other)
+            panel = getattr(sys.modules[command.__module__], "PANEL", None)
+            found.command(rich_help_panel=panel)(command)
         for each in (*found.registered_commands, found.registered_callback):
             if each is not None and each.callback is not None:
                 each.callback = _with_panels(each.callback)
-        holder.add_typer(found, name=name)
+        holder.add_typer(found, name=name, rich_help_panel=group)
     else:
-        holder.command(name)(_with_panels(found))
+        holder.command(name, rich_help_panel=group)(_with_panels(found))
 
-    group: Any = typer.main.get_command(holder)
-    return group.commands[name]
+    made: Any = typer.main.get_command(holder)
+    return made.commands[name]
 
 
 def _with_panels(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -151,6 +171,9 @@ def _common(
             "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
         ),
     ] = False,
+    traceback: Annotated[  # taken out before
+        bool, typer.Option(_TRACEBACK, help="Show all that was called before something failed.")
+    ] = False,
 ) -> None:
     """Take the options that stand before a command."""
 
@@ -174,34 +197,60 @@ def _command() -> Any:
 
 
 def _run() -> int:
+    arguments = [each for each in sys.argv[1:] if each != _TRACEBACK]
+    if len(arguments) == len(sys.argv) - 1:
+        return _carried_out(arguments)
+
+    from prism.cli._faults import whole_tracebacks
+
+    with whole_tracebacks():
+        return _carried_out(arguments)
+
+
+def _carried_out(arguments: list[str]) -> int:
     try:
-        status = int(_command()(prog_name="prism", standalone_mode=False) or 0)
+        status = int(_command()(arguments, prog_name="prism", standalone_mode=False) or 0)
     except KeyboardInterrupt:
         status = _INTERRUPTED
-    except typer.TyperException as error:
-        # what pydantic puts before the reason says nothing to a user
-        message = error.format_message().replace("Value error, ", "")
-        # it is empty where the help was shown instead
-        return _complain(message, hint=" (try --help)") if message else 2
-    except TooManyFallbacksError as error:
-        _complain(str(error))
-        return 1
-    except PrismError as error:
-        return _complain(str(error))
-    except OSError as error:  # such as a full disk; what was written until then stays
-        _complain(f"{error.filename or 'output'}: {error.strerror or error}")
-        _give_up_output()
-        return 1
-    except Exception:
-        # a mistake of prism itself; what it quotes may come from anywhere
-        for line in format_exc().splitlines():
-            say(line, err=True)
-        return 1
+    except Exception as error:
+        # loaded by commands that fail alone
+        from prism._faults import shows_all
+        from prism.cli._faults import tell_all, tell_fault
+
+        is_told = tell_fault(error)
+        if not is_told and isinstance(error, (typer.TyperException, PrismError, OSError)):
+            _tell(error)
+            is_told = True
+        # a mistake of prism itself is told in full
+        if shows_all() or not is_told:
+            tell_all(error)
+        if isinstance(error, OSError):
+            _give_up_output()
+
+        return _status_of(error)
 
     if status == _INTERRUPTED:  # what typer makes of a KeyboardInterrupt
         note("interrupted")
 
     return status
+
+
+def _tell(error: typer.TyperException | PrismError | OSError) -> None:
+    """Say in one line what went wrong outside of prism."""
+    if isinstance(error, PrismError):
+        _complain(str(error))
+    elif isinstance(error, OSError):  # such as a full disk; what was written until then stays
+        _complain(f"{error.filename or 'output'}: {error.strerror or error}")
+    # what pydantic puts before the reason says nothing to a user
+    elif message := error.format_message().replace("Value error, ", ""):
+        # it is empty where the help was shown instead
+        _complain(f"{message} (try --help)")
+
+
+def _status_of(error: Exception) -> int:
+    """Return the exit status: 2 for wrong input, else 1."""
+    is_input = isinstance(error, (typer.TyperException, PrismError))
+    return 2 if is_input and not isinstance(error, (TooManyFallbacksError, LLMError)) else 1
 
 
 def _give_up_output() -> None:
@@ -213,6 +262,5 @@ def _give_up_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _complain(problem: str, hint: str = "") -> int:
-    note(f"{' '.join(problem.split())}{hint}")
-    return 2
+def _complain(problem: str) -> None:
+    note(" ".join(problem.split()))

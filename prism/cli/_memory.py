@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import subprocess
@@ -15,30 +14,29 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from prism.cli._options import OutFile
+from prism.cli._options import AsJson, OutFile, command_group
 from prism.cli._output import output_file, refuse_read_output
-from prism.cli._screen import Screen, damage_noted, note, plain, plain_table, pour, say
+from prism.cli._screen import (
+    damage_noted,
+    note,
+    pour,
+    pour_json,
+    print_facts,
+    print_table,
+    say,
+)
 from prism.errors import InputError
 
 if TYPE_CHECKING:
-    from rich.table import Table
-    from rich.text import Text
-
     from prism.cognition._memory._memory import Memory
 
 DEFAULT_MOST = 10
 MOST_STORED = 20
 
-_MOST_VALUE = 60
-
 _DEFAULT_EDITOR = "notepad" if os.name == "nt" else "vi"
 _TERMINAL_EDITORS = ("vi", "vim", "nvim", "nano", "pico", "joe", "micro")
 
-memories: typer.Typer = typer.Typer(
-    help="Look at the memory of an agent, search it, and change it.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-)
+memories = command_group("Look at the memory of an agent, search it, and change it.")
 
 File = Annotated[Path, typer.Argument(metavar="MEMORY", help="The memory, JSON or SQLite.")]
 
@@ -46,26 +44,36 @@ File = Annotated[Path, typer.Argument(metavar="MEMORY", help="The memory, JSON o
 @memories.command()
 def show(
     file: File,
+    tag: Annotated[
+        str | None, typer.Argument(metavar="TAG", help="Show this memory or thought alone, whole.")
+    ] = None,
     stored: Annotated[
         int, typer.Option(min=0, help="Most memories of storage to list.")
     ] = MOST_STORED,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print it as JSON instead of tables.")
+    versions: Annotated[
+        bool, typer.Option("--versions", help="Show the old values of each memory, too.")
     ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show the state, working memory with the tokens of each memory, the thoughts, and storage.
 
-    An agent may be using the memory.
+    With TAG, show the values under that tag; exit status 1 if there is none. An agent may be using
+    the memory.
 
     [bold]Examples[/bold]
 
     prism memory show memory.json
+
+    prism memory show memory.json character_alice --versions
     """
     with _read(file) as memory:
-        listing = _listing(memory, file, stored)
+        listing = _listing(memory, file, stored, versions=versions)
+        found = [] if tag is None else list(_under(memory, tag, versions=versions))
 
-    if as_json:
-        pour(json.dumps(listing, indent=2, ensure_ascii=False) + "\n")
+    if tag is not None:
+        _print_values(found, tag, as_json=as_json)
+    elif as_json:
+        pour_json(listing, ensure_ascii=False)
     else:
         _print_listing(listing)
 
@@ -75,9 +83,7 @@ def search(
     file: File,
     words: Annotated[list[str], typer.Argument(metavar="WORD...", help="What to search for.")],
     most: Annotated[int, typer.Option(min=1, help="Most matches to list.")] = DEFAULT_MOST,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the matches as JSON, with their whole values.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Search working memory, the thoughts and storage by words, best matches first.
 
@@ -89,10 +95,10 @@ def search(
     """
     text = " ".join(words)
     with _read(file) as memory:
-        found = [*_matches_outside(memory, text, most), *_matches_in_storage(memory, text, most)]
+        found = list(_matches(memory, text, most))
 
     if as_json:
-        pour(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
+        pour_json(found, ensure_ascii=False)
     elif found:
         _print_matches(found)
     else:
@@ -191,8 +197,14 @@ def compact(
         int | None,
         typer.Option(min=0, metavar="N", help="Remove the backups beyond the newest so many."),
     ] = None,
+    versions: Annotated[
+        int | None,
+        typer.Option(
+            min=0, metavar="N", help="Drop the old values of each memory beyond the newest so many."
+        ),
+    ] = None,
 ) -> None:
-    """Make the file of a memory as small as it can be; no memory is dropped.
+    """Make the file of a memory as small as it can be; no present value is dropped.
 
     A database gets a new index of words, and gives the space of what is gone back to the disk.
     What a killed process left unfinished is removed. No agent may be using the memory meanwhile.
@@ -207,7 +219,7 @@ def compact(
         raise InputError("there is no such memory", path=file)
 
     with damage_noted():
-        done = compact_memory(file, backups)
+        done = compact_memory(file, backups, versions)
     say(f"{done.before:,} bytes before, {done.after:,} bytes now")
     for path in done.removed:
         say(f"removed {path}")
@@ -223,9 +235,39 @@ def _read(file: Path) -> Iterator[Memory]:
         yield memory
 
 
-def _listing(memory: Memory, file: Path, most_stored: int) -> dict[str, Any]:
+def _under(memory: Memory, tag: str, *, versions: bool) -> Iterator[dict[str, Any]]:
+    """Yield what stands under a tag, and where."""
+    from prism.cognition._memory._values import as_tag
+
+    tag = as_tag(tag)
+    stored = memory.to_dict()["storage"]
+    places = {"working memory": memory.working, "thoughts": memory.thoughts, "storage": stored}
+    for where, values in places.items():
+        if tag in values:
+            yield {"where": where, "tag": tag, "value": values[tag]}
+    for number, value in enumerate(memory.versions(tag) if versions else (), 1):
+        yield {"where": f"version {number}", "tag": tag, "value": value}
+
+
+def _print_values(found: list[dict[str, Any]], tag: str, *, as_json: bool) -> None:
+    from prism.cognition._memory._values import to_text
+
+    if as_json:
+        pour_json(found, ensure_ascii=False)
+    elif not found:
+        note(f"the memory has nothing under {tag!r}: search it with prism memory search")
+    else:
+        print_facts(tag, {each["where"]: to_text(each["value"]) for each in found})
+    if not found:
+        raise typer.Exit(1)
+
+
+def _listing(
+    memory: Memory, file: Path, most_stored: int, *, versions: bool = False
+) -> dict[str, Any]:
     """Return what is shown of a memory, as plain data."""
     shown = memory.to_dict()
+    old = shown["prism"].get("versions", {})
     used = shown["prism"]["used"]
     stored = list(shown["storage"].items())
 
@@ -242,6 +284,8 @@ def _listing(memory: Memory, file: Path, most_stored: int) -> dict[str, Any]:
         "stored": len(stored),
         "storage": [_sized(tag, value) for tag, value in stored[:most_stored]],
         "unknown": list(memory.unknown),
+        "versions": sum(map(len, old.values())),
+        **({"old_values": old} if versions else {}),
     }
 
 
@@ -254,89 +298,72 @@ def _sized(tag: str, value: Any) -> dict[str, Any]:
 
 
 def _print_listing(listing: Mapping[str, Any]) -> None:
-    screen = Screen()
-    table = plain_table()
-    table.add_column("what")
-    table.add_column(plain(listing["memory"]), overflow="fold")
-    table.add_row("kept as", f"{listing['kept_as']}, {listing['bytes']:,} bytes")
-    table.add_row("state", plain(listing["state"]))
-    table.add_row("cycles", f"{listing['cycle']:,}")
-    for name, key in (("working memory", "working_memory"), ("thoughts", "thoughts")):
-        tokens = sum(each["tokens"] for each in listing[key])
-        table.add_row(name, f"{len(listing[key]):,}, {tokens:,} tokens")
-    table.add_row("storage", f"{listing['stored']:,}")
-    if listing["unknown"]:
-        table.add_row("other keys", plain(", ".join(listing["unknown"])))
-    screen.print(table)
+    def size_of(entries: list[dict[str, Any]]) -> str:
+        return f"{len(entries):,}, {sum(each['tokens'] for each in entries):,} tokens"
 
-    if listing["working_memory"]:
-        screen.print(_table("working memory", listing["working_memory"], used=True))
-    if listing["thoughts"]:
-        screen.print(_table("thought", listing["thoughts"]))
-    if listing["storage"]:
-        screen.print(_table("storage", listing["storage"]))
+    facts = {
+        "kept as": f"{listing['kept_as']}, {listing['bytes']:,} bytes",
+        "state": listing["state"],
+        "cycles": listing["cycle"],
+        "working memory": size_of(listing["working_memory"]),
+        "thoughts": size_of(listing["thoughts"]),
+        "storage": listing["stored"],
+        "old values": listing["versions"],
+    }
+    if listing["unknown"]:
+        facts["other keys"] = ", ".join(listing["unknown"])
+    print_facts(listing["memory"], facts)
+
+    places = {"working memory": "working_memory", "thought": "thoughts", "storage": "storage"}
+    for heading, key in places.items():
+        numbers = ("tokens", "bytes", "used")[: 3 if key == "working_memory" else 2]
+        rows = [
+            (each["tag"], *(_number(each[name]) for name in numbers), _whole(each["value"]))
+            for each in listing[key]
+        ]
+        names = ["used in cycle" if name == "used" else name for name in numbers]
+        if rows:
+            print_table(rows, heading, *names, "value", numbers=names)
+
+    rows = [
+        (tag, _whole(value)) for tag, old in listing.get("old_values", {}).items() for value in old
+    ]
+    if rows:
+        print_table(rows, "old value of", "value")
+
     left = listing["stored"] - len(listing["storage"])
     if left:
         say(f"and {left:,} more in storage: see prism memory search, or --stored")
 
 
-def _table(heading: str, entries: list[dict[str, Any]], *, used: bool = False) -> Table:
-    table = plain_table()
-    table.add_column(heading, overflow="fold")
-    table.add_column("tokens", justify="right")
-    table.add_column("bytes", justify="right")
-    if used:
-        table.add_column("used in cycle", justify="right")
-    table.add_column("value", overflow="fold")
-    for each in entries:
-        cells: list[Text | str] = [plain(each["tag"]), f"{each['tokens']:,}", f"{each['bytes']:,}"]
-        if used:
-            cells.append("" if each["used"] is None else f"{each['used']:,}")
-        table.add_row(*cells, plain(_shortened(each["value"])))
-
-    return table
+def _number(value: int | None) -> str:
+    return "" if value is None else f"{value:,}"
 
 
-def _matches_in_storage(memory: Memory, text: str, most: int) -> list[dict[str, Any]]:
-    return [
-        _match("storage", match.tag, match.value, match.score)
-        for match in memory.search(text, most)
-    ]
+def _whole(value: Any) -> str:
+    from prism.cognition._memory._values import to_text
+
+    return to_text(value)
 
 
-def _matches_outside(memory: Memory, text: str, most: int) -> list[dict[str, Any]]:
-    """Search what an agent sees in any case."""
+def _matches(memory: Memory, text: str, most: int) -> Iterator[dict[str, Any]]:
+    """Search what an agent sees in any case, and then storage."""
     from prism.cognition._memory._search import SearchedEntries
 
-    places = {"working memory": memory.working, "thoughts": memory.thoughts}
-    return [
-        _match(where, tag, values[tag], score)
-        for where, values in places.items()
-        for tag, score in SearchedEntries(values.items()).search(text, most)
-    ]
-
-
-def _match(where: str, tag: str, value: Any, score: float) -> dict[str, Any]:
-    return {"where": where, "tag": tag, "value": value, "score": round(score, 6)}
+    for where, values in (("working memory", memory.working), ("thoughts", memory.thoughts)):
+        for tag, score in SearchedEntries(values.items()).search(text, most):
+            yield {"where": where, "tag": tag, "value": values[tag], "score": round(score, 6)}
+    for found in memory.search(text, most):
+        score = round(found.score, 6)
+        yield {"where": "storage", "tag": found.tag, "value": found.value, "score": score}
 
 
 def _print_matches(found: list[dict[str, Any]]) -> None:
-    table = plain_table()
-    table.add_column("where")
-    table.add_column("tag", overflow="fold")
-    table.add_column("score", justify="right")
-    table.add_column("value", overflow="fold")
-    for each in found:
-        value = plain(_shortened(each["value"]))
-        table.add_row(each["where"], plain(each["tag"]), f"{each['score']:.3g}", value)
-    Screen().print(table)
-
-
-def _shortened(value: Any) -> str:
-    from prism.cognition._memory._values import to_text
-
-    text = to_text(value)
-    return text if len(text) <= _MOST_VALUE else f"{text[:_MOST_VALUE]}..."
+    rows = (
+        (each["where"], each["tag"], f"{each['score']:.3g}", _whole(each["value"]))
+        for each in found
+    )
+    print_table(rows, "where", "tag", "score", "value", numbers=["score"])
 
 
 def _files_of(file: Path) -> list[Path]:

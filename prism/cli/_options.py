@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from inspect import Parameter, Signature, cleandoc
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin
 
 import typer
 
@@ -16,16 +16,19 @@ from prism.cli._table_output import TableFormat
 from prism.errors import InputError
 
 if TYPE_CHECKING:
-    from prism.runs import ModelOptions, ReasonerOptions
-    from prism.runs._settings import Setting
+    from prism.llm import Model
+    from prism.llm._settings import Setting
 
 DEFAULT_SECONDS_BETWEEN = 10.0
 
 _OPTIONS = {
     "file": "FILE",
-    "context_file": "--context",
     "variables": "--set",
+    "turns": "--rounds",
+    "cycles": "--rounds",
     "server": "--reasoner",
+    "hosts": "--host",
+    "key": "--key-variable",
     "parameters": "--set",
     "treatments": "--treat",
     "writer_max_length": "--writer-length",
@@ -39,8 +42,18 @@ _WORLD: dict[str, Any] = {"rich_help_panel": "A world"}
 _MODEL: dict[str, Any] = {"rich_help_panel": MODEL_PANEL}
 _KEEPING: dict[str, Any] = {"rich_help_panel": KEEPING_PANEL}
 
-AsJson = Annotated[
-    bool, typer.Option("--json", help="Print the results as JSON instead of tables.")
+AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON, instead of text.")]
+Runs = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="RUN...",
+        help="Folders of runs, or their logs (.jsonl, also .gz). Several stand side by side, or "
+        "make one table, with a column for the run.",
+        show_default=False,
+    ),
+]
+FigureKind = Annotated[
+    Literal["svg", "png", "pdf"], typer.Option(help="Format of the saved figures.")
 ]
 OutFile = Annotated[
     Path | None,
@@ -53,15 +66,6 @@ TableFile = Annotated[
     typer.Option(
         "--format",
         help="Format to write; by default that of the file's name, else a table to read.",
-    ),
-]
-WorldName = Annotated[
-    str | None,
-    typer.Option(
-        metavar="WORLD",
-        help="Run another world than the social feed: package.module:Name, file.py:Name, or the "
-        "short name of one that 'prism world list' shows.",
-        **_WORLD,
     ),
 ]
 Parameters = Annotated[
@@ -83,6 +87,21 @@ Treatments = Annotated[
         **_WORLD,
     ),
 ]
+
+CheckpointEvery = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        metavar="SECONDS",
+        help="A round that ends so long after the last checkpoint gets one; 0 for every round.",
+        **_KEEPING,
+    ),
+]
+
+
+def command_group(text: str) -> typer.Typer:
+    """Return a group of commands, which alone shows its help: what they are for."""
+    return typer.Typer(help=text, no_args_is_help=True, rich_markup_mode="rich")
 
 
 def option(name: str, kind: Any, default: Any = None, *declared: str, **more: Any) -> Parameter:
@@ -174,31 +193,30 @@ _RESUME = (
 
 def keeping_panel(
     out: str,
-    resume: str = _RESUME,
+    resume: str | None = _RESUME,
     unit: str | None = "round",
-    seconds: float = DEFAULT_SECONDS_BETWEEN,
+    seconds: float | None = DEFAULT_SECONDS_BETWEEN,
     of: str = "the",
 ) -> Panel:
     """Return the options that say where a run is kept.
 
     Args:
         out: What ``--out`` says.
-        resume: What ``--resume`` says.
+        resume: What ``--resume`` says; None if the command has none.
         unit: What checkpoints are made after; None if the command makes its own.
         seconds: The default of ``--checkpoint-every``.
         of: Whose last checkpoint that counts from.
     """
-    options = [
-        option("out", Path | None, metavar="DIR", help=out, **_KEEPING),
-        option("resume", Path | None, metavar="DIR", help=resume, **_KEEPING),
-    ]
+    options = [option("out", Path | None, metavar="DIR", help=out, **_KEEPING)]
+    if resume is not None:
+        options.append(option("resume", Path | None, metavar="DIR", help=resume, **_KEEPING))
     if unit is not None:
         text = (
             f"A {unit} that ends so long after {of} last checkpoint gets one; 0 for every {unit}."
         )
         options.append(
             option(
-                *("checkpoint_every", float, seconds),
+                *("checkpoint_every", float | None, seconds),
                 min=0,
                 metavar="SECONDS",
                 help=text,
@@ -223,12 +241,16 @@ def model_panel(
     """
 
     def options() -> tuple[Parameter, ...]:
-        from prism.runs._settings import RunSettings, names_of, settings_of
+        from prism.llm._settings import RunSettings, settings_by_key
 
-        declared = settings_of(RunSettings)
-        left_out = {*without, *(() if decides else names_of(RunSettings, "decision"))}
-        names = [name for name in only or declared if name not in left_out]
-        made = [_option_of(declared[name], helps.get(name)) for name in names]
+        declared = settings_by_key(RunSettings)
+        offered = [
+            key
+            for key, each in declared.items()
+            if each.is_option and (decides or each.concerns != "decision")
+        ]
+        keys = [key for key in only or offered if key not in without]
+        made = [_option_of(declared[key], helps.get(key)) for key in keys]
         return tuple(made if only else [*made, _MODELS])
 
     return Panel(options)
@@ -238,7 +260,7 @@ def writer_panel() -> Panel:
     """Return the options that say who writes texts, and how."""
 
     def options() -> tuple[Parameter, ...]:
-        from prism.runs._settings import Server, WriterSettings, settings_of
+        from prism.llm._settings import Server, WriterSettings, settings_of
 
         writer = option(
             *("writer", Server | None),
@@ -264,9 +286,12 @@ _MODELS = option(
 
 def _option_of(setting: Setting, text: str | None = None, name: str = "") -> Parameter:
     kind: Any = Path if setting.is_file else setting.type
-    more = {"min": setting.least} if setting.least is not None else {}
+    more: dict[str, Any] = {"min": setting.least} if setting.least is not None else {}
+    if setting.words:
+        more["parser"] = _number_or(*setting.words)
+
     return option(
-        name or setting.name,
+        name or setting.key,
         bool if setting.is_flag else list[kind] | None if setting.repeats else kind | None,
         False if setting.is_flag else None,
         setting.option,
@@ -277,6 +302,19 @@ def _option_of(setting: Setting, text: str | None = None, name: str = "") -> Par
     )
 
 
+def _number_or(*words: str) -> Callable[[str], float | str]:
+    def read(text: str) -> float | str:
+        if text in words:
+            return text
+        try:
+            return float(text)
+        except ValueError:
+            expected = " or ".join(("a number", *words))
+            raise typer.BadParameter(f"{text!r} is not {expected}.") from None
+
+    return read
+
+
 def settings_from(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of settings that a command was given as options.
 
@@ -284,24 +322,26 @@ def settings_from(given: Mapping[str, Any]) -> dict[str, Any]:
         InputError: If one names a file that cannot be read, or is not UTF-8.
     """
     from prism.files import reading
-    from prism.runs._settings import RunSettings, settings_of
+    from prism.llm._settings import RunSettings, settings_by_key
 
-    declared = settings_of(RunSettings)
+    declared = settings_by_key(RunSettings)
     found: dict[str, Any] = {}
-    for name, value in given.items():
-        setting = declared.get(name)
-        if setting is not None and setting.is_file:
+    for key, value in given.items():
+        setting = declared.get(key)
+        if setting is None:
+            found[key] = value
+        elif setting.is_file:
             with reading(value):
-                found[name] = value.read_text(encoding="utf-8")
-        elif setting is not None and setting.repeats:
-            found[name] = listed(value) if setting.has_commas else tuple(value)
+                found[setting.name] = value.read_text(encoding="utf-8")
+        elif setting.repeats:
+            found[setting.name] = listed(value) if setting.has_commas else tuple(value)
         else:
-            found[name] = value
+            found[setting.name] = value
 
     return found
 
 
-def model_options(given: Mapping[str, Any]) -> ModelOptions:
+def model_options(given: Mapping[str, Any]) -> Model:
     """Return the options of a model, those of a file of models included.
 
     Args:
@@ -310,33 +350,31 @@ def model_options(given: Mapping[str, Any]) -> ModelOptions:
     Raises:
         InputError: If the file cannot be used, or options do not fit.
     """
-    from prism.runs import ModelOptions
+    from prism.llm import Model
 
     asked = {name: value for name, value in given.items() if value is not None}
     models = asked.pop("models", None)
-    return ModelOptions(**asked) if models is None else ModelOptions.from_file(models, **asked)
+    if models is not None:
+        return Model.from_file(models, **asked)
+
+    return Model.of(asked.pop("model"), **asked)
 
 
-def writer_options(given: Mapping[str, Any], replay: Path | None) -> ReasonerOptions:
-    """Return who writes the texts of a run; refuse options of a model where none is asked.
+def writer_options(given: Mapping[str, Any]) -> Model | None:
+    """Return the model that writes the texts of a run; refuse its options where none is asked.
 
     Args:
         given: The options of a model that were given.
-        replay: An earlier run to take the texts from, if one was named.
 
     Raises:
         InputError: If an option of a model was given, and none is asked.
     """
-    from prism.runs import ReplayOptions
-
-    if ("model" in given or "models" in given) and replay is None:
+    if "model" in given or "models" in given:
         return model_options(settings_from(given))
-
     if given:
-        needs = "needs --model" if replay is None else "asks no model: leave it out with --replay"
-        raise InputError(f"{option_of(next(iter(given)))} {needs}")
+        raise InputError(f"{option_of(next(iter(given)))} needs --model")
 
-    return None if replay is None else ReplayOptions(replay)
+    return None
 
 
 def named_values(given: Iterable[str] | None) -> dict[str, str]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
-from prism.cli import _screen
+from prism.cli._screen import standard_output
 from prism.errors import InputError
 
 _STDOUT = Path("/dev/stdout")
@@ -42,25 +42,21 @@ def output_file(out: Path, reads: Iterable[Path] = ()) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def standard_output(reads: Iterable[Path] = ()) -> Iterator[IO[bytes]]:
-    """Give the bytes of standard output.
-
-    Args:
-        reads: What the command reads.
+def opened_output(out: Path | None, reads: Iterable[Path] = ()) -> Iterator[IO[bytes]]:
+    """Open a file for a command's output, or give standard output where none is named.
 
     Raises:
-        InputError: If standard output was redirected into a file that is read, or a run's own.
+        InputError: As `output_file`; or if standard output was redirected into a file that is read,
+            or a run's own.
     """
+    if out is not None:
+        with output_file(out, reads) as file:
+            yield file
+        return
+
     refuse_read_output(reads)
-    with _screen.standard_output() as file:
+    with standard_output() as file:
         yield file
-
-
-def opened_output(
-    out: Path | None, reads: Iterable[Path] = ()
-) -> AbstractContextManager[IO[bytes]]:
-    """Open a file for a command's output, or give standard output where none is named."""
-    return standard_output(reads) if out is None else output_file(out, reads)
 
 
 def write_bytes(content: bytes, out: Path | None, reads: Iterable[Path] = ()) -> None:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from prism.cli._options import FigureKind, Runs
 from prism.cli._output import output_file, refuse_read_output, write_bytes
 from prism.cli._screen import Screen, note, say
 from prism.errors import InputError
 
 if TYPE_CHECKING:
-    from prism.analysis import RunLogs
     from prism.report import FigureFormat, Report
     from prism.science import Comparison
 
@@ -21,14 +21,6 @@ _STDOUT = Path("-")
 _PAGE = b"<!DOCTYPE html>"
 
 
-Runs = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="RUN...",
-        help="Folders of runs, or their logs (.jsonl, also .gz); several stand side by side.",
-        show_default=False,
-    ),
-]
 Output = Annotated[
     Path,
     typer.Option(
@@ -49,14 +41,13 @@ Charts = Annotated[
         "drawn with all its transitions. For several charts, repeat the option.",
     ),
 ]
-Kind = Annotated[Literal["svg", "png", "pdf"], typer.Option(help="Format of the saved figures.")]
 
 
 def report(
     runs: Runs,
     output: Output = Path("report.html"),
     figures: Figures = None,
-    figure_format: Kind = "svg",
+    figure_format: FigureKind = "svg",
     chart: Charts = None,
 ) -> None:
     """Make one HTML page of a run, which contains everything and works offline.
@@ -80,9 +71,11 @@ def report(
     charts = [chart_from(name) for name in chart or ()]
 
     # Imported here, since other commands need no extra; this room names the one of reports.
+    # imported late for the reason above: the room's extra is named by that of reports
+    from prism.analysis import read_log
     from prism.report import make_report
 
-    logs = _opened(runs)
+    logs = read_log(*runs)
     with Screen(err=True).status("Reading the log" if len(runs) == 1 else "Reading the logs"):
         made = make_report(logs, charts)
         page = made.html().encode()
@@ -92,12 +85,6 @@ def report(
 
     write_page(page, output)
     save_figures(made, figures, figure_format, err=output == _STDOUT)
-
-
-def _opened(runs: list[Path]) -> RunLogs:
-    from prism.analysis import read_log
-
-    return read_log(*runs)
 
 
 def check_page(output: Path, runs: list[Path]) -> None:

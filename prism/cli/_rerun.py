@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from prism.cli._options import Keeping, import_from_here, keeping_panel, model_panel
-from prism.cli._screen import pour, say
+from prism.cli._screen import pour_json, say
 from prism.errors import InputError
 
 if TYPE_CHECKING:
@@ -109,8 +108,7 @@ def rerun(
 
 def _print(found: Rerun, *, as_json: bool) -> None:
     if as_json:
-        told = {**found.to_dict(), "folder": str(found.folder)}
-        pour(json.dumps(told, indent=2) + "\n")
+        pour_json({**found.to_dict(), "folder": str(found.folder)})
         return
 
     if found.outcome is not None:

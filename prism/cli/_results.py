@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rich.table import Table
 
-from prism.cli._screen import Screen, evenly, plain, plain_table
+from prism.cli._screen import Screen, evenly, plain, plain_table, print_place, table_of
 from prism.social import Activity, Cascade, Results
 from prism.worlds import WorldResults
 
@@ -24,21 +24,23 @@ def print_results(results: AnyResults, folder: Path | None) -> None:
     """Print states and measures of the rounds, what happened in all, and a feed's cascades."""
     screen = Screen()
     screen.print(f"[bold]Agents in each state when a round ends[/bold] ({results.agents:,} agents)")
-    screen.print(_states_table(results, screen.width))
+    screen.print(_rounds_table(results, screen.width, "states"))
     if results.rounds[0].measures:
         screen.print("[bold]Measures when a round ends[/bold]")
-        screen.print(_measures_table(results, screen.width))
+        screen.print(_rounds_table(results, screen.width, "measures"))
 
     if isinstance(results, Results):
         screen.print("[bold]Engagement[/bold]")
-        screen.print(_engagement_table(results.totals))
+        counts = _engagement(results.totals)
         fallbacks, examples = results.totals.fallbacks, results.totals.fallback_examples
     else:
         totals: dict[str, Any] = results.totals()
         screen.print("[bold]What happened[/bold]")
-        screen.print(_counts_table(_counts(totals)))
+        counts = _counts(totals)
         fallbacks, examples = totals.get("fallbacks", {}), totals.get("fallback_examples", {})
 
+    rows = ((what, f"{count:,}") for what, count in counts.items())
+    screen.print(table_of(rows, "what", "count", numbers=["count"]))
     for line in _fallback_lines(fallbacks, examples):
         screen.print(plain(line), soft_wrap=True)
 
@@ -49,39 +51,19 @@ def print_results(results: AnyResults, folder: Path | None) -> None:
         else:
             screen.print("No post was replied to or reshared.")
 
-    if folder is not None:
-        log, summary = folder / "events.jsonl", folder / "run.json"
-        text = f"Every transition is in {log}, this summary in {summary}."
-        screen.print(plain(text), soft_wrap=True)
+    print_place("Every transition", folder)
 
 
-def _states_table(results: AnyResults, width: int) -> Table:
-    """Return the agents in each state at the end of some rounds, as many as fit."""
-    shown = _rounds_shown(results, width)
-
-    table = plain_table()
-    table.add_column("round", no_wrap=True)
-    for summary in shown:
-        table.add_column(str(summary.number), justify="right", no_wrap=True)
-
-    for state in shown[0].states:
-        table.add_row(plain(state), *(f"{summary.states[state]:,}" for summary in shown))
-
-    if len(shown) < len(results.rounds):
+def _rounds_table(results: AnyResults, width: int, what: Literal["states", "measures"]) -> Table:
+    """Return the states or measures at the end of some rounds, as many as fit."""
+    places = evenly(len(results.rounds), _most_rounds(results, width))
+    shown = [results.rounds[place] for place in places]
+    figures = [getattr(each, what) for each in shown]
+    rows = ((name, *(_figure(each[name]) for each in figures)) for name in figures[0])
+    numbers = [str(each.number) for each in shown]
+    table = table_of(rows, "round", *numbers, numbers=numbers)
+    if what == "states" and len(shown) < len(results.rounds):
         table.caption = f"{len(shown)} of {len(results.rounds)} rounds"
-
-    return table
-
-
-def _measures_table(results: AnyResults, width: int) -> Table:
-    shown = _rounds_shown(results, width)
-    table = plain_table()
-    table.add_column("round")
-    for summary in shown:
-        table.add_column(str(summary.number), justify="right", no_wrap=True)
-
-    for name in shown[0].measures:
-        table.add_row(plain(name), *(_figure(summary.measures[name]) for summary in shown))
 
     return table
 
@@ -91,12 +73,6 @@ def _figure(value: float | int | None) -> str:
         return "-"
 
     return f"{value:,}" if isinstance(value, int) else f"{value:,.3g}"
-
-
-def _rounds_shown(results: AnyResults, width: int) -> list[Any]:
-    """Return the rounds for which there are columns."""
-    places = evenly(len(results.rounds), _most_rounds(results, width))
-    return [results.rounds[place] for place in places]
 
 
 def _most_rounds(results: AnyResults, width: int) -> int:
@@ -114,7 +90,7 @@ def _most_rounds(results: AnyResults, width: int) -> int:
     return min(_MOST_ROUNDS_SHOWN, max(2, fitting))
 
 
-def _engagement_table(totals: Activity) -> Table:
+def _engagement(totals: Activity) -> dict[str, int]:
     counts = {name: getattr(totals, name) for name in ("posts", "replies", "reshares", "likes")}
     told = {
         "transitions": totals.transitions,
@@ -123,7 +99,7 @@ def _engagement_table(totals: Activity) -> Table:
         "texts": dict(sorted(totals.texts.items())),
         "timeouts": dict(sorted(totals.timeouts.items())),
     }
-    return _counts_table({**counts, **_counts(told)})
+    return {**counts, **_counts(told)}
 
 
 def _counts(totals: Mapping[str, Any]) -> dict[str, int]:
@@ -137,16 +113,6 @@ def _counts(totals: Mapping[str, Any]) -> dict[str, int]:
         **{f"texts, {source}": count for source, count in totals.get("texts", {}).items()},
         **{f"time-outs from {state}": count for state, count in totals["timeouts"].items()},
     }
-
-
-def _counts_table(counts: Mapping[str, int]) -> Table:
-    table = plain_table()
-    table.add_column("what")
-    table.add_column("count", justify="right")
-    for what, count in counts.items():
-        table.add_row(plain(what), f"{count:,}")
-
-    return table
 
 
 def _fallback_lines(fallbacks: Mapping[str, int], examples: Mapping[str, str]) -> Iterator[str]:

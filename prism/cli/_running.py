@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-import json
-import logging
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from importlib import import_module
 from pathlib import Path
 from shlex import quote
 from types import MappingProxyType
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import typer
 
-from prism import runs
 from prism.cli._options import Keeping, option_of
-from prism.cli._screen import Screen, note, pour
-from prism.errors import InputError, TooManyFallbacksError
-from prism.runs import Observer, Outcome, RunFolder, Runnable, RunOptions
-from prism.runs._folder import SUMMARY_NAME, read_summary
-
-_LOGGERS = ("prism.agents", "prism.statechart", "prism.llm", "prism.runs.models")
-"""Who says what is not in a run's log: about agents, triggers, a budget, prompts or a server."""
-
-_COMMANDS = {"workflow": "prism workflow run", "cognition": "prism think"}
-"""By a key that only the options of this kind of run have."""
+from prism.cli._screen import Screen, note, plain, pour_json
+from prism.cli._spent import spent_lines
+from prism.errors import InputError, TooManyFallbacksError, UnreachableError
+from prism.runs import Observer, Outcome
+from prism.runs._folder import RunFolder, is_begun, read_summary
+from prism.runs._runnable import Runnable
+from prism.runs._running import carry_out, telling_warnings
 
 _WITH_RESUME = ("resume", "host", "checkpoint_every", "as_json")
 """What may be given beside ``--resume``: it does not make a run another one."""
+
+if TYPE_CHECKING:
+    from prism.cli._bar import Bar
+    from prism.worlds import Run
 
 DoneT = TypeVar("DoneT")
 
@@ -39,26 +39,18 @@ class RunProgress(AbstractContextManager[Any], Protocol):
         """Move on by one round."""
 
 
-MakeProgress = Callable[[Runnable[Any]], RunProgress]
+MakeProgress = Callable[[Runnable[Any]], RunProgress | None]
 
 
-def bar(*of: Any, **more: Any) -> RunProgress:
-    """Return a progress bar on standard error, or none where that is no terminal: see `Bar`."""
+def bar(*of: Any, **more: Any) -> Bar | None:
+    """Return a progress bar on standard error, or None where that is no terminal: see `Bar`."""
     if not Screen(err=True).is_terminal:
-        return _Nothing()
+        return None
 
     # what draws it takes long to load
     from prism.cli._bar import Bar
 
     return Bar(*of, **more)
-
-
-class _Nothing(AbstractContextManager[Any]):
-    def __exit__(self, *_of_error: object) -> None:
-        """Leave nothing."""
-
-    def round_ended(self, summary: Any) -> None:
-        """Draw nothing."""
 
 
 class RunScreen(Observer):
@@ -70,7 +62,7 @@ class RunScreen(Observer):
     """
 
     def __init__(self, stack: ExitStack, progress: MakeProgress) -> None:
-        self._stack = stack
+        self.stack = stack
         self._make_progress = progress
         self._progress: RunProgress | None = None
 
@@ -85,9 +77,14 @@ class RunScreen(Observer):
     def started(self, run: Runnable[Any]) -> None:
         """Draw the bar."""
         # only now: a bar and the messages before the first round would overwrite each other
-        progress = self._make_progress(run)
-        self._stack.enter_context(progress)
-        self._progress = progress
+        self._progress = self._make_progress(run)
+        if self._progress is not None:
+            self.stack.enter_context(self._progress)
+
+    def kept(self) -> str:
+        """Return what an interruption has left beside the run's folder, for a message."""
+        found = getattr(self._progress, "kept", str)()
+        return f"{found}; " if found else ""
 
     def round_ended(self, summary: Any) -> None:
         """Move the bar on."""
@@ -135,72 +132,90 @@ def begin_or_resume(
         return begin(kept_in, shown_on)
 
 
-def carry_out(
-    context: typer.Context,
-    command: str,
-    keeping: Keeping,
-    make: Callable[[], RunOptions[Any]],
-    kind_of: Callable[[Path], type[RunOptions[Any]]],
-    screen: Callable[[Path | None], AbstractContextManager[RunScreen]],
-    *,
-    hosts: Sequence[str] = (),
-) -> Outcome[Any] | None:
-    """Carry out a new run, or the rest of one.
+def kept_in(keeping: Keeping) -> Path | None:
+    """Return the folder for a new run, if one is named."""
+    if keeping.out is None and keeping.checkpoint_every is not None:
+        raise InputError("--checkpoint-every needs --out, the folder to keep checkpoints in")
+
+    return None if keeping.out is None else own_folder("--out", keeping.out)
+
+
+def action_of(folder: Path) -> str | None:
+    """Return the command that carries out actions in the run of a folder, if any does."""
+    config = read_summary(folder)["config"]
+    parameters = config.get("parameters", {})
+    command = config.get("action") or parameters.get("action")
+    return None if command is None else str(command)
+
+
+def carried_out(
+    run: Run[Any], folder: Path | None, screen: RunScreen, keeping: Keeping
+) -> Outcome[Any]:
+    """Carry out a run, in a folder if one is named.
 
     Args:
-        context: The command's context.
-        command: How the command is called.
-        keeping: Where the run is kept.
-        make: Makes the options of a new run.
-        kind_of: Returns the kind of the options of the run in a folder.
-        screen: Shows a run that is kept in a folder, if in any.
-        hosts: Addresses of servers, with what is secret in them, for a run that goes on.
-
-    Returns:
-        What came of it; None if there was nothing to resume.
+        run: The run.
+        folder: Where to keep it.
+        screen: Shows it.
+        keeping: How it is kept, and told.
     """
-    every = keeping.checkpoint_every
-    more: dict[str, Any] = {} if every is None else {"checkpoint_every": every}
-
-    def begin(folder: Path | None, shown_on: RunScreen) -> Outcome[Any] | None:
-        more.update(on_round=shown_on.round_ended, observer=shown_on)
-        return runs.begin(make(), folder, **more)
-
-    def resume(folder: Path, shown_on: RunScreen) -> Outcome[Any] | None:
-        refuse_other_runs(folder, command)
-        more.update(on_round=shown_on.round_ended, observer=shown_on)
-        outcome = runs.resume(folder, kind_of(folder), hosts=hosts, **more)
-        if outcome is None:
-            note(f"{folder} is complete: there is nothing to resume")
-        return outcome
-
-    return begin_or_resume(context, keeping, begin, resume, screen)
+    return carry_out(
+        run,
+        None if folder is None else RunFolder.for_new(folder),
+        on_round=screen.round_ended,
+        checkpoint_every=keeping.checkpoint_every,
+        observer=screen,
+        told=folder is not None or keeping.as_json,
+    )
 
 
-def print_outcome(
-    outcome: Outcome[Any], print_results: Callable[[Any, Path | None], None], *, as_json: bool
-) -> None:
-    """Print what came of a run: as tables, or as JSON what ``run.json`` says."""
+_SHOWN = {"WorkflowResults": "_workflow", "CognitiveResults": "_think"}
+"""The modules that show runs of an agent alone, by their results."""
+
+
+def tell(outcome: Outcome[Any], *, as_json: bool) -> None:
+    """Print what came of a run; as JSON it is what ``run.json`` says.
+
+    Raises:
+        typer.Exit: With status 1, if an agent alone has come to nothing.
+    """
+    name = _SHOWN.get(type(outcome.results).__name__)
+    shows = import_module(f"prism.cli.{name or '_results'}")
     if as_json:
-        pour(json.dumps(outcome.summary, indent=2) + "\n")
+        pour_json(outcome.summary)
     else:
-        print_results(outcome.results, outcome.folder)
+        shows.print_results(outcome.results, outcome.folder)
+        if "spent" in outcome.summary:
+            for line in spent_lines(outcome.summary["spent"]):
+                Screen().print(plain(line), soft_wrap=True)
+    if name is not None and shows.has_failed(outcome.results):
+        raise typer.Exit(1)
 
 
 def round_screen(command: str) -> Callable[[Path | None], AbstractContextManager[RunScreen]]:
     """Return a function that shows a run of rounds, given its folder.
 
     Args:
-        command: What resumes the run, given ``--resume``.
+        command: What resumes the run, before its folder.
     """
-
-    def progress(run: Runnable[Any]) -> RunProgress:
-        return round_bar(run.rounds, done=len(run.finished))
-
-    return lambda folder: run_screen(folder, command, progress)
+    return lambda folder: run_screen(folder, command=f"{command} --resume")
 
 
-def round_bar(rounds: int, done: int = 0) -> RunProgress:
+def _progress(run: Runnable[Any]) -> RunProgress | None:
+    if type(run).__name__ == "WorkflowLoop":
+        from prism.cli._workflow import progress
+
+        return progress(run, bar)
+    if type(run).__name__ == "CognitiveLoop":
+        from prism.cli._think_view import ThinkView
+
+        run_of_cycles: Any = run
+        return ThinkView(run_of_cycles)
+
+    return round_bar(run.rounds, done=len(run.finished))
+
+
+def round_bar(rounds: int, done: int = 0) -> Bar | None:
     """Return a bar that shows the rounds of a simulation, and the commonest state."""
     return bar("round", rounds, done, describe=_busiest)
 
@@ -211,45 +226,29 @@ def _busiest(summary: Any) -> str:
 
 @contextmanager
 def run_screen(
-    folder: Path | None, command: str, progress: MakeProgress, kept: Callable[[], str] = str
+    folder: Path | None,
+    names: Mapping[str, str] = MappingProxyType({}),
+    *,
+    command: str = "prism resume",
 ) -> Iterator[RunScreen]:
     """Show a run, and what goes wrong in it in the words of the command line.
 
     Args:
         folder: Where the run is kept, if anywhere.
-        command: What resumes it, given ``--resume``.
-        progress: Makes the progress bar, given the run.
-        kept: Says what an interruption has left, before how the run is resumed.
+        names: Fields that are called otherwise, such as arguments.
+        command: What resumes it, before its folder.
     """
-    with _hinting_at(folder, command, kept), naming_options(), ExitStack() as stack:
-        screen = RunScreen(stack, progress)
-        stack.enter_context(_showing_notes(screen))
+    with warnings.catch_warnings(), ExitStack() as stack:
+        # as of a damaged file that was restored
+        warnings.simplefilter("always", RuntimeWarning)
+        warnings.showwarning = lambda message, *_, **__: note(str(message))
+        screen = RunScreen(stack, _progress)
+        stack.enter_context(hinting_at(folder, command, screen.kept))
+        stack.enter_context(naming_options(names))
+        # the bar is to be gone when something is said
+        screen.stack = stack.enter_context(ExitStack())
+        stack.enter_context(telling_warnings(screen))
         yield screen
-
-
-@contextmanager
-def _showing_notes(screen: RunScreen) -> Iterator[None]:
-    """Show what is not in the run's log: about agents, triggers, a budget, prompts or a server."""
-    loggers = list(map(logging.getLogger, _LOGGERS))
-    handler = _NoteHandler(screen)
-    for logger in loggers:
-        logger.addHandler(handler)
-    try:
-        yield
-    finally:
-        for logger in loggers:
-            logger.removeHandler(handler)
-
-
-class _NoteHandler(logging.Handler):
-    def __init__(self, screen: RunScreen) -> None:
-        super().__init__(logging.WARNING)
-        self._screen = screen
-
-    def emit(self, record: logging.LogRecord) -> None:
-        # an event of a run without a folder, whose summary counts it
-        if not hasattr(record, "prism"):
-            self._screen.note(record.getMessage())
 
 
 @contextmanager
@@ -270,46 +269,37 @@ def naming_options(names: Mapping[str, str] = MappingProxyType({})) -> Iterator[
 
 
 @contextmanager
-def _hinting_at(folder: Path | None, command: str, kept: Callable[[], str]) -> Iterator[None]:
-    """Say after an interruption or a failed write how the run is resumed, if it is kept."""
+def hinting_at(folder: Path | None, command: str, kept: Callable[[], str] = str) -> Iterator[None]:
+    """Say after an interruption or a failed write what resumes the run, if it is kept."""
     if folder is None:
-        yield
+        try:
+            yield
+        except KeyboardInterrupt:
+            if told := kept():
+                note(f"{told}the same command goes on from there")
+            raise
         return
 
-    hint = f"go on with: {command} --resume {quote(str(folder))}"
+    hint = f"go on with: {command} {quote(str(folder))}"
     try:
         yield
     except KeyboardInterrupt:
-        if RunFolder(folder).is_begun:
+        if _holds_any(folder):
             note(f"{kept()}{hint}")
         raise
-    except TooManyFallbacksError as error:
-        raise TooManyFallbacksError(f"{error}; when that is mended, {hint}") from error
+    except (TooManyFallbacksError, UnreachableError) as error:
+        # a run that does not begin leaves no folder
+        if not _holds_any(folder):
+            raise
+        raise type(error)(f"{error}; when that is mended, {hint}") from error
     except OSError as error:
         problem = f"{error.strerror or error}; when that is mended, {hint}"
         raise OSError(error.errno, problem, error.filename or str(folder)) from error
 
 
-def refuse_other_runs(folder: Path, command: str) -> None:
-    """Refuse to resume a run that another command began, and name that one."""
-    if not (folder / SUMMARY_NAME).exists():
-        return
-
-    found = command_of(folder)
-    if found != command:
-        hint = f"go on with: {found} --resume {quote(str(folder))}"
-        raise InputError(f"holds a run of another kind; {hint}", path=folder)
-
-
-def command_of(folder: Path) -> str:
-    """Return the command that carries out the kind of run that a folder holds.
-
-    Raises:
-        InputError: If it holds none.
-    """
-    config = read_summary(folder)["config"]
-    kinds = (command for key, command in _COMMANDS.items() if key in config)
-    return next(kinds, "prism simulate")
+def _holds_any(folder: Path) -> bool:
+    """Return whether a folder holds a run or a batch that can be resumed."""
+    return is_begun(folder) or (folder / "plan.json").exists()
 
 
 def is_given(context: typer.Context, name: str) -> bool:

@@ -7,11 +7,13 @@ prints: they take a console, or standard output, from here.
 
 from __future__ import annotations
 
+import json
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BytesIO
+from pathlib import Path
 from typing import IO, Any
 
 import typer
@@ -62,6 +64,11 @@ def damage_noted() -> Iterator[None]:
         warnings.simplefilter("always", RuntimeWarning)
         warnings.showwarning = say_so
         yield
+
+
+def pour_json(data: Any, **options: Any) -> None:
+    """Write data to standard output as `pour` does: as JSON, for programs."""
+    pour(json.dumps(data, indent=2, **options) + "\n")
 
 
 def pour(text: str) -> None:
@@ -123,6 +130,70 @@ def _lines(text: str) -> str:
 def plain_table() -> Table:
     """Return a table with a line below its headings and no other."""
     return Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+
+
+def table_of(rows: Iterable[Iterable[str]], *headings: str, numbers: Iterable[str] = ()) -> Table:
+    """Return a plain table with these rows.
+
+    Args:
+        rows: Its rows of texts.
+        headings: Its columns, of which a text that is too long is broken.
+        numbers: Which of them are of numbers.
+    """
+    table, of_numbers = plain_table(), {*numbers}
+    for heading in headings:
+        if heading in of_numbers:
+            table.add_column(plain(heading), justify="right")
+        else:
+            table.add_column(plain(heading), overflow="fold")
+    for row in rows:
+        table.add_row(*map(plain, row))
+
+    return table
+
+
+def print_table(rows: Iterable[Iterable[str]], *headings: str, numbers: Iterable[str] = ()) -> None:
+    """Print the table that `table_of` returns."""
+    Screen().print(table_of(rows, *headings, numbers=numbers))
+
+
+def print_facts(name: str, facts: Mapping[str, str | int]) -> None:
+    """Print a table of what is known of one thing, a row a fact, numbers with commas."""
+    rows = ((what, f"{fact:,}" if isinstance(fact, int) else fact) for what, fact in facts.items())
+    print_table(rows, "what", name)
+
+
+def print_findings(lines: Sequence[str], listing: Any, *, as_json: bool) -> None:
+    """Print what is wrong with something, a line each, or all of it as JSON.
+
+    Raises:
+        typer.Exit: With status 1, if there is anything.
+    """
+    if as_json:
+        pour_json(listing)
+    else:
+        for line in lines:
+            say(line)
+    if lines:
+        raise typer.Exit(1)
+
+
+def print_place(what: str, folder: Path | None) -> None:
+    """Say where a run is kept, if it is: each of its events, and its summary."""
+    if folder is not None:
+        text = f"{what} is in {folder / 'events.jsonl'}, this summary in {folder / 'run.json'}."
+        Screen().print(plain(text), soft_wrap=True)
+
+
+def shortened(text: str, most: int) -> str:
+    """Return a text on one line, without what is beyond so many characters."""
+    line = shown(text)
+    return line if len(line) <= most else f"{line[:most]}..."
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number of things in words, as in ``1 round`` and ``2,000 rounds``."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def evenly(count: int, most: int) -> list[int]:

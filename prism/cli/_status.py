@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prism.cli._screen import Screen, plain, plain_table, pour, say, shown
+from prism.cli._options import AsJson
+from prism.cli._screen import counted, pour_json, print_table, say, shown
 from prism.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ Runs = Annotated[
 
 def status(
     runs: Runs = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Say how far a run is: whether it is alive, its round and tick, its rate, the time left.
 
@@ -47,7 +47,7 @@ def status(
     given = runs or [Path()]
     found = [status for path in given for status in _looked_at(path)]
     if as_json:
-        pour(json.dumps([_as_data(each) for each in found], indent=2) + "\n")
+        pour_json([{**asdict(each), "path": str(each.path)} for each in found])
     elif len(found) == 1:
         for line in _described(found[0]):
             say(line)
@@ -75,34 +75,29 @@ def _looked_at(path: Path) -> Iterator[RunStatus]:
             yield RunStatus(found, "damaged", problem=str(error))
 
 
-def _as_data(status: RunStatus) -> dict[str, object]:
-    return {**asdict(status), "path": str(status.path)}
-
-
 def _described(status: RunStatus) -> Iterator[str]:
-    from prism.cli._running import command_of
-    from prism.runs._folder import SUMMARY_NAME
+    from prism.runs._folder import is_begun
 
     name = shown(str(status.path))
     if status.state == "damaged":
         yield f"{name}: {status.problem}"
     elif status.state == "stopped":
         yield f"{name}: not alive, stopped at {_place(status)}"
-        if (status.path / SUMMARY_NAME).exists():
-            yield f"go on with: {command_of(status.path)} --resume {quote(str(status.path))}"
+        if is_begun(status.path):
+            yield f"go on with: prism resume {quote(str(status.path))}"
     elif status.state == "running":
         yield f"{name}: alive, at {_place(status)}"
         yield from _pace(status)
         yield from _costs(status)
     else:
-        rounds = "" if status.rounds is None else f", {_of(status.rounds, 'round')}"
+        rounds = "" if status.rounds is None else f", {counted(status.rounds, 'round')}"
         yield f"{name}: {status.state}{rounds}"
         yield from _costs(status)
 
 
 def _pace(status: RunStatus) -> Iterator[str]:
     if status.questions is not None:
-        yield f"{_of(status.questions, 'question')} under way"
+        yield f"{counted(status.questions, 'question')} under way"
     if status.rate is not None and status.seconds_left is not None:
         what = "rounds" if status.ticks_per_round is None else "ticks"
         yield f"{status.rate:,.3g} {what} a second, {_duration(status.seconds_left)} left"
@@ -114,10 +109,10 @@ def _costs(status: RunStatus) -> Iterator[str]:
     if spent is None:
         return
 
-    yield f"spent: {_of(spent['calls'], 'call')}, {_of(spent['tokens'], 'token')}"
-    for model, costs in spent.get("by_model", {}).items():
-        tokens = costs["input_tokens"] + costs["output_tokens"]
-        yield f"  {shown(model)}: {_of(costs['calls'], 'call')}, {_of(tokens, 'token')}"
+    # loaded where there is something to say, and not for the help
+    from prism.cli._spent import spent_lines
+
+    yield from spent_lines(spent)
 
 
 def _place(status: RunStatus) -> str:
@@ -132,30 +127,21 @@ def _place(status: RunStatus) -> str:
 
 
 def _list(found: Sequence[RunStatus]) -> None:
-    table = plain_table()
-    for heading in ("run", "state", "round", "tick", "left"):
-        table.add_column(heading, overflow="fold")
-
-    for status in found:
-        left = "" if status.seconds_left is None else _duration(status.seconds_left)
-        cells = (
-            str(status.path),
-            status.state,
-            _out_of(status.round, status.rounds),
-            _out_of(status.tick, status.ticks_per_round),
-            left,
+    rows = (
+        (
+            str(each.path),
+            each.state,
+            _out_of(each.round, each.rounds),
+            _out_of(each.tick, each.ticks_per_round),
+            "" if each.seconds_left is None else _duration(each.seconds_left),
         )
-        table.add_row(*map(plain, cells))
-
-    Screen().print(table)
+        for each in found
+    )
+    print_table(rows, "run", "state", "round", "tick", "left")
 
 
 def _out_of(number: int | None, total: int | None) -> str:
     return " of ".join(f"{each:,}" for each in (number, total) if each is not None)
-
-
-def _of(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _duration(seconds: float) -> str:

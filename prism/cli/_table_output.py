@@ -122,15 +122,33 @@ def _batches(table: pl.DataFrame | pl.LazyFrame) -> Iterator[pl.DataFrame]:
     yield from table.collect_batches(maintain_order=True)
 
 
+def _with_quotes(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+    """Return a table with a quote before each text that begins as a formula, and their number."""
+    import polars as pl
+
+    text = pl.col(pl.String)
+    is_formula = text.str.contains(_FORMULA) & ~text.str.contains(_NUMBER)
+    found = table.select(is_formula.sum())
+    quoted = pl.when(is_formula).then("'" + text).otherwise(text)
+    count = sum(count or 0 for count in found.row(0)) if found.width else 0
+
+    return table.with_columns(quoted.name.keep()), count
+
+
 def _write_csv(table: pl.DataFrame | pl.LazyFrame, file: IO[bytes], *, is_raw: bool) -> None:
+    import polars as pl
+
+    text = pl.col(pl.String)
     escaped = 0
     for number, batch in enumerate(_batches(table)):
-        flat = batch.with_columns(_flattened(batch))
-        if file.isatty():
-            flat = _printable(flat)
+        lists = [name for name, kind in batch.schema.items() if isinstance(kind, pl.List)]
+        flat = batch.with_columns(pl.col(lists).list.join(_BETWEEN_ITEMS))
+        if file.isatty():  # without what a terminal would obey
+            blank = text.map_elements(as_shown, return_dtype=pl.String)
+            flat = flat.with_columns(blank.name.keep())
         if not is_raw:
-            escaped += _count_formulas(flat)
-            flat = _without_formulas(flat)
+            flat, found = _with_quotes(flat)
+            escaped += found
 
         file.write(flat.write_csv(include_header=number == 0).encode())
 
@@ -140,44 +158,6 @@ def _write_csv(table: pl.DataFrame | pl.LazyFrame, file: IO[bytes], *, is_raw: b
             f"{cells} as a formula does, so a ' stands before it, or a spreadsheet might run it; "
             f"--format {TableFormat.RAW_CSV} leaves it out"
         )
-
-
-def _count_formulas(table: pl.DataFrame) -> int:
-    import polars as pl
-
-    texts = table.select(_is_formula(pl.col(pl.String)).sum())
-    return sum(count or 0 for count in texts.row(0)) if texts.width else 0
-
-
-def _without_formulas(table: pl.DataFrame) -> pl.DataFrame:
-    """Put an apostrophe before every text that a spreadsheet would take for a formula."""
-    import polars as pl
-
-    text = pl.col(pl.String)
-    return table.with_columns(
-        pl.when(_is_formula(text)).then("'" + text).otherwise(text).name.keep()
-    )
-
-
-def _is_formula(text: pl.Expr) -> pl.Expr:
-    return text.str.contains(_FORMULA) & ~text.str.contains(_NUMBER)
-
-
-def _printable(table: pl.DataFrame) -> pl.DataFrame:
-    """Blank what a terminal would obey."""
-    import polars as pl
-
-    return table.with_columns(
-        pl.col(pl.String).map_elements(as_shown, return_dtype=pl.String).name.keep()
-    )
-
-
-def _flattened(table: pl.DataFrame) -> list[pl.Expr]:
-    """Turn lists into texts, since CSV has no lists."""
-    import polars as pl
-
-    lists = [name for name, kind in table.schema.items() if isinstance(kind, pl.List)]
-    return [pl.col(name).list.join(_BETWEEN_ITEMS) for name in lists]
 
 
 def _write_json(table: pl.DataFrame | pl.LazyFrame, file: IO[bytes]) -> None:

@@ -1,158 +1,24 @@
-"""``prism think``: an agent that thinks, executes and pages, with a memory of its own."""
+"""``prism think``: beginning a thinking agent, and checking it; how one is shown."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from prism.cli._options import (
-    KEEPING_PANEL,
-    Keeping,
-    keeping_panel,
-    model_panel,
-    writer_options,
-)
-from prism.cli._screen import Screen, damage_noted, note, plain, plain_table, pour, say
+from prism.cli._options import AsJson, command_group
+from prism.cli._screen import note, print_facts, print_findings, print_place, say
 from prism.errors import InputError
 
 if TYPE_CHECKING:
-    from prism.cli._running import RunScreen
-    from prism.cli._think_view import ThinkView
-    from prism.cognition import CognitiveResults, CognitiveRun
-    from prism.runs import Outcome
+    from prism.cognition import CognitiveResults
 
 CONFIG_NAME = "config.json"
 MEMORY_NAMES = {"json": "memory.json", "sqlite": "memory.db"}
-DEFAULT_AGENT_ID = "agent"
 
-# a single agent asks one question at a time
-_MODEL = model_panel(without=("concurrency", "hedge"), decides=False)
-
-_COMMAND = "prism think"
-_WITH_CHECK = ("check", "config", "goal", "as_json")
-
-thinking: typer.Typer = typer.Typer(rich_markup_mode="rich")
-
-
-@thinking.callback(invoke_without_command=True, no_args_is_help=True)
-def think(
-    context: typer.Context,
-    *,
-    config: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The configuration, JSON; 'prism think init' makes one."),
-    ] = None,
-    memory: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The memory; a missing one is made."),
-    ] = None,
-    goal: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="What to achieve, instead of the configuration's goal."),
-    ] = None,
-    cycles: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Number of cycles; by default, and at most, iterate.max_iterations of the "
-            "configuration.",
-        ),
-    ] = None,
-    storage: Annotated[
-        Literal["json", "sqlite"] | None,
-        typer.Option(help="How a new memory is kept, and what an old one must be."),
-    ] = None,
-    agent_id: Annotated[
-        str, typer.Option(metavar="NAME", help="Name of the agent, in the log.")
-    ] = DEFAULT_AGENT_ID,
-    seed: Annotated[int, typer.Option(help="Seed of the model's sampling.")] = 0,
-    check: Annotated[
-        bool,
-        typer.Option(
-            "--check",
-            help="Run nothing: list what is wrong with the configuration, one a line. Exit status "
-            "0 if there is nothing, 1 if there is something, 2 if the file cannot be read.",
-        ),
-    ] = False,
-    model: Annotated[Mapping[str, Any], _MODEL],
-    replay: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="RUN",
-            rich_help_panel=KEEPING_PANEL,
-            help="Take the texts and the memory it began with from an earlier run (its folder or "
-            "log) instead of a model, and all else that is not given; its own memory stays as it "
-            "is. This writes the same log, and with --out a memory of the same bytes.",
-        ),
-    ] = None,
-    keeping: Annotated[
-        Keeping,
-        keeping_panel(
-            "Folder for the run: events.jsonl (every cycle, text, action and transition, one JSON "
-            "object a line) and run.json. Without it only the memory is written. A folder that "
-            "holds a run is refused.",
-            unit=None,
-        ),
-    ],
-) -> None:
-    """Let an agent think, execute and page, a cycle after the other, with a memory that stays.
-
-    The memory is written after each cycle: Ctrl-C loses the one under way.
-
-    Exit status 1 if not one cycle got a usable reply.
-
-    [bold]Examples[/bold]
-
-    prism think init story
-
-    prism think --config story/config.json --memory story/memory.json --model llama3.2 --cycles 30
-
-    prism think --config config.json --memory memory.json --model llama3.2 --out runs/story
-
-    prism think --resume runs/story
-
-    prism think --check --config config.json
-    """
-    from prism.cli._running import carry_out, is_given, refuse_given
-
-    if context.invoked_subcommand is not None:
-        own = f"'prism think {context.invoked_subcommand}' takes its own options, after the word"
-        refuse_given(context, (), own)
-        return
-
-    if check:
-        refuse_given(context, _WITH_CHECK, "--check reads the configuration alone")
-        _check(_named(config), goal, as_json=keeping.as_json)
-        return
-
-    from prism.cognition import CognitiveRun
-
-    def make() -> CognitiveRun:
-        of_the_run = {
-            "config": config,
-            "memory": memory,
-            "storage": storage,
-            "cycles": cycles,
-            "goal": goal,
-            "agent_id": agent_id,
-            "seed": seed,
-        }
-        given = {name: value for name, value in of_the_run.items() if is_given(context, name)}
-        writer = writer_options(model, replay)
-        return _new_run(given, writer) if replay is None else _recorded(replay, given)
-
-    outcome = carry_out(
-        *(context, _COMMAND, keeping, make, lambda _: CognitiveRun, _screen),
-        hosts=model.get("host", ()),
-    )
-    if outcome is not None:
-        _finish(outcome, as_json=keeping.as_json)
+thinking = command_group("Begin a thinking agent, and check it. It is run by prism run.")
 
 
 @thinking.command()
@@ -191,66 +57,26 @@ def init(
 
     say(f"{config}: the configuration, all keys with their defaults")
     say(f"{memory}: the memory, empty")
-    say(f"next: prism think --config {config} --memory {memory} --model NAME")
+    say(f"next: prism run {config} --memory {memory} --model NAME")
 
 
-def _named(config: Path | None) -> Path:
-    if config is None:
-        raise InputError("name the configuration: --config FILE ('prism think init' makes one)")
+@thinking.command()
+def check(
+    config: Annotated[Path, typer.Argument(metavar="FILE", help="The configuration, JSON.")],
+    goal: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="What to achieve, instead of the configuration's goal."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List what is wrong with a configuration, one a line.
 
-    return config
+    Exit status 0 if there is nothing, 1 if there is something, 2 if the file cannot be read.
 
+    [bold]Example[/bold]
 
-def _new_run(given: dict[str, Any], writer: Any) -> CognitiveRun:
-    from prism.cognition import CognitiveRun
-
-    _named(given.get("config"))
-    if "memory" not in given:
-        raise InputError("name the memory: --memory FILE; a missing one is made")
-    if writer is None:
-        raise InputError("name the model: --model NAME; or an earlier run: --replay RUN")
-
-    return CognitiveRun(**given, reasoner=writer)
-
-
-def _recorded(recorded: Path, given: dict[str, Any]) -> CognitiveRun:
-    """Return an earlier run with the options that are given, to be repeated."""
-    from prism.cognition import CognitiveRun
-    from prism.runlog._reader import locate_log
-    from prism.runs._folder import SUMMARY_NAME, read_summary
-
-    folder = locate_log(recorded).parent
-    summary = read_summary(folder)
-    options = CognitiveRun.from_config(summary["config"], folder / SUMMARY_NAME)
-
-    return replace(options.replaying(recorded), **given)
-
-
-@contextmanager
-def _screen(folder: Path | None) -> Iterator[RunScreen]:
-    """Show a run, and after an interruption what it has left."""
-    from prism.cli._running import run_screen
-    from prism.cli._think_view import ThinkView
-
-    views: list[ThinkView] = []
-
-    def view(run: Any) -> ThinkView:
-        views.append(ThinkView(run))
-        return views[-1]
-
-    def kept() -> str:
-        return "".join(f"{made.kept()}; " for made in views if made.kept())
-
-    try:
-        with damage_noted(), run_screen(folder, _COMMAND, view, kept) as screen:
-            yield screen
-    except KeyboardInterrupt:
-        if folder is None and (told := kept()):
-            note(f"{told}the same command goes on from there")
-        raise
-
-
-def _check(config: Path, goal: str | None, *, as_json: bool) -> None:
+    prism think check config.json
+    """
     from prism.cognition import Config
     from prism.cognition._config._config import ConfigProblem, crowded_limits
 
@@ -264,46 +90,35 @@ def _check(config: Path, goal: str | None, *, as_json: bool) -> None:
     if any(problem.kind == "json" for problem in problems):
         raise InputError(str(problems[0]))
 
-    if as_json:
-        listing = {"config": str(config), "problems": list(map(asdict, problems))}
-        pour(json.dumps(listing, indent=2) + "\n")
-    else:
-        for problem in problems:
-            say(str(problem))
-
-    if problems:
-        raise typer.Exit(1)
+    listing = {"config": str(config), "problems": list(map(asdict, problems))}
+    print_findings(list(map(str, problems)), listing, as_json=as_json)
 
 
-def _finish(outcome: Outcome[CognitiveResults], *, as_json: bool) -> None:
-    from prism.cli._running import print_outcome
-
-    print_outcome(outcome, _print_results, as_json=as_json)
-    results = outcome.results
+def has_failed(results: CognitiveResults) -> bool:
+    """Say so if nothing came of a run, or if it stopped before its time."""
     without = sum(results.outcomes.get(name, 0) for name in ("unusable", "failed"))
-    if results.cycles and without == results.cycles:
+    came_to_nothing = bool(results.cycles) and without == results.cycles
+    if came_to_nothing:
         note("no cycle got a reply of use: see the model with prism doctor --model NAME")
-        raise typer.Exit(1)
+    if results.stopped is not None:
+        note(f"stopped after {results.cycles:,} cycles: {results.stopped}")
+
+    return came_to_nothing or results.stopped is not None
 
 
-def _print_results(results: CognitiveResults, folder: Path | None) -> None:
-    screen = Screen()
-    table = plain_table()
-    table.add_column("what")
-    table.add_column(plain(results.agent_id), overflow="fold")
-    table.add_row("cycles", f"{results.cycles:,}, {results.cycle:,} in the memory's life")
-    table.add_row("state", plain(results.state))
-    table.add_row("transitions", f"{results.transitions:,}")
-    for kind, counts in (("cycles", results.outcomes), ("actions", results.actions)):
-        for outcome, count in counts.items():
-            table.add_row(f"{kind} {outcome}", f"{count:,}")
-    table.add_row("pagings", f"{results.pagings:,}")
-    table.add_row("working memory", f"{results.memories:,}")
-    table.add_row("thoughts", f"{results.thoughts:,}")
-    table.add_row("storage", f"{results.stored:,}")
-    table.add_row("tokens", f"{results.tokens:,}")
-    screen.print(table)
-
-    if folder is not None:
-        text = f"Every cycle is in {folder / 'events.jsonl'}, this in {folder / 'run.json'}."
-        screen.print(plain(text), soft_wrap=True)
+def print_results(results: CognitiveResults, folder: Path | None) -> None:
+    """Print what came of a run of cycles."""
+    counts = {"cycles": results.outcomes, "actions": results.actions}
+    facts: dict[str, str | int] = {
+        "cycles": f"{results.cycles:,}, {results.cycle:,} in the memory's life",
+        "state": results.state,
+        "transitions": results.transitions,
+        **{f"{kind} {name}": n for kind, found in counts.items() for name, n in found.items()},
+        "pagings": results.pagings,
+        "working memory": results.memories,
+        "thoughts": results.thoughts,
+        "storage": results.stored,
+        "tokens": results.tokens,
+    }
+    print_facts(results.agent_id, facts)
+    print_place("Every cycle", folder)

@@ -6,7 +6,7 @@ from collections import deque
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Group, RenderableType
 from rich.live import Live
@@ -15,10 +15,11 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from prism.cli._screen import Screen, note, plain, shown
+from prism.cli._screen import Screen, counted, note, plain, shortened
 
 if TYPE_CHECKING:
-    from prism.cognition import CognitiveAgent, Cycle
+    from prism.cognition import Cycle
+    from prism.cognition._loop import CognitiveLoop
 
 _REFRESHES_PER_SECOND = 4
 _AVERAGED = 20
@@ -28,14 +29,6 @@ _BAR = 24
 
 
 _WITHOUT_REPLY = ("unusable", "failed")
-
-
-class ThinkingRun(Protocol):
-    """A run of cycles, as its view sees it."""
-
-    rounds: int
-    finished: list[Cycle]
-    agent: CognitiveAgent | None
 
 
 class ThinkView:
@@ -51,7 +44,7 @@ class ThinkView:
         ended: Cycles that have ended since the view was opened.
     """
 
-    def __init__(self, run: ThinkingRun) -> None:
+    def __init__(self, run: CognitiveLoop) -> None:
         self.ended: int = 0
         self._run = run
         self._last: Cycle | None = run.finished[-1] if run.finished else None
@@ -103,8 +96,7 @@ class ThinkView:
         if agent is None or agent.memory.path is None:
             return ""
 
-        number = agent.memory.cycle
-        return f"{_from_here(agent.memory.path)} holds {number:,} cycle{'' if number == 1 else 's'}"
+        return f"{_from_here(agent.memory.path)} holds {counted(agent.memory.cycle, 'cycle')}"
 
     def _take(self, cycle: Cycle) -> None:
         self._thought = cycle.thought or self._thought
@@ -115,36 +107,35 @@ class ThinkView:
         self._tokens.append(_tokens_of(cycle))
 
     def _panel(self) -> RenderableType:
-        done, total = len(self._run.finished), self._run.rounds
-        agent = self._run.agent
-        name = "agent" if agent is None else agent.agent_id
+        run, last, agent = self._run, self._last, self._run.agent
+        done, total = len(run.finished), run.rounds
+        now = "thinking" if agent is None else agent.state.value
+        memory = tokens = ""
+        if last is not None:
+            memory = f"{last.memories:,} in working memory, {counted(last.thoughts, 'thought')}"
+        if self._tokens:
+            average = sum(self._tokens) / len(self._tokens)
+            tokens = f"{self._tokens[-1]:,} in this cycle, {average:,.0f} a cycle lately"
+
+        rows: dict[str, RenderableType] = {
+            "cycle": _beside(f"{done:,}/{total:,}", done, total),
+            "state": plain(f"{now}, for {monotonic() - self._since:.0f} s"),
+            "thought": plain(shortened(self._thought, _MOST_THOUGHT)),
+            "action": plain(_action_of(last)),
+        }
+        if (failure := _failure_of(last)) is not None:
+            rows["failed"] = plain(shortened(failure, _MOST_THOUGHT))
+        rows |= {"memory": memory, "prompt": self._prompt(), "tokens": tokens}
+
         table = Table.grid(padding=(0, 2, 0, 0))
         table.add_column(style="bold")
         table.add_column(overflow="fold")
-        table.add_row("cycle", _beside(f"{done:,}/{total:,}", done, total))
-        table.add_row("state", self._state())
-        table.add_row("thought", plain(_shortened(self._thought, _MOST_THOUGHT)))
-        table.add_row("action", plain(_action_of(self._last)))
-        if (failure := _failure_of(self._last)) is not None:
-            table.add_row("failed", plain(_shortened(failure, _MOST_THOUGHT)))
-        table.add_row("memory", self._memory())
-        table.add_row("prompt", self._prompt())
-        table.add_row("tokens", self._spent())
+        for row in rows.items():
+            table.add_row(*row)
 
-        return Panel(table, title=plain(name), title_align="left")
-
-    def _state(self) -> Text:
-        seconds = monotonic() - self._since
-        now = "thinking" if self._run.agent is None else self._run.agent.state.value
-        return plain(f"{now}, for {seconds:.0f} s")
-
-    def _memory(self) -> str:
-        last = self._last
-        if last is None:
-            return ""
-
-        thoughts = "thought" if last.thoughts == 1 else "thoughts"
-        return f"{last.memories:,} in working memory, {last.thoughts:,} {thoughts}"
+        return Panel(
+            table, title=plain("agent" if agent is None else agent.agent_id), title_align="left"
+        )
 
     def _prompt(self) -> RenderableType:
         agent, size = self._run.agent, self._size
@@ -162,31 +153,26 @@ class ThinkView:
 
         return _beside(told, size, bound.max_tokens) if bound.enable else told
 
-    def _spent(self) -> str:
-        if not self._tokens:
-            return ""
-
-        average = sum(self._tokens) / len(self._tokens)
-        return f"{self._tokens[-1]:,} in this cycle, {average:,.0f} a cycle lately"
-
 
 def _beside(text: str, done: int, total: int) -> Group:
     """Return a text with a bar below it."""
     return Group(Text(text), ProgressBar(total=total, completed=min(done, total), width=_BAR))
 
 
-def _line(cycle: Cycle, run: ThinkingRun) -> str:
+def _line(cycle: Cycle, run: CognitiveLoop) -> str:
     """Return a cycle as one line."""
     parts = [f"cycle {len(run.finished):,}/{run.rounds:,}: {cycle.state} -> {cycle.next_state}"]
     if cycle.prompt_tokens is not None:
         parts.append(f"a prompt of {cycle.prompt_tokens:,} tokens")
-    parts += [f"{len(paged.went)} paged out, {len(paged.came)} in" for paged in cycle.paged]
+    parts += [
+        f"{len(paged.moved_out)} paged out, {len(paged.moved_in)} in" for paged in cycle.paged
+    ]
     if cycle.action is not None:
         parts.append(_action_of(cycle))
     if (failure := _failure_of(cycle)) is not None:
         parts.append(f"{cycle.outcome}: {failure}")
     if cycle.thought:
-        parts.append(_shortened(cycle.thought, _MOST_ON_LINE))
+        parts.append(shortened(cycle.thought, _MOST_ON_LINE))
 
     return "; ".join(parts)
 
@@ -206,8 +192,8 @@ def _action_of(cycle: Cycle | None) -> str:
 
 
 def _pagings_of(cycle: Cycle) -> str:
-    went = [tag for paged in cycle.paged for tag in paged.went]
-    came = [tag for paged in cycle.paged for tag in paged.came]
+    went = [tag for paged in cycle.paged for tag in paged.moved_out]
+    came = [tag for paged in cycle.paged for tag in paged.moved_in]
     parts = [f"paged out {', '.join(went)}"] if went else []
     parts += [f"paged in {', '.join(came)}"] if came else []
     return "; ".join(parts) or "paged nothing"
@@ -222,8 +208,3 @@ def _from_here(path: Path) -> Path:
     """Return a path as short as it can be from the current folder."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
-
-
-def _shortened(text: str, most: int) -> str:
-    line = " ".join(shown(text).split())
-    return line if len(line) <= most else f"{line[:most]}..."

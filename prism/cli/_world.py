@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
 
-from prism.cli._options import Parameters, Treatments, import_from_here, listed, named_values
-from prism.cli._screen import Screen, note, plain, plain_table, pour, say
+from prism.cli._options import (
+    AsJson,
+    Parameters,
+    Treatments,
+    command_group,
+    import_from_here,
+    listed,
+    named_values,
+)
+from prism.cli._screen import counted, note, pour_json, print_findings, print_table, say
 from prism.errors import PrismError
 
-worlds = typer.Typer(
-    help="Look at worlds, and rehearse them. They are run by prism simulate --world.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-)
+worlds = command_group("Look at worlds, and rehearse them. They are run by prism run.")
 
 _ARGUMENTS = {"world": "WORLD"}
+_TURNS = {
+    "all": "",
+    "one": ", one agent in each",
+    "pair": ", one pair in each",
+    "rate": ", events at rates",
+}
 
 WorldArgument = Annotated[
     str,
@@ -29,7 +38,6 @@ WorldArgument = Annotated[
         show_default=False,
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
 
 
 @worlds.command("list")
@@ -47,16 +55,10 @@ def list_(as_json: AsJson = False) -> None:
     import_from_here()
     found = [_brief(name, place) for name, place in sorted(known_worlds().items())]
     if as_json:
-        pour(json.dumps(found, indent=2) + "\n")
-        return
-
-    table = plain_table()
-    table.add_column("name", no_wrap=True)
-    table.add_column("what it is", overflow="fold")
-    for each in found:
-        table.add_row(*(plain(each[key]) for key in ("name", "doc")))
-
-    Screen().print(table)
+        pour_json(found)
+    else:
+        rows = ((each["name"], each["doc"]) for each in found)
+        print_table(rows, "name", "what it is")
 
 
 def _brief(name: str, place: str) -> dict[str, str]:
@@ -93,18 +95,18 @@ def show(world: WorldArgument, as_json: AsJson = False) -> None:
         about = about_world(load_world(address), address)
 
     if as_json:
-        pour(json.dumps(about, indent=2) + "\n")
-        return
-
-    for line in _lines(about):
-        say(line)
+        pour_json(about)
+    else:
+        for line in _lines(about):
+            say(line)
 
 
 def _lines(about: Mapping[str, Any]) -> Iterable[str]:
     yield f"{about['world']} ({about['address']})"
     yield from _indented(about["doc"])
-    together = ", all agents of a tick together" if about["together"] else ""
-    yield f"{_of(about['rounds'], 'round')} of {_of(about['ticks'], 'tick')}{together}"
+    turns = ", all agents of a tick together" if about["together"] else _TURNS[about["activation"]]
+    turns += ", in the order of the list" * (about["order"] == "listed")
+    yield f"{counted(about['rounds'], 'round')} of {counted(about['ticks'], 'tick')}{turns}"
 
     yield from _section("parameters (--set NAME=VALUE)", map(_documented, about["parameters"]))
     yield from _section("state", map(_field_line, about["state"]))
@@ -164,10 +166,6 @@ def _indented(text: str) -> Iterable[str]:
     return (f"  {line}".rstrip() for line in text.splitlines())
 
 
-def _of(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 @worlds.command()
 def check(
     world: WorldArgument,
@@ -219,17 +217,10 @@ def check(
             keep=listed(keep),
         )
 
-    if as_json:
-        pour(json.dumps([asdict(each) for each in found], indent=2) + "\n")
-    else:
-        for each in found:
-            say(str(each))
-        if not found:
-            note("the world was the same in every process, and resumed at each round")
-            _note_what_was_left_out(world, rounds)
-
-    if found:
-        raise typer.Exit(1)
+    print_findings(list(map(str, found)), list(map(asdict, found)), as_json=as_json)
+    if not as_json:
+        note("the world was the same in every process, and resumed at each round")
+        _note_what_was_left_out(world, rounds)
 
 
 def _note_what_was_left_out(world: str, rounds: int | None) -> None:

@@ -4,21 +4,24 @@
 `CognitiveRun` is a run of cycles that `prism.runs` keeps, resumes and repeats.
 """
 
-from prism.cognition._actions import CarriedOut
+from prism.cognition._actions import ActionResult
 from prism.cognition._agent import CognitiveAgent
 from prism.cognition._chart import CognitiveState, cognitive_chart
 from prism.cognition._config._config import Config, ConfigFileError, ConfigProblem
-from prism.cognition._config._values import Iterate, Limit, Paging, ThinkingLog
+from prism.cognition._config._values import Iterate, Limit, Paging, StorageLimits, ThinkingLog
 from prism.cognition._cycle import Cycle
 from prism.cognition._loop import CognitiveResults
-from prism.cognition._memory._memory import Memory, PagedOut
+from prism.cognition._memory._memory import Memory
 from prism.cognition._memory._search import Match
+from prism.cognition._own_actions import ActionRefusedError, action
 from prism.cognition._paging import Paged
+from prism.cognition._questions import ask_memory
 from prism.cognition._run import CognitiveRun
 from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
 
 __all__ = [
-    "CarriedOut",
+    "ActionRefusedError",
+    "ActionResult",
     "CognitiveAgent",
     "CognitiveResults",
     "CognitiveRun",
@@ -32,10 +35,12 @@ __all__ = [
     "Match",
     "Memory",
     "Paged",
-    "PagedOut",
     "Paging",
+    "StorageLimits",
     "ThinkingLog",
     "TokenCounter",
+    "action",
+    "ask_memory",
     "cognitive_chart",
     "count_tokens",
 ]

@@ -1,91 +1,85 @@
-"""The memory operations that a reply can ask for."""
+"""What a reply can ask for while executing, and what became of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from difflib import get_close_matches
 from typing import Any, Literal
 
+from prism.cognition._config._values import MEMORY_ACTIONS
 from prism.cognition._memory._memory import Memory
 from prism.cognition._memory._values import as_tag
+from prism.cognition._own_actions import OwnAction
 from prism.cognition._replies import AskedAction
 
-ActionOutcome = Literal["done", "missing", "refused"]
+ActionOutcome = Literal["done", "missing", "refused", "unusable", "failed"]
 
-Operation = Callable[[Memory, str, str | None], bool]
-"""``operation(memory, tags, value)``: returns False if there is no such memory."""
+PAGING_TYPES = ("page_out", "page_in")
+"""Types of action that a reply may ask for while paging."""
+
+MOST_FOUND = 5
+"""Memories that a search shows."""
+
+_SUGGESTED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class CarriedOut:
+class ActionResult:
     """What became of an action that a reply asked for.
 
     Args:
         type: What was to be done, such as ``working_memory_add``; empty if the reply does not say.
         tags: To which memory.
         outcome: ``done``; ``missing`` if there is no such memory; ``refused`` if it could not be
-            carried out.
+            carried out; of what is told in a prompt also ``unusable`` if the reply held nothing of
+            use, ``failed`` if none came.
         reason: Why it was not done.
+        answer: What an action of the application returned.
+        found: Tags of the memories that a search found, best first.
     """
 
     type: str
     tags: str
     outcome: ActionOutcome = "done"
     reason: str | None = None
+    answer: str | None = None
+    found: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what there is to tell, as plain data."""
+        told = asdict(self) | {"found": list(self.found)}
+        return {key: value for key, value in told.items() if value not in (None, "", [])}
 
 
-def _add(memory: Memory, tags: str, value: str | None) -> bool:
-    memory.add(tags, value)
-    return True
+def carry_out(memory: Memory, asked: AskedAction) -> ActionResult:
+    """Carry out an action of the memory that has no problem."""
+    tags, value = asked.tags, value_of(asked)
+    match asked.type:
+        case "storage_search":
+            return _search(memory, asked)
+        case "working_memory_add":
+            memory.add(tags, value)
+            is_there = True
+        case "working_memory_remove":
+            is_there = memory.remove(tags)
+        case "storage_load":
+            is_there = memory.load(tags)
+        case _:
+            is_there = memory.save(tags, value)
 
+    if not is_there:
+        return ActionResult(asked.type, tags, "missing", _missing(memory, asked))
 
-def _remove(memory: Memory, tags: str, _value: str | None) -> bool:
-    return memory.remove(tags)
-
-
-def _load(memory: Memory, tags: str, _value: str | None) -> bool:
-    return memory.load(tags)
-
-
-def _save(memory: Memory, tags: str, value: str | None) -> bool:
-    return memory.save(tags, value)
-
-
-OPERATIONS: Mapping[str, Operation] = {
-    "working_memory_add": _add,
-    "working_memory_remove": _remove,
-    "storage_load": _load,
-    "storage_save": _save,
-}
-"""By the type of the action."""
-
-PAGING_TYPES = ("page_out", "page_in")
-"""Types of action that a reply may ask for while paging."""
-
-_HOLDERS = {"working_memory_remove": "working memory", "storage_load": "storage"}
-
-
-def carry_out(operation: Operation, memory: Memory, asked: AskedAction) -> CarriedOut:
-    """Carry out an action that has no problem.
-
-    Args:
-        operation: What to do.
-        memory: To which memory.
-        asked: What the reply asks for.
-    """
-    if not operation(memory, asked.tags, _value_of(asked)):
-        reason = f"there is no {asked.tags!r} in {_HOLDERS.get(asked.type, 'working memory')}"
-        return CarriedOut(asked.type, asked.tags, "missing", reason)
-
-    memory.touch([asked.tags])
-
-    return CarriedOut(asked.type, asked.tags)
+    memory.touch([tags])
+    return ActionResult(asked.type, tags)
 
 
 def problem_of(
     asked: AskedAction | None,
     memory: Memory,
     available: Collection[str],
+    own: Mapping[str, OwnAction],
     *,
     is_truncated: bool,
     fits: Callable[[str, Any], bool],
@@ -96,6 +90,7 @@ def problem_of(
         asked: What the reply asks for, if anything.
         memory: The memory.
         available: Types of action that the configuration has.
+        own: Actions of the application.
         is_truncated: Whether the reply was cut off.
         fits: Whether a prompt has room for a memory, if it has no other.
     """
@@ -103,23 +98,34 @@ def problem_of(
         return "the reply is cut off, and with it perhaps the action"
     if asked is None:
         return "the reply asks for no action"
+    if asked.type in own:
+        return None  # its fields are checked when it is carried out
 
-    known = [name for name in OPERATIONS if name in available]
+    known = [name for name in (*MEMORY_ACTIONS, *own) if name in available or name in own]
     if asked.type not in known:
         what = f"{asked.type!r} is no action" if asked.type else "the action has no type"
-        return f"{what} that can be carried out: {', '.join(known) or 'none is available'}"
+        close = get_close_matches(asked.type, known, n=1)
+        meant = f"; did you mean {close[0]}?" if close else ""
+        return f"{what} that can be carried out: {', '.join(known) or 'none is available'}{meant}"
 
     tag = as_tag(asked.tags)
+    if asked.type == "storage_search":
+        return None if tag or value_of(asked) else "the search has no words"
     if not tag:
         return "the action has no tags"
 
     return _problem_of_value(asked, tag, memory, fits)
 
 
+def value_of(asked: AskedAction) -> str | None:
+    """Return the value that an action has; an element that is left empty has none."""
+    return asked.value if asked.value and asked.value.strip() else None
+
+
 def _problem_of_value(
     asked: AskedAction, tag: str, memory: Memory, fits: Callable[[str, Any], bool]
 ) -> str | None:
-    value: Any = _value_of(asked)
+    value: Any = value_of(asked)
     if asked.type == "working_memory_add" and value is None:
         return "the action has no value"
     if asked.type == "storage_save" and value is None and tag not in memory.working:
@@ -133,6 +139,21 @@ def _problem_of_value(
     return None
 
 
-def _value_of(asked: AskedAction) -> str | None:
-    """Return the value that an action has; an element that is left empty has none."""
-    return asked.value if asked.value and asked.value.strip() else None
+def _search(memory: Memory, asked: AskedAction) -> ActionResult:
+    words = " ".join(filter(None, (asked.tags.replace("_", " "), value_of(asked))))
+    found = tuple(match.tag for match in memory.search(words, MOST_FOUND))
+    if not found:
+        reason = "no memory in storage has one of these words"
+        return ActionResult(asked.type, asked.tags, "missing", reason)
+
+    return ActionResult(asked.type, asked.tags, found=found)
+
+
+def _missing(memory: Memory, asked: AskedAction) -> str:
+    """Say what is not there, and what comes near to it."""
+    if asked.type == "storage_load":
+        close = [match.tag for match in memory.search(asked.tags.replace("_", " "), _SUGGESTED)]
+        near = f"; storage has {', '.join(close)}" if close else ""
+        return f"there is no {asked.tags!r} in storage{near}"
+
+    return f"there is no {asked.tags!r} in working memory"

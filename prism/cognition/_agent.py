@@ -3,39 +3,50 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from functools import cache, partial
 from time import time
 from typing import Any
 
-from prism.cognition._chart import ACTED, OVERFLOW, CognitiveState, cognitive_chart
+from prism.cognition._actions import ActionResult
+from prism.cognition._chart import ACTED, CHART_NAME, OVERFLOW, CognitiveState, cognitive_chart
 from prism.cognition._config._config import Config
-from prism.cognition._cycle import Cycle, CycleUnderWay
+from prism.cognition._counters import with_window
+from prism.cognition._cycle import Cycle, CycleUnderWay, reason_to_stop, useless_in_row
 from prism.cognition._memory._memory import Memory
+from prism.cognition._own_actions import ActionRefusedError, OwnAction, actions_of
 from prism.cognition._paging import Pager
-from prism.cognition._replies import read_reply
+from prism.cognition._prompts import reply_schema
+from prism.cognition._replies import AskedAction, read_reply
 from prism.errors import FieldValueError
-from prism.runs._agent_loop import Lent, NobodyWriter
+from prism.runs._agent_loop import Lent, writer_of
 from prism.statechart import Statechart
-from prism.statechart.reasoner._cost import Cost
+from prism.statechart.reasoner._spending import Cost
 from prism.statechart.reasoner._texts import BaseWriter, TextCall
 from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
-from prism.statechart.reasoner._writer import Writer
 from prism.telemetry._loggers import EventLogger, active_logger, describe, report_warning
 from prism.telemetry.events import COGNITION_CYCLE, COGNITION_RESET
+
+_MOST_NEWS = 50
 
 
 class CognitiveAgent:
     """An agent with a finite working memory and an unbounded storage, which a model manages.
 
+    Run it by `run`, by ``async for cycle in agent``, or a `cycle` at a time. A class of its own can
+    give it actions beside those of the memory, by the decorator `action`.
+
     Args:
         config: What it is told, and its limits.
         memory: What it knows; open, and used by nobody else meanwhile.
-        client: Who answers its prompts: a writer, or any client that a `Writer` takes. None for an
+        client: Who answers its prompts: a writer, or any client that a `Writer` takes. A `Model`
+            without a window is asked for one of the hard limit and a reply. None for an
             agent of a world, which lends it a writer.
         agent_id: Its name, in logs.
         goal: What it is to achieve; the configuration's goal by default.
         count: Counts the tokens of a prompt, for the limits.
+        actions: Functions that are actions of it, besides; the agent is their first argument.
+        on_cycle: Called with every cycle as it ends.
         logger: A structlog logger for its events. None means structlog's own, once it is
             configured.
         clock: Returns the current time in seconds since the epoch. None means real time.
@@ -46,10 +57,14 @@ class CognitiveAgent:
         agent_id: Its name.
         state: What it is doing.
         ticks_in_state: Cycles that have begun since it came to that state.
+        actions: Its actions beside those of the memory, by name.
+        stopped: Why the last run ended before its time; None if it did not.
+        world: The world in which it is acting; None outside of one.
         pending: The cycle under way, for the chart's guards and actions; None between two.
 
     Raises:
         InputError: If what every prompt holds is larger than a limit already.
+        DefinitionError: If no reply could ask for one of the actions.
     """
 
     def __init__(
@@ -61,6 +76,8 @@ class CognitiveAgent:
         agent_id: str = "agent",
         goal: str | None = None,
         count: TokenCounter = count_tokens,
+        actions: Iterable[Callable[..., Any]] = (),
+        on_cycle: Callable[[Cycle], object] | None = None,
         logger: EventLogger | None = None,
         clock: Callable[[], float] | None = None,
     ) -> None:
@@ -70,13 +87,23 @@ class CognitiveAgent:
         self.state: CognitiveState = _state_of(memory) or CognitiveState.THINKING
         self.ticks_in_state: int = 0
         self.pending: CycleUnderWay | None = None
-        self._pager = Pager(config, goal, count)
-        self._writer: BaseWriter = client if isinstance(client, BaseWriter) else _writer(client)
+        self.actions: Mapping[str, OwnAction] = actions_of(type(self), actions)
+        self.stopped: str | None = None
+        self.world: Any = None
+        memory.version_limit = config.storage.versions
+        told = {name: own.told for name, own in self.actions.items()}
+        self._fields = {name: own.schema for name, own in self.actions.items()}
+        self._on_cycle = on_cycle
+        self._pager = Pager(config, goal, count, told)
+        self._writer: BaseWriter = writer_of(with_window(client, config, count))
         self._logger = logger
-        self._chart = cognitive_chart(logger=logger, clock=clock or time)
+        self._chart = self.chart.bound(CHART_NAME, logger, clock or time)
 
     async def run(self, cycles: int | None = None) -> list[Cycle]:
         """Run a number of cycles, and return what became of each.
+
+        It ends early after ``iterate.max_useless`` cycles in a row that brought nothing, and once
+        the budget is spent; then ``stopped`` says why.
 
         Args:
             cycles: How many; ``iterate.max_iterations`` by default, which is also the most.
@@ -84,13 +111,26 @@ class CognitiveAgent:
         Raises:
             FieldValueError: If neither says how many.
         """
-        done = []
-        for _ in range(number_of_cycles(self.config, cycles)):
+        return [cycle async for cycle in self._cycles(number_of_cycles(self.config, cycles))]
+
+    def __aiter__(self) -> AsyncIterator[Cycle]:
+        """Run cycles as `run` does, and give each as it ends.
+
+        Raises:
+            FieldValueError: If the configuration has no ``iterate.max_iterations``.
+        """
+        return self._cycles(number_of_cycles(self.config, None))
+
+    async def _cycles(self, number: int) -> AsyncIterator[Cycle]:
+        done: list[Cycle] = []
+        self.stopped = None
+        while len(done) < number and self.stopped is None:
             done.append(await self.cycle())
+            limit = self.config.iterate.max_useless
+            self.stopped = reason_to_stop(done[-1], useless_in_row(done), limit)
+            yield done[-1]
             # a writer may answer at once: let an interruption have a turn
             await asyncio.sleep(0)
-
-        return done
 
     async def cycle(self) -> Cycle:
         """Run one cycle, and commit the memory; also before an error is raised.
@@ -98,9 +138,13 @@ class CognitiveAgent:
         A model that fails is no error, but a failed cycle.
         """
         try:
-            return await self.take_cycle()
+            cycle = await self.take_cycle()
         finally:
             self.memory.commit()
+        if self._on_cycle is not None:
+            self._on_cycle(cycle)
+
+        return cycle
 
     async def take_cycle(self) -> Cycle:
         """Run one cycle, and leave it to the caller to commit the memory.
@@ -108,16 +152,16 @@ class CognitiveAgent:
         The memory changes once the reply is there, all at once: an error before that leaves it as
         it was.
         """
-        under_way = self.pending = CycleUnderWay(
-            self, self._pager, self.memory.cycle + 1, fire=self._fire, say=self._say
-        )
+        under_way = self.pending = CycleUnderWay(self)
         try:
             self._take_state()
-            if self._has_overflowed():
+            is_thinking = self.state is CognitiveState.THINKING
+            if is_thinking and self._pager.has_passed_soft_limit(self.memory):
                 under_way.why = "soft_limit"
                 self._fire(OVERFLOW)
 
             under_way.state = self.state
+            # paging by use needs no model
             if self.state is not CognitiveState.PAGING or self.config.paging.policy == "model":
                 await self._ask(under_way)
 
@@ -133,17 +177,61 @@ class CognitiveAgent:
 
     @property
     def chart(self) -> Statechart[CognitiveState]:
-        """The chart of all such agents."""
-        return _shared_chart()
+        """The chart of all agents with the same actions."""
+        return _shared_chart(*self.actions)
 
     def join(self, lent: Lent) -> None:
         """Use what a world's run lends: its writer, its log and its time."""
         self._writer, self._logger = lent.writer, lent.logger
-        self._chart = cognitive_chart(logger=lent.logger, clock=lent.clock)
+        self._chart = self.chart.bound(CHART_NAME, lent.logger, lent.clock)
 
-    async def act(self, world: Any) -> None:  # noqa: ARG002 - what a class of the user's looks at
-        """Run a cycle in a world."""
-        await self.cycle()
+    async def act(self, world: Any) -> None:
+        """Take a turn in a world: perceive its news, and think until an action is carried out.
+
+        That takes two cycles or more, and ``iterate.max_per_round`` at most. News that the agent
+        has not acted on are there again in its next turn.
+        """
+        self.tell(*self.perceive(world))
+        self.world = world
+        try:
+            for _ in range(self.config.iterate.max_per_round):
+                cycle = await self.cycle()
+                if cycle.has_acted:
+                    self.tell(instead=True)
+                    return
+        finally:
+            self.world = None
+
+    def perceive(self, world: Any) -> Iterable[str]:
+        """Return what is new to the agent in a world; by default what it has been sent."""
+        inbox = world.acting.inbox
+        told = [f"{message.sender.agent_id}: {message.content}" for message in inbox]
+        inbox.clear()
+        return told
+
+    def tell(self, *news: str, instead: bool = False) -> None:
+        """Add to what is new to the agent, which its prompts show.
+
+        Args:
+            news: What is new; the last 50 are kept.
+            instead: Whether what was new so far is so no more.
+        """
+        before = () if instead else self.memory.news
+        self.memory.tell([*before, *news][-_MOST_NEWS:])
+
+    def carry_out(self, own: OwnAction, asked: AskedAction) -> ActionResult:
+        """Carry out an action of its own.
+
+        Raises:
+            ActionRefusedError: If a field is wrong, there is no world, or the action refuses.
+        """
+        fields = own.values_of(asked)
+        if own.takes_world and self.world is None:
+            raise ActionRefusedError("the agent is in no world")
+        world = {"world": self.world} if own.takes_world else {}
+        answer = own.function(self, **world, **fields)
+
+        return ActionResult(own.name, asked.tags, answer=None if answer is None else str(answer))
 
     def snapshot(self) -> dict[str, Any]:
         """Return what a world keeps of the agent: its memory, with all that is stored."""
@@ -193,14 +281,12 @@ class CognitiveAgent:
                 to_state=self.state.value,
             )
 
-    def _has_overflowed(self) -> bool:
-        is_thinking = self.state is CognitiveState.THINKING
-        return is_thinking and self._pager.has_passed_soft_limit(self.memory)
-
     async def _ask(self, under_way: CycleUnderWay) -> None:
         fitted = under_way.fitted = self._pager.fit(self.memory, self.state.value)
         key = f"{under_way.number}:{self.state.value}"
-        call = TextCall(self, key, fitted.prompt.text, read=read_reply)
+        schema = reply_schema(self.state.value, self.config.available_actions, self._fields)
+        read = partial(read_reply, names=tuple(self.actions))
+        call = TextCall(self, key, fitted.prompt.text, schema, read, variation=under_way.number)
         under_way.written = await self._writer.write(call, logger=self._logger)
 
     def _conclude(self, under_way: CycleUnderWay) -> None:
@@ -229,6 +315,10 @@ class CognitiveAgent:
             prompt_tokens=cycle.prompt_tokens,
             input_tokens=cost.input_tokens,
             output_tokens=cost.output_tokens,
+            thought=cycle.thought,
+            soft_limit=self._pager.soft,
+            hard_limit=self._pager.hard,
+            memory_tokens=self._pager.tokens_of_memory(self.memory),
             memories=cycle.memories,
             thoughts=cycle.thoughts,
             stored=self.memory.stored_count,
@@ -237,12 +327,8 @@ class CognitiveAgent:
 
 
 @cache
-def _shared_chart() -> Statechart[CognitiveState]:
-    return cognitive_chart()
-
-
-def _writer(client: Any) -> BaseWriter:
-    return NobodyWriter() if client is None else Writer(client)
+def _shared_chart(*actions: str) -> Statechart[CognitiveState]:
+    return cognitive_chart(actions)
 
 
 def number_of_cycles(config: Config, cycles: int | None) -> int:

@@ -1,13 +1,13 @@
-"""The chart of the agent: three states, six triggers, and the memory operations as actions."""
+"""The chart of the agent: three states, six triggers, and every action as a row."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from time import time
 from typing import Any
 
-from prism.cognition._actions import OPERATIONS
+from prism.cognition._config._values import MEMORY_ACTIONS
 from prism.statechart import Statechart, Transition
 from prism.telemetry._loggers import EventLogger
 
@@ -30,7 +30,10 @@ class CognitiveState(StrEnum):
 
 
 def cognitive_chart(
-    *, logger: EventLogger | None = None, clock: Callable[[], float] = time
+    actions: Iterable[str] = (),
+    *,
+    logger: EventLogger | None = None,
+    clock: Callable[[], float] = time,
 ) -> Statechart[CognitiveState]:
     """Return the chart of a `CognitiveAgent`, which is its agent.
 
@@ -38,6 +41,7 @@ def cognitive_chart(
     wrong in an action is an error of the program, and is raised.
 
     Args:
+        actions: Names of the actions that the agent has beside those of the memory.
         logger: A structlog logger for transitions. None means structlog's own, once it is
             configured.
         clock: Returns the current time in seconds since the epoch.
@@ -50,7 +54,7 @@ def cognitive_chart(
         Transition(FAULT, thinking, thinking),
         *(
             Transition(ACTED, executing, thinking, _asks_for(name), _does(name))
-            for name in OPERATIONS
+            for name in (*MEMORY_ACTIONS, *actions)
         ),
         Transition(FAULT, executing, thinking),
         Transition(PAGED, paging, thinking, action=page),
@@ -90,7 +94,7 @@ def _asks_for(name: str) -> Callable[[Any, Any], bool]:
 
 def _does(name: str) -> Callable[[Any, Any], None]:
     def does(agent: Any, _context: Any) -> None:
-        agent.pending.act(OPERATIONS[name])
+        agent.pending.act()
 
     does.__name__ = does.__qualname__ = name
 

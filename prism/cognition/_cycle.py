@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
-from prism.cognition._actions import CarriedOut, Operation, carry_out, problem_of
+from prism.cognition._actions import ActionResult, carry_out, problem_of
 from prism.cognition._chart import (
     ACTED,
     EXECUTE,
@@ -17,11 +17,11 @@ from prism.cognition._chart import (
     THINK,
     CognitiveState,
 )
-from prism.cognition._config._config import Config
 from prism.cognition._memory._memory import Memory
-from prism.cognition._paging import Fitted, Paged, Pager, PagingReason
+from prism.cognition._own_actions import ActionRefusedError
+from prism.cognition._paging import Fitted, Paged, PagingReason
 from prism.cognition._replies import AgentReply, AskedAction
-from prism.statechart.reasoner._cost import Cost
+from prism.statechart.reasoner._spending import Cost
 from prism.statechart.reasoner._texts import Written
 from prism.telemetry.events import COGNITION_ACTION, COGNITION_PAGED, COGNITION_REFUSED
 
@@ -34,6 +34,10 @@ _TRIGGERS = {
 }
 """What fires when a reply names the next state."""
 
+REPEATED = "the thought is the last one again"
+"""The defect of a cycle that brings nothing new."""
+
+_SPENT = "BudgetSpentError"
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
 
 
@@ -49,7 +53,7 @@ class Cycle:
             ``unusable`` if it held nothing of use; ``failed`` if none came, or an error was raised.
         reason: Why it was not done.
         thought: What was added to the log.
-        action: What became of the action that was asked for.
+        action: What the action did that was asked for.
         paged: What moved between working memory and storage.
         prompt_tokens: Tokens of the prompt by the agent's own count; None if no model was asked.
         memories: Entries of working memory afterwards.
@@ -64,7 +68,7 @@ class Cycle:
     outcome: CycleOutcome = "done"
     reason: str | None = None
     thought: str | None = None
-    action: CarriedOut | None = None
+    action: ActionResult | None = None
     paged: tuple[Paged, ...] = ()
     prompt_tokens: int | None = None
     memories: int = 0
@@ -77,31 +81,50 @@ class Cycle:
         """Whether it began in thinking, and paged because the soft limit was passed."""
         return any(paged.why == "soft_limit" for paged in self.paged)
 
-
-class Host(Protocol):
-    """The agent, as its cycle sees it."""
-
-    config: Config
-    memory: Memory
-    state: CognitiveState
+    @property
+    def has_acted(self) -> bool:
+        """Whether an action was carried out in it."""
+        return self.state == CognitiveState.EXECUTING.value and self.outcome == "done"
 
 
-class Say(Protocol):
-    """Announces what happens in a cycle; a warning is shown in any case."""
+def useless_in_row(cycles: Iterable[Cycle]) -> int:
+    """Return how many cycles have brought nothing since the last one that did.
 
-    def __call__(self, event: str, *, is_warning: bool = False, **keys: Any) -> None:
-        """Announce an event."""
+    A cycle that was not ``done``, or whose action found no such memory, brings nothing. A thought
+    that is the last one again, and a paging, count neither way.
+    """
+    useless = 0
+    for cycle in cycles:
+        if cycle.outcome != "done" or (cycle.action and cycle.action.outcome == "missing"):
+            useless += 1
+        elif cycle.state != CognitiveState.PAGING.value and REPEATED not in cycle.defects:
+            useless = 0
+
+    return useless
+
+
+def reason_to_stop(last: Cycle, useless: int, limit: int) -> str | None:
+    """Return why a run ends with a cycle before its time; None if it goes on.
+
+    Args:
+        last: The cycle.
+        useless: How many cycles in a row have brought nothing.
+        limit: How many there may be.
+    """
+    if (last.reason or "").startswith(_SPENT):
+        return last.reason
+    if useless < limit:
+        return None
+
+    why = (last.action.reason if last.action else None) or last.reason or "nothing new"
+    return f"{useless} cycles in a row brought nothing, the last one: {why}"
 
 
 class CycleUnderWay:
     """A cycle that has not ended yet: where the chart's guards and actions find what is asked for.
 
     Args:
-        host: The agent.
-        pager: Its prompts.
-        number: The cycle.
-        fire: Makes a transition of the chart.
-        say: Announces what happens.
+        agent: The `CognitiveAgent`, which makes it.
 
     Attributes:
         number: The cycle.
@@ -113,35 +136,41 @@ class CycleUnderWay:
         is_broken_off: Whether an error of the program has ended it.
     """
 
-    def __init__(
-        self, host: Host, pager: Pager, number: int, *, fire: Callable[[str], None], say: Say
-    ) -> None:
-        self.number: int = number
-        self.state: CognitiveState = host.state
+    def __init__(self, agent: Any) -> None:
+        self.number: int = agent.memory.cycle + 1
+        self.state: CognitiveState = agent.state
         self.why: PagingReason = "asked"
         self.fitted: Fitted | None = None
         self.written: Written | None = None
         self.action: AskedAction | None = None
-        self._host = host
-        self._pager = pager
-        self._fire = fire
-        self._say = say
+        self._agent = agent
+        self._pager = agent._pager
+        self._fire = agent._fire
+        self._say = agent._say
         self._reply = AgentReply()
         self.is_broken_off: bool = False
         self._outcome: CycleOutcome = "done"
         self._reason: str | None = None
         self._thought: str | None = None
-        self._carried_out: CarriedOut | None = None
+        self._result: ActionResult | None = None
         self._paged: list[Paged] = []
         self._defects: list[str] = []
 
     def conclude(self) -> None:
         """Do what the reply asks for, as far as the chart allows it."""
-        self._make_room()
+        # what did not fit into the prompt goes first: the model wrote without having seen it
+        if self.fitted is not None:
+            self._tell_paged(self._pager.make_room(self._agent.memory, self.fitted))
         if self.written is not None and not self.written.has_failed:
             self._reply = self.written.value
             self._defects += self._reply.defects
 
+        self._conclude_state()
+        # what a paging by use has moved is told beside the last action
+        if self.state is not CognitiveState.PAGING or self.written is not None:
+            self._note_result()
+
+    def _conclude_state(self) -> None:
         # a paging without a reply is one by use
         if self.state is CognitiveState.PAGING:
             self._fire(PAGED)
@@ -162,16 +191,16 @@ class CycleUnderWay:
 
     def result(self) -> Cycle:
         """Return what became of the cycle."""
-        memory = self._host.memory
+        memory = self._agent.memory
 
         return Cycle(
             self.number,
             self.state.value,
-            self._host.state.value,
+            self._agent.state.value,
             self._outcome,
             self._reason,
             self._thought,
-            self._carried_out,
+            self._result,
             tuple(self._paged),
             None if self.fitted is None else self.fitted.prompt.tokens,
             len(memory.working),
@@ -184,32 +213,54 @@ class CycleUnderWay:
 
     def note_thought(self) -> None:
         """Add the thought of the reply to the log, if it has one."""
-        log, thought = self._host.config.thinking_log, self._reply.thinking_log
+        log, thought = self._agent.config.thinking_log, self._reply.thinking_log
         if thought is None or not _has_text(thought):
             return
 
         self._thought = thought
-        self._host.memory.touch(_mentioned(self._host.memory, thought))
+        if [*self._agent.memory.thoughts.values()][-1:] == [thought]:
+            self._defects.append(REPEATED)
+        # what an agent thinks of counts as used: by use, it is the last to go
+        self._agent.memory.touch(_mentioned(self._agent.memory, thought))
         if log.enable:
-            self._host.memory.think(thought, key_prefix=log.key_prefix, max_entries=log.max_entries)
+            self._agent.memory.think(
+                thought, key_prefix=log.key_prefix, max_entries=log.max_entries
+            )
 
-    def act(self, operation: Operation) -> None:
+    def act(self) -> None:
         """Carry out the action that is asked for."""
         assert self.action is not None
-        done = self._carried_out = carry_out(operation, self._host.memory, self.action)
+        own = self._agent.actions.get(self.action.type)
+        if own is None:
+            self._result = carry_out(self._agent.memory, self.action)
+        else:
+            try:
+                self._result = self._agent.carry_out(own, self.action)
+            except ActionRefusedError as error:
+                self._refuse(self.action, str(error))
+                self._outcome, self._reason = "refused", str(error)
+                return
+
+        done = self._result
+        keys: dict[str, Any] = {} if own is None else {"fields": dict(self.action.fields)}
+        if done.answer is not None:
+            keys["answer"] = done.answer
+        if done.found:
+            keys["found"] = list(done.found)
         self._say(
             COGNITION_ACTION,
             type=done.type,
             tags=done.tags,
             outcome=done.outcome,
             reason=done.reason,
+            **keys,
         )
 
     def page(self) -> None:
         """Move memories between working memory and storage."""
         reason = None if self.written is None else self._problem_of_paging()
         asked = None if self.written is None or reason is not None else self._reply.action
-        self._tell_paged(self._pager.page(self._host.memory, self.why, asked, reason))
+        self._tell_paged(self._pager.page(self._agent.memory, self.why, asked, reason))
 
     # What a reply asks for
 
@@ -239,8 +290,9 @@ class CycleUnderWay:
         asked = self._reply.action
         problem = problem_of(
             asked,
-            self._host.memory,
-            self._host.config.available_actions,
+            self._agent.memory,
+            self._agent.config.available_actions,
+            self._agent.actions,
             is_truncated=self._reply.is_truncated,
             fits=self._pager.has_room_for,
         )
@@ -260,7 +312,8 @@ class CycleUnderWay:
         if self._reply.is_truncated:
             return "the reply is cut off, and with it perhaps the action"
 
-        return self._pager.problem_of(self._reply.action, self._host.memory)
+        problem: str | None = self._pager.problem_of(self._reply.action, self._agent.memory)
+        return problem
 
     def _failure_to_write(self) -> str | None:
         if self.written is None or not self.written.has_failed:
@@ -268,23 +321,34 @@ class CycleUnderWay:
 
         return self.written.reason or "the model wrote nothing of use"
 
-    def _make_room(self) -> None:
-        if self.fitted is None:
-            return
-
-        paged = self._pager.make_room(self._host.memory, self.fitted)
-        if paged is not None:
-            self._tell_paged(paged)
-
     def _end(self, outcome: CycleOutcome, reason: str) -> None:
         self._outcome, self._reason = outcome, reason
         self._fire(FAULT)
 
     # Telling
 
+    def _note_result(self) -> None:
+        """Note for the next prompt what was done, and what came of it."""
+        result, paged = self._result, [each for each in self._paged if each.why == "asked"]
+        if result is None and (self._outcome != "done" or paged):
+            asked = self._reply.action if self.state is CognitiveState.PAGING else None
+            kind, tags = ("", "") if asked is None else (asked.type, asked.tags)
+            reason = self._reason or next((each.reason for each in paged), None)
+            outcome: Any = "refused" if paged and reason else self._outcome
+            result = ActionResult(kind, tags, outcome, reason)
+        if result is None:
+            return
+
+        told: dict[str, Any] = {"cycle": self.number, "state": self.state.value}
+        if result.type:
+            told |= result.to_dict()
+        else:  # the last action is still the last one
+            told = {**(self._agent.memory.last_action or {}), "fault": told | result.to_dict()}
+        self._agent.memory.note_action(told | _moved(self._paged))
+
     def _refuse(self, asked: AskedAction | None, reason: str) -> None:
         kind, tags = ("", "") if asked is None else (asked.type, asked.tags)
-        self._carried_out = CarriedOut(kind, tags, "refused", reason)
+        self._result = ActionResult(kind, tags, "refused", reason)
         self._say(
             COGNITION_REFUSED,
             is_warning=True,
@@ -294,20 +358,36 @@ class CycleUnderWay:
             reason=reason,
         )
 
-    def _tell_paged(self, paged: Paged) -> None:
+    def _tell_paged(self, paged: Paged | None) -> None:
+        if paged is None:
+            return
+
         self._paged.append(paged)
+        # the next prompt says where memories are that the last one showed
+        if moved := _moved(self._paged):
+            self._agent.memory.note_action({**(self._agent.memory.last_action or {}), **moved})
         self._say(
             COGNITION_PAGED,
             why=paged.why,
             by=paged.by,
-            went=list(paged.went),
-            came=list(paged.came),
-            kept_older=dict(paged.kept_older),
+            moved_out=list(paged.moved_out),
+            moved_in=list(paged.moved_in),
+            shortened=list(paged.shortened),
+            versions=list(paged.versions),
             tokens_before=paged.tokens_before,
             tokens_after=paged.tokens_after,
             limit=paged.limit,
             reason=paged.reason,
         )
+
+
+def _moved(paged: Iterable[Paged]) -> dict[str, list[str]]:
+    paged = list(paged)
+    moved = {
+        "moved_out": [tag for each in paged for tag in each.moved_out],
+        "moved_in": [tag for each in paged for tag in each.moved_in],
+    }
+    return {name: tags for name, tags in moved.items() if tags}
 
 
 def _has_text(text: str | None) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -10,18 +11,20 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from prism.cognition._actions import ActionOutcome, CarriedOut
+from prism.cognition._actions import ActionOutcome, ActionResult
 from prism.cognition._agent import CognitiveAgent
 from prism.cognition._chart import CHART_NAME
-from prism.cognition._cycle import Cycle
-from prism.cognition._keeping import Keeper
-from prism.cognition._memory._memory import Memory
+from prism.cognition._cycle import Cycle, reason_to_stop, useless_in_row
+from prism.cognition._memory._contents import StorageKind
+from prism.cognition._memory._memory import DEFAULT_BACKUPS, Memory
 from prism.cognition._paging import Paged
-from prism.errors import PrismError
+from prism.errors import InputError, PrismError, ReplayError
+from prism.files import parse_json, reading
+from prism.files._durable import write_durably
 from prism.runlog import SimulatedClock
 from prism.runs._agent_loop import AgentLoop, Event
 from prism.runs._running import run_to_end
-from prism.statechart.reasoner._cost import Cost
+from prism.statechart.reasoner._spending import Cost
 from prism.statechart.reasoner._texts import BaseWriter
 from prism.telemetry._loggers import EventLogger, report_warning
 from prism.telemetry.events import (
@@ -30,8 +33,139 @@ from prism.telemetry.events import (
     COGNITION_MEMORY_CHANGED,
     COGNITION_PAGED,
     COGNITION_REFUSED,
+    COGNITION_STOPPED,
     ROUND_ENDED,
 )
+
+BEFORE_NAME = "memory_before.json"
+"""What the memory was when the run began."""
+
+_AFTER_NAME = "memory_after_{:08}.json"
+"""What it was when the run went on after a round, where somebody else had changed it."""
+
+_REPEATED_NAMES = {"json": "memory.json", "sqlite": "memory.sqlite"}
+
+
+class Keeper:
+    """Opens the memory of a run, and keeps copies of what it was.
+
+    Args:
+        path: The memory's file.
+        storage: How it is stored; None for whatever the file is.
+
+    Attributes:
+        folder: The run's folder; None if the run is not kept.
+    """
+
+    def __init__(
+        self, path: Path, storage: StorageKind | None, *, backups: int = DEFAULT_BACKUPS
+    ) -> None:
+        self.folder: Path | None = None
+        self._path = path
+        self._storage = storage
+        self._backups = backups
+
+    def open(self, *, is_new: bool) -> Memory:  # noqa: ARG002 - a repeated run has to know
+        """Open the memory.
+
+        Args:
+            is_new: Whether the run is at its beginning.
+        """
+        return Memory.open(self._path, storage=self._storage, backups=self._backups)
+
+    def keep(self, memory: Memory, after: int | None) -> None:
+        """Keep a copy of the memory, if the run is kept.
+
+        Args:
+            memory: The memory.
+            after: The round after which the run goes on; None at its beginning.
+        """
+        if self.folder is not None:
+            text = json.dumps(memory.to_dict(), ensure_ascii=False, indent=2)
+            write_durably(self.folder / _name(after), text.encode("utf-8", "surrogatepass"))
+
+    def forget(self) -> None:
+        """Remove what a run has left in its folder that did not begin after all."""
+        if self.folder is not None:
+            (self.folder / BEFORE_NAME).unlink(missing_ok=True)
+
+    def go_on_after(self, memory: Memory, number: int) -> None:
+        """Make the memory what a repeated run goes on with after a round."""
+
+
+class TriedKeeper(Keeper):
+    """Opens a copy of a memory, which a run that is tried may change."""
+
+    def open(self, *, is_new: bool) -> Memory:  # noqa: ARG002 - as of one that is kept
+        """Return the copy, without a file."""
+        if not self._path.exists():
+            return Memory.in_memory()
+        with Memory.read(self._path) as memory:
+            return Memory.in_memory(memory.to_dict())
+
+
+class RepeatingKeeper(Keeper):
+    """Keeps the memory of a repeated run, which begins with a copy of the first one's.
+
+    It is in the folder of the repeated run, or nowhere if that is not kept.
+
+    Args:
+        recorded: The folder of the first run.
+        storage: How that stored its memory.
+
+    Raises:
+        InputError: If there is no copy in it.
+    """
+
+    def __init__(self, recorded: Path, storage: StorageKind | None) -> None:
+        super().__init__(Path(), storage or "json", backups=0)
+        self._recorded = recorded
+        self._read(None)
+
+    def open(self, *, is_new: bool) -> Memory:
+        """Open the memory; at the beginning it is the copy."""
+        if self.folder is None:
+            return Memory.in_memory(self._read(None))
+
+        self._path = self.folder / _REPEATED_NAMES[self._storage or "json"]
+        memory = super().open(is_new=is_new)
+        if is_new:
+            self._replace(memory, None)
+
+        return memory
+
+    def go_on_after(self, memory: Memory, number: int) -> None:
+        """Make the memory what the first run found when it went on after a round."""
+        self._replace(memory, number)
+
+    def forget(self) -> None:
+        """Remove the memory, too."""
+        super().forget()
+        if self.folder is not None:
+            self._path.unlink(missing_ok=True)
+
+    def _replace(self, memory: Memory, after: int | None) -> None:
+        memory.replace(self._read(after))
+        memory.commit()
+
+    def _read(self, after: int | None) -> Mapping[str, Any]:
+        path = self._recorded / _name(after)
+        if not path.exists():
+            raise ReplayError(
+                f"{self._recorded} holds no {path.name}, with which the run began: give the folder "
+                "of a run of cycles, whole"
+            )
+
+        with reading(path):
+            data = parse_json(path.read_bytes().decode("utf-8", "surrogatepass"), path=path)
+        if not isinstance(data, dict):
+            raise InputError("is damaged: a JSON object is wanted", path=path)
+
+        return data
+
+
+def _name(after: int | None) -> str:
+    return BEFORE_NAME if after is None else _AFTER_NAME.format(after)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +185,7 @@ class CognitiveResults:
         memories: Entries of working memory in the end.
         thoughts: Entries of the log in the end.
         stored: Entries of storage in the end.
+        stopped: Why the run ended before its time; None if it did not.
     """
 
     agent_id: str
@@ -65,18 +200,22 @@ class CognitiveResults:
     memories: int = 0
     thoughts: int = 0
     stored: int = 0
+    stopped: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data, for ``run.json``."""
         return asdict(self)
 
     @classmethod
-    def of(cls, agent: CognitiveAgent, cycles: list[Cycle]) -> CognitiveResults:
+    def of(
+        cls, agent: CognitiveAgent, cycles: list[Cycle], stopped: str | None = None
+    ) -> CognitiveResults:
         """Return what came of the cycles of an agent.
 
         Args:
             agent: The agent, after the last of them.
             cycles: The cycles.
+            stopped: Why the run ended before its time, if it did.
         """
         costs = [cycle.cost for cycle in cycles if cycle.cost is not None]
 
@@ -93,6 +232,7 @@ class CognitiveResults:
             memories=len(agent.memory.working),
             thoughts=len(agent.memory.thoughts),
             stored=agent.memory.stored_count,
+            stopped=stopped,
         )
 
 
@@ -166,8 +306,8 @@ class CognitiveLoop(AgentLoop[Cycle]):
             "ticks_in_state": self.agent.ticks_in_state,
             "memory": {
                 "cycle": memory.cycle,
-                "mark": memory.mark,
-                "next_mark": memory.next_mark(),
+                "revision": memory.revision,
+                "next_revision": memory.next_revision(),
                 "changes": memory.changes(),
             },
         }
@@ -180,7 +320,7 @@ class CognitiveLoop(AgentLoop[Cycle]):
             events: Its log until then.
         """
         self._kept = snapshot
-        self.finished = list(_cycles_of(self.remembered(events)))
+        self.finished: list[Cycle] = list(_cycles_of(self.remembered(events)))
         self.go_on_from(snapshot)
 
     async def _run_and_close(self, on_round: Callable[[Cycle], object]) -> CognitiveResults:
@@ -203,16 +343,31 @@ class CognitiveLoop(AgentLoop[Cycle]):
 
     async def _run(self, on_round: Callable[[Cycle], object]) -> CognitiveResults:
         agent = self._begin() if self._kept is None else self._go_on(self._kept)
-        while len(self.finished) < self.rounds:
+        while len(self.finished) < self.rounds and self._stops(agent) is None:
             self._repeat_change(agent)
             await self._round(agent, on_round)
             # a writer may answer at once: let an interruption have a turn
             await asyncio.sleep(0)
 
-        results = CognitiveResults.of(agent, self.finished)
+        results = CognitiveResults.of(agent, self.finished, self._stops(agent))
+        if results.stopped is not None:
+            report_warning(
+                self.logger,
+                COGNITION_STOPPED,
+                agent_id=agent.agent_id,
+                cycle=results.cycle,
+                reason=results.stopped,
+            )
         self.announce_end(**_activity(self.finished))
 
         return results
+
+    def _stops(self, agent: CognitiveAgent) -> str | None:
+        """Return why the run ends before its time; None if it goes on."""
+        if not self.finished:
+            return None
+        limit = agent.config.iterate.max_useless
+        return reason_to_stop(self.finished[-1], useless_in_row(self.finished), limit)
 
     async def _round(self, agent: CognitiveAgent, on_round: Callable[[Cycle], object]) -> None:
         number = self.begin_round()
@@ -238,10 +393,10 @@ class CognitiveLoop(AgentLoop[Cycle]):
         agent = self._with_agent(self._keeper.open(is_new=False))
         memory, known = agent.memory, kept["memory"]
         agent.ticks_in_state = kept["ticks_in_state"]
-        if memory.mark == known["mark"] and known["changes"] is not None:
+        if memory.revision == known["revision"] and known["changes"] is not None:
             memory.redo(known["changes"])
             memory.commit()
-        elif memory.mark != known["next_mark"] and len(self.finished) not in self._changed:
+        elif memory.revision != known["next_revision"] and len(self.finished) not in self._changed:
             self._tell_changed(agent, known["cycle"])
 
         return agent
@@ -304,6 +459,7 @@ def _cycle_of(event: Event, parts: list[Event]) -> Cycle:
         next_state=event["next_state"],
         outcome=event["outcome"],
         reason=event["reason"],
+        thought=event["thought"],
         action=actions[-1] if actions else None,
         paged=tuple(_paged_of(part) for part in parts if part["event"] == COGNITION_PAGED),
         prompt_tokens=event["prompt_tokens"],
@@ -314,19 +470,23 @@ def _cycle_of(event: Event, parts: list[Event]) -> Cycle:
     )
 
 
-def _action_of(event: Event) -> CarriedOut:
+def _action_of(event: Event) -> ActionResult:
     is_refused = event["event"] == COGNITION_REFUSED
     outcome: ActionOutcome = "refused" if is_refused else event["outcome"]
-    return CarriedOut(event["type"], event["tags"], outcome, event["reason"])
+    found = tuple(event.get("found", ()))
+    return ActionResult(
+        event["type"], event["tags"], outcome, event["reason"], event.get("answer"), found
+    )
 
 
 def _paged_of(event: Event) -> Paged:
     return Paged(
         event["why"],
         event["by"],
-        tuple(event["went"]),
-        tuple(event["came"]),
-        event["kept_older"],
+        tuple(event["moved_out"]),
+        tuple(event["moved_in"]),
+        tuple(event["shortened"]),
+        tuple(event["versions"]),
         event["tokens_before"],
         event["tokens_after"],
         event["limit"],

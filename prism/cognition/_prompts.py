@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from prism.errors import UnknownStateError
@@ -21,6 +21,7 @@ from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
 
 _PAGING_ACTIONS = ("page_out", "page_in")
 _WITH_VALUE = ("working_memory_add", "storage_save")
+_NEXT_STATES = ("thinking", "executing", "paging")
 
 _FORMS: Mapping[str, str] = {
     "thinking": """\
@@ -30,7 +31,7 @@ You are in the state thinking. Reply with one agent element and nothing else:
 <thinking_log>What you have found out, and what to do next.</thinking_log>
 </agent>
 next_state is one word: thinking to go on thinking, executing to carry out one action, or paging \
-to make room in working memory.""",
+to make room in working memory. Or as JSON: {{"next_state": "executing", "thinking_log": "..."}}""",
     "executing": """\
 You are in the state executing. Reply with one agent element that holds one action, and nothing \
 else:
@@ -40,7 +41,8 @@ else:
 <tags>name_of_the_memory</tags>{value}
 </action>
 </agent>
-tags is one identifier without spaces.{note}""",
+tags is one identifier without spaces.{note}
+Or as JSON: {{"action": {{"type": "{example}", "tags": "name_of_the_memory"{value_in_json}}}}}""",
     "paging": """\
 You are in the state paging. Reply with one agent element that holds one action, and nothing else:
 <agent>
@@ -49,9 +51,14 @@ You are in the state paging. Reply with one agent element that holds one action,
 <tags>name_of_the_memory</tags>
 </action>
 </agent>
-tags names one memory, or several separated by commas.""",
+tags names one memory, or several separated by commas.
+Or as JSON: {{"action": {{"type": "page_out", "tags": "name_of_the_memory"}}}}""",
 }
 _UNFIT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+
+_MOST_REASON = 300
+_MOST_TAGS = 10
+"""What is told of the last action, in characters of its reason, and tags that have moved."""
 
 
 class PromptTexts(Protocol):
@@ -79,40 +86,63 @@ class PromptTexts(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """What an agent sees of its memory.
+
+    Args:
+        working: The working memory.
+        thoughts: The log, oldest first.
+        stored: How many memories are in storage.
+        named: Tags of memories in storage that may be wanted.
+        found: Memories that the last action found, by tag.
+        last_action: The last action and what came of it.
+        news: What the agent has been told, oldest first.
+    """
+
+    working: Mapping[str, Any] = field(default_factory=dict)
+    thoughts: Mapping[str, str] = field(default_factory=dict)
+    stored: int = 0
+    named: Sequence[str] = ()
+    found: Mapping[str, Any] = field(default_factory=dict)
+    last_action: Mapping[str, Any] | None = None
+    news: Sequence[str] = ()
+
+
+LEAST = Seen(stored=10**9)
+"""What every prompt shows at least, however many memories are stored."""
+
+
+@dataclass(frozen=True, slots=True)
 class Prompt:
     """The prompt of a cycle.
 
     Args:
         text: The text.
         tokens: How many tokens it has.
-        fixed_tokens: How many it would have without memory and log.
     """
 
     text: str
     tokens: int
-    fixed_tokens: int
 
 
 def build_prompt(
     config: PromptTexts,
     state: str,
-    working: Mapping[str, Any],
-    thoughts: Mapping[str, str],
+    seen: Seen,
     *,
-    stored: Iterable[str] = (),
     goal: str | None = None,
     count: TokenCounter = count_tokens,
+    own: Mapping[str, str] | None = None,
 ) -> Prompt:
     """Return the prompt of a cycle.
 
     Args:
         config: The texts.
         state: The state that the agent is in.
-        working: The working memory.
-        thoughts: The log, oldest first.
-        stored: Tags of memories in storage that may be wanted; the prompt names them.
+        seen: What it sees of its memory.
         goal: What is to be achieved; the configuration's goal by default.
         count: Counts tokens.
+        own: Actions of the application, and what is said of each.
 
     Raises:
         UnknownStateError: If there is no such state.
@@ -121,64 +151,128 @@ def build_prompt(
         raise UnknownStateError(f"there is no state {state!r}: use {', '.join(_FORMS)}")
 
     given = config.goal if goal is None else goal
-    text = _text(config, state, working, thoughts, stored, given)
-    fixed = _text(config, state, {}, {}, (), given)
-
-    return Prompt(text, count(text), count(fixed))
-
-
-def render_memory(tag: str, value: Any) -> str:
-    """Return one memory as the prompt shows it, a line break included."""
-    return f"{_element('memory', 'tag', tag, value)}\n"
-
-
-def _text(
-    config: PromptTexts,
-    state: str,
-    working: Mapping[str, Any],
-    thoughts: Mapping[str, str],
-    stored: Iterable[str],
-    goal: str | None,
-) -> str:
-    found = [f'<memory tag="{_quoted(tag)}"/>' for tag in stored]
-    memories = (_element("memory", "tag", tag, value) for tag, value in working.items())
-    log = (_element("thought", "key", key, value) for key, value in thoughts.items())
     parts = [
         config.role,
         config.instructions,
         _section("states", _listed(config.state_description)),
-        _section("goal", [_escaped(goal)]) if goal else "",
-        _section("working_memory", memories),
-        _section("thinking_log", log),
-        _section("storage", found) if found else "",
-        _now(config, state),
+        _section("goal", [_escaped(given)]) if given else "",
+        *memory_sections(seen),
+        _now(config, state, own or {}),
     ]
+    text = "\n\n".join(part for part in parts if part) + "\n"
 
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return Prompt(text, count(text))
 
 
-def _now(config: PromptTexts, state: str) -> str:
+def memory_sections(seen: Seen) -> Iterator[str]:
+    """Yield what a prompt shows of a memory, part by part; empty for what there is not."""
+    yield _section("working_memory", _elements("memory", "tag", seen.working))
+    yield _section("thinking_log", _elements("thought", "key", seen.thoughts))
+    news = (f"<new>{_escaped(each)}</new>" for each in seen.news)
+    yield _section("news", news) if seen.news else ""
+    yield _section("storage", _storage(seen))
+    yield _section("last_action", _last_action(seen)) if seen.last_action else ""
+
+
+def reply_schema(
+    state: str, actions: Iterable[str], own: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Return the JSON Schema of what a model replies, for servers that take one.
+
+    Args:
+        state: The state that the agent is in.
+        actions: Types of action that are available.
+        own: Actions of the application, and the schema of each of their fields.
+    """
     if state == "thinking":
-        return _FORMS[state]
+        log, names = {"type": "string"}, list(_NEXT_STATES)
+        next_state = {"type": "string", "enum": names}
+        return _agent({"next_state": next_state, "thinking_log": log})
+
+    types = [name for name in actions if (name in _PAGING_ACTIONS) == (state == "paging")]
+    parts: dict[str, Any] = {"type": {"type": "string", "enum": [*types, *own]}}
+    parts |= {"tags": {"type": "string"}}
+    if state == "executing":
+        parts["value"] = {"type": "string"}
+        for fields in own.values():
+            parts |= {name: kind for name, kind in fields.items() if name not in parts}
+
+    return _agent({"action": _object(parts, names=["type"] if own else ["type", "tags"])})
+
+
+def _agent(parts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of an agent, in an object around it as the specification has it."""
+    return _object({"agent": _object(parts)})
+
+
+def _object(parts: Mapping[str, Any], names: Sequence[str] | None = None) -> dict[str, Any]:
+    required = list(parts if names is None else names)
+    return {"type": "object", "properties": dict(parts), "required": required}
+
+
+def _storage(seen: Seen) -> Iterator[str]:
+    kept = f"{seen.stored:,} memories are stored" if seen.stored != 1 else "1 memory is stored"
+    yield f"{kept}." if not seen.named else f"{kept}. These match the last thought best:"
+    for tag in seen.named:
+        yield f'<memory tag="{_quoted(tag)}"/>'
+
+
+def _last_action(seen: Seen) -> Iterator[str]:
+    """Say what the agent did last, and what came of it."""
+    last = seen.last_action or {}
+    for told in (last, last.get("fault", {})):
+        if "outcome" in told:
+            what = f"{told.get('type', '')} {told.get('tags', '')}".strip() or "no action"
+            line = f"In cycle {told.get('cycle', 0)} ({told.get('state', '')}): {what}: "
+            line += str(told["outcome"])
+            for key in ("reason", "answer"):
+                line += f". {_shortened(str(told[key]))}" if told.get(key) else ""
+            yield _escaped(line)
+    for key, words in (("moved_out", "Moved to storage"), ("moved_in", "Brought back")):
+        if tags := list(last.get(key, ())):
+            more = f" and {len(tags) - _MOST_TAGS} more" if len(tags) > _MOST_TAGS else ""
+            yield _escaped(_shortened(f"{words}: {', '.join(tags[:_MOST_TAGS])}") + more)
+    if seen.found:
+        yield "It found:"
+        yield from _elements("memory", "tag", seen.found)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MOST_REASON else f"{text[:_MOST_REASON]} …"
+
+
+def _now(config: PromptTexts, state: str, own: Mapping[str, str]) -> str:
+    if state == "thinking":
+        form = _FORMS[state].format()
+        # an agent that knows what it can do decides better whether to do it
+        return f"{_section('own_actions', _listed(own))}\n\n{form}" if own else form
 
     actions = {
         name: text
         for name, text in config.available_actions.items()
         if (name in _PAGING_ACTIONS) == (state == "paging")
     }
-    form = _filled(_FORMS[state], actions) if state == "executing" else _FORMS[state]
+    offered = {**actions, **(own if state == "executing" else {})}
+    form = _filled(actions, own) if state == "executing" else _FORMS[state].format()
 
-    return f"{_section('available_actions', _listed(actions))}\n\n{form}"
+    return f"{_section('available_actions', _listed(offered))}\n\n{form}"
 
 
-def _filled(form: str, actions: Mapping[str, str]) -> str:
+def _filled(actions: Mapping[str, str], own: Mapping[str, str]) -> str:
     """Return the form of executing with an action that is available as its example."""
     with_value = [name for name in _WITH_VALUE if name in actions]
-    example = next(iter(with_value or actions), _WITH_VALUE[0])
+    example = next(iter(with_value or actions or own), _WITH_VALUE[0])
     value = "\n<value>What it says.</value>" if with_value else ""
     note = f" Only {' and '.join(with_value)} take a value." if with_value else ""
+    if own:
+        note += f" The fields of {', '.join(own)} stand in the place of tags, each by its name."
 
-    return form.format(example=example, value=value, note=note)
+    return _FORMS["executing"].format(
+        example=example,
+        value=value,
+        note=note,
+        value_in_json=', "value": "..."' if with_value else "",
+    )
 
 
 def _listed(texts: Mapping[str, str]) -> Iterator[str]:
@@ -189,9 +283,10 @@ def _section(name: str, lines: Iterable[str]) -> str:
     return "\n".join([f"<{name}>", *lines, f"</{name}>"])
 
 
-def _element(name: str, attribute: str, key: str, value: Any) -> str:
-    shown = value if isinstance(value, str) else _json(value)
-    return f'<{name} {attribute}="{_quoted(key)}">{_escaped(shown)}</{name}>'
+def _elements(name: str, attribute: str, values: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in values.items():
+        shown = value if isinstance(value, str) else _json(value)
+        yield f'<{name} {attribute}="{_quoted(key)}">{_escaped(shown)}</{name}>'
 
 
 def _quoted(text: str) -> str:

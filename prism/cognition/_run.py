@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -10,18 +10,24 @@ from typing import Any, Self
 from prism.cognition._agent import CognitiveAgent, number_of_cycles
 from prism.cognition._chart import CHART_NAME
 from prism.cognition._config._config import Config, require_room
-from prism.cognition._keeping import Keeper, RepeatingKeeper
-from prism.cognition._loop import CognitiveLoop
+from prism.cognition._counters import ESTIMATE, counter_of, with_window
+from prism.cognition._loop import (
+    CognitiveLoop,
+    CognitiveResults,
+    Keeper,
+    RepeatingKeeper,
+    TriedKeeper,
+)
 from prism.cognition._memory._contents import StorageKind
 from prism.cognition._memory._memory import Memory
 from prism.errors import FieldValueError, InputError
-from prism.files._durable import is_stream
+from prism.llm import Model
 from prism.runlog import ReplayWriter, SimulatedClock
 from prism.runlog._reader import locate_log
-from prism.runlog._replay import _events
-from prism.runs import ModelOptions, ReasonerOptions, ReplayOptions
+from prism.runlog._recorded import _events
+from prism.runs import ReplayOptions
+from prism.runs._agent_loop import WritingOptions, recorded_log
 from prism.runs._config import (
-    MOST_SEED,
     REASONER_KINDS,
     check_config,
     digest,
@@ -29,11 +35,12 @@ from prism.runs._config import (
     read_reasoner,
     require_unchanged,
     require_writable,
-    too_large_a_seed,
 )
+from prism.runs._dry_run import is_dry_run
 from prism.runs._makers import make_writer
+from prism.runs._options import ReasonerOptions, take_model
 from prism.statechart.reasoner._texts import BaseWriter
-from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
+from prism.statechart.reasoner._tokens import TokenCounter
 from prism.telemetry._loggers import EventLogger
 from prism.telemetry.events import COGNITION_MEMORY_CHANGED
 
@@ -49,6 +56,7 @@ _KINDS: Mapping[str, Any] = {
     "cycles": int | None,
     "goal": str | None,
     "agent_id": str,
+    "count": str,
     "seed": int,
     "reasoner": tuple(REASONER_KINDS),
     "inputs": dict,
@@ -56,8 +64,8 @@ _KINDS: Mapping[str, Any] = {
 
 
 @dataclass(frozen=True, slots=True)
-class CognitiveRun:
-    """A run of an agent's cycles, for `prism.runs.begin`.
+class CognitiveRun(WritingOptions[CognitiveResults]):
+    """A run of an agent's cycles, kept by `keep`.
 
     The memory is changed where it is. What it was when the run began is kept in the run's folder,
     from which the run is repeated: a repeated run has a memory of its own there, and leaves that of
@@ -74,8 +82,11 @@ class CognitiveRun:
         cycles: Number of cycles; ``iterate.max_iterations`` by default, which is also the most.
         goal: What the agent is to achieve; the configuration's goal by default.
         agent_id: Name of the agent.
+        count: Who counts tokens: ``estimate``, ``bytes``, or ``package.module:function``.
         seed: Seed of the model's sampling.
-        reasoner: Who writes: a model, or an earlier run.
+        reasoner: Whose texts are taken without a model: those of an earlier run.
+        model: The model that writes: a `prism.llm.Model`, the text of one, or a client of another
+            library. It is the ``reasoner`` from then on.
 
     Raises:
         InputError: If JSON has no room for a value, or one is out of its range.
@@ -87,33 +98,31 @@ class CognitiveRun:
     cycles: int | None = None
     goal: str | None = None
     agent_id: str = DEFAULT_AGENT_ID
+    count: str = ESTIMATE
     seed: int = 0
     reasoner: ReasonerOptions = None
+    model: Any = None
 
     def __post_init__(self) -> None:
         """Refuse what JSON has no room for, or what no run can be."""
+        if self.model is not None:
+            take_model(self)
         if self.cycles is not None and self.cycles < 1:
             raise InputError(f"must be 1 or more, got {self.cycles}", field="cycles")
         if self.storage not in (None, *_STORAGES):
             problem = f"must be one of {', '.join(_STORAGES)}, got {self.storage!r}"
             raise InputError(problem, field="storage")
-        if abs(self.seed) > MOST_SEED:
-            raise too_large_a_seed(self.seed)
-        if not self.agent_id:
-            raise InputError("must not be empty", field="agent_id")
-
-        for name in ("agent_id", "goal"):
-            require_writable(name, getattr(self, name))
+        self._require_possible()
+        require_writable("goal", self.goal)
 
     @property
-    def is_repeatable(self) -> bool:
-        """Whether the run would write the same log again: if it copies what another measured."""
-        return isinstance(self.reasoner, ReplayOptions)
+    def rounds(self) -> int:
+        """How many cycles it has."""
+        return self._number_of_cycles(Config.load(self.config))
 
-    @property
-    def deadline(self) -> float | None:
-        """Seconds that the run may ask a model for; None without a limit."""
-        return self.reasoner.deadline if isinstance(self.reasoner, ModelOptions) else None
+    def shortened(self, rounds: int) -> Self:
+        """Return the same run with so many cycles at most."""
+        return self._with(cycles=min(self.rounds, rounds))
 
     @property
     def checkpoint_every(self) -> float:
@@ -128,45 +137,41 @@ class CognitiveRun:
         """
         return {}
 
-    def replaying(self, recorded: Path) -> Self:
-        """Return the same run with its texts and its memory taken from an earlier one."""
-        return replace(self, reasoner=ReplayOptions(recorded))
+    def replace(self, **changes: Any) -> Self:
+        """Return the same run with other arguments."""
+        return replace(self, **changes)
 
-    def prepare(self) -> Callable[[EventLogger | None, SimulatedClock | None], CognitiveLoop]:
+    def prepare(self, logger: EventLogger | None) -> CognitiveLoop:
         """Read and make all that the run needs.
 
-        Returns:
-            A function that makes the run, given a logger for its events and a clock.
+        Args:
+            logger: Where its events go.
 
         Raises:
             InputError: If something is wrong with a file or an option.
         """
         config, host = Config.load(self.config), dict(self.host())
+        host.setdefault("count", counter_of(self.count))
         cycles = self._number_of_cycles(config)
-        self._require_room(config, host.get("count", count_tokens))
-        writer, keeper, changed = self._sources()
+        self._require_room(config, host["count"])
+        writer, keeper, changed = self._sources(config)
 
-        def make(logger: EventLogger | None, clock: SimulatedClock | None) -> CognitiveLoop:
-            clock = clock or SimulatedClock()
-            settings = {**host, "goal": self.goal, "agent_id": self.agent_id}
+        clock = SimulatedClock()
+        settings = {**host, "goal": self.goal, "agent_id": self.agent_id}
 
-            def make_agent(memory: Memory) -> CognitiveAgent:
-                return CognitiveAgent(
-                    config, memory, writer, logger=logger, clock=clock, **settings
-                )
+        def make_agent(memory: Memory) -> CognitiveAgent:
+            return CognitiveAgent(config, memory, writer, logger=logger, clock=clock, **settings)
 
-            return CognitiveLoop(
-                make_agent,
-                keeper,
-                writer,
-                cycles=cycles,
-                seed=self.seed,
-                logger=logger,
-                clock=clock,
-                changed=changed,
-            )
-
-        return make
+        return CognitiveLoop(
+            make_agent,
+            keeper,
+            writer,
+            cycles=cycles,
+            seed=self.seed,
+            logger=logger,
+            clock=clock,
+            changed=changed,
+        )
 
     def to_config(self) -> dict[str, Any]:
         """Return the run as plain data, with the digests of the files that it reads.
@@ -183,6 +188,7 @@ class CognitiveRun:
             "cycles": self.cycles,
             "goal": self.goal,
             "agent_id": self.agent_id,
+            "count": self.count,
             "seed": self.seed,
             **reasoner,
             "inputs": self._digests(),
@@ -211,6 +217,7 @@ class CognitiveRun:
                 cycles=config["cycles"],
                 goal=config["goal"],
                 agent_id=config["agent_id"],
+                count=config["count"],
                 seed=config["seed"],
                 reasoner=read_reasoner(config),
             )
@@ -257,12 +264,17 @@ class CognitiveRun:
         with self.memory.open("rb") as file:
             return "sqlite" if file.read(len(_SQLITE_MAGIC)) == _SQLITE_MAGIC else "json"
 
-    def _sources(self) -> tuple[BaseWriter, Keeper, Mapping[int, Mapping[str, Any]]]:
+    def _sources(
+        self, config: Config
+    ) -> tuple[BaseWriter, Keeper, Mapping[int, Mapping[str, Any]]]:
         """Return who writes, where the memory is, and what an earlier run found changed."""
-        if isinstance(self.reasoner, ModelOptions):
-            self._require_memory()
-            writer = make_writer(self.reasoner, self.seed, chart=CHART_NAME)
-            return writer, Keeper(self.memory, self.storage), {}
+        if isinstance(self.reasoner, Model):
+            if not is_dry_run():
+                self._require_memory()
+            model = with_window(self.reasoner, config, counter_of(self.count))
+            writer = make_writer(model, self.seed, chart=CHART_NAME)
+            kind = TriedKeeper if is_dry_run() else Keeper
+            return writer, kind(self.memory, self.storage), {}
         if self.reasoner is None:
             raise InputError(
                 "nobody would write: name the model, or an earlier run to take its texts from "
@@ -270,12 +282,7 @@ class CognitiveRun:
                 field="reasoner",
             )
 
-        recorded = self.reasoner.run
-        if is_stream(recorded):
-            problem = "is a pipe: the run has to find it again, so give a folder"
-            raise InputError(problem, path=recorded)
-
-        log = locate_log(recorded)
+        log = recorded_log(self.reasoner)
         changed = {
             int(event["round"]): event
             for event in _events(log)
@@ -283,4 +290,4 @@ class CognitiveRun:
         }
         keeper = RepeatingKeeper(log.parent, self.storage)
 
-        return ReplayWriter(recorded, verbatim=True), keeper, changed
+        return ReplayWriter(self.reasoner.run, verbatim=True), keeper, changed

@@ -7,7 +7,7 @@ DOT is Graphviz's (https://graphviz.org/doc/info/lang.html), Mermaid's is a ``st
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from prism.drawing._diagram import Diagram
 from prism.drawing._text import showable
@@ -23,21 +23,20 @@ def to_dot(diagram: Diagram) -> str:
     Args:
         diagram: What to write.
     """
-    ids = {state: f"s{number}" for number, state in enumerate(diagram.states)}
+    ids = _ids(diagram)
     lines = [
         f"digraph {_quoted([diagram.name])} {{",
         '    node [shape=box, style=rounded, fontname="Helvetica"];',
         '    edge [fontname="Helvetica", fontsize=10];',
     ]
 
-    for state, node in ids.items():
-        label = [state]
-        if state in diagram.timeouts:
-            label.append(f"time-out after {diagram.timeouts[state]} ticks")
+    for state in diagram.states:
+        limit = diagram.timeouts.get(state)
+        label = [state] if limit is None else [state, f"time-out after {limit} ticks"]
         border = ", peripheries=2" if state in diagram.decision_states else ""
-        lines.append(f"    {node} [label={_quoted(label)}{border}];")
+        lines.append(f"    {ids[state]} [label={_quoted(label)}{border}];")
 
-    if any(arrow.source is None for arrow in diagram.arrows):
+    if _has_rest(diagram):
         lines.append('    any [label="every other state", style="rounded,dashed"];')
 
     if diagram.initial is not None:
@@ -46,18 +45,31 @@ def to_dot(diagram: Diagram) -> str:
             f"    start -> {ids[diagram.initial]};",
         ]
 
-    for arrow in diagram.arrows:
-        source = "any" if arrow.source is None else ids[arrow.source]
-        lines.append(f"    {source} -> {ids[arrow.target]} [label={_quoted(arrow.labels)}];")
-
-    final = [node for state, node in ids.items() if state in diagram.final_states]
-    if final:
+    lines += [
+        f"    {ids[arrow.source]} -> {ids[arrow.target]} [label={_quoted(arrow.labels)}];"
+        for arrow in diagram.arrows
+    ]
+    if final := _nodes(diagram, ids, diagram.final_states):
         lines.append(
             '    end [shape=doublecircle, width=0.1, style=filled, fillcolor=black, label=""];'
         )
         lines += [f"    {node} -> end;" for node in final]
 
     return "\n".join([*lines, "}"]) + "\n"
+
+
+def _ids(diagram: Diagram) -> dict[str | None, str]:
+    """Return an id for each state, and under None that of all other states."""
+    return {None: "any", **{state: f"s{number}" for number, state in enumerate(diagram.states)}}
+
+
+def _has_rest(diagram: Diagram) -> bool:
+    return any(arrow.source is None for arrow in diagram.arrows)
+
+
+def _nodes(diagram: Diagram, ids: Mapping[str | None, str], states: Set[str]) -> list[str]:
+    """Return the ids of some states, in the order of the diagram."""
+    return [ids[state] for state in diagram.states if state in states]
 
 
 def _quoted(lines: Sequence[str]) -> str:
@@ -89,27 +101,25 @@ def to_mermaid(diagram: Diagram) -> str:
     Args:
         diagram: What to write.
     """
-    ids = {state: f"s{number}" for number, state in enumerate(diagram.states)}
+    ids = _ids(diagram)
     lines = ["stateDiagram-v2"]
-    lines += [f'    state "{_escaped(state)}" as {node}' for state, node in ids.items()]
+    lines += [f'    state "{_escaped(state)}" as {ids[state]}' for state in diagram.states]
     lines += [
         f"    note right of {ids[state]} : time-out after {ticks} ticks"
         for state, ticks in diagram.timeouts.items()
     ]
-    if any(arrow.source is None for arrow in diagram.arrows):
+    if _has_rest(diagram):
         lines.append('    state "every other state" as any')
     if diagram.initial is not None:
         lines.append(f"    [*] --> {ids[diagram.initial]}")
 
     for arrow in diagram.arrows:
-        source = "any" if arrow.source is None else ids[arrow.source]
         label = "<br/>".join(map(_escaped, arrow.labels))
-        lines.append(f"    {source} --> {ids[arrow.target]}" + (f" : {label}" if label else ""))
+        said = f" : {label}" if label else ""
+        lines.append(f"    {ids[arrow.source]} --> {ids[arrow.target]}{said}")
 
-    lines += [f"    {ids[state]} --> [*]" for state in ids if state in diagram.final_states]
-
-    decisions = [node for state, node in ids.items() if state in diagram.decision_states]
-    if decisions:
+    lines += [f"    {node} --> [*]" for node in _nodes(diagram, ids, diagram.final_states)]
+    if decisions := _nodes(diagram, ids, diagram.decision_states):
         lines += [
             "    classDef decision stroke-width:3px",
             f"    class {','.join(decisions)} decision",

@@ -154,9 +154,7 @@ def lay_out(boxes: Sequence[Box], links: Sequence[Link]) -> Layout:
     rows = _side_by_side(parts)
     _place_down(rows)
 
-    left = min(node.x - node.left for node in nodes)
-    for node in nodes:
-        node.x -= left
+    _place_at_the_edge(nodes)
 
     return Layout(
         max(node.x + node.right for node in nodes),
@@ -433,6 +431,12 @@ def _place_down(rows: Sequence[_Row]) -> None:
 
         shift = max((abs(node.x - other.x) for node in row for other in node.below), default=0.0)
         y += height + min(_MAX_GAP, _MIN_GAP + _GAP_PER_SHIFT * shift)
+
+
+def _place_at_the_edge(nodes: _Row) -> None:
+    left = min(node.x - node.left for node in nodes)
+    for node in nodes:
+        node.x -= left
 
 
 def _routes(chains: Sequence[_Chain], rows: Sequence[_Row]) -> Iterator[Route]:

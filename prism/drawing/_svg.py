@@ -7,7 +7,8 @@ CSS variables ``--chart-ink``, ``--chart-paper``, ``--chart-box``, ``--chart-lin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
 from html import escape
 from math import hypot, sqrt
 
@@ -80,10 +81,15 @@ _THINNEST, _THICKEST = 1.3, 7.0
 
 
 Counts = Mapping[tuple[str, str], int]
+_Ends = tuple[str | None, str]
 
 
 def draw_svg(
-    diagram: Diagram, traffic: Counts | None = None, *, beside: Sequence[Counts] = ()
+    diagram: Diagram,
+    traffic: Counts | None = None,
+    *,
+    beside: Sequence[Counts] = (),
+    agents: Mapping[str, int] | None = None,
 ) -> str:
     """Draw a diagram of states and transitions.
 
@@ -97,6 +103,9 @@ def draw_svg(
         traffic: How often an agent went from one state to another, by (source, target).
         beside: The traffic of the same diagram in pictures beside this one. All of them then have
             one layout and one scale of widths.
+        agents: The agents in each state, to write below its name; None leaves that out. States and
+            arrows then carry ``data-state``, ``data-source`` and ``data-target``, by which a page
+            finds them.
 
     Returns:
         One ``<svg>`` element, ready for a file or for a page.
@@ -105,9 +114,9 @@ def draw_svg(
         DefinitionError: (a ValueError) if the traffic names a state that the diagram does not have.
     """
     if traffic is None:
-        return _Drawing(diagram, None).svg()
+        return _Drawing(diagram, None, agents).svg()
 
-    return _Drawing(diagram, _Traffic(diagram, [traffic, *beside])).svg()
+    return _Drawing(diagram, _Traffic(diagram, [traffic, *beside]), agents).svg()
 
 
 class _Traffic:
@@ -121,32 +130,10 @@ class _Traffic:
     """
 
     def __init__(self, diagram: Diagram, pictures: Sequence[Counts]) -> None:
-        unknown = sorted({end for counts in pictures for ends in counts for end in ends})
-        unknown = [state for state in unknown if state not in set(diagram.states)]
-        if unknown:
-            raise DefinitionError(
-                f"the traffic names {', '.join(map(repr, unknown))}, not among the states: add them"
-            )
-
+        _refuse_unknown(diagram, pictures)
         drawn = {(arrow.source, arrow.target) for arrow in diagram.arrows}
-        extra: dict[tuple[str, str], None] = {}
-        self._counts: list[dict[tuple[str | None, str], int]] = []
-
-        for traffic in pictures:
-            counts: dict[tuple[str | None, str], int] = {}
-            for (source, target), count in traffic.items():
-                is_drawn = (source, target) in drawn
-                is_drawn_for_all = (None, target) in drawn
-                key = (None if is_drawn_for_all and not is_drawn else source, target)
-                counts[key] = counts.get(key, 0) + count
-                if count and not (is_drawn or is_drawn_for_all):
-                    extra[source, target] = None
-
-            self._counts.append(counts)
-
-        # Sorted where there are several pictures, so that each draws them in the same order.
-        ends = list(extra) if len(pictures) == 1 else sorted(extra)
-        self.without_arrow = [Arrow(source, target) for source, target in ends]
+        self._counts = [_by_arrow(counts, drawn) for counts in pictures]
+        self.without_arrow = _without_arrow(self._counts, drawn)
         self._most = max((max(counts.values(), default=0) for counts in self._counts), default=0)
 
     def of(self, arrow: Arrow) -> int:
@@ -163,14 +150,54 @@ class _Traffic:
         return _THINNEST + (_THICKEST - _THINNEST) * sqrt(self.of(arrow) / (self._most or 1))
 
 
+def _refuse_unknown(diagram: Diagram, pictures: Sequence[Counts]) -> None:
+    named = {end for counts in pictures for ends in counts for end in ends}
+    if unknown := sorted(named.difference(diagram.states)):
+        raise DefinitionError(
+            f"the traffic names {', '.join(map(repr, unknown))}, not among the states: add them"
+        )
+
+
+def _without_arrow(pictures: Sequence[Mapping[_Ends, int]], drawn: Set[_Ends]) -> list[Arrow]:
+    """Return an arrow for all traffic that has none."""
+    used = (ends for counts in pictures for ends, count in counts.items() if count)
+    extra = [Arrow(*ends) for ends in dict.fromkeys(used) if ends not in drawn]
+    if len(pictures) == 1:
+        return extra
+
+    # each of several pictures is to draw them in the same order
+    return sorted(extra, key=lambda arrow: (arrow.source or "", arrow.target))
+
+
+def _by_arrow(counts: Counts, drawn: Set[_Ends]) -> dict[_Ends, int]:
+    """Add up traffic by the ends of the arrow that counts it, its own or one from all states."""
+    found = Counter[_Ends]()
+    for (source, target), count in counts.items():
+        has_own = (source, target) in drawn or (None, target) not in drawn
+        found[source if has_own else None, target] += count
+
+    return found
+
+
 class _Drawing:
     """One picture in the making."""
 
-    def __init__(self, diagram: Diagram, traffic: _Traffic | None) -> None:
+    def __init__(
+        self,
+        diagram: Diagram,
+        traffic: _Traffic | None,
+        agents: Mapping[str, int] | None,
+    ) -> None:
         self._diagram = diagram
         self._traffic = traffic
+        self._agents = agents
         self._names = {
-            state: state_text(state, diagram.timeouts.get(state)) for state in diagram.states
+            state: state_text(
+                state,
+                diagram.timeouts.get(state),
+                None if agents is None else agents.get(state, 0),
+            )
+            for state in diagram.states
         }
 
         arrows = [*diagram.arrows, *(traffic.without_arrow if traffic else ())]
@@ -273,11 +300,14 @@ class _Drawing:
             yield self._drawn(arrow, path, route.points[-1], _direction(route))
 
     def _drawn_labels(self) -> Iterator[str]:
-        for label, route in zip(self._labels, self._layout.routes, strict=False):
+        for arrow, label, route in zip(
+            self._arrows, self._labels, self._layout.routes, strict=False
+        ):
             if label.lines:
                 x, y = route.label
                 yield (
-                    f'<g>{_title(label.full)}<rect class="paper" x="{x - label.width / 2 - 3:.1f}" '
+                    f"<g{self._found_by(arrow)}>{_title(label.full)}"
+                    f'<rect class="paper" x="{x - label.width / 2 - 3:.1f}" '
                     f'y="{y - label.height / 2:.1f}" width="{label.width + 6:.1f}" '
                     f'height="{label.height:.1f}"/>{label.at(x, y)}</g>'
                 )
@@ -299,8 +329,10 @@ class _Drawing:
         for state, name in self._names.items():
             box = self._places[state]
             is_decision = state in self._diagram.decision_states
+            found = "" if self._agents is None else f' data-state="{escape(showable(state))}"'
             yield (
-                f'<g>{_title(name.full)}<rect class="box{" decision" if is_decision else ""}" '
+                f"<g{found}>{_title(name.full)}"
+                f'<rect class="box{" decision" if is_decision else ""}" '
                 f'{_rectangle(box)} rx="7"/>{name.at(box.x, box.y)}</g>'
             )
             if is_decision:
@@ -322,7 +354,7 @@ class _Drawing:
             f"C{far:.1f} {y - 16:.1f} {far:.1f} {y + 16:.1f} {x + 7:.1f} {y + 9:.1f}"
         )
         yield self._drawn(arrow, path, (x, y + 7), (-1, -0.25))
-        yield f"<g>{_title(label.full)}{label.at(far - 2, y, 'start')}</g>"
+        yield f"<g{self._found_by(arrow)}>{_title(label.full)}{label.at(far - 2, y, 'start')}</g>"
 
     def _drawn(self, arrow: Arrow, path: str, tip: Point, direction: Point) -> str:
         width = self._width(arrow)
@@ -330,6 +362,12 @@ class _Drawing:
         idle = " idle" if is_idle else ""
         line = f'<path class="line{idle}" stroke-width="{width:.1f}" d="{path}"/>'
         return line + _head(tip, direction, width, idle)
+
+    def _found_by(self, arrow: Arrow) -> str:
+        if self._agents is None or arrow.source is None:
+            return ""
+        ends = {"source": arrow.source, "target": arrow.target}
+        return "".join(f' data-{end}="{escape(showable(name))}"' for end, name in ends.items())
 
     def _width(self, arrow: Arrow) -> float:
         return _THINNEST if self._traffic is None else self._traffic.width(arrow)

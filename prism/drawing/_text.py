@@ -78,8 +78,14 @@ class Text:
         return "".join(parts)
 
 
-def state_text(state: str, timeout: int | None) -> Text:
-    """Return the name of a state, wrapped and cut to fit a box, with its time-out below."""
+def state_text(state: str, timeout: int | None, agents: int | None = None) -> Text:
+    """Return the name of a state, wrapped and cut to fit a box.
+
+    Args:
+        state: The state.
+        timeout: Its time-out in ticks, which stands below the name; None if it has none.
+        agents: How many agents are in it, which stands at the end; None if that is not shown.
+    """
     name = " ".join(showable(state).split()) or state
     lines = wrap(name, _MAX_NAME_CHARACTERS, break_on_hyphens=False) or [" "]
     if len(lines) > _MAX_NAME_LINES:
@@ -90,8 +96,14 @@ def state_text(state: str, timeout: int | None) -> Text:
     if timeout is not None:
         lines.append(f"time-out after {timeout} ticks")
         classes.append("small")
+    if agents is None:
+        return Text(tuple(lines), tuple(classes), state)
 
-    return Text(tuple(lines), tuple(classes), state)
+    # room for a million keeps the box as wide in every round
+    counted = f"{agents:,} {'agent' if agents == 1 else 'agents'}"
+    room = text_width("999,999 agents") * _SMALL_FONT_SIZE
+
+    return Text((*lines, counted), (*classes, "count"), state, room)
 
 
 def label_text(labels: Sequence[str], counts: Sequence[int] | None, full: str) -> Text:

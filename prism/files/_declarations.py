@@ -20,7 +20,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from reprlib import repr as brief
 from types import UnionType
-from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin
+from typing import Annotated, Any, TypeGuard, TypeVar, Union, cast, get_args, get_origin
 
 from pydantic import (
     BaseModel,
@@ -43,6 +43,7 @@ _MOST_TYPED = 40
 """Characters of a key that may be another one mistyped."""
 
 _MOST_LISTED = 20
+_MOST_READ = 1000
 _MOST_SHOWN = 60
 
 
@@ -132,6 +133,7 @@ def shaped(
     except ValidationError as error:
         for where, message, name in shape_problems(kind, value, error):
             problems.add((*top, *where), message, name)
+        problems.counts["error"] += max(0, error.error_count() - _MOST_READ)
 
     return None
 
@@ -208,7 +210,8 @@ def shape_problems(
     Several alternatives of one value, none of which fits, are one problem.
     """
     by_place: dict[Where, list[Any]] = {}
-    for each in error.errors(include_url=False):
+    # of more nobody is told, and each takes a kilobyte
+    for each in error.errors(include_url=False)[:_MOST_READ]:
         by_place.setdefault(_where(each["loc"], value), []).append(each)
 
     around = {where[:length] for where in by_place for length in range(len(where))}
@@ -246,27 +249,12 @@ def _is_tag(part: str | int) -> bool:
 
 
 _NAMES_OF_TYPES = (
-    "int",
-    "float",
-    "str",
-    "bool",
-    "list",
-    "dict",
-    "tuple",
-    "none",
-    "literal",
-    "constrained-int",
-    "constrained-str",
-    "constrained-float",
-    "function-before",
-    "function-after",
-    "function-wrap",
-    "lax-or-strict",
-    "nullable",
+    *("int", "float", "str", "bool", "list", "dict", "tuple", "none", "literal", "constrained-int"),
+    *("constrained-str", "constrained-float", "function-before", "function-after", "function-wrap"),
+    *("lax-or-strict", "nullable"),
 )
 
 _WORDS: Mapping[str, str] = {
-    "missing": "is missing",
     "model_type": "must be a mapping of keys",
     "model_attributes_type": "must be a mapping of keys",
     "dict_type": "must be a mapping of keys",
@@ -292,12 +280,29 @@ _BOUNDS: Mapping[str, tuple[str, str]] = {
 }
 
 
+def _too_short(context: Any) -> str:
+    least = context["min_length"]
+    return "must not be empty" if least == 1 else f"must have at least {least} entries"
+
+
+_PHRASES: Mapping[str, Callable[[Any], str]] = {
+    "missing": lambda _: "is missing",
+    "too_short": _too_short,
+    "string_too_short": _too_short,
+    "too_long": lambda context: (
+        f"must have at most {context['max_length']} entries, got {context['actual_length']}"
+    ),
+    "value_error": lambda context: str(context["error"]),
+}
+"""What is wrong, in words that do not repeat the value."""
+
+
 def _told(error: Any, kind: Any, where: Where, value: Any) -> str:
     """Return one of pydantic's errors in our words."""
     name, found, context = error["type"], error.get("input"), error.get("ctx", {})
     name = "string_type" if name == "is_instance_of" and context["class"] == "str" else name
-    if name == "missing":
-        return _WORDS[name]
+    if name in _PHRASES:
+        return _PHRASES[name](context)
     if name == "extra_forbidden":
         return _unknown(str(where[-1]), keys_at(kind, where[:-1], value))
     if name in _WORDS:
@@ -308,13 +313,6 @@ def _told(error: Any, kind: Any, where: Where, value: Any) -> str:
         return f"must be {words} {context[key]:g}, got {shown(found)}"
     if name in ("literal_error", "enum"):
         return f"must be {context['expected']}, got {shown(found)}"
-    if name in ("too_short", "string_too_short"):
-        least = context["min_length"]
-        return "must not be empty" if least == 1 else f"must have at least {least} entries"
-    if name == "too_long":
-        return f"must have at most {context['max_length']} entries, got {context['actual_length']}"
-    if name == "value_error":
-        return str(context["error"])
 
     message = str(error["msg"])
     return message[:1].lower() + message[1:]
@@ -388,18 +386,22 @@ def keys_at(kind: Any, where: Where, value: Any = None) -> tuple[str, ...]:
         kinds = [inner for each in kinds for inner in alternatives(_part_of(each, part))]
         value = _inner(value, part)
 
-    declared = [
-        tuple(
-            field.alias or name for name, field in each.model_fields.items() if not field.deprecated
-        )
-        for each in kinds
-        if isinstance(each, type) and issubclass(each, BaseModel)
-    ]
+    declared = [_keys_of(each) for each in kinds if _is_declaration(each)]
     if not declared:
         return ()
 
     given = set(value) if isinstance(value, Mapping) else set()
     return max(declared, key=lambda names: len(given & set(names)))
+
+
+def _is_declaration(kind: Any) -> TypeGuard[type[BaseModel]]:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
+
+
+def _keys_of(kind: type[BaseModel]) -> tuple[str, ...]:
+    """Return the keys of a mapping, without the deprecated ones."""
+    found = kind.model_fields.items()
+    return tuple(field.alias or name for name, field in found if not field.deprecated)
 
 
 def _inner(value: Any, part: str | int) -> Any:
@@ -422,7 +424,7 @@ def alternatives(kind: Any) -> Iterator[Any]:
 
 def _part_of(kind: Any, part: str | int) -> Any:
     """Return the type of what stands inside a value of a type."""
-    if isinstance(kind, type) and issubclass(kind, BaseModel):
+    if _is_declaration(kind):
         for name, field in kind.model_fields.items():
             if part in (name, field.alias):
                 return field.annotation

@@ -80,31 +80,38 @@ class _Open:
     def current(self) -> Where:
         return self.where if self.key is None else (*self.where, self.key)
 
+    @property
+    def awaits_key(self) -> bool:
+        return self.is_object and self.key is None
+
+    def go_on(self) -> None:
+        """Go on behind a comma: to the next place of a list, or the next key of an object."""
+        self.key = self.key + 1 if isinstance(self.key, int) else None
+
 
 def _offsets(text: str) -> tuple[dict[Where, int], list[tuple[Where, int]]]:
     """Return where values begin, and the keys that stand in their object a second time."""
     found: dict[Where, int] = {}
     repeated: list[tuple[Where, int]] = []
-    stack: list[_Open] = []
+    # around the whole text, whose value stands nowhere in it
+    stack = [_Open((), is_object=False, key=None)]
 
     for match in _TOKEN.finditer(text):
         token, offset = match.group(), match.start()
-        inner = stack[-1] if stack else None
+        inner = stack[-1]
         if token == ",":
-            assert inner is not None
-            inner.key = inner.key + 1 if isinstance(inner.key, int) else None
+            inner.go_on()
         elif token in "}]":
             stack.pop()
-        elif inner is not None and inner.is_object and inner.key is None:
+        elif inner.awaits_key:
             inner.key = json.loads(token)
             if inner.current in found:
                 repeated.append((inner.current, offset))
             found.setdefault(inner.current, offset)
         elif token != ":":
-            where = inner.current if inner is not None else ()
-            found.setdefault(where, offset)
+            found.setdefault(inner.current, offset)
             if token in "{[":
-                stack.append(_Open(where, token == "{", None if token == "{" else 0))
+                stack.append(_Open(inner.current, token == "{", None if token == "{" else 0))
 
     return found, repeated
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -31,7 +32,7 @@ __all__ = [
 
 Language = Literal["json", "toml", "yaml"]
 
-Severity = Literal["error", "warning"]
+Severity = Literal["error", "warning", "note"]
 
 MOST_TOLD = 50
 """Problems of one document that are reported; nobody mends more at once."""
@@ -181,7 +182,8 @@ class Problem:
         key: The key, such as ``cells[0].counts``; empty for the whole document.
         message: What is wrong and what to do about it.
         kind: Its name, such as ``unknown_key``.
-        severity: ``error`` if the document cannot be used, else ``warning``.
+        severity: ``error`` if the document cannot be used, ``warning`` if something is probably
+            not meant, ``note`` for what is good to know.
     """
 
     path: str
@@ -203,13 +205,14 @@ class DocumentError(InputError):
     """A document cannot be used.
 
     Args:
-        problems: Everything that is wrong, in the order of the document.
+        problems: What is wrong, in the order of the document.
+        more: How much else is wrong that is not told.
 
     Attributes:
-        problems: Everything that is wrong, in the order of the document.
+        problems: What is wrong, in the order of the document.
     """
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Sequence[Problem], more: int = 0) -> None:
         self.problems: tuple[Problem, ...] = tuple(problems)
         first = self.problems[0]
         path = first.path or None
@@ -220,23 +223,31 @@ class DocumentError(InputError):
             return
 
         listed = "".join(f"\n  {problem}" for problem in self.problems[:MOST_TOLD])
-        more = len(self.problems) - MOST_TOLD
+        more += max(0, len(self.problems) - MOST_TOLD)
         rest = f"\n  and {more} more" if more > 0 else ""
-        super().__init__(f"has {len(self.problems)} problems:{listed}{rest}", path=path)
+        count = min(MOST_TOLD, len(self.problems)) + more
+        super().__init__(f"has {count} problems:{listed}{rest}", path=path)
 
 
 class Problems:
-    """Collects what is wrong with one document.
+    """Collects what is wrong with one document, the first `MOST_TOLD` of each severity.
 
     Args:
         source: The document.
+        beside: What is wrong with another document that is told together with this one.
+
+    Attributes:
+        source: The document.
+        found: What was found so far.
+        counts: How much was found, by its severity.
     """
 
     error_class: type[DocumentError] = DocumentError
 
-    def __init__(self, source: Source) -> None:
-        self.source = source
-        self.found: list[Problem] = []
+    def __init__(self, source: Source, beside: Problems | None = None) -> None:
+        self.source: Source = source
+        self.found: list[Problem] = [] if beside is None else beside.found
+        self.counts: Counter[Severity] = Counter() if beside is None else beside.counts
 
     def __iter__(self) -> Iterator[Problem]:
         """Iterate over what was found so far."""
@@ -246,6 +257,11 @@ class Problems:
     def errors(self) -> list[Problem]:
         """What keeps the document from being used, in its order."""
         return sorted(problem for problem in self.found if problem.severity == "error")
+
+    @property
+    def is_full(self) -> bool:
+        """Whether more would not be told, so that nobody needs to look for it."""
+        return max(self.counts["error"], self.counts["warning"]) > MOST_TOLD
 
     def add(
         self,
@@ -265,6 +281,10 @@ class Problems:
             line: Line inside the text that stands there, counted from 1.
             severity: How bad it is.
         """
+        self.counts[severity] += 1
+        if self.counts[severity] > MOST_TOLD:
+            return
+
         source = self.source
         place = (source.place_inside(where, line) if line else source.place(where)) or Place(0)
         self.found.append(
@@ -286,7 +306,7 @@ class Problems:
             DocumentError: If something is wrong.
         """
         if errors := self.errors:
-            raise self.error_class(errors)
+            raise self.error_class(errors, self.counts["error"] - len(errors))
 
 
 def key_of(where: Where) -> str:

@@ -5,25 +5,16 @@ from typing import TYPE_CHECKING
 from prism._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from prism.llm._addresses import DEFAULT_HOST
     from prism.llm._answer_cache import AnswerCache
-    from prism.llm._doctor import Check, diagnose
-    from prism.llm._host import ChatReply, DecisionReply
-    from prism.llm._pool import ModelPool, OllamaChatClient, OllamaPool, OpenAIPool
-    from prism.llm._slots import Slots
+    from prism.llm._doctor import Check
+    from prism.llm._model import Model
+    from prism.llm._router import OllamaChatClient
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
-    "DEFAULT_HOST",
     "AnswerCache",
-    "ChatReply",
     "Check",
-    "DecisionReply",
-    "ModelPool",
+    "Model",
     "OllamaChatClient",
-    "OllamaPool",
-    "OpenAIPool",
-    "Slots",
-    "diagnose",
 ]

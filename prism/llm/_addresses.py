@@ -31,8 +31,9 @@ def check_address(host: str) -> None:
         usable = False
 
     if not usable:
-        shown = shown_address(host) if isinstance(host, str) else host
-        raise FieldValueError(f"host must be an address such as {DEFAULT_HOST}, got {shown!r}")
+        # what holds an address may hold a password
+        shown = repr(shown_address(host)) if isinstance(host, str) else f"a {type(host).__name__}"
+        raise FieldValueError(f"host must be an address such as {DEFAULT_HOST}, got {shown}")
 
 
 def same_address(host: str) -> tuple[str, str, int, str]:
@@ -64,19 +65,30 @@ def shown_address(host: str) -> str:
     return re.sub(r"[?#].*", "", usual, flags=re.S)
 
 
-def with_version(host: str, *, shown: bool = False) -> str:
+def with_port(host: str) -> str:
+    """Return the address of an Ollama server with its port, which is 11434 where nothing else says.
+
+    Only an address with a scheme has that scheme's own.
+    """
+    parts = _split(host)
+    if "://" in host or parts.port:
+        return host if "://" in host else f"http://{host}"
+
+    place = re.split(r"[/?#]", host, maxsplit=1)[0]
+    return f"http://{place.rstrip(':')}:{_PORTS['']}{host[len(place) :]}"
+
+
+def with_version(host: str) -> str:
     """Return the address of an OpenAI-compatible server with what all its paths begin with.
 
-    Args:
-        host: The address; ``/v1`` is added to one without a path.
-        shown: Whether to leave out the name and password of a user.
+    That is ``/v1``, unless it has a path.
     """
     address = host if "://" in host else f"http://{host}"
     if not _split(address).path.strip("/"):
         # what follows ? or # is of no use in the middle of an address
         address = f"{re.sub(r'[?#].*', '', address, flags=re.S).rstrip('/')}/v1"
 
-    return shown_address(address) if shown else address
+    return address
 
 
 def credentials(host: str) -> tuple[str, str] | None:

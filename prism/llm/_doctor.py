@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from time import perf_counter
@@ -15,22 +15,16 @@ from prism.errors import (
     ReasonerError,
 )
 from prism.llm._addresses import model_name
-from prism.llm._faults import is_permanent_refusal, lacks_path
-from prism.llm._host import ModelHost
-from prism.llm._pool import ModelPool
-from prism.statechart.reasoner._cost import Cost
+from prism.llm._host import Host
+from prism.llm._router import ModelPool
+from prism.statechart.reasoner._faults import is_permanent_refusal, lacks_path
 from prism.statechart.reasoner._prompts import answer_schema
 from prism.statechart.reasoner._replies import parse_reasoner_response, read_probabilities
+from prism.statechart.reasoner._spending import Cost
 
-_OPTIONS = ["idle", "scrolling"]
-_TRIAL = 'Choose a state: idle or scrolling. Respond with JSON only: {"next_state": "<state>"}'
+_OPTIONS = ("idle", "scrolling")
 _GREETING = "Say hello."
 _MOST_LISTED = 5
-_QUESTION = {
-    "type": "choice",
-    "instructions": "Choose a state.",
-    "criteria": dict.fromkeys(_OPTIONS),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +68,19 @@ async def diagnose(client: ModelPool) -> AsyncGenerator[Check, None]:
         if not check.ok:
             return
 
-    yield await _check("answer", try_out, host)
+    yield await _check("window", _window, host)
+    yield await _check("answer", _try_both_orders, host)
 
 
-async def _check(what: str, look: Callable[[ModelHost], Awaitable[str]], host: ModelHost) -> Check:
+async def _check(what: str, look: Callable[[Host], Awaitable[str]], host: Host) -> Check:
     began = perf_counter()
     try:
         found = await look(host)
     except LLMError as error:
-        if look is not try_out and lacks_path(error):
-            return Check(what, ok=True, found=host.hidden)
+        if look is not _try_both_orders and lacks_path(error):
+            return Check(what, ok=True, found=host.dialect.hidden)
+        if look is _window:
+            return Check(what, ok=True, found=f"unknown: {error}")
         is_refused = is_permanent_refusal(error) and not isinstance(error, ModelMissingError)
         if look is _load and is_refused:
             return Check(what, ok=True, found=f"unknown: {error}; so the answer has to show")
@@ -97,21 +94,21 @@ def _duration(seconds: float) -> str:
     return f"{seconds:g} s" if seconds < 120 else f"{seconds / 60:.0f} minutes"
 
 
-async def _server(host: ModelHost) -> str:
+async def _server(host: Host) -> str:
     return f"{await host.kind()} at {host.address}"
 
 
-async def _model(host: ModelHost) -> str:
+async def _model(host: Host) -> str:
     await host.decides()
     model, listed = host.settings.model, await host.models()
     if model_name(model) not in map(model_name, listed):
         missing = f"{model} is not {_among(listed)}"
-        if not host.lists_all:
+        if not host.dialect.lists_all:
             return f"{missing}; the server may have it all the same, so the answer has to show"
 
         raise ModelMissingError(
             f"{host.address} does not have the model: {missing}; "
-            f"{host.advice.no_model.format(model=model)}"
+            f"{host.dialect.advice.no_model.format(model=model)}"
         )
 
     return f"{model} is there, one of {len(listed)}"
@@ -125,58 +122,129 @@ def _among(listed: Sequence[str]) -> str:
     return f"among its {len(listed)}: {', '.join(listed[:_MOST_LISTED])}{more}"
 
 
-async def _decisions(host: ModelHost) -> str:
+async def _decisions(host: Host) -> str:
     decides = await host.decides()
     if decides is None:
-        return host.hidden_decisions
+        return host.dialect.hidden_decisions or host.dialect.hidden
     if decides:
         return "the model takes decision questions: prism will use them"
 
     return "the model takes no decision questions: prism will chat with it"
 
 
-async def _load(host: ModelHost) -> str:
+async def _window(host: Host) -> str:
+    told, asked = await host.look_at_window(), host.settings.window
+    if told is None and asked is None:
+        return "unknown: the server does not tell it"
+
+    whose = "" if told is None else "on the server"
+    if asked is not None and (told is None or asked < told):
+        whose = "as asked for"
+
+    return f"{host.window} tokens of prompt and reply together, {whose}"
+
+
+async def _load(host: Host) -> str:
     return await host.load()
 
 
-async def try_out(host: ModelHost) -> str:
+async def try_out(host: Host, cost: Cost) -> str:
     """Ask as a `Reasoner` would, be as strict with the answer, and return it in words.
 
     Raises:
         LLMError: If there is no valid answer.
     """
-    try:
-        answer = await _answer(host)
-        refused = "".join(f"; it refuses {part}, so prism leaves that out" for part in host.omits)
+    return await _tried(host, lambda host: _one_order(host, cost))
 
-        return f"answers {answer}{refused}"
+
+async def _try_both_orders(host: Host) -> str:
+    """Ask as `try_out`, in two orders of the options, and say what the order changes."""
+    return await _tried(host, _both_orders)
+
+
+async def _tried(host: Host, ask: Callable[[Host], Awaitable[str]]) -> str:
+    try:
+        answer = await ask(host)
     except ReasonerError as error:
         raise BadReplyError(
             f"{host.settings.model} does not keep to the options: {error}; try another model"
         ) from error
 
+    refused = "".join(f"; it refuses {part}, so prism leaves that out" for part in host.omits)
+    return f"answers {answer}{refused}"
 
-async def try_text(host: ModelHost) -> str:
+
+async def try_text(host: Host, cost: Cost) -> str:
     """Ask as a `Writer` would, and return the answer, whatever it says.
 
     Raises:
         LLMError: If there is no answer.
     """
-    return (await host.chat([{"role": "user", "content": _GREETING}], None, Cost())).text
+    return (await host.chat([{"role": "user", "content": _GREETING}], None, cost)).text
 
 
-async def _answer(host: ModelHost) -> str:
+async def _one_order(host: Host, cost: Cost) -> str:
+    return (await _answer_in(host, _OPTIONS, cost)).told
+
+
+async def _both_orders(host: Host) -> str:
+    said = await _answer_in(host, _OPTIONS, Cost())
+    turned = await _answer_in(host, _OPTIONS[::-1], Cost())
+    apart = sum(abs(said.chances[one] - turned.chances[one]) for one in _OPTIONS) / 2
+    if not apart:
+        return said.told
+
+    return (
+        f"{said.told}; with the options in the other order {turned.told}: the order changes "
+        f"{apart:.0%} of the answer (runs shuffle it, unless --option-order is chart)"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What a model says to the trial question.
+
+    Args:
+        chosen: The option that it takes.
+        chances: The probability of each option, 1 for the chosen one where there are none.
+        told: The answer in words.
+    """
+
+    chosen: str
+    chances: Mapping[str, float]
+    told: str
+
+
+async def _answer_in(host: Host, options: Sequence[str], cost: Cost) -> _Answer:
     if await host.decides() is not False:
         with suppress(DecisionsUnsupportedError):
-            return await _decision(host)
+            return await _decision(host, options, cost)
 
-    messages = [{"role": "user", "content": _TRIAL}]
-    reply = await host.chat(messages, answer_schema(_OPTIONS), Cost())
+    told = " or ".join(options)
+    trial = f'Choose a state: {told}. Respond with JSON only: {{"next_state": "<state>"}}'
+    messages = [{"role": "user", "content": trial}]
+    reply = await host.chat(messages, answer_schema(options), cost)
+    chosen = str(parse_reasoner_response(reply.text, list(options)))
 
-    return str(parse_reasoner_response(reply.text, list(_OPTIONS)))
+    return _Answer(chosen, {one: float(one == chosen) for one in options}, chosen)
 
 
-async def _decision(host: ModelHost) -> str:
-    decided = await host.systemone("Ann is tired.", {"q0": _QUESTION}, Cost())
-    chances = read_probabilities(decided.answers.get("q0", {}).get("probabilities"), list(_OPTIONS))
-    return ", ".join(f"{option} {chance:.0%}" for option, chance in chances.items())
+async def _decision(host: Host, options: Sequence[str], cost: Cost) -> _Answer:
+    question = {
+        "type": "choice",
+        "instructions": "Choose a state.",
+        "criteria": dict.fromkeys(options),
+    }
+    decided = await host.systemone("Ann is tired.", {"q0": question}, cost)
+    answer = decided.answers.get("q0", {})
+    if answer.get("probabilities") is None and "option_mass" in answer:
+        chosen = str(answer["choice"])
+        told = (
+            f"{chosen} without probabilities, since all options together have "
+            f"{answer['option_mass']:.2g}"
+        )
+        return _Answer(chosen, {one: float(one == chosen) for one in options}, told)
+
+    chances = read_probabilities(answer.get("probabilities"), list(_OPTIONS))
+    told = ", ".join(f"{option} {chance:.0%}" for option, chance in chances.items())
+    return _Answer(max(chances, key=chances.__getitem__), chances, told)

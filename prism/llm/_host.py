@@ -2,175 +2,123 @@
 
 from __future__ import annotations
 
-import asyncio
-from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextvars import ContextVar
-from dataclasses import dataclass, field
-from functools import cache
-from typing import Any, ClassVar, TypeVar
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from types import NoneType
+from typing import Any, TypeVar
 
-from prism.errors import BadReplyError, LLMError
-from prism.llm._addresses import secrets_in, shown_address
-from prism.llm._exchange import MOST_REPLY_BYTES, Exchange
-from prism.llm._faults import Advice, translate
-from prism.llm._health import CircuitBreaker, Traffic
-from prism.statechart.reasoner._cost import Cost
+from prism.errors import (
+    BadReplyError,
+    DecisionsUnsupportedError,
+    FieldValueError,
+    InputError,
+    LLMError,
+    ModelMissingError,
+    PromptTooLongError,
+    UselessReplyError,
+)
+from prism.llm._addresses import shown_address
+from prism.llm._dialect import OTHER_FORM, Chat, Completion, Dialect, Messages, ModelSettings
+from prism.llm._faults import translate
+from prism.llm._letters import LetteredChoice
+from prism.llm._window import (
+    SURE,
+    Prompt,
+    is_doubtful,
+    is_near_half,
+    lacking_room,
+    says_too_long,
+    was_cut,
+)
+from prism.llm._wire import Exchange, Wire, is_key
+from prism.statechart.reasoner._faults import (
+    is_malformed,
+    is_permanent_refusal,
+    is_refusal,
+    lacks_decisions,
+    lacks_path,
+)
+from prism.statechart.reasoner._model_client import ChatReply, DecisionReply
+from prism.statechart.reasoner._slots import LOGGER, Traffic
+from prism.statechart.reasoner._slots import Host as BaseHost
+from prism.statechart.reasoner._spending import Cost, count_of, loop_time
 
-LOOK_SECONDS = 5.0
-"""How long to wait for what a server knows without a model: its version and its models."""
+_LOOK_AGAIN_SECONDS = 30.0
+"""How long a window counts as it was told, while prompts may have been cut."""
+
+_GREETING = [{"role": "user", "content": "Say hello."}]
 
 ResultT = TypeVar("ResultT")
 
-_under_way: ContextVar[Exchange] = ContextVar("_under_way")
-"""The request of the call under way."""
 
-
-@dataclass(frozen=True, slots=True)
-class ModelSettings:
-    """How a model is asked, the same on every host.
-
-    Args:
-        model: Name of the model, as the server lists it.
-        timeout: Seconds to wait for one reply.
-        load_timeout: Seconds to wait for the model to be loaded, which can take minutes.
-        temperature: Sampling temperature; 0 for the likeliest answer.
-        seed: Seed of the sampling; the server's own parallelism still makes replies vary.
-        think: Whether a thinking model may think first; some take ``"low"``, ``"medium"`` or
-            ``"high"``.
-        keep_alive: How long the server keeps the model loaded, for servers that can be told.
-        patience: Seconds to wait for a server that has begun to fail, before questions fail at
-            once.
-        look_timeout: Seconds to wait for what the server knows without a model, if that is less
-            than ``timeout``.
-        max_reply_bytes: How long a reply may be, decoded.
-    """
-
-    model: str
-    timeout: float
-    load_timeout: float
-    temperature: float
-    seed: int
-    think: bool | str | None
-    keep_alive: str = ""
-    patience: float = 0.0
-    look_timeout: float = LOOK_SECONDS
-    max_reply_bytes: int = MOST_REPLY_BYTES
-
-
-@dataclass(frozen=True, slots=True)
-class ChatReply:
-    """A model's reply to a conversation.
-
-    Args:
-        text: What it said.
-        model: Model that said it.
-        host: Server it runs on.
-        input_tokens: Tokens it read, where known.
-        output_tokens: Tokens it wrote, where known.
-    """
-
-    text: str
-    model: str
-    host: str
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class DecisionReply:
-    """A decision model's answers.
-
-    Args:
-        answers: By question: ``choice``, ``probabilities`` by option, and ``confidence``.
-        usage: ``input_tokens`` and ``output_tokens``, where known.
-        model: Model that answered.
-        host: Server it runs on.
-    """
-
-    answers: Mapping[str, Mapping[str, Any]]
-    usage: Mapping[str, int] = field(default_factory=dict)
-    model: str = ""
-    host: str = ""
-
-
-class ModelHost(ABC):
-    """A server, its connection and its health; a class for each dialect says how it is spoken to.
-
-    The connection is made with the first question, and again in every event loop it is used from.
-    It ends with its loop, if nobody closes it before.
+class Host(BaseHost):
+    """A server and its health, spoken to in a dialect.
 
     Args:
         address: Address of the server, such as ``http://127.0.0.1:11434``.
         settings: How to ask.
+        dialect: How it is spoken to.
         traffic: What is under way on the server, for others who ask it, too.
-        key: The key that the connection sends, which is shown nowhere.
+
+    Raises:
+        FieldValueError: If the key of the environment cannot stand in a header.
 
     Attributes:
-        address: The address without the name and password of a user.
-        traffic: What is under way on the server.
-        unusable: How many answers in a row were of no use.
-        breaker: Whether it should be asked now.
-        trouble: What was last wrong with it.
+        settings: How to ask.
+        dialect: How it is spoken to.
     """
-
-    advice: ClassVar[Advice]
-    """What to do about a server of this dialect that cannot be used."""
-
-    lists_all: ClassVar[bool] = True
-    """Whether the server has no model but those that it lists."""
-
-    asks_one_by_one: ClassVar[bool] = False
-    """Whether each decision question is a request of its own."""
-
-    hidden: ClassVar[str] = "unknown: the server lacks the path for it, so the answer has to show"
-    """What to say where the server has no path for what is looked at."""
-
-    hidden_decisions: ClassVar[str] = hidden
-    """What to say while only an answer can show whether decision questions are taken."""
 
     def __init__(
         self,
         address: str,
         settings: ModelSettings,
+        dialect: Dialect,
         traffic: Traffic | None = None,
-        key: str = "",
     ) -> None:
-        self.address: str = shown_address(address)
-        self._full_address = address
-        self._secrets = secrets_in(address, key)
-        self.settings = settings
-        self.traffic: Traffic = traffic or Traffic()
-        self.unusable: int = 0
-        self.breaker: CircuitBreaker = CircuitBreaker(patience=settings.patience)
-        self.trouble = ""
-        self._decides: bool | None = None
-        self._calls = 0
-        self._closes_when_idle = False
-        self._connection: AsyncGenerator[Any, None] | None = None
-        self._client: Any = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-
-    @staticmethod
-    def full_address(address: str) -> str:
-        """Return the address that requests go to, for one as a user may write it."""
-        return address
+        super().__init__(shown_address(address), settings.model, settings.patience, traffic)
+        self.settings: ModelSettings = settings
+        self.dialect: Dialect = dialect
+        base = shown_address(dialect.full_address(address))
+        self._wire = Wire(
+            address, base, _key(settings.key, dialect.key_variable), settings.max_reply_bytes
+        )
+        self._reply_room = settings.reply_room
+        self._dropped: list[str] = []
+        self._told_window: int | None = None
+        self._has_looked = False
+        self._looks_again = 0.0
+        self._warned: set[str] = set()
 
     @property
-    @abstractmethod
     def omits(self) -> Sequence[str]:
-        """What requests leave out as the server or its model has refused it, in words."""
+        """What requests leave out as the server or its model has refused it."""
+        return [part for part in self._dropped if part != OTHER_FORM]
 
-    @abstractmethod
+    # Questions
+
     async def chat(
         self,
-        messages: Sequence[Mapping[str, Any]],
+        messages: Messages,
         format: dict[str, Any] | None,  # noqa: A002
         cost: Cost,
+        variation: int = 0,
     ) -> ChatReply:
-        """Send a conversation."""
+        """Send a conversation, whose sampling has the seed and a variation of it.
 
-    @abstractmethod
+        Raises:
+            PromptTooLongError: If it does not fit into the window, or the server has cut it.
+        """
+        said = await self._complete(
+            Chat(messages, format, self._reply_room, variation=variation), cost
+        )
+        if not said.text:
+            raise self._bad(f"gave an empty reply{cost.cut_short}", UselessReplyError)
+
+        model = self.settings.model
+        return ChatReply(said.text, model, self.address, said.input_tokens, said.output_tokens)
+
     async def systemone(
         self, state: str, questions: Mapping[str, Mapping[str, Any]], cost: Cost
     ) -> DecisionReply:
@@ -179,170 +127,408 @@ class ModelHost(ABC):
         Raises:
             DecisionsUnsupportedError: If it does not.
         """
+        if self.dialect.decision is not None:
+            return await self._decide(self.dialect.decision, state, questions, cost)
+
+        answers = {
+            name: await self._choose(state, question, cost) for name, question in questions.items()
+        }
+        counts = {"input_tokens": cost.input_tokens, "output_tokens": cost.output_tokens}
+        return DecisionReply(answers, _known(counts), self.settings.model, self.address)
+
+    async def _decide(
+        self, path: str, state: str, questions: Mapping[str, Any], cost: Cost
+    ) -> DecisionReply:
+        """Put choice questions to a decision model."""
+        settings = self.settings
+        body = {
+            "model": settings.model,
+            "state": state,
+            "questions": questions,
+            "keep_alive": settings.keep_alive,
+        }
+        try:
+            answers, counts = await self._ask(path, body, _read_answers, cost)
+        except LLMError as error:
+            if not lacks_decisions(error):
+                raise
+            raise self._takes_none(f"takes no decision questions ({error})") from error.__cause__
+
+        self.known_to_decide = True
+        return DecisionReply(answers, _known(counts), settings.model, self.address)
+
+    async def _choose(
+        self, state: str, question: Mapping[str, Any], cost: Cost
+    ) -> Mapping[str, Any]:
+        """Put one choice question as a conversation whose options have letters."""
+        try:
+            choice = LetteredChoice.of(state, question)
+        except ValueError as error:
+            raise self._bad(f"is not asked: {error}") from error
+
+        lacks = "gives no log-probabilities, which decision questions need"
+        if self.known_to_decide is False:
+            raise self._takes_none(lacks)
+
+        messages = [{"role": "user", "content": choice.prompt}]
+        chat = Chat(messages, choice.schema, self._reply_room, chances=True)
+        said = await self._complete(chat, cost)
+        # once it has given some, their lack is a bad reply
+        if not said.tokens and (not self.known_to_decide or "logprobs" in self._dropped):
+            raise self._takes_none(lacks)
+
+        self.known_to_decide = True
+        try:
+            answer = choice.read(said)
+        except ValueError as error:
+            what = f"does not answer with one of the options: {error}{cost.cut_short}"
+            raise self._bad(what, UselessReplyError) from error
+
+        if answer["probabilities"] is None:
+            self._warn_once(
+                "mass",
+                f"gave all options together a probability of {answer['option_mass']:.2g}: where "
+                "they have less than a half, the choice is taken without probabilities; "
+                "mode chat needs none",
+            )
+
+        return answer
+
+    def _takes_none(self, why: str) -> LLMError:
+        self.known_to_decide = False
+        return self._bad(why, DecisionsUnsupportedError)
+
+    async def _complete(self, chat: Chat, cost: Cost) -> Completion:
+        """Send a conversation that fits into the window, and see that all of it was read.
+
+        Raises:
+            PromptTooLongError: If it does not fit, or the server has cut it.
+        """
+        for message in chat.messages:
+            if not isinstance(content := message.get("content"), (str, list, NoneType)):
+                why = f"its content must be text, got {str(content)[:40]}"
+                raise self._unsendable(why)
+
+        if self._surely_fits(chat.messages):
+            return await self._complete_as_taken(chat, cost)
+
+        prompt = Prompt(chat.messages)
+        lacking = lacking_room(prompt, self.window, self._reply_room)
+        if lacking is not None:
+            raise self._too_long(f"is not asked: {lacking}")
+
+        try:
+            said = await self._complete_as_taken(chat, cost)
+        except LLMError as error:
+            if refuses_length(error):
+                await self._look_once()
+                what = f"refuses the prompt as too long: {error}"
+                raise self._too_long(what) from error.__cause__
+            raise
+
+        await self._require_whole(prompt, said.input_tokens)
+        return said
+
+    async def _complete_as_taken(
+        self, chat: Chat, cost: Cost, seconds: float | None = None
+    ) -> Completion:
+        """Send a conversation, again without each part that the server refuses by name."""
+        dialect = self.dialect
+        while True:
+            body = dialect.body(self.settings, chat, self._dropped)
+            try:
+                return await self._ask(dialect.chat, body, dialect.read, cost, seconds)
+            except LLMError as error:
+                if not is_refusal(error) or refuses_length(error):
+                    raise
+
+                refused = dialect.refused(str(error), body, self.settings)
+                if refused is None:
+                    raise
+                self._drop(refused, error)
+                if refused == "logprobs":
+                    return Completion("")
+
+    def _drop(self, part: str, error: LLMError) -> None:
+        """Leave a part out from now on, and say so once."""
+        # several requests may have been refused at the same time
+        if part in self._dropped:
+            return
+
+        self._dropped.append(part)
+        if part != OTHER_FORM:
+            self._warn_once(part, f"refuses {part}, so it is asked without: {error}")
+
+    # The window
 
     @property
-    def known_to_decide(self) -> bool | None:
-        """Whether server and model take decision questions; None until it is known."""
-        return self._decides
+    def window(self) -> int | None:
+        """Tokens of prompt and reply together; None where neither user nor server has said."""
+        said = [each for each in (self.settings.window, self._told_window) if each is not None]
+        return min(said, default=None)
 
-    @abstractmethod
+    async def look_at_window(self) -> int | None:
+        """Return the window that the model has on the server, None if it does not tell.
+
+        What it says counts from then on. Ollama knows the window of a model that is loaded.
+
+        Raises:
+            LLMError: If the server cannot be asked.
+        """
+        self._has_looked = True
+        found: int | None = None
+        for path, read in self.dialect.windows:
+            try:
+                told, is_final = await self._look(path, partial(read, model=self.settings.model))
+            except LLMError:
+                if found is None:
+                    raise
+                break
+            found = told or found
+            if is_final:
+                break
+
+        self._told_window = found or self._told_window
+        return self._told_window
+
+    async def _look_once(self) -> None:
+        """Look at the window, unless somebody has, whether or not there was an answer."""
+        if not self._has_looked:
+            with suppress(LLMError):
+                await self.look_at_window()
+
+    def _surely_fits(self, messages: Messages) -> bool:
+        """Return True for a conversation with fewer bytes than the window that the server told.
+
+        A token has a byte at least, so nothing has to be estimated, which takes longer than all
+        else that is done for a request here.
+        """
+        window = self.window
+        if self._told_window is None or window is None:
+            return False
+
+        contents = (str(message.get("content")) for message in messages)
+        size = sum(len(content.encode("utf-8", "surrogatepass")) for content in contents)
+        return size <= min(SURE * window, window - (self._reply_room or 0))
+
+    async def _require_whole(self, prompt: Prompt, count: Any) -> None:
+        """Refuse the reply to a prompt of which the server has read only a part.
+
+        Args:
+            prompt: The prompt.
+            count: How many tokens the server says that it has read.
+
+        Raises:
+            PromptTooLongError: If the prompt was cut.
+        """
+        read = count_of(count)
+        if not read or not is_doubtful(prompt, read, self.window):
+            return
+
+        # a server that was restarted may have another one
+        if loop_time() >= self._looks_again:
+            self._looks_again = loop_time() + _LOOK_AGAIN_SECONDS
+            with suppress(LLMError):
+                await self.look_at_window()
+
+        if was_cut(prompt, read, self.window, is_told=self._told_window is not None):
+            is_half = is_near_half(read, self.window)
+            near = f", half of its window of {self.window}" if is_half else ""
+            raise self._too_long(
+                f"read {read} of about {prompt.tokens} tokens{near}: the prompt was cut"
+            )
+
+    def _too_long(self, what: str) -> LLMError:
+        """Return the error of a prompt that is too long, and warn of the first."""
+        self._warn_once("window", f"{what}. {self.dialect.advice.window}")
+        return self._bad(what, PromptTooLongError)
+
+    # Looks
+
     async def decides(self) -> bool | None:
-        """Return True if server and model take decision questions; asked once.
+        """Return True if server and model take decision questions; asked until it is known.
 
         Returns:
-            None if only a decision question can tell.
+            None if only a decision question can tell: some serve those, but no path to ask.
 
         Raises:
             LLMError: If the server cannot be asked now, or does not have the model yet.
         """
+        path = self.dialect.show
+        if self.known_to_decide is None and path is not None:
+            body = {"model": self.settings.model}
+            try:
+                self.known_to_decide = await self._look(path, _read_capabilities, body)
+            except LLMError as error:
+                if lacks_path(error):
+                    return None
+                if isinstance(error, ModelMissingError) or not is_permanent_refusal(error):
+                    raise
+                self.known_to_decide = False
 
-    @abstractmethod
+        return self.known_to_decide
+
     async def kind(self) -> str:
         """Return what kind of server answers, in a few words."""
+        if self.dialect.version is None:
+            await self.models()
+            return "an OpenAI-compatible server"
 
-    @abstractmethod
+        return f"Ollama {await self._look(self.dialect.version, _read_version)}"
+
     async def models(self) -> list[str]:
         """List the models that the server has."""
+        return await self._look(self.dialect.listing, self.dialect.read_models)
 
-    @abstractmethod
-    async def load(self) -> str:
-        """Load the model, so that the first question does not wait for it; return what came."""
+    async def load(self, cost: Cost | None = None) -> str:
+        """Load the model, so that the first question does not wait for it; return what came.
+
+        Args:
+            cost: Where to add what it costs, where that is a conversation.
+        """
+        settings, path = self.settings, self.dialect.load
+        if path is None:
+            chat = Chat(_GREETING, most_tokens=1)
+            await self._complete_as_taken(chat, cost or Cost(), settings.load_timeout)
+            came = "answers, so the model is loaded"
+        else:
+            body: dict[str, Any] = {"model": settings.model, "prompt": "", "stream": False}
+            body["keep_alive"] = settings.keep_alive
+            # a decision question cannot ask for a window, and would load the model again
+            if settings.window is not None and not self.known_to_decide:
+                body["options"] = {"num_ctx": settings.window}
+            await self._ask(path, body, _read_loaded, Cost(), settings.load_timeout)
+            came = f"loaded, and kept for {settings.keep_alive}"
+
+        self.has_answered = True
+        await self._look_once()
+        return came
 
     async def close(self) -> None:
         """Close the connections, or have the last question under way do so."""
-        is_here = self._loop is asyncio.get_running_loop()
-        # those under way may be making connections that nobody would close
-        if self._calls and is_here:
-            self._closes_when_idle = True
-            return
+        await self._wire.close()
 
-        connection, self._connection, self._client = self._connection, None, None
-        if connection is not None and is_here:
-            await _to_the_end(connection.aclose())
+    # One request
 
-    @abstractmethod
-    def _connect(self) -> AsyncGenerator[Any, None]:
-        """Yield a client, and close it in the end."""
-
-    def _exchange(self, cost: Cost) -> Exchange:
-        settings = self.settings
-        return Exchange(
-            cost, settings.model, self.address, settings.max_reply_bytes, secrets=self._secrets
-        )
-
-    def _raised(self, error: Exception) -> Exception:
-        """Return what an exception of the client stands for."""
-        return error
-
-    @property
-    def _look_timeout(self) -> float:
-        return min(self.settings.timeout, self.settings.look_timeout)
-
-    async def _call(
-        self,
-        make: Callable[[Any], Awaitable[ResultT]],
-        timeout: float | None = None,
-        cost: Cost | None = None,
+    async def _look(
+        self, path: str, read: Callable[[Any], ResultT], body: Mapping[str, Any] | None = None
     ) -> ResultT:
-        limit = timeout or self.settings.timeout
-        exchange = self._exchange(Cost() if cost is None else cost)
-        _under_way.set(exchange)
-        self._calls += 1
+        """Ask for what the server knows without a model."""
+        seconds = min(self.settings.timeout, self.settings.look_timeout)
+        return await self._ask(path, body, read, Cost(), seconds)
 
+    async def _ask(
+        self,
+        path: str,
+        body: Mapping[str, Any] | None,
+        read: Callable[[Any], ResultT],
+        cost: Cost,
+        seconds: float | None = None,
+    ) -> ResultT:
+        """Send one request, and read its reply."""
+        settings, wire = self.settings, self._wire
+        limit = settings.timeout if seconds is None else seconds
+        exchange = Exchange(cost, settings.model, self.address)
         try:
-            # takes a moment the first time, which is not the server's
-            client = await self._connected()
-            async with asyncio.timeout(limit):
-                return await make(client)
-        except asyncio.CancelledError:
-            self._closes_when_idle = True
-            raise
+            reply = await wire.send(path, body, exchange, limit)
+            if isinstance(reply, dict):
+                words = self.dialect.words(reply)
+                exchange.counted(words)
+                wire.refuse_error(words.get("error"))
+            return read(reply)
         except Exception as error:
-            self._closes_when_idle |= isinstance(error, TimeoutError)
-            raised = self._raised(error)
             failure = translate(
-                raised,
+                error,
+                self.dialect.advice,
                 host=self.address,
-                model=self.settings.model,
-                timeout=limit,
+                model=settings.model,
+                seconds=limit,
                 sent=exchange.is_sent,
-                advice=self.advice,
             )
-            exchange.failed(failure)
-            raise failure from raised
+            if exchange.is_recorded:
+                exchange.failed(wire.described(failure))
+            raise failure from error
         finally:
             exchange.ended()
-            self._calls -= 1
-            if self._closes_when_idle and not self._calls:
-                # httpcore 1.0 never closes a connection that was just made when its call broke off
-                self._closes_when_idle = False
-                await self.close()
 
-    async def _connected(self) -> Any:
-        loop = asyncio.get_running_loop()
-        if self._client is None or self._loop is not loop:
-            # a generator, because asyncio ends those with their loop, and when they are dropped
-            self._connection, self._loop = self._connect(), loop
-            self._client = await anext(self._connection)
-
-        return self._client
-
-    def _bad(self, what: str) -> LLMError:
-        error = BadReplyError(f"{self.settings.model} at {self.address} {what}")
+    def _unsendable(self, why: str) -> LLMError:
+        asked = f"{self.settings.model} at {self.address}"
+        error = LLMError(f"the question cannot be sent to {asked} ({why})")
         error.host = self.address
         return error
 
+    def _bad(self, what: str, kind: type[LLMError] = BadReplyError) -> LLMError:
+        error = kind(f"{self.settings.model} at {self.address} {what}")
+        error.host = self.address
+        return error
 
-def http_settings(auth: Any) -> dict[str, Any]:
-    """Return how any dialect's HTTP client connects, counts its requests and reads its replies.
+    def _warn_once(self, subject: str, what: str) -> None:
+        if subject not in self._warned:
+            self._warned.add(subject)
+            LOGGER.warning("%s at %s %s", self.settings.model, self.address, what)
+
+
+def refuses_length(error: LLMError) -> bool:
+    """Return True if a server has refused a prompt because it exceeds the window."""
+    return is_malformed(error) and says_too_long(str(error))
+
+
+def _key(named: str | None, usual: str) -> str:
+    """Return the key of the environment, empty if there is none.
 
     Args:
-        auth: Credentials, as httpx takes them.
+        named: Name of the variable that has to hold it, if a user has named one.
+        usual: Name of the one that may.
+
+    Raises:
+        InputError: If the variable that was named is not set.
+        FieldValueError: If the key cannot stand in a header; it is not shown.
     """
-    import httpx
+    variable = named or usual
+    key = os.environ.get(variable, "").strip()
+    if named and not key:
+        problem = f"names the environment variable {named}, which is not set: export {named}=..."
+        raise InputError(problem, field="key")
+    if not is_key(key):
+        raise FieldValueError(
+            f"{variable} must be a key of printable ASCII characters without spaces"
+        )
 
-    return {
-        "auth": auth,
-        "limits": httpx.Limits(max_connections=None, max_keepalive_connections=None),
-        # a compressed reply could be a thousand times what is sent
-        "headers": {"Accept-Encoding": "identity"},
-        # a transport of our own would leave out the proxies of the environment
-        "event_hooks": {"request": [_note_sent], "response": [_read_reply]},
-        "verify": _certificates(),
-    }
-
-
-async def _note_sent(request: Any) -> None:
-    _under_way.get().sent(request)
+    return key
 
 
-async def _read_reply(response: Any) -> None:
-    await _under_way.get().received(response)
+def _known(counts: Mapping[str, Any]) -> dict[str, int]:
+    """Return the counts of tokens that are known."""
+    read = {name: count_of(counts.get(name)) for name in ("input_tokens", "output_tokens")}
+    return {name: count for name, count in read.items() if count is not None}
 
 
-@cache
-def _certificates() -> Any:
-    """Return the trusted certificates."""
-    # cached: reading them takes longer than all else that a client needs
-    import httpx
+def _read_answers(reply: Any) -> tuple[dict[str, Mapping[str, Any]], Mapping[str, Any]]:
+    answers = reply.get("answers") if isinstance(reply, dict) else None
+    if not isinstance(answers, dict) or not answers:
+        raise ValueError("it has no answers")
 
-    return httpx.create_ssl_context()
+    for name, answer in answers.items():
+        has_choice = isinstance(answer, dict) and isinstance(answer.get("choice"), str)
+        if not (has_choice and isinstance(answer.get("probabilities"), dict)):
+            raise ValueError(f"answers.{name}: it has no choice with probabilities")
+
+    usage = reply.get("usage")
+    return answers, usage if isinstance(usage, dict) else {}
 
 
-async def _to_the_end(closing: Coroutine[Any, Any, None]) -> None:
-    """Wait for connections to be closed, even if that is cancelled.
+def _read_capabilities(reply: Any) -> bool:
+    if not isinstance(reply, dict):
+        raise ValueError("it is not about a model")
+    return "decision" in (reply.get("capabilities") or ())
 
-    httpcore forgets all connections before it closes the first, so that nobody would close those
-    that a cancellation leaves open.
-    """
-    task = asyncio.ensure_future(closing)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError as error:
-            cancelled = error
 
-    if cancelled is not None:
-        raise cancelled
-    task.result()
+def _read_version(reply: Any) -> str:
+    if not isinstance(reply, dict) or "version" not in reply:
+        raise ValueError("it has no version")
+    return str(reply["version"])
+
+
+def _read_loaded(reply: Any) -> None:
+    if not isinstance(reply, dict) or not reply.get("done"):
+        raise ValueError("it does not say that the model is loaded")

@@ -1,196 +1,102 @@
-"""An Ollama server: the one module that imports its client."""
+"""Ollama's own dialect: what its requests say, and what is read from its replies."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Container, Mapping
+from typing import Any
 
-from prism.errors import DecisionsUnsupportedError, LLMError, ModelMissingError
-from prism.llm._addresses import credentials
-from prism.llm._faults import OLLAMA, Advice, is_permanent_refusal, lacks_path, refuses_think
-from prism.llm._health import Traffic
-from prism.llm._host import ChatReply, DecisionReply, ModelHost, ModelSettings, http_settings
-from prism.statechart.reasoner._cost import Cost, count_of
-
-_KEY_VARIABLE = "OLLAMA_API_KEY"
+from prism.llm._addresses import with_port
+from prism.llm._dialect import Advice, Chat, Completion, Dialect, ModelSettings
+from prism.llm._window import window_in_running
+from prism.statechart.reasoner._spending import count_of
 
 
-class OllamaHost(ModelHost):
-    """A server that speaks Ollama's own API.
+def _body(settings: ModelSettings, chat: Chat, dropped: Container[str]) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "model": settings.model,
+        "messages": list(chat.messages),
+        "options": _options(settings, chat),
+        "stream": False,
+    }
+    if chat.schema is not None:
+        body["format"] = chat.schema
+    if settings.think is not None and "think" not in dropped:
+        body["think"] = settings.think
+    if settings.keep_alive:
+        body["keep_alive"] = settings.keep_alive
 
-    Args:
-        address: As for `ModelHost`.
-        settings: How to ask.
-        traffic: As for `ModelHost`.
+    return body
 
-    Attributes:
-        omits_think: Whether requests leave out ``think``, as the model has refused False.
-    """
 
-    advice: ClassVar[Advice] = OLLAMA
-    hidden: ClassVar[str] = (
-        "unknown: the server lacks Ollama's own path for it, so the answer has to show"
-    )
-    hidden_decisions: ClassVar[str] = hidden
+def _options(settings: ModelSettings, chat: Chat) -> dict[str, Any]:
+    """Return how to answer; another ``num_ctx`` than before would load the model again."""
+    sampling = {"temperature": settings.temperature, "seed": settings.seed + chat.variation}
+    limits = {"num_ctx": settings.window, "num_predict": chat.most_tokens}
+    return sampling | {name: limit for name, limit in limits.items() if limit is not None}
 
-    def __init__(
-        self, address: str, settings: ModelSettings, traffic: Traffic | None = None
-    ) -> None:
-        # which the ollama client reads when it connects
-        super().__init__(address, settings, traffic, os.environ.get(_KEY_VARIABLE, "").strip())
-        self.omits_think: bool = False
 
-    @property
-    def omits(self) -> Sequence[str]:
-        """What requests leave out as the model has refused it, in words."""
-        return ["think=False"] if self.omits_think else []
+def _read(reply: Any) -> Completion:
+    message = reply.get("message") if isinstance(reply, dict) else None
+    if not isinstance(message, dict):
+        raise ValueError("it has no message")
 
-    async def chat(
-        self,
-        messages: Sequence[Mapping[str, Any]],
-        format: dict[str, Any] | None,  # noqa: A002
-        cost: Cost,
-    ) -> ChatReply:
-        """Send a conversation, without ``think=False`` once the model has refused that."""
-        think = None if self.omits_think else self.settings.think
-        try:
-            return await self._chat(messages, format, think, cost)
-        except LLMError as error:
-            # what the user wants a model to do about thinking is not dropped
-            if think is not False or not refuses_think(error):
-                raise
+    content = message.get("content")
+    if content is not None and not isinstance(content, str):
+        raise ValueError("the content of its message is not text")
 
-        self.omits_think = True
-        return await self._chat(messages, format, None, cost)
+    read, wrote = (count_of(reply.get(name)) for name in ("prompt_eval_count", "eval_count"))
+    return Completion(content or "", read, wrote)
 
-    async def _chat(
-        self,
-        messages: Sequence[Mapping[str, Any]],
-        format: dict[str, Any] | None,  # noqa: A002
-        think: bool | str | None,
-        cost: Cost,
-    ) -> ChatReply:
-        settings = self.settings
-        reply = await self._call(
-            lambda client: client.chat(
-                model=settings.model,
-                messages=messages,
-                format=format,
-                options={"temperature": settings.temperature, "seed": settings.seed},
-                think=think,
-                keep_alive=settings.keep_alive,
-            ),
-            cost=cost,
-        )
-        input_tokens, output_tokens = reply.prompt_eval_count, reply.eval_count
-        text = reply.message.content
-        if not text:
-            raise self._bad("gave an empty reply")
 
-        return ChatReply(text, settings.model, self.address, input_tokens, output_tokens)
+def _words(reply: Mapping[str, Any]) -> dict[str, Any]:
+    usage = reply.get("usage")
+    usage = usage if isinstance(usage, dict) else {}
+    names = ("total_duration", "load_duration", "eval_duration", "done_reason")
+    said = {name: reply.get(name) for name in names}
+    read, wrote = reply.get("prompt_eval_count"), reply.get("eval_count")
+    said["prompt_eval_count"] = usage.get("input_tokens") if read is None else read
+    said["eval_count"] = usage.get("output_tokens") if wrote is None else wrote
+    if "message" not in reply and "answers" not in reply:
+        said["error"] = reply.get("error")
 
-    async def systemone(
-        self, state: str, questions: Mapping[str, Mapping[str, Any]], cost: Cost
-    ) -> DecisionReply:
-        """Put choice questions about one state, and remember whether the host takes them."""
-        settings = self.settings
-        try:
-            reply = await self._call(
-                lambda client: client.systemone(
-                    model=settings.model,
-                    state=state,
-                    questions=questions,
-                    keep_alive=settings.keep_alive,
-                ),
-                cost=cost,
-            )
-        except DecisionsUnsupportedError:
-            self._decides = False
-            raise
+    return said
 
-        self._decides = True
-        answers = {name: answer.model_dump() for name, answer in reply.answers.items()}
-        counts = reply.usage.model_dump()
-        usage = {name: count for name, count in counts.items() if count_of(count) is not None}
 
-        return DecisionReply(answers, usage, settings.model, self.address)
+def _refused(said: str, body: Mapping[str, Any], settings: ModelSettings) -> str | None:
+    # what the user wants a model to do about thinking is not dropped
+    is_default = settings.think is False and "think" in body
+    return "think" if is_default and "think" in said.lower() else None
 
-    async def decides(self) -> bool | None:
-        """Return True if server and model take decision questions; asked once.
 
-        Returns:
-            None if only a decision question can tell: others than Ollama serve those, but not
-            ``/api/show``.
+def _read_models(reply: Any) -> list[str]:
+    listed = reply.get("models") if isinstance(reply, dict) else None
+    if not isinstance(listed, list):
+        raise ValueError("it has no list of models")
 
-        Raises:
-            LLMError: If the server cannot be asked now, or does not have the model yet.
-        """
-        if self._decides is None:
-            try:
-                shown = await self._call(
-                    lambda client: client.show(self.settings.model), self._look_timeout
-                )
-            except LLMError as error:
-                if lacks_path(error):
-                    return None
-                if isinstance(error, ModelMissingError) or not is_permanent_refusal(error):
-                    raise
+    named = (item.get("model") or item.get("name") for item in listed if isinstance(item, dict))
+    return [name for name in named if isinstance(name, str)]
 
-                self._decides = False
-            else:
-                self._decides = "decision" in (shown.capabilities or ())
 
-        return self._decides
-
-    async def kind(self) -> str:
-        """Return the name and version of the server."""
-        return f"Ollama {await self.version()}"
-
-    async def version(self) -> str:
-        """Return the server's version."""
-
-        # by the client inside, which has the same headers and follows redirects
-        async def ask(client: Any) -> str:
-            answer = await client._client.get("/api/version")
-            return str(answer.raise_for_status().json()["version"])
-
-        return await self._call(ask, self._look_timeout)
-
-    async def models(self) -> list[str]:
-        """List the models that the server has."""
-        listed = await self._call(lambda client: client.list(), self._look_timeout)
-        return [str(item.model) for item in listed.models]
-
-    async def load(self) -> str:
-        """Load the model, so that the first question does not wait for it."""
-        keep_alive = self.settings.keep_alive
-        reply = await self._call(
-            lambda client: client.generate(
-                model=self.settings.model, prompt="", keep_alive=keep_alive
-            ),
-            self.settings.load_timeout,
-        )
-        # the client takes any object for a reply to this
-        if not reply.done:
-            raise self._bad(
-                "answered a request to load the model with something that is not a reply"
-            )
-
-        return f"loaded, and kept for {keep_alive}"
-
-    async def _connect(self) -> AsyncGenerator[Any, None]:
-        # builds a client when imported, so not before one is needed
-        import ollama
-
-        address = self._full_address
-        client: Any = ollama.AsyncClient(
-            host=address,
-            # which the ollama client would leave out
-            **http_settings(credentials(address)),
-        )
-
-        try:
-            yield client
-        finally:
-            await client.close()
+OLLAMA = Dialect(
+    advice=Advice(
+        "see that 'ollama serve' is running there",
+        "run  ollama pull {model}",
+        "Set a larger window (--window, or OLLAMA_CONTEXT_LENGTH of the server), or tell the model "
+        "less",
+    ),
+    key_variable="OLLAMA_API_KEY",
+    full_address=with_port,
+    chat="api/chat",
+    body=_body,
+    read=_read,
+    words=_words,
+    refused=_refused,
+    listing="api/tags",
+    read_models=_read_models,
+    windows=[("api/ps", window_in_running)],
+    version="api/version",
+    show="api/show",
+    load="api/generate",
+    decision="v1/systemone",
+    hidden="unknown: the server lacks Ollama's own path for it, so the answer has to show",
+)

@@ -1,354 +1,194 @@
-"""An OpenAI-compatible server: the one module that imports the openai client."""
+"""OpenAI's dialect, of vLLM, llama.cpp, LM Studio and others: its requests and its replies."""
 
 from __future__ import annotations
 
-import logging
-import os
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Container, Mapping
+from typing import Any
 
-from prism.errors import (
-    DecisionsUnsupportedError,
-    FieldValueError,
-    LLMError,
-    MissingExtraError,
-)
-from prism.llm._addresses import credentials, with_version
-from prism.llm._exchange import Exchange
-from prism.llm._faults import Advice, is_refusal
-from prism.llm._health import Traffic
-from prism.llm._host import ChatReply, DecisionReply, ModelHost, ModelSettings, http_settings
-from prism.llm._openai_words import (
-    CHAT,
-    MODELS,
-    MOST_ALTERNATIVES,
-    Completion,
-    FormatKind,
-    LetteredChoice,
-    in_ollamas_words,
-    part_refused,
-    read_completion,
-    read_models,
-    response_format,
-    takes_json_object,
-    thinking,
-)
-from prism.statechart.reasoner._cost import Cost
+from prism.llm._addresses import with_version
+from prism.llm._dialect import OTHER_FORM, Advice, Chat, Completion, Dialect, ModelSettings
+from prism.llm._letters import MOST_ALTERNATIVES, listed_in
+from prism.llm._window import window_in_models, window_in_props
+from prism.statechart.reasoner._spending import count_of
 
-LOGGER: logging.Logger = logging.getLogger("prism.llm")
-"""Where it is told once what a server does not take."""
-
-KEY_VARIABLE = "OPENAI_API_KEY"
-
-_GREETING = [{"role": "user", "content": "Say hello."}]
+_PARTS: Mapping[str, tuple[str, ...]] = {
+    "logprobs": ("logprob",),
+    "response_format": ("response_format", "schema", "grammar", "guided", "structured"),
+    "chat_template_kwargs": ("chat_template", "think"),
+    "reasoning_effort": ("reasoning", "effort", "think"),
+    "seed": ("seed",),
+    "temperature": ("temperature",),
+    "max_tokens": ("max_tokens",),
+}
+"""Parts of a request that a server may refuse, and words by which it names them."""
 
 
-class OpenAIHost(ModelHost):
-    """A server that speaks OpenAI's chat completions: vLLM, llama.cpp, LM Studio and others.
+def _body(settings: ModelSettings, chat: Chat, dropped: Container[str]) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "model": settings.model,
+        "messages": list(chat.messages),
+        "temperature": settings.temperature,
+        "seed": settings.seed + chat.variation,
+        **thinking(settings.think),
+    }
+    if chat.schema is not None:
+        body["response_format"] = response_format(chat.schema, other=OTHER_FORM in dropped)
+    if chat.most_tokens is not None:
+        body["max_tokens"] = chat.most_tokens
+    if chat.chances:
+        body |= {"logprobs": True, "top_logprobs": MOST_ALTERNATIVES}
+
+    return {name: part for name, part in body.items() if name not in dropped}
+
+
+def thinking(think: bool | str | None) -> dict[str, Any]:
+    """Return how a request says whether the model may think first, or how much."""
+    if think is None:
+        return {}
+    if isinstance(think, str):
+        return {"reasoning_effort": think}
+
+    # the first is Ollama's and OpenAI's word, the second vLLM's, llama.cpp's and SGLang's
+    switch = {"chat_template_kwargs": {"enable_thinking": think}}
+    return switch if think else {"reasoning_effort": "none", **switch}
+
+
+def response_format(schema: Mapping[str, Any], *, other: bool = False) -> dict[str, Any]:
+    """Return a JSON schema as a request has it; strict if it can be, which OpenAI enforces only.
 
     Args:
-        address: As for `ModelHost`; ``/v1`` is added to one without a path.
-        settings: How to ask.
-        traffic: As for `ModelHost`.
+        schema: The schema.
+        other: Whether to say it as llama-cpp-python does, not as OpenAI.
+    """
+    if other:
+        return {"type": "json_object", "schema": dict(schema)}
+
+    named: dict[str, Any] = {"name": "answer", "schema": dict(schema)}
+    if _is_flat(schema):
+        # strict schemas have to say that there is nothing else
+        named["schema"]["additionalProperties"] = False
+        named["strict"] = True
+
+    return {"type": "json_schema", "json_schema": named}
+
+
+def _is_flat(schema: Mapping[str, Any]) -> bool:
+    """Return True for an object that a strict schema may describe: plain members, all required."""
+    members = schema.get("properties")
+    if schema.get("type") != "object" or not isinstance(members, Mapping):
+        return False
+
+    simple = all(
+        isinstance(member, Mapping)
+        and member.get("type") in ("string", "number", "integer")
+        # which strict schemas must not have
+        and "maxLength" not in member
+        for member in members.values()
+    )
+    return simple and set(schema.get("required", ())) == set(members)
+
+
+def part_refused(said: str, body: Mapping[str, Any], settings: ModelSettings) -> str | None:
+    """Return the part of a request that the text of a refusal names, if it may be left out.
+
+    Only a default may: what a user has asked for is not dropped.
+
+    Args:
+        said: The text.
+        body: What was sent.
+        settings: What the user has asked for.
+    """
+    said = said.lower()
+    named = (part for part, words in _PARTS.items() if any(word in said for word in words))
+    part = next((part for part in named if part in body), None)
+    if part == "response_format" and "json_object" in said:
+        return OTHER_FORM if body[part]["type"] == "json_schema" else part
+    if part == "temperature" and settings.temperature != 0:
+        return None
+    if part in ("chat_template_kwargs", "reasoning_effort") and settings.think is not False:
+        return None
+
+    return part
+
+
+def read_completion(reply: Any) -> Completion:
+    """Read the reply to a conversation.
 
     Raises:
-        FieldValueError: If the key of the environment cannot stand in a header.
-        MissingExtraError: If the openai client is not installed.
+        ValueError: If it is none.
     """
+    choice = _first_choice(reply) if isinstance(reply, dict) else {}
+    message = choice.get("message")
+    if not isinstance(message, dict):
+        raise ValueError("it has no choices with a message")
 
-    advice: ClassVar[Advice] = Advice(
+    chances = choice.get("logprobs")
+    tokens = chances.get("content") if isinstance(chances, dict) else None
+    tokens = tokens if isinstance(tokens, list) else []
+
+    said = _words(reply)
+    return Completion(
+        _text_of(message.get("content")),
+        count_of(said["prompt_eval_count"]),
+        count_of(said["eval_count"]),
+        [token for token in tokens if isinstance(token, dict) and listed_in(token)],
+    )
+
+
+def _words(reply: Mapping[str, Any]) -> dict[str, Any]:
+    usage = reply.get("usage")
+    usage = usage if isinstance(usage, dict) else {}
+    choice = _first_choice(reply)
+    said = {
+        "prompt_eval_count": usage.get("prompt_tokens"),
+        "eval_count": usage.get("completion_tokens"),
+        "done_reason": choice.get("finish_reason"),
+    }
+    # lists of models have no choices, and some servers have an error that is null in every reply
+    return said if choice else {**said, "error": reply.get("error")}
+
+
+def _read_models(reply: Any) -> list[str]:
+    listed = reply.get("data") if isinstance(reply, dict) else None
+    if not isinstance(listed, list):
+        raise ValueError("it has no list of models")
+
+    return [str(item["id"]) for item in listed if isinstance(item, dict) and "id" in item]
+
+
+def _first_choice(reply: Mapping[str, Any]) -> dict[str, Any]:
+    choices = reply.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return first if isinstance(first, dict) else {}
+
+
+def _text_of(content: Any) -> str:
+    """Return a message's text, which some servers send in parts."""
+    if isinstance(content, list):
+        parts = [part.get("text") for part in content if isinstance(part, dict)]
+        return "".join(part for part in parts if isinstance(part, str))
+
+    return content if isinstance(content, str) else ""
+
+
+OPENAI = Dialect(
+    advice=Advice(
         "see that the server is running there, and that the port is right",
         "start the server with {model}, or name a model that it lists",
-    )
+        "Start the server with a larger window, or tell the model less",
+    ),
+    key_variable="OPENAI_API_KEY",
+    full_address=with_version,
+    chat="chat/completions",
+    body=_body,
+    read=read_completion,
+    words=_words,
+    refused=part_refused,
+    listing="models",
+    read_models=_read_models,
+    # the second is llama.cpp's, which has it beside the paths of OpenAI
+    windows=[("models", window_in_models), ("../props", window_in_props)],
     # llama.cpp serves its one model by any name, gateways serve more than they list
-    lists_all: ClassVar[bool] = False
-    asks_one_by_one: ClassVar[bool] = True
-    hidden_decisions: ClassVar[str] = (
-        "unknown: it takes log-probabilities, so the answer has to show"
-    )
-
-    def __init__(
-        self, address: str, settings: ModelSettings, traffic: Traffic | None = None
-    ) -> None:
-        _import_client()
-        self._key = _key()
-        super().__init__(address, settings, traffic, self._key)
-        self._omitted: list[str] = []
-        self._format: FormatKind = "json_schema"
-
-    @staticmethod
-    def full_address(address: str) -> str:
-        """Return an address with the version that its paths begin with."""
-        return with_version(address)
-
-    @property
-    def omits(self) -> Sequence[str]:
-        """What requests leave out as the server has refused it, in words."""
-        return self._omitted
-
-    async def chat(
-        self,
-        messages: Sequence[Mapping[str, Any]],
-        format: dict[str, Any] | None,  # noqa: A002
-        cost: Cost,
-    ) -> ChatReply:
-        """Send a conversation, without what the server has refused by name."""
-        said = await self._complete(messages, cost, schema=format)
-        if not said.text:
-            raise self._bad("gave an empty reply")
-
-        model = self.settings.model
-        return ChatReply(said.text, model, self.address, said.input_tokens, said.output_tokens)
-
-    async def systemone(
-        self, state: str, questions: Mapping[str, Mapping[str, Any]], cost: Cost
-    ) -> DecisionReply:
-        """Put choice questions one by one, and read the probabilities of their options."""
-        answers: dict[str, Mapping[str, Any]] = {}
-        for name, question in questions.items():
-            answers[name] = await self._choose(state, question, cost)
-
-        counts = {"input_tokens": cost.input_tokens, "output_tokens": cost.output_tokens}
-        usage = {name: count for name, count in counts.items() if count is not None}
-
-        return DecisionReply(answers, usage, self.settings.model, self.address)
-
-    async def decides(self) -> bool | None:
-        """Return True if the server gives log-probabilities, None until it has answered."""
-        return self._decides
-
-    async def kind(self) -> str:
-        """Return that the server lists its models, as all of them do."""
-        await self.models()
-        return "an OpenAI-compatible server"
-
-    async def models(self) -> list[str]:
-        """List the models that the server has."""
-
-        async def ask(client: Any) -> list[str]:
-            return read_models(await _get(client, MODELS))
-
-        return await self._call(ask, self._look_timeout)
-
-    async def load(self) -> str:
-        """Ask for one token, for which the server loads the model if it has not yet."""
-        await self._complete(_GREETING, Cost(), most_tokens=1, timeout=self.settings.load_timeout)
-        return "answers, so the model is loaded"
-
-    async def _choose(
-        self, state: str, question: Mapping[str, Any], cost: Cost
-    ) -> Mapping[str, Any]:
-        """Put one choice question.
-
-        Raises:
-            DecisionsUnsupportedError: If the server gives no log-probabilities.
-        """
-        try:
-            choice = LetteredChoice.of(state, question)
-        except ValueError as error:
-            raise self._bad(f"is not asked: {error}") from error
-
-        if self._decides is False:
-            raise self._gives_no_chances()
-
-        messages = [{"role": "user", "content": choice.prompt}]
-        said = await self._complete(messages, cost, schema=choice.schema, chances=True)
-        # once it has given some, their lack is a bad reply
-        if not said.tokens and not self._decides:
-            raise self._gives_no_chances()
-
-        self._decides = True
-        try:
-            return choice.read(said)
-        except ValueError as error:
-            raise self._bad(f"does not answer with one of the options: {error}") from error
-
-    def _gives_no_chances(self) -> LLMError:
-        self._decides = False
-        error = DecisionsUnsupportedError(
-            f"{self.settings.model} at {self.address} gives no log-probabilities, which decision "
-            "questions need"
-        )
-        error.host = self.address
-        return error
-
-    async def _complete(
-        self,
-        messages: Sequence[Mapping[str, Any]],
-        cost: Cost,
-        *,
-        schema: Mapping[str, Any] | None = None,
-        chances: bool = False,
-        most_tokens: int | None = None,
-        timeout: float | None = None,
-    ) -> Completion:
-        """Send a conversation, again without each part that the server refuses by name."""
-        while True:
-            body = self._body(messages, schema, most_tokens, chances=chances)
-            try:
-                return await self._completion(body, timeout, cost)
-            except LLMError as error:
-                refused = part_refused(str(error), body) if is_refusal(error) else None
-                if refused == "response_format" and takes_json_object(str(error), body):
-                    self._format = "json_object"
-                    continue
-
-                if refused is None or not self._may_leave_out(refused):
-                    raise
-
-                self._leave_out(refused, error)
-                if refused == "logprobs":
-                    raise self._gives_no_chances() from error
-
-    def _body(
-        self,
-        messages: Sequence[Mapping[str, Any]],
-        schema: Mapping[str, Any] | None,
-        most_tokens: int | None,
-        *,
-        chances: bool,
-    ) -> dict[str, Any]:
-        """Return a request, without the parts that the server has refused."""
-        settings = self.settings
-        body: dict[str, Any] = {
-            "model": settings.model,
-            "messages": list(messages),
-            "temperature": settings.temperature,
-            "seed": settings.seed,
-            **thinking(settings.think),
-        }
-        if schema is not None:
-            body["response_format"] = response_format(schema, self._format)
-        if most_tokens is not None:
-            body["max_tokens"] = most_tokens
-        if chances:
-            body |= {"logprobs": True, "top_logprobs": MOST_ALTERNATIVES}
-
-        return {name: part for name, part in body.items() if name not in self._omitted}
-
-    def _may_leave_out(self, part: str) -> bool:
-        """Return True for what a user has not asked for: only a default may be dropped."""
-        if part == "temperature":
-            return self.settings.temperature == 0
-        if part in ("chat_template_kwargs", "reasoning_effort"):
-            return self.settings.think is False
-
-        return True
-
-    def _leave_out(self, part: str, error: LLMError) -> None:
-        """Leave a part out from now on, and say so once."""
-        # several requests may have been refused at the same time
-        if part in self._omitted:
-            return
-
-        self._omitted.append(part)
-        LOGGER.warning(
-            "%s at %s refuses %s, so it is asked without: %s",
-            self.settings.model,
-            self.address,
-            part,
-            error,
-        )
-
-    async def _completion(
-        self, body: Mapping[str, Any], timeout: float | None, cost: Cost
-    ) -> Completion:
-        async def ask(client: Any) -> Completion:
-            return read_completion(await _post(client, CHAT, body))
-
-        return await self._call(ask, timeout, cost)
-
-    def _exchange(self, cost: Cost) -> Exchange:
-        settings = self.settings
-        return Exchange(
-            cost,
-            settings.model,
-            self.address,
-            settings.max_reply_bytes,
-            in_ollamas_words,
-            secrets=self._secrets,
-        )
-
-    def _raised(self, error: Exception) -> Exception:
-        """Return what httpx or a reader of ours raised, which the client has wrapped."""
-        import openai
-
-        if not isinstance(error, openai.OpenAIError):
-            return error
-
-        inside = error.__cause__ or error.__context__
-        return inside if isinstance(inside, Exception) else error
-
-    async def _connect(self) -> AsyncGenerator[Any, None]:
-        import httpx
-        import openai
-
-        address = self._full_address
-        # unlike the client of the openai package, it has the proxies, hooks and certificates of
-        # all dialects; both close with it
-        connections: Any = httpx.AsyncClient(
-            **http_settings(credentials(address) or self._authorize),
-            timeout=None,
-            follow_redirects=True,
-        )
-        client: Any = openai.AsyncOpenAI(
-            # the key is known to the connections alone, which send it
-            api_key="unused",
-            base_url=with_version(address, shown=True),
-            http_client=connections,
-            max_retries=0,
-            timeout=None,
-        )
-
-        try:
-            yield client
-        finally:
-            await client.close()
-
-    def _authorize(self, request: Any) -> Any:
-        del request.headers["Authorization"]
-        if self._key:
-            request.headers["Authorization"] = f"Bearer {self._key}"
-
-        return request
-
-
-async def _get(client: Any, path: str) -> Any:
-    import httpx
-
-    return (await client.get(path, cast_to=httpx.Response)).json()
-
-
-async def _post(client: Any, path: str, body: Mapping[str, Any]) -> Any:
-    import httpx
-
-    return (await client.post(path, body=body, cast_to=httpx.Response)).json()
-
-
-def _import_client() -> None:
-    """Import the openai client now: it takes a second, in which no event loop should stand still.
-
-    Raises:
-        MissingExtraError: If it is not installed.
-    """
-    try:
-        import openai  # noqa: F401
-    except ModuleNotFoundError as error:
-        if error.name != "openai":
-            raise
-        raise MissingExtraError("llm", "openai", extra="openai") from None
-
-
-def _key() -> str:
-    """Return the key of the environment, empty if there is none.
-
-    Raises:
-        FieldValueError: If it cannot stand in a header; it is not shown.
-    """
-    key = os.environ.get(KEY_VARIABLE, "").strip()
-    if not (key.isascii() and key.isprintable()) or " " in key:
-        raise FieldValueError(
-            f"{KEY_VARIABLE} must be a key of printable ASCII characters without spaces"
-        )
-
-    return key
+    lists_all=False,
+    hidden_decisions="unknown: it takes log-probabilities, so the answer has to show",
+)

@@ -1,377 +1,333 @@
-"""The way of a question from host to host, until one answers it or none can."""
+"""One model on several servers: what they are asked with, and loading it on all of them."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
-from math import inf
-from time import perf_counter
-from typing import Generic, TypeVar, cast
+from collections.abc import Collection, Sequence
+from math import inf, isfinite
+from typing import ClassVar, Self, TypedDict, Unpack
 
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
+from prism.errors import FieldValueError, LLMError, TimedOutError
+from prism.llm._addresses import check_address, same_address, server_key, shown_address
+from prism.llm._dialect import Dialect, ModelSettings
+from prism.llm._host import Host
+from prism.llm._ollama import OLLAMA
+from prism.llm._openai import OPENAI
+from prism.statechart.reasoner._faults import is_busy, is_retryable
+from prism.statechart.reasoner._hedging import cancel
+from prism.statechart.reasoner._pool import Pool
+from prism.statechart.reasoner._slots import Slots
+from prism.statechart.reasoner._spending import Cost, loop_time, require_positive
 
-from prism.errors import DecisionsUnsupportedError, LLMError, ModelMissingError
-from prism.llm._faults import is_busy, is_internal, is_retryable, is_unusable
-from prism.llm._hedging import Pace, first_success, is_success
-from prism.llm._host import ChatReply, DecisionReply, ModelHost
-from prism.llm._slots import Hosts, Lease, Slots, all_fail_fast
-from prism.statechart.reasoner._cost import Cost
-
-_MOST_EXEMPT = 20
-"""Refusals that cost a question no attempt; as each lowers the host's limit, fewer come."""
-
-ReplyT = TypeVar("ReplyT", ChatReply, DecisionReply)
-
-Backoff = Callable[[RetryCallState], float]
+DEFAULT_CONCURRENCY = 4
+DEFAULT_ATTEMPTS = 3
 
 
-@dataclass(slots=True)
-class Question(Generic[ReplyT]):
-    """A question and what became of it so far.
+class RequestSettings(TypedDict, total=False):
+    """How a model is asked; see `ModelSettings`."""
+
+    timeout: float
+    load_timeout: float
+    temperature: float
+    seed: int
+    think: bool | str | None
+    keep_alive: str
+    max_reply_bytes: int
+    window: int | None
+    reply_tokens: int | None
+    key: str | None
+
+
+class PoolSettings(RequestSettings, total=False):
+    """The settings of a `ModelPool` besides hosts and model; see there."""
+
+    concurrency: int
+    attempts: int
+    hedge: bool
+    slots: Slots | None
+    patience: float | None
+
+
+class ModelPool(Pool[Host]):
+    """Asks one model on several servers, with a limit on concurrent questions for each.
+
+    Use `OllamaPool` or `OpenAIPool`: they say how their servers are spoken to.
+
+    Every question goes to the server with the fewest under way. A retryable failure (a busy server,
+    a broken connection, a time-out) is retried, on another server where there is one, after a
+    jittered pause or as long as the server asks for. A server that lacks the model costs a question
+    one request; one that had it is waited for, with patience, as it may be getting it anew, and so
+    is one that cannot read its files. What a server refuses, or answers with nothing of use, is
+    asked elsewhere once; if another server answers it, that counts as a failure of the first. Where
+    there is no other, an internal error (HTTP 500, an error in a 200) is retried once. A server
+    that fails several times in a row is not asked for a while, then probed with one question (a
+    circuit breaker). While the breakers of all servers are open, questions fail at once, or, with
+    patience, when they have been open for so long. Use a pool in one event loop at a time.
 
     Args:
-        put: Puts it to a host, and adds to a cost.
-        cost: What it costs, all requests for it together.
-        lacks: Says how many of the answers that were asked for a reply lacks.
-        prefer: Chooses among the hosts that are left.
-        pace: How long such questions take; None if no straggler is hedged.
-        asked: Hosts that it was put to.
-        unable: Hosts that have neither the model nor the path that it needs.
-        urgent: Whether a host was doubted for it.
-        exempt: Refusals that do not count as attempts, as there were only too many at once.
+        hosts: Addresses of the servers. One that is named twice, in whatever spelling, counts once.
+            A user's name and password in it (``https://name:password@host``) are sent, but never
+            shown.
+        model: Name of the model, as the server lists it.
+        concurrency: Questions under way at once on each host.
+        attempts: Requests for one question while its failures pass, at most; 1 for no retries.
+            Asking elsewhere what one server cannot answer is not a retry.
+        hedge: Whether a question that takes longer than the 95th percentile of the latest answers
+            is put a second time, on a slot that nobody else wants. The first answer counts; both
+            requests cost.
+        slots: Slots on the servers, which other pools share that are given the same.
+        patience: Seconds that a server may fail before its questions fail at once. Until then they
+            wait for its next probe, within the time that a `Reasoner` allows them. None is 0, not
+            to wait; in a run of `prism.runs` it is 60.
+        how: The other settings of `ModelSettings`.
+
+    Raises:
+        FieldValueError: If there is no host or an address is invalid, the model is empty, a limit
+            is not above 0, temperature or patience is not finite or below 0, or pools that
+            share a server give it different limits.
+
+    Attributes:
+        model: Name of the model.
+        temperature: Sampling temperature.
+        seed: Seed of the sampling.
+        think: Whether the model may think first.
+        concurrency: Questions under way at once on all hosts together.
+        hedge: Whether a question that straggles is put a second time.
     """
 
-    put: Callable[[ModelHost, Cost], Awaitable[ReplyT]]
-    cost: Cost
-    lacks: Callable[[ReplyT], int] | None = None
-    prefer: Callable[[Hosts], Hosts] = lambda hosts: hosts
-    pace: Pace | None = None
-    asked: set[ModelHost] = field(default_factory=set)
-    unable: set[ModelHost] = field(default_factory=set)
-    urgent: bool = False
-    exempt: int = 0
+    reopens: ClassVar[bool] = True
+    """Closing loses nothing: the next question makes new connections."""
 
-
-class UnusableError(Exception):
-    """A host has refused a question, or its reply lacks answers: that may be the question's fault.
-
-    Until it is known whether another host answers the question, the host is doubted.
-
-    Args:
-        lease: The slot that was used.
-        error: What was raised; None if there is a reply.
-        reply: The reply.
-        lacking: How many answers it lacks.
-    """
+    _dialect: ClassVar[Dialect]
+    """The dialect that the servers speak."""
 
     def __init__(
         self,
-        lease: Lease,
+        hosts: Sequence[str],
+        model: str,
         *,
-        error: LLMError | None = None,
-        reply: ChatReply | DecisionReply | None = None,
-        lacking: float = inf,
+        concurrency: int = DEFAULT_CONCURRENCY,
+        attempts: int = DEFAULT_ATTEMPTS,
+        hedge: bool = False,
+        slots: Slots | None = None,
+        patience: float | None = None,
+        **how: Unpack[RequestSettings],
     ) -> None:
-        self.lease = lease
-        self.error = error
-        self.reply = reply
-        self.lacking = lacking
+        if isinstance(hosts, str) or not hosts:
+            got = repr(shown_address(hosts)) if isinstance(hosts, str) else "none"
+            raise FieldValueError(f"hosts must be a list of at least one address, got {got}")
+
+        require_positive(concurrency=concurrency, attempts=attempts)
+        settings = ModelSettings(model, patience=patience or 0.0, **how)
+        _check_settings(settings)
+        self.temperature: float = settings.temperature
+        self.seed: int = settings.seed
+        self.think: bool | str | None = settings.think
+        self.asks_one_by_one: bool = self._dialect.decision is None
+
+        full, slots = self._dialect.full_address, slots or Slots()
+
+        def made(host: str) -> Host:
+            key, shown = server_key(full(host)), shown_address(full(host))
+            return Host(host, settings, self._dialect, slots.traffic_of(key, concurrency, shown))
+
+        servers: dict[object, str] = {}
+        for host in hosts:
+            check_address(host)
+            servers.setdefault(same_address(full(host)), host)
+
         super().__init__(
-            f"{lease.host.address} gave no valid answer" if error is None else str(error)
+            [*map(made, servers.values())], model, slots=slots, attempts=attempts, hedge=hedge
         )
 
+    @property
+    def hosts(self) -> list[str]:
+        """Addresses of the servers, without names and passwords of users."""
+        return [host.address for host in self._hosts]
 
-class Router:
-    """Takes questions to hosts: to the least busy first, and on while that may help.
+    @property
+    def slots(self) -> Slots:
+        """The slots on the servers, which other pools may share."""
+        return self._slots
 
-    - What passes (a busy server, a broken connection) is retried, elsewhere if there is room.
-    - What a host cannot serve at all goes to the others, one by one.
-    - What a host refuses, or answers with nothing of use, is asked elsewhere once. If another host
-      answers, the first has failed; otherwise it was the question's fault, and no host's.
+    async def warm_up(
+        self, limit: float | None = None, cost: Cost | None = None
+    ) -> dict[str, LLMError | None]:
+        """Load the model on every server at the same time.
 
-    Args:
-        hosts: The hosts.
-        slots: Who may ask which host now.
-        attempts: Requests for one question while failures pass.
-        backoff: Returns the pause before a retry.
-    """
-
-    def __init__(self, hosts: Hosts, slots: Slots, attempts: int, backoff: Backoff) -> None:
-        self._hosts = hosts
-        self._slots = slots
-        self._attempts = attempts
-        self._backoff = backoff
-
-    async def ask(self, question: Question[ReplyT]) -> ReplyT:
-        """Return the answer to a question.
-
-        Raises:
-            LLMError: If no host gives one.
-        """
-        try:
-            return await self._ask_able(question, self._hosts)
-        except UnusableError as unusable:
-            first = unusable
-
-        is_last = question.cost.is_exhausted
-        others = () if is_last else self._others(question, first.lease.host)
-        outcome = (
-            await self._ask_elsewhere(question, first, others)
-            if others
-            else await self._ask_again_here(question, first)
-        )
-        if not isinstance(outcome, UnusableError):
-            return outcome
-        if outcome.error is not None:
-            raise outcome.error
-
-        # what it lacks is for those to say who read it
-        return cast("ReplyT", outcome.reply)
-
-    def _others(self, question: Question[ReplyT], host: ModelHost) -> Hosts:
-        """Return the other hosts that can be asked, if possible those that were of use lately."""
-        others = tuple(
-            other
-            for other in self._hosts
-            if other is not host and other not in question.unable and not other.breaker.fails_fast()
-        )
-        others = question.prefer(others) if others else ()
-        return tuple(other for other in others if not other.unusable) or others
-
-    async def _ask_elsewhere(
-        self, question: Question[ReplyT], first: UnusableError, others: Hosts
-    ) -> ReplyT | UnusableError:
-        """Put a question elsewhere once; what comes of it settles the doubt about the host."""
-        is_guilty: bool | None = None
-        question.urgent = True
-        try:
-            reply = await self._ask_able(question, others)
-        except UnusableError as second:
-            is_guilty = False
-            self._settle(second, is_guilty=False)
-            # a reply, even one that lacks some of the answers, is better than none
-            return first if first.lacking < second.lacking else second
-        except LLMError:
-            return first
-        else:
-            is_guilty = True
-            return reply
-        finally:
-            self._settle(first, is_guilty=is_guilty)
-
-    async def _ask_again_here(
-        self, question: Question[ReplyT], first: UnusableError
-    ) -> ReplyT | UnusableError:
-        """Retry once on the same host if it has failed inside; there is no other one."""
-        # nobody can show that it was the host's fault
-        self._settle(first, is_guilty=False)
-        is_last = self._attempts == 1 or question.cost.is_exhausted
-        if first.error is None or not is_internal(first.error) or is_last:
-            return first
-
-        try:
-            return await self._ask_able(question, (first.lease.host,))
-        except UnusableError as second:
-            self._settle(second, is_guilty=False)
-            return second
-
-    async def _ask_able(self, question: Question[ReplyT], hosts: Hosts) -> ReplyT:
-        """Put a question to host after host, while they say that they cannot serve it at all."""
-        refusals: list[LLMError] = []
-        left = hosts
-        while left:
-            try:
-                return await self._ask_some(question, question.prefer(left))
-            except (DecisionsUnsupportedError, ModelMissingError) as error:
-                refusals.append(error)
-                question.unable |= {host for host in left if host.address == error.host}
-                left = tuple(host for host in left if host not in question.unable)
-
-        # tells more than that another host lacks the model
-        unsupported = (error for error in refusals if isinstance(error, DecisionsUnsupportedError))
-        raise next(unsupported, refusals[-1])
-
-    async def _ask_some(self, question: Question[ReplyT], hosts: Hosts) -> ReplyT:
-        """Put a question to some hosts, again if the failure passes."""
-        try:
-            return await self._ask_once(question, hosts)
-        except LLMError as error:
-            # only now, as tenacity would cost the others more than all else here
-            return await self._retry(error, question, hosts)
-
-    async def _retry(self, failure: LLMError, question: Question[ReplyT], hosts: Hosts) -> ReplyT:
-        """Retry a question that failed once."""
-        failures = [failure]
-
-        async def ask() -> ReplyT:
-            if failures:
-                raise failures.pop()
-            return await self._ask_once(question, hosts)
-
-        reply: ReplyT = await AsyncRetrying(
-            stop=lambda state: (
-                question.cost.is_exhausted
-                or state.attempt_number - question.exempt >= self._attempts
-            ),
-            retry=retry_if_exception(
-                lambda error: is_retryable(error) and not all_fail_fast(hosts)
-            ),
-            wait=self._pause,
-            reraise=True,
-        )(ask)
-
-        return reply
-
-    def _pause(self, state: RetryCallState) -> float:
-        error = state.outcome.exception() if state.outcome is not None else None
-        # a busy host is on hold, and its slots are waited for
-        return 0.0 if error is not None and is_busy(error) else float(self._backoff(state))
-
-    async def _ask_once(self, question: Question[ReplyT], hosts: Hosts) -> ReplyT:
-        """Put a question to the least busy host, and to a second one if the first straggles."""
-        lease = await self._slots.take(hosts, question.cost, question.asked, urgent=question.urgent)
-        patience = None if question.pace is None else question.pace.straggles_after()
-        if patience is None or not question.cost.allows_hedge:
-            return await self._put(question, lease, question.cost)
-
-        return await self._put_hedged(question, hosts, lease, patience)
-
-    async def _put_hedged(
-        self, question: Question[ReplyT], hosts: Hosts, lease: Lease, patience: float
-    ) -> ReplyT:
-        """Put a question, and again on a spare slot when it has taken too long; the first wins."""
-        has_begun = False
-        costs = (question.cost.another(), question.cost.another())
-
-        async def request() -> ReplyT:
-            nonlocal has_begun
-            has_begun = True
-            return await self._put(question, lease, costs[0])
-
-        async def hedge(note_put: Callable[[], None]) -> ReplyT:
-            spare = await self._slots.take_spare(hosts, question.cost, (lease.host,))
-            note_put()
-            return await self._put(question, spare, costs[1])
-
-        tasks = [asyncio.create_task(request())]
-        decisive: asyncio.Task[ReplyT] | None = None
-        try:
-            decisive = await first_success(tasks, hedge, patience)
-            reply = decisive.result()
-        finally:
-            # a task that is cancelled before its first step returns nothing
-            if not has_begun:
-                self._slots.return_unused(lease)
-
-            self._settle_others(tasks, decisive)
-            # the one that answered is told of as the last
-            for cost in costs if decisive is tasks[-1] else reversed(costs):
-                question.cost.add(cost)
-
-        return reply
-
-    def _settle_others(
-        self, tasks: list[asyncio.Task[ReplyT]], decisive: asyncio.Task[ReplyT] | None
-    ) -> None:
-        """Settle the doubts about hosts whose failure nobody else will hear of."""
-        is_guilty = None if decisive is None else is_success(decisive)
-        for task in tasks:
-            failure = None if task is decisive or task.cancelled() else task.exception()
-            if isinstance(failure, UnusableError):
-                self._settle(failure, is_guilty=is_guilty)
-
-    async def _put(self, question: Question[ReplyT], lease: Lease, cost: Cost) -> ReplyT:
-        """Put a question to a host, and learn from the outcome whether that works."""
-        host, attempts = lease.host, cost.attempts
-        question.asked.add(host)
-        began = perf_counter()
-
-        try:
-            reply = await question.put(host, cost)
-            lacking = self._lacking(question, reply)
-        except LLMError as error:
-            if cost.attempts == attempts:
-                # nothing was sent
-                host.breaker.abandoned(probe=lease.probe)
-            elif is_unusable(error):
-                raise self._doubted(UnusableError(lease, error=error)) from error
-            elif self._learn(lease, error) and question.exempt < _MOST_EXEMPT:
-                question.exempt += 1
-            raise
-        except BaseException:
-            if question.pace is not None:
-                question.pace.note_given_up(perf_counter() - began)
-            host.breaker.abandoned(probe=lease.probe)
-            raise
-        else:
-            if question.pace is not None:
-                question.pace.note(perf_counter() - began)
-            if lacking:
-                raise self._doubted(UnusableError(lease, reply=reply, lacking=lacking))
-
-            host.unusable = 0
-            host.breaker.succeeded()
-            host.traffic.throttle.answered()
-            return reply
-        finally:
-            self._slots.give_back(lease)
-
-    def _lacking(self, question: Question[ReplyT], reply: ReplyT) -> int:
-        """Return how many answers a reply lacks, where another host may be asked for them."""
-        if question.lacks is None or len(self._hosts) == 1:
-            return 0
-        return question.lacks(reply)
-
-    def _doubted(self, unusable: UnusableError) -> UnusableError:
-        """Doubt the host that gave nothing of use, until `_settle`."""
-        host = unusable.lease.host
-        host.traffic.doubts += 1
-        host.unusable += 1
-        host.traffic.throttle.answered()
-
-        return unusable
-
-    def _settle(self, unusable: UnusableError, *, is_guilty: bool | None) -> None:
-        """Charge a host with a question that it gave nothing of use to, or free it of that.
+        When the first has it, the others are given as long again, and a second at least.
 
         Args:
-            unusable: What it gave.
-            is_guilty: Whether it was the host's fault; None if that could not be found out.
-        """
-        lease, breaker = unusable.lease, unusable.lease.host.breaker
-        if is_guilty is None:
-            breaker.abandoned(probe=lease.probe)
-        elif is_guilty:
-            lease.host.trouble = str(unusable)
-            breaker.failed(probe=lease.probe)
-        else:
-            breaker.succeeded()
-
-        self._slots.settle(lease.host)
-
-    def _learn(self, lease: Lease, error: LLMError) -> bool:
-        """Note what a failure says of the host: nothing, that it fails, or that it answers.
+            limit: Seconds to wait at most; by default only the time-out of each load.
+            cost: Where to add what it costs: a server that has no path for it is asked for a token.
 
         Returns:
-            True if the question failed only because too many were put to the host at once.
+            What went wrong on each, by address; None where nothing did.
         """
-        host, breaker = lease.host, lease.host.breaker
-        others = host.traffic.in_flight - 1
-        if error.retry_after is not None:
-            host.traffic.throttle.hold(error.retry_after)
+        with self._slots.entered():
+            return await load_models(self._hosts, limit, Cost() if cost is None else cost)
 
-        if is_busy(error) and not host.traffic.throttle.refused(others):
-            breaker.succeeded()
-            return others > 0
+    async def close(self) -> None:
+        """Close the connections, those in use when their questions have ended."""
+        for host in self._hosts:
+            await host.close()
 
-        # answering fast, a host without the model would attract questions that another could answer
-        lacks_model = len(self._hosts) > 1 and isinstance(error, ModelMissingError)
-        if is_retryable(error) or lacks_model:
-            host.trouble = str(error)
-            breaker.failed(probe=lease.probe)
-        else:
-            breaker.succeeded()
-            host.traffic.throttle.answered()
+    async def __aenter__(self) -> Self:
+        """Return the pool itself."""
+        return self
 
-        return False
+    async def __aexit__(self, *_: object) -> None:
+        """Close the connections."""
+        await self.close()
+
+
+def _check_settings(settings: ModelSettings) -> None:
+    """Refuse settings that nothing can be asked with."""
+    if not settings.model:
+        raise FieldValueError("model must be the name of a model on the server, such as 'llama3.2'")
+
+    require_positive(
+        timeout=settings.timeout,
+        load_timeout=settings.load_timeout,
+        max_reply_bytes=settings.max_reply_bytes,
+    )
+    require_positive(window=settings.window, reply_tokens=settings.reply_tokens)
+    if settings.window is not None and (settings.reply_tokens or 0) >= settings.window:
+        raise FieldValueError(
+            f"reply_tokens must be below the window of {settings.window}, "
+            f"got {settings.reply_tokens}"
+        )
+
+    for name in ("temperature", "patience"):
+        value = getattr(settings, name)
+        if not (isfinite(value) and value >= 0):
+            raise FieldValueError(f"{name} must be a finite number, 0 or above, got {value!r}")
+
+
+class OllamaPool(ModelPool):
+    """Asks one model on several Ollama servers; see `ModelPool`."""
+
+    _dialect: ClassVar[Dialect] = OLLAMA
+
+
+class OllamaChatClient(OllamaPool):
+    """Asks one model on one Ollama server.
+
+    A question whose failure passes (a busy server, a broken connection, a time-out) is asked again.
+    A server that fails several times in a row is left alone for a while, then probed with one
+    question.
+
+    Args:
+        host: Address of the server. A user's name and password in it
+            (``https://name:password@host``) are sent, but never shown.
+        model: Name of the model, as ``ollama list`` shows it.
+        settings: ``concurrency``, questions under way at once (4): a server answers
+            ``OLLAMA_NUM_PARALLEL`` (1 by default) at a time and queues the others without bound, so
+            the limit has to be here. ``timeout`` and ``load_timeout``, seconds to wait for one
+            reply (60) and for a model to be loaded (600). ``attempts``, requests for one question
+            while its failures pass (3). ``temperature`` (0), ``seed`` (0), ``think`` (False) and
+            ``keep_alive`` (``"30m"``), as Ollama takes them. ``patience``, seconds that a server
+            may fail before its questions fail at once (None is 0; 60 in a run). ``hedge``, whether
+            a straggler is put a second time (False). ``window`` and ``reply_tokens``, tokens of
+            prompt and reply together, and of the reply, which the server is told. And
+            ``max_reply_bytes``, how long a reply may be (1 MiB); ``slots``, which others may share;
+            ``key``, the variable of the environment that holds the key (``OLLAMA_API_KEY``).
+
+    Raises:
+        FieldValueError: If an address is invalid, the model is empty, a limit is not above 0,
+            temperature or patience is not finite or below 0, those who share a server give it
+            different limits, or the key cannot stand in a header.
+    """
+
+    def __init__(self, host: str, model: str, **settings: Unpack[PoolSettings]) -> None:
+        super().__init__([host], model, **settings)
+
+    @property
+    def host(self) -> str:
+        """Address of the server."""
+        return self.hosts[0]
+
+
+class OpenAIPool(ModelPool):
+    """Asks one model on several OpenAI-compatible servers; see `ModelPool`.
+
+    Such servers are vLLM, llama.cpp, LM Studio and, under ``/v1``, Ollama. A decision question is a
+    chat of its own: its options get letters, and the log-probabilities of the letters are the
+    probabilities of the options. Where a server gives no log-probabilities, it takes no decision
+    questions.
+    """
+
+    _dialect: ClassVar[Dialect] = OPENAI
+
+
+# Loading a model early
+
+_SHORTEST_GRACE_SECONDS = 1.0
+_BUSY_PAUSE_SECONDS = 1.0
+
+Load = asyncio.Task[LLMError | None]
+
+
+async def load_models(
+    hosts: Sequence[Host], limit: float | None, cost: Cost
+) -> dict[str, LLMError | None]:
+    """Load the model on every server at the same time; see `ModelPool.warm_up`."""
+    loads = [asyncio.create_task(_load(host, cost)) for host in hosts]
+    try:
+        await _wait_for_one(loads, inf if limit is None else limit)
+        ended = zip(hosts, loads, strict=True)
+        return {host.address: load.result() if load.done() else _late(host) for host, load in ended}
+    finally:
+        await cancel(loads)
+
+
+async def _load(host: Host, cost: Cost) -> LLMError | None:
+    """Load the model, waiting while the server is busy if there is patience; return what is wrong.
+
+    Some servers answer 503 while they load, for minutes.
+    """
+    began, settings = loop_time(), host.settings
+    while (error := await _load_now(host, cost)) is not None and is_busy(error):
+        is_loading = "loading" in str(error).lower()
+        limit = settings.load_timeout if is_loading else settings.patience
+        pause = max(error.retry_after or 0.0, _BUSY_PAUSE_SECONDS)
+        if not settings.patience or loop_time() - began + pause > limit:
+            break
+        await asyncio.sleep(pause)
+
+    return error
+
+
+async def _load_now(host: Host, cost: Cost) -> LLMError | None:
+    """Load the model, after a quick look for a server at all; return what went wrong."""
+    try:
+        await host.kind()
+    except LLMError as error:
+        if is_retryable(error):
+            return error
+
+    try:
+        await host.load(cost)
+    except LLMError as error:
+        return error
+
+    return None
+
+
+async def _wait_for_one(loads: Collection[Load], limit: float) -> None:
+    """Wait until all have ended, at most twice as long as the first success and as the limit."""
+    began, pending, is_warm = loop_time(), set(loads), False
+    ends = began + limit
+    while pending and (left := ends - loop_time()) > 0:
+        done, pending = await asyncio.wait(
+            pending, timeout=None if left == inf else left, return_when=asyncio.FIRST_COMPLETED
+        )
+        if not is_warm and any(load.result() is None for load in done):
+            is_warm, now = True, loop_time()
+            ends = min(ends, now + max(_SHORTEST_GRACE_SECONDS, now - began))
+
+
+def _late(host: Host) -> LLMError:
+    error = TimedOutError(f"{host.settings.model} is not loaded at {host.address} yet")
+    error.host = host.address
+    return error

@@ -17,13 +17,15 @@ import jinja2
 import vl_convert
 from markupsafe import Markup
 
-from prism import __version__
+from prism._version import __version__
 from prism.drawing import showable
 from prism.errors import InputError
 from prism.files import replacing
 from prism.report._figures.page_figures import PageFigures
 from prism.report._figures.rendering import VEGA_LITE, FigureFormat, draw, in_format
-from prism.report._sections import Section
+from prism.report._sections.kinds import Section
+
+_SCRIPTS = ("figures.js", "page.js")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ class Document:
         """Return the document as one HTML page that works offline."""
         charts = {name: figure.on_page() for name, figure in self.figures.charts.items()}
         agents = self.figures.data.get("agents")
-        template = jinja2.Template(_resource("page.html"), autoescape=True)
+        template = jinja2.Template(resource("page.html"), autoescape=True)
         page = template.render(
             title=self.title,
             subtitle=self.subtitle,
@@ -69,9 +71,9 @@ class Document:
             runs=self.runs,
             sources=self.sources,
             version=__version__,
-            style=Markup(_resource("page.css")),
+            style=Markup(resource("page.css")),
             dark_style=Markup(self.figures.dark_rules()),
-            scripts=[_script(library().result()), _script(_resource("page.js"))],
+            scripts=[_script(library().result()), _script("".join(map(resource, _SCRIPTS)))],
             figures=_embedded(charts),
             agents=None if agents is None else _embedded(agents),
         )
@@ -128,7 +130,8 @@ def _bundle() -> str:
     return vl_convert.javascript_bundle(vl_version=VEGA_LITE)  # type: ignore[call-arg]
 
 
-def _resource(name: str) -> str:
+def resource(name: str) -> str:
+    """Return a file that lies beside this one."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 

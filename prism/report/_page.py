@@ -102,7 +102,7 @@ def make_report(logs: RunLogs, charts: Iterable[Statechart[Any]] = ()) -> Report
     """
     library()  # takes half a second, while the logs are read
     known = [to_diagram(chart.definition) for chart in charts]
-    runs, notes = facts_of(logs, known, _familiar())
+    runs, notes = facts_of(logs, known, familiar_charts())
     if not runs:
         raise InputError("; ".join(str(note) for note in notes if note.kind in _NOTHING_TO_SHOW))
 
@@ -113,9 +113,13 @@ def make_report(logs: RunLogs, charts: Iterable[Statechart[Any]] = ()) -> Report
 
 
 @cache
-def _familiar() -> tuple[Diagram, ...]:
+def familiar_charts() -> tuple[Diagram, ...]:
     """Return prism's own charts, which runs follow without saying how they are defined."""
-    charts = (social_media_chart(), social_feed_chart())
+    charts = (
+        make(acts=acts)
+        for acts in (False, True)
+        for make in (social_media_chart, social_feed_chart)
+    )
     return tuple(to_diagram(chart.definition) for chart in charts)
 
 
@@ -138,7 +142,9 @@ def _subtitle(runs: Sequence[RunFacts]) -> str:
 
     run = runs[0].run
     parts = [_counted(runs[0].agents.height, "agent")]
-    if run.rounds is not None and run.ticks_per_round is not None:
+    if run.rounds is not None and runs[0].is_of_turns:
+        parts.append(_counted(run.rounds, "turn"))
+    elif run.rounds is not None and run.ticks_per_round is not None:
         parts.append(f"{_counted(run.rounds, 'round')} of {_counted(run.ticks_per_round, 'tick')}")
     if run.seed is not None:
         parts.append(f"seed {run.seed}")

@@ -2,72 +2,7 @@
 {
   const read = (id) => JSON.parse(document.getElementById(id).textContent);
 
-  const options = { renderer: "svg", ast: true, actions: { export: true, source: false, compiled: false, editor: false } };
-
-  const swatch = (colour) => {
-    const picture = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-    const circle = document.createElementNS(picture.namespaceURI, "circle");
-    for (const [name, value] of Object.entries({ cx: 5, cy: 5, r: 5, fill: colour })) circle.setAttribute(name, value);
-    picture.setAttribute("aria-hidden", "true");
-    picture.append(circle);
-    return picture;
-  };
-
-  const legendOf = (explained) => {
-    const list = document.createElement("ul");
-    list.className = "key";
-    list.tabIndex = 0;
-    list.setAttribute("aria-label", "Legend");
-    list.append(...explained.map(([name, colour]) => {
-      const item = document.createElement("li");
-      item.append(swatch(colour), name);
-      return item;
-    }));
-    return list;
-  };
-
-  // A view that keeps its first failure: what fails while Vega computes a figure, it only logs.
-  // The class to extend is nowhere in the library but in its views.
-  const strictView = (async () => {
-    const { view } = await vegaEmbed(document.createElement("div"), {}, { ...options, mode: "vega" });
-    view.finalize();
-    return class extends view.constructor {
-      error(...problems) {
-        this.failure ??= problems[0];
-        return super.error(...problems);
-      }
-    };
-  })();
-
-  // What is saved is the figure as a paper needs it: with its legend, and in light colours.
-  const embed = async (place, id, spec) => {
-    const { legend, alone } = spec.usermeta;
-    const viewClass = await strictView;
-    const { view } = await vegaEmbed(place, spec, { ...options, viewClass, downloadFileName: id.replace("figure-", "") });
-    if (view.failure) throw view.failure;
-    if (legend.length) place.before(legendOf(legend));
-    view.toImageURL = async (kind, scale) => {
-      const apart = await vegaEmbed(document.createElement("div"), { ...spec, ...alone }, options);
-      const url = await apart.view.toImageURL(kind, scale);
-      apart.finalize();
-      return url;
-    };
-  };
-
-  const draw = async ([id, spec]) => {
-    const place = document.getElementById(id);
-    try {
-      await embed(place, id, spec);
-      return true;
-    } catch (error) {
-      console.error(error);
-      place.textContent = `This figure could not be drawn: ${error.message ?? error}`;
-      place.classList.add("failed");
-      return false;
-    }
-  };
-
-  Promise.all(Object.entries(read("figures")).map(draw)).then((drawn) => {
+  Promise.all(Object.entries(read("figures")).map(drawFigure)).then((drawn) => {
     document.body.dataset.drawn = drawn.filter(Boolean).length;
     document.body.dataset.failed = drawn.length - document.body.dataset.drawn;
   });

@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING
 from prism._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from prism.runlog._clock import SimulatedClock
     from prism.runlog._configuration import configure
     from prism.runlog._prompts import PromptLog, read_prompts
     from prism.runlog._replay import ReplayReasoner, ReplayWriter
-    from prism.runlog._writer import RunLog
+    from prism.runlog._writer import RunLog, SimulatedClock
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 

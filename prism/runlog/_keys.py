@@ -46,15 +46,15 @@ class Event:
 
     Args:
         name: Value of the key ``event``.
-        level: ``info``, ``warning`` or ``error``.
         meaning: When it is written.
         keys: Its keys, besides `COMMON`.
+        level: ``info``, ``warning`` or ``error``.
     """
 
     name: str
-    level: str
     meaning: str
     keys: tuple[Key, ...] = ()
+    level: str = "info"
 
 
 def or_null(kind: Kind) -> Kind:
@@ -127,7 +127,7 @@ CONTEXT = Key(
 COSTS = Key(
     "costs",
     each("object: an object for each text", COUNTS),
-    "Costs by model, where agents have models of their own: `answers` (decisions and texts), "
+    "Costs by model, where agents have models of their own: `answers` (without fallbacks), "
     "`calls` (requests), `input_tokens` and `output_tokens`.",
 )
 TURN = Key("turn", COUNT, "Turn of the agent, counted from 1; 0 before the first.")
@@ -138,6 +138,7 @@ ASKED = (
     Key("type", TEXT, "Type of the action, such as `working_memory_add`; empty if it has none."),
     Key("tags", TEXT, "Tags of the memory; empty if the action has none."),
 )
+TRUE = Kind("true", {"type": "boolean", "const": True})
 ERROR = Key("error", TEXT, "The exception on one line: its type and message.")
 TRACEBACK = Key("exception", TEXT, "Its traceback, on several lines.")
 FAULT = (ERROR, CHART, AGENT, FROM, TO, TRIGGER, TRACEBACK)
@@ -219,6 +220,11 @@ KNOWN_COST = (
         TEXT,
         "Why the model ended its reply, such as `stop`; `length` if it ran out of tokens.",
     ),
+    Key(
+        "repaired",
+        TRUE,
+        "True where the question was put once more in other words, as a reply was of no use.",
+    ),
 )
 DECISION_ID = Key(
     "decision_id",
@@ -227,3 +233,8 @@ DECISION_ID = Key(
     "decisions and texts that it asked for until then.",
 )
 TEXT_ID = Key("text_id", TEXT, "Id of the text, where prompts are recorded; as `decision_id`.")
+CUT = Key(
+    "cut",
+    TRUE,
+    "True where what was taken is only a part of `text`, which was longer than it might be.",
+)

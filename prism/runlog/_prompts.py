@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import orjson
 
-from prism import __version__
+from prism._version import __version__
 from prism.errors import InputError
-from prism.runlog._clock import SimulatedClock
 from prism.runlog._reader import locate_log, read_blocks
+from prism.runlog._writer import SimulatedClock
 from prism.telemetry.events import ANSWER_DISCARDED, DECISION, TEXT_WRITTEN, TRANSITION
 
 if TYPE_CHECKING:
@@ -276,8 +276,8 @@ def _lines(path: Path, on_fault: Tell | None) -> Iterator[tuple[bytes, int]]:
         if block.fault is not None:
             _tell(path, block.first_line, block.fault, on_fault)
 
-        numbered = enumerate(BytesIO(block.data), start=block.first_line)
-        yield from ((line, number) for number, line in numbered)
+        for number, line in enumerate(BytesIO(block.data), start=block.first_line):
+            yield line, number
 
 
 def _check_header(path: Path, header: Mapping[str, Any]) -> None:
@@ -413,8 +413,10 @@ def _events(
             on_fault(f"{log}: line {block.first_line} {block.fault}")
 
         for line, text in enumerate(BytesIO(block.data), start=block.first_line):
-            event = _parsed(text) if wanted(text) else None
-            if event is None or agent_id not in (None, event.get("agent_id")):
+            # what is no JSON prism log check says
+            event = (_read(text) if wanted(text) else None) or {}
+            is_wanted = agent_id in (None, event.get("agent_id"))
+            if not is_wanted or not isinstance(event.get("event"), str):
                 continue
 
             yield _id_of(event, counts), event, line
@@ -430,15 +432,6 @@ def _mentions(agent_id: str | None) -> Callable[[bytes], bool]:
     named = json.dumps(agent_id, ensure_ascii=False).encode("utf-8", "surrogatepass")
     forms = {named, json.dumps(agent_id).encode()}
     return lambda text: any(form in text for form in forms)
-
-
-def _parsed(text: bytes) -> Mapping[str, Any] | None:
-    try:
-        event = orjson.loads(text)
-    except orjson.JSONDecodeError:  # prism log check says so
-        return None
-
-    return event if isinstance(event, dict) and isinstance(event.get("event"), str) else None
 
 
 def _id_of(event: Mapping[str, Any], counts: Counter[str] | None) -> str | None:

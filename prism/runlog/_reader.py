@@ -208,8 +208,13 @@ def _cut(source: _Source, size: int) -> Iterator[Block]:
 
     if rest:
         yield Block(bytes(memoryview(buffer)[:rest]), line, 1)
+    yield from _fault_of(source, line + bool(rest))
+
+
+def _fault_of(source: _Source, line: int) -> Iterator[Block]:
+    """Yield why there are no more bytes, unless the file has simply ended."""
     if fault := getattr(source, "fault", None):
-        yield Block(b"", line + bool(rest), 1, fault)
+        yield Block(b"", line, 1, fault)
 
 
 def _fill(source: _Source, buffer: memoryview, filled: int) -> int:

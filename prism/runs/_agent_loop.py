@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Generic, Self, TypeVar
 
+from prism.errors import InputError
+from prism.files._durable import is_stream
+from prism.llm import Model
 from prism.runlog import SimulatedClock
+from prism.runlog._reader import locate_log
+from prism.runs._config import MOST_SEED, require_writable, too_large_a_seed
+from prism.runs._folder import RunFolder
+from prism.runs._options import ReasonerOptions, ReplayOptions
+from prism.runs._runnable import RunResults
+from prism.runs._running import Outcome, carry_out
 from prism.statechart import Budget
-from prism.statechart.reasoner._by_agent import costs_told, models_told
+from prism.statechart.reasoner._router import costs_told, models_told
 from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
+from prism.statechart.reasoner._writer import Writer
 from prism.telemetry._loggers import EventLogger, active_logger
 from prism.telemetry.events import (
     AGENT_JOINED,
@@ -22,6 +33,76 @@ from prism.telemetry.events import (
 
 Event = Mapping[str, Any]
 RoundT = TypeVar("RoundT")
+ResultsT = TypeVar("ResultsT", bound=RunResults)
+
+
+class WritingOptions(Generic[ResultsT]):
+    """What the options of a run of one agent say of whom it asks, which only writes."""
+
+    __slots__ = ()
+
+    agent_id: str
+    seed: int
+    reasoner: ReasonerOptions
+
+    def _with(self, **changes: Any) -> Self:
+        same: Any = self
+        changed: Self = replace(same, **changes)
+        return changed
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether the run would write the same log again: if it copies what another measured."""
+        return isinstance(self.reasoner, ReplayOptions)
+
+    @property
+    def deadline(self) -> float | None:
+        """Seconds that the run may ask a model for; None without a limit."""
+        return self.reasoner.deadline if isinstance(self.reasoner, Model) else None
+
+    def replaying(self, recorded: Path) -> Self:
+        """Return the same run with its texts, and all else it kept, taken from an earlier one."""
+        same: Any = self
+        found: Self = replace(same, reasoner=ReplayOptions(recorded))
+        return found
+
+    def run(self, on_round: Callable[[Any], object] | None = None) -> ResultsT:
+        """Carry the run out, and keep nothing."""
+        options: Any = self
+        results: ResultsT = carry_out(options, None, on_round=on_round, told=False).results
+        return results
+
+    def keep(self, folder: Path | str, **how: Any) -> Outcome[ResultsT]:
+        """Carry the run out, and keep it in a folder.
+
+        Args:
+            folder: Where. A folder that holds a run is refused.
+            how: As for `prism.Run.keep`.
+        """
+        options: Any = self
+        return carry_out(options, RunFolder.for_new(Path(folder)), **how)
+
+    def _require_possible(self) -> None:
+        """Refuse an agent or a seed that no run can have."""
+        if abs(self.seed) > MOST_SEED:
+            raise too_large_a_seed(self.seed)
+        if not self.agent_id:
+            raise InputError("must not be empty", field="agent_id")
+
+        require_writable("agent_id", self.agent_id)
+
+
+def recorded_log(replay: ReplayOptions) -> Path:
+    """Return the log of the run that another one repeats.
+
+    Raises:
+        InputError: If it is a pipe, which can be read only once.
+    """
+    if is_stream(replay.run):
+        problem = "is a pipe: the run has to find it again, so give a file or folder"
+        raise InputError(problem, path=replay.run)
+
+    return locate_log(replay.run)
 
 
 class AgentLoop(Generic[RoundT]):
@@ -54,8 +135,8 @@ class AgentLoop(Generic[RoundT]):
         self.ticks_per_round: int = 1
         self.finished: list[RoundT] = []
         self.reasoner: BaseWriter = writer
-        self.logger = logger
-        self.clock = clock
+        self.logger: EventLogger | None = logger
+        self.clock: SimulatedClock = clock
         self._seed = seed
 
     def position(self) -> dict[str, Any]:
@@ -151,3 +232,17 @@ class NobodyWriter(BaseWriter):
     async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
         """Answer that there is no model."""
         return [Written(None, "failed", reason="there is no model") for _ in calls]
+
+
+def writer_of(client: Any) -> BaseWriter:
+    """Return who answers the prompts of an agent.
+
+    Args:
+        client: A writer, a `prism.llm.Model` or the text of one, or any client that a `Writer`
+            takes; None if there is nobody.
+    """
+    if isinstance(client, BaseWriter):
+        return client
+    if isinstance(client, str):
+        return Writer(Model.of(client))
+    return NobodyWriter() if client is None else Writer(client)

@@ -143,6 +143,11 @@ class Checkpoints:
                 left -= len(line)
                 yield orjson.loads(line)
 
+    @property
+    def tally(self) -> Path:
+        """The file of what the run has spent, which goes with the checkpoints."""
+        return self._folder / "spent"
+
     def discard(self) -> None:
         """Remove all checkpoints of a run that is complete."""
         if self._folder.exists():

@@ -12,25 +12,27 @@ from types import MappingProxyType
 from typing import Any, get_args
 
 from prism.errors import InputError
-from prism.runs._assigned import ModelAssignment
+from prism.llm import Model
+from prism.llm._assignments import ModelAssignment
+from prism.llm._model import LostClient
+from prism.llm._settings import (
+    Server,
+    Setting,
+    from_plain,
+    names_of,
+    problem_with,
+    problem_with_text,
+    settings_by_key,
+)
 from prism.runs._folder import SUMMARY_NAME, read_summary
 from prism.runs._options import (
     DeciderOptions,
-    ModelOptions,
     PolicyOptions,
     ReasonerOptions,
     ReplayOptions,
     Then,
     WriterOptions,
     replayed_writer,
-)
-from prism.runs._settings import (
-    Server,
-    Setting,
-    names_of,
-    problem_with,
-    problem_with_text,
-    settings_of,
 )
 
 Kinds = Mapping[str, Any]
@@ -39,13 +41,14 @@ is one of texts, and an ``object`` is anything."""
 
 
 _CONFIG_KINDS: Kinds = {
-    **{name: each for name, each in settings_of(ModelOptions).items() if name != "server"},
+    **{key: each for key, each in settings_by_key(Model).items() if key != "server"},
     "credentials": list,
     "models": dict,
 }
 
 REASONER_KINDS: Mapping[str, Kinds] = {
     **dict.fromkeys(get_args(Server), _CONFIG_KINDS),
+    "client": {**_CONFIG_KINDS, "client": str},
     "replay": {"replay": str, "then": dict},
 }
 """Keys of each kind of reasoner beside ``reasoner`` itself."""
@@ -54,7 +57,7 @@ DECIDER_KINDS: Mapping[str, Kinds] = {**REASONER_KINDS, "calibrated": {"policy":
 """The same for runs whose reasoner decides, and does not only write."""
 
 
-_MUST_NAME = ("model", "replay", "policy")
+_MUST_NAME = ("model", "replay", "policy", "client")
 """Keys that a kind of reasoner cannot do without."""
 
 
@@ -71,15 +74,13 @@ def read_reasoner(config: Mapping[str, Any]) -> ReasonerOptions:
 
     given = {name: value for name, value in config.items() if name in _CONFIG_KINDS}
     given.pop("credentials", None)
-    for name in ("host", "attributes"):
-        if name in given:
-            given[name] = tuple(given[name])
-    if "cache" in given:
-        given["cache"] = Path(given["cache"])
-
     by_agent = _assigned(given.pop("models", {}))
+    settings = from_plain(Model, given)
+    if config["reasoner"] == "client":
+        # none that is kept can be asked: whoever goes on with the run brings it
+        return Model(**settings, **by_agent, client=LostClient(config["client"]))
 
-    return ModelOptions(**given, **by_agent, server=config["reasoner"])
+    return Model(**settings, **by_agent, server=config["reasoner"])
 
 
 def _read_replay(config: Mapping[str, Any]) -> ReplayOptions:
@@ -114,7 +115,7 @@ def _assigned(models: Mapping[str, Any]) -> dict[str, Any]:
     """Read what ``run.json`` has of the models of some agents."""
     try:
         assigned = [
-            ModelAssignment(**{**each, "host": tuple(each["host"])} if "host" in each else each)
+            ModelAssignment(**from_plain(ModelAssignment, each))
             for each in models.get("assigned", ())
         ]
         file = (str(models["file"]), str(models["sha256"])) if "file" in models else None
@@ -155,12 +156,8 @@ def check_config(
     for name, value in config.items():
         if name not in kinds:
             raise InputError("is unknown", path=path, field=name)
-        kind = kinds[name]
-        if isinstance(kind, Setting):
-            if (problem := problem_with(kind, value)) is not None:
-                raise InputError(problem, path=path, field=name)
-        elif not _is_a(kind, value):
-            raise InputError(f"cannot be {brief(value)}", path=path, field=name)
+        if (problem := _problem_with(kinds[name], value)) is not None:
+            raise InputError(problem, path=path, field=name)
 
 
 @contextmanager
@@ -189,7 +186,7 @@ def require_unchanged(began: Mapping[str, str], now: Mapping[str, str], path: Pa
             raise InputError(problem, path=name)
 
 
-_SHARED = names_of(ModelOptions, "spending")
+_SHARED = names_of(Model, "spending")
 
 
 def read_writer(config: Mapping[str, Any], path: Path) -> WriterOptions | None:
@@ -207,14 +204,14 @@ def read_writer(config: Mapping[str, Any], path: Path) -> WriterOptions | None:
 
     given = config["writer"]
     kinds = {"model": str | dict | None, "max_length": int, "language": str | None}
-    check_config(given, path, kinds)
+    check_config(given, path, kinds, {"prompt": str})
     model = given["model"]
     if isinstance(model, dict):
-        check_config(model, path, {"reasoner": get_args(Server)})
+        check_config(model, path, {"reasoner": (*get_args(Server), "client")})
         model = read_reasoner(model)
 
     with naming(path):
-        return WriterOptions(model, given["max_length"], given["language"])
+        return WriterOptions(model, given["max_length"], given["language"], given.get("prompt"))
 
 
 def require_model_of(reasoner: DeciderOptions, writer: WriterOptions | None) -> None:
@@ -223,25 +220,21 @@ def require_model_of(reasoner: DeciderOptions, writer: WriterOptions | None) -> 
     Raises:
         InputError: If it is one.
     """
-    if isinstance(reasoner, ReplayOptions):
-        if writer is None and recorded_writer(reasoner.run) is not None:
+    if writer is None:
+        if isinstance(reasoner, ReplayOptions) and recorded_writer(reasoner.run) is not None:
             problem = f"holds texts of a model: give writer={WriterOptions.__name__}(...), too"
             raise InputError(problem, path=reasoner.run)
-        return
-
-    own = None if writer is None else writer.model
-    decides = isinstance(reasoner, ModelOptions)
-    if writer is not None and not decides and not isinstance(own, ModelOptions):
+    elif isinstance(reasoner, Model):
+        # a writer without a model of its own has no settings, and is never at odds
+        twice = [name for name in _SHARED if getattr(writer.model, name, None) is not None]
+        if twice:
+            problem = f"must have no {twice[0]}: that of the model that decides holds for both"
+            raise InputError(problem, field="writer")
+    elif not isinstance(reasoner, ReplayOptions) and not isinstance(writer.model, Model):
         raise InputError(
-            "needs a model, as none decides: WriterOptions(ModelOptions('llama3.2'))",
+            "needs a model, as none decides: WriterOptions(Model('llama3.2'))",
             field="writer",
         )
-
-    if decides and isinstance(own, ModelOptions):
-        for name in _SHARED:
-            if getattr(own, name) is not None:
-                problem = f"must have no {name}: that of the model that decides holds for both"
-                raise InputError(problem, field="writer")
 
 
 def recorded_writer(run: Path) -> WriterOptions | None:
@@ -295,6 +288,13 @@ def digest(path: Path) -> str:
     except OSError as error:
         hint = "a run is resumed where it was begun, and with the same files"
         raise InputError(f"cannot be read ({error.strerror}): {hint}", path=path) from None
+
+
+def _problem_with(kind: Any, value: Any) -> str | None:
+    if isinstance(kind, Setting):
+        return problem_with(kind, value)
+
+    return None if _is_a(kind, value) else f"cannot be {brief(value)}"
 
 
 def _is_a(kind: Any, value: Any) -> bool:

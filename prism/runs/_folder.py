@@ -10,15 +10,16 @@ from pathlib import Path
 from shutil import copyfileobj
 from typing import Any, Self
 
-from prism import __version__
+from prism._version import __version__
 from prism.errors import InputError, PrismError, SimulationError, TooManyFallbacksError
 from prism.files import parse_json
 from prism.files._durable import make_folder, replacing, write_durably
+from prism.llm._credentials import without_credentials
 from prism.runlog import RunLog, SimulatedClock
 from prism.runlog._prompts import PROMPTS_NAME, PromptLog
 from prism.runlog._reader import LOG_NAME
+from prism.runlog._recorded import UnfinishedAnswers
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN, FOLDER_NAME, Checkpoint, Checkpoints
-from prism.runs._credentials import without_credentials
 from prism.runs._runnable import Runnable
 from prism.telemetry._loggers import EventLogger
 from prism.telemetry.events import SCHEMA_VERSION
@@ -60,6 +61,7 @@ class RunFolder:
         self.prompts: PromptLog | None = None
         self._checkpoint: Checkpoint | None = None
         self._checkpoints = Checkpoints(path, path / LOG_NAME)
+        self.unfinished: UnfinishedAnswers | None = None
 
     @classmethod
     def for_new(cls, path: Path) -> Self:
@@ -103,11 +105,6 @@ class RunFolder:
 
         return folder, summary["config"]
 
-    @property
-    def is_begun(self) -> bool:
-        """Whether there is a run in the folder that can be resumed."""
-        return (self.path / SUMMARY_NAME).exists()
-
     @contextmanager
     def writing(
         self,
@@ -144,13 +141,18 @@ class RunFolder:
         except PrismError as error:
             would_fail_again = not isinstance(error, TooManyFallbacksError)
             if self.is_new and not self._has_rounds and would_fail_again:
-                self._forget()
+                self._checkpoints.discard()
+                _forget(self.path)
             raise
 
     def restore(self, run: Runnable[Any]) -> None:
         """Make a new run of the same options go on where the log was cut."""
         if self._checkpoint is not None:
             run.restore(self._checkpoint.snapshot, self._checkpoints.events_until(self._checkpoint))
+
+    def flush(self) -> None:
+        """Let others read what is written so far, and keep it should the process be killed."""
+        self._opened().flush()
 
     def keep(self, run: Runnable[Any], *, seconds_between: float = DEFAULT_SECONDS_BETWEEN) -> None:
         """Let others read what a round has written, and write a checkpoint if one is due.
@@ -195,6 +197,11 @@ class RunFolder:
         """Remove the checkpoints of a complete run."""
         self._checkpoints.discard()
 
+    @property
+    def tally(self) -> Path:
+        """The file in which the requests of an unfinished run are counted."""
+        return self._checkpoints.tally
+
     def _open_log(self, clock: SimulatedClock) -> RunLog:
         log = self.path / LOG_NAME
         try:
@@ -222,7 +229,7 @@ class RunFolder:
         go_on = None if self._checkpoint is None else self._checkpoint.prompts
         try:
             if go_on is None and path.exists():
-                self._set_prompts_aside(path)
+                _set_prompts_aside(path, is_damaged=bool(self.faults))
             self.prompts = PromptLog(path, clock, go_on=go_on)
         except FileNotFoundError:
             raise InputError("is lost: put it back, and resume the run then", path=path) from None
@@ -231,14 +238,6 @@ class RunFolder:
 
         with self.prompts:
             yield
-
-    def _set_prompts_aside(self, path: Path) -> None:
-        """Make room for the prompts of a run that begins again."""
-        # nothing is lost that is not asked again, unless it was a checkpoint that is damaged
-        if self.faults:
-            path.replace(_free_name(path.with_name(f"damaged_{PROMPTS_NAME}")))
-        else:
-            path.unlink()
 
     def _begin(self) -> int:
         """Write down what the run is; return the length of its log."""
@@ -252,6 +251,9 @@ class RunFolder:
             raise InputError("was brought to its end by another process just now", path=self.path)
 
         self._checkpoint, self.faults = self._checkpoints.newest_sound()
+        if not self._is_repeatable:
+            kept = 0 if self._checkpoint is None else self._checkpoint.log_bytes
+            self.unfinished = UnfinishedAnswers.behind(self.path / LOG_NAME, kept)
         if self._checkpoint is None:
             self._set_log_aside()
             return 0
@@ -279,17 +281,32 @@ class RunFolder:
             )
         return self._log
 
-    def _forget(self) -> None:
-        for name in (LOG_NAME, SUMMARY_NAME, PROMPTS_NAME):
-            (self.path / name).unlink(missing_ok=True)
-
-        # what else is in the folder stays, and the folder with it
-        with suppress(OSError):
-            self.path.rmdir()
-
     def _write_summary(self, outcome: Mapping[str, Any]) -> None:
         text = json.dumps(describe_run(self._config, outcome), indent=2, allow_nan=False) + "\n"
         write_durably(self.path / SUMMARY_NAME, text.encode())
+
+
+def is_begun(folder: Path) -> bool:
+    """Return whether there is a run in a folder that can be resumed."""
+    return (folder / SUMMARY_NAME).exists()
+
+
+def _set_prompts_aside(path: Path, *, is_damaged: bool) -> None:
+    """Make room for the prompts of a run that begins again."""
+    # nothing is lost that is not asked again, unless it was a checkpoint that is damaged
+    if is_damaged:
+        path.replace(_free_name(path.with_name(f"damaged_{PROMPTS_NAME}")))
+    else:
+        path.unlink()
+
+
+def _forget(folder: Path) -> None:
+    for name in (LOG_NAME, SUMMARY_NAME, PROMPTS_NAME):
+        (folder / name).unlink(missing_ok=True)
+
+    # what else is in the folder stays, and the folder with it
+    with suppress(OSError):
+        folder.rmdir()
 
 
 def describe_run(config: Mapping[str, Any], outcome: Mapping[str, Any]) -> dict[str, Any]:
@@ -307,12 +324,7 @@ def read_summary(path: Path) -> dict[str, Any]:
     try:
         summary = parse_json(file.read_bytes().decode(), path=file)
     except FileNotFoundError:
-        lost = "it is lost, and with it what the run is: begin it anew, in another folder"
-        hint = lost if (path / FOLDER_NAME).exists() else "begin one there"
-        if not path.exists():
-            raise InputError("there is no such folder", path=path) from None
-
-        raise InputError(f"holds no run to resume (no {SUMMARY_NAME}): {hint}", path=path) from None
+        raise _no_run(path) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path=path) from None
     except InputError as error:
@@ -333,6 +345,15 @@ def read_summary(path: Path) -> dict[str, Any]:
             raise InputError("is missing, or not what prism writes", path=file, field=name)
 
     return summary
+
+
+def _no_run(path: Path) -> InputError:
+    if not path.exists():
+        return InputError("there is no such folder", path=path)
+
+    lost = "it is lost, and with it what the run is: begin it anew, in another folder"
+    hint = lost if (path / FOLDER_NAME).exists() else "begin one there"
+    return InputError(f"holds no run to resume (no {SUMMARY_NAME}): {hint}", path=path)
 
 
 def _require_free(path: Path) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 
 from prism.statechart import Budget
+from prism.statechart.reasoner._spending import Spent
 
 try:
     import fcntl
@@ -23,49 +24,43 @@ MOST_SHARERS = 256
 _HEAD = struct.Struct("<qqqddd")
 _SHARE = struct.Struct("<qq")
 _BYTES = _HEAD.size + MOST_SHARERS * _SHARE.size
-_BYTES_PER_TOKEN = 4
 _SECONDS_BETWEEN_LOOKS = 0.02
 
 
 @dataclass(slots=True)
-class Spent:
-    """What all who share a budget have spent, and what they have under way.
+class Page(Spent):
+    """What the file of a budget says.
 
     Args:
-        calls: Requests made.
-        tokens: Tokens read and written.
-        replies: Replies that cost tokens.
-        began: When the first question was put, by the machine's clock; 0 before it.
         seen: When the budget was looked at last.
-        before: Seconds that had gone before it was taken up again.
-        under_way: For each process, its requests under way and the bytes of their prompts.
+        shares: For each process, its requests under way and the bytes of their prompts.
     """
 
-    calls: int
-    tokens: int
-    replies: int
-    began: float
-    seen: float
-    before: float
-    under_way: list[tuple[int, int]]
+    seen: float = 0.0
+    shares: list[tuple[int, int]] = field(default_factory=lambda: [(0, 0)] * MOST_SHARERS)
 
     def to_bytes(self) -> bytes:
         """Return it as the file has it."""
-        head = (self.calls, self.tokens, self.replies, self.began, self.seen, self.before)
-        return _HEAD.pack(*head) + b"".join(_SHARE.pack(*each) for each in self.under_way)
+        times = (self.began or 0.0, self.seen, self.before)
+        head = _HEAD.pack(self.calls, self.tokens, self.replies, *times)
+        return head + b"".join(_SHARE.pack(*each) for each in self.shares)
 
     @classmethod
-    def from_bytes(cls, content: bytes) -> Spent:
+    def from_bytes(cls, content: bytes) -> Page:
         """Read what `to_bytes` returned; an empty file is a budget of which nothing is spent."""
         content = content.ljust(_BYTES, b"\0")
-        shares = _SHARE.iter_unpack(content[_HEAD.size : _BYTES])
         calls, tokens, replies, began, seen, before = _HEAD.unpack_from(content)
-        under_way = [(each[0], each[1]) for each in shares]
-        return cls(calls, tokens, replies, began, seen, before, under_way)
+        shares = [(each[0], each[1]) for each in _SHARE.iter_unpack(content[_HEAD.size : _BYTES])]
+        under_way, prompt_bytes = map(sum, zip(*shares, strict=True))
+        spent = (calls, tokens, replies, began or None, before, under_way, prompt_bytes)
+        return cls(*spent, seen, shares)
 
-    def seconds(self, now: float) -> float:
-        """Return the seconds since the first question, those before an interruption included."""
-        return self.before + (now - self.began if self.began else 0.0)
+    def share_out(self, sharer: int, requests: int, prompt_bytes: int) -> None:
+        """Count as a process's what came to be under way, beyond what was."""
+        mine = self.shares[sharer]
+        more = (self.under_way - requests, self.prompt_bytes - prompt_bytes)
+        # the place may have been cleared meanwhile
+        self.shares[sharer] = (max(0, mine[0] + more[0]), max(0, mine[1] + more[1]))
 
 
 class Ledger:
@@ -99,19 +94,21 @@ class Ledger:
         path.open("ab").close()
 
     @contextmanager
-    def changing(self) -> Iterator[Spent]:
+    def changing(self) -> Iterator[Page]:
         """Yield what is spent, and write down what the block makes of it."""
         with self.path.open("r+b", buffering=0) as file:
             if fcntl is not None:
                 fcntl.flock(file, fcntl.LOCK_EX)
             before = file.read(_BYTES)
-            spent = Spent.from_bytes(before)
-            yield spent
-            if (after := spent.to_bytes()) != before:
+            page = Page.from_bytes(before)
+            were = (page.under_way, page.prompt_bytes)
+            yield page
+            page.share_out(self.sharer, *were)
+            if (after := page.to_bytes()) != before:
                 file.seek(0)
                 file.write(after)
 
-    def look(self) -> Spent:
+    def look(self) -> Page:
         """Return what is spent."""
         with self.changing() as spent:
             return spent
@@ -120,13 +117,13 @@ class Ledger:
         """Go on after an interruption: the time in between is not counted, and nothing runs."""
         with self.changing() as spent:
             spent.before = spent.seconds(spent.seen)
-            spent.began = spent.seen = 0.0
-            spent.under_way = [(0, 0)] * MOST_SHARERS
+            spent.began, spent.seen = None, 0.0
+            spent.shares = [(0, 0)] * MOST_SHARERS
 
     def forget(self, sharer: int) -> None:
         """Count no longer what a process that has ended had under way."""
         with self.changing() as spent:
-            spent.under_way[sharer] = (0, 0)
+            spent.shares[sharer] = (0, 0)
 
 
 class SharedBudget(Budget):
@@ -139,113 +136,102 @@ class SharedBudget(Budget):
         ledger: The file of the budget.
     """
 
+    _whose = " of all runs together"
+
     def __init__(self, ledger: Ledger) -> None:
-        super().__init__(max_tokens=ledger.max_tokens, deadline=ledger.deadline)
+        super().__init__(
+            max_calls=ledger.max_calls, max_tokens=ledger.max_tokens, deadline=ledger.deadline
+        )
         self._ledger = ledger
         self.clock = monotonic
 
-    def take(self) -> str | None:
-        """Take one call out of the budget; see `prism.statechart.Budget.take`."""
-        with self._ledger.changing() as spent:
-            limit = self._limit(spent)
-            if limit is None:
-                spent.calls += 1
-                self.calls += 1
-
-        return limit
-
-    def add(self, *, retries: int = 0, tokens: int = 0) -> None:
-        """Count what a call has cost beyond itself."""
-        super().add(retries=retries, tokens=tokens)
-        with self._ledger.changing() as spent:
-            spent.calls += retries
-            spent.tokens += tokens
-            spent.replies += tokens > 0
+    def _changing(self) -> AbstractContextManager[Page]:
+        return self._ledger.changing()
 
     async def reserve(self, prompt_bytes: int) -> None:
         """Reserve what a request may cost, waiting for others under way if too little is left."""
         # costs a third of importing the engine, and is loaded already where this runs
         import asyncio
 
-        while not self._reserved(prompt_bytes):
+        while not self._has_reserved(prompt_bytes):
             await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
-
-    def release(self, prompt_bytes: int) -> None:
-        """Give back what was reserved."""
-        with self._ledger.changing() as spent:
-            self._change(spent, -1, -prompt_bytes)
-
-    def seconds_left(self) -> float | None:
-        """Return the seconds until the deadline, or None without one; starts the clock."""
-        if self._ledger.deadline is None:
-            return None
-
-        with self._ledger.changing() as spent:
-            return self._seconds_left(spent)
 
     def restore(self, calls: int, tokens: int, seconds: float) -> None:  # noqa: ARG002
         """Count for this run what it had spent; the file has it already."""
         self.calls += calls
         self.tokens += tokens
 
-    def spent(self) -> str | None:
-        """Return which limit is spent, or None while everything is left."""
-        with self._ledger.changing() as spent:
-            return self._limit(spent)
-
     def to_dict(self) -> dict[str, float]:
         """Return what this run has spent; the time of all is in the file."""
         return {"calls": self.calls, "tokens": self.tokens, "seconds": 0.0}
 
-    def _reserved(self, prompt_bytes: int) -> bool:
-        with self._ledger.changing() as spent:
-            if not self._has_room_in(spent, prompt_bytes):
-                return False
+    def _seconds_left(self, book: Spent) -> float:
+        if isinstance(book, Page):
+            book.seen = self.clock()
+        return super()._seconds_left(book)
 
-            self._change(spent, 1, prompt_bytes)
-            return True
 
-    def _has_room_in(self, spent: Spent, prompt_bytes: int) -> bool:
-        most = self._ledger.max_tokens
-        under_way = sum(each[0] for each in spent.under_way)
-        # one request is always allowed, and a budget that is spent refuses whoever asks
-        if most is None or not under_way or self._limit(spent) is not None:
-            return True
+class Tally:
+    """What one run has spent, in a file of its own that outlives the process.
 
-        if spent.replies:
-            estimate = (under_way + 1) * spent.tokens / spent.replies
-        else:
-            waiting = sum(each[1] for each in spent.under_way)
-            estimate = (waiting + prompt_bytes) / _BYTES_PER_TOKEN
+    Each request is written down before it is sent, so that a run that is killed and resumed knows
+    of it. A write of a few bytes at the beginning of a file is there whole or not at all, also if
+    the process is killed in it.
 
-        return spent.tokens + estimate <= most
+    Args:
+        path: The file; it is made if it is not there.
+    """
 
-    def _change(self, spent: Spent, requests: int, prompt_bytes: int) -> None:
-        sharer = self._ledger.sharer
-        under_way, size = spent.under_way[sharer]
-        # the place may have been cleared meanwhile
-        spent.under_way[sharer] = (max(0, under_way + requests), max(0, size + prompt_bytes))
+    _NUMBERS = struct.Struct("<qq")
 
-    def _limit(self, spent: Spent) -> str | None:
-        ledger = self._ledger
-        if ledger.max_calls is not None and spent.calls >= ledger.max_calls:
-            return f"budget spent: {ledger.max_calls} calls of all runs together"
-        if ledger.max_tokens is not None and spent.tokens >= ledger.max_tokens:
-            return f"budget spent: {ledger.max_tokens} tokens of all runs together"
-        if self._seconds_left(spent) == 0.0:
-            return f"budget spent: {ledger.deadline:g} seconds of all runs together"
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+        self._file = path.open("r+b", buffering=0)
 
-        return None
+    def read(self) -> tuple[int, int]:
+        """Return the calls and tokens that are written down."""
+        self._file.seek(0)
+        content = self._file.read(self._NUMBERS.size).ljust(self._NUMBERS.size, b"\0")
+        calls, tokens = self._NUMBERS.unpack(content)
+        return calls, tokens
 
-    def _seconds_left(self, spent: Spent) -> float | None:
-        if self._ledger.deadline is None:
-            return None
+    def write(self, calls: int, tokens: int) -> None:
+        """Write down what is spent."""
+        self._file.seek(0)
+        self._file.write(self._NUMBERS.pack(calls, tokens))
 
-        now = self.clock()
-        spent.began = spent.began or now
-        spent.seen = now
+    def __enter__(self) -> Tally:
+        """Return itself."""
+        return self
 
-        return max(0.0, self._ledger.deadline - spent.seconds(now))
+    def __exit__(self, *_error: object) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+@contextmanager
+def tallied(budget: Budget, path: Path) -> Iterator[None]:
+    """Have a budget written down in a file meanwhile, and count what is in it already.
+
+    Args:
+        budget: The budget, as the run was restored; one that several runs share has its own file.
+        path: The file.
+    """
+    if isinstance(budget, SharedBudget):
+        yield
+        return
+
+    with Tally(path) as tally:
+        calls, tokens = tally.read()
+        # requests behind the last checkpoint, which nobody else remembers
+        budget.restore(max(0, calls - budget.calls), max(0, tokens - budget.tokens), 0.0)
+        tally.write(budget.calls, budget.tokens)
+        budget.note = tally.write
+        try:
+            yield
+        finally:
+            budget.note = None
 
 
 _lent: ContextVar[Ledger | None] = ContextVar("_lent", default=None)

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Self, cast
+from typing import Any, Self
 
-from prism.errors import InputError, TooManyFallbacksError
-from prism.llm import DEFAULT_HOST, AnswerCache, ModelPool, OllamaPool, OpenAIPool, Slots
+from prism.errors import InputError
+from prism.llm import AnswerCache, Model
+from prism.llm._assignments import ModelAssignment
+from prism.llm._model import ONLY_DECIDES, LostClient, lost, pool_of
 from prism.runlog import ReplayReasoner, ReplayWriter
-from prism.runlog._replay import Parting
-from prism.runs._assigned import ALL_OTHERS, NO_LATER, Assigned, Later, ModelAssignment, ModelSwitch
-from prism.runs._credentials import full_address
+from prism.runlog._recorded import RecordedAnswers
+from prism.runs._assigned import ALL_OTHERS, NO_LATER, Assigned, Later
+from prism.runs._dry_run import asked_in_a_dry_run, in_a_dry_run
 from prism.runs._ledger import budget_for
 from prism.runs._options import (
-    ONLY_DECIDES,
     DeciderOptions,
-    ModelOptions,
     PolicyOptions,
     ReplayOptions,
     WriterOptions,
@@ -26,21 +25,18 @@ from prism.runs._options import (
     options_of,
 )
 from prism.runs._policy_file import Policy
-from prism.runs._settings import given_settings
 from prism.statechart import (
     BaseReasoner,
     BaseWriter,
     Budget,
-    Decision,
     PolicyReasoner,
-    Question,
     Reasoner,
     Recollection,
     Writer,
 )
-from prism.statechart.reasoner._by_agent import ReasonerByAgent, WriterByAgent
 from prism.statechart.reasoner._recollection import DEFAULT_TOKENS
-from prism.telemetry._loggers import EventLogger
+from prism.statechart.reasoner._router import Router
+from prism.statechart.reasoner._slots import Slots
 
 LOGGER: logging.Logger = logging.getLogger("prism.runs.models")
 """Where it is told that a model is for nobody."""
@@ -61,7 +57,7 @@ class Shared:
     cache: AnswerCache | None
 
     @classmethod
-    def of(cls, options: ModelOptions) -> Self:
+    def of(cls, options: Model) -> Self:
         """Make them for a run.
 
         Raises:
@@ -73,7 +69,7 @@ class Shared:
 
 
 def make_reasoner(
-    options: ModelOptions | ReplayOptions | PolicyOptions,
+    options: Model | ReplayOptions | PolicyOptions,
     seed: int,
     fallback: Any,
     *,
@@ -81,7 +77,7 @@ def make_reasoner(
     shared: Shared | None = None,
     later: Later = NO_LATER,
 ) -> BaseReasoner:
-    """Make the reasoner of a run.
+    """Make the reasoner of a run: a `Router` of all its models, if it has any.
 
     Args:
         options: Who decides.
@@ -97,41 +93,71 @@ def make_reasoner(
             used.
     """
     if isinstance(options, PolicyOptions):
-        return Policy.from_file(options.policy).reasoner(seed)
+        return _until_later(Policy.from_file(options.policy).reasoner(seed), seed, fallback, later)
     if isinstance(options, ReplayOptions):
         (log,) = files_of(options).values()
         return ReplayReasoner(log, verbatim=True)
 
     common = shared or Shared.of(options)
+    reasoners = {
+        title: _reasoner(each, seed, fallback, common) for title, each in _parts(options, later)
+    }
+    assigned = Assigned(options.assigned, chart, LOGGER.warning)
+    choose = assigned if options.assigned or later else None
 
-    def settings(each: ModelOptions) -> dict[str, Any]:
-        return {
-            "client": _make_pool(each, seed, common.slots),
-            "mode": each.mode or "auto",
-            "pick": each.pick or "draw",
-            "fallback": fallback,
-            "seed": seed,
-            **_told(each),
-            "budget": common.budget,
-            "cache": common.cache,
-        }
+    return Router(reasoners, choose, on_start=assigned.check, **_stopping(options))
 
-    stop_at = options.stop_at_fallbacks
-    if options.assigned or later:
-        reasoners = {title: Reasoner(**settings(each)) for title, each in _parts(options, later)}
-        assigned = Assigned(options.assigned, chart, LOGGER.warning)
-        choose = ModelSwitch(assigned, later, assigned.check)
-        if stop_at is None:
-            return ReasonerByAgent(reasoners, choose, on_start=choose.check)
-        return StoppingByAgent(reasoners, choose, on_start=choose.check, stop_at=stop_at)
 
-    if stop_at is None:
-        return Reasoner(**settings(options))
-    return StoppingReasoner(**settings(options), stop_at=stop_at)
+def _until_later(first: BaseReasoner, seed: int, fallback: Any, later: Later) -> BaseReasoner:
+    """Return who decides without a model, and with the models of the run's course, if any."""
+    if not later:
+        return first
+
+    options = {title: options_of(assignment) for title, assignment in later.items()}
+    any_of_them = next(iter(options.values()))
+    shared = Shared.of(any_of_them)
+    models = {title: _reasoner(each, seed, fallback, shared) for title, each in options.items()}
+
+    return Router(
+        {ALL_OTHERS: first, **models}, lambda _agent: ALL_OTHERS, **_stopping(any_of_them)
+    )
+
+
+def _reasoner(options: Model, seed: int, fallback: Any, shared: Shared) -> BaseReasoner:
+    memory = None
+    if options.remember is not None:
+        memory = Recollection(options.remember, options.remember_tokens or DEFAULT_TOKENS)
+
+    reasoner = Reasoner(
+        **_asked(options, seed, shared.slots),
+        mode=options.mode or "auto",
+        pick=options.pick or "draw",
+        fallback=fallback,
+        seed=seed,
+        prompt=options.prompt,
+        attributes=options.attributes or (),
+        memory=memory,
+        reasons=bool(options.reasons),
+        option_order=options.option_order or "shuffled",
+        budget=shared.budget,
+        cache=shared.cache,
+    )
+    return in_a_dry_run(reasoner, seed)
+
+
+def _stopping(options: Model) -> dict[str, Any]:
+    """Return the settings of a router that ends a run of too many fallbacks."""
+    share = options.stop_at_fallbacks
+    if share == "never":
+        return {}
+
+    # who limits what a run may spend has said what is to happen then: the run goes on
+    stop_at = DEFAULT_SHARE if share is None else share
+    return {"stop_at": stop_at, "counts_budget": share is not None}
 
 
 def make_writer(
-    options: ModelOptions, seed: int, *, chart: str | None = None, shared: Shared | None = None
+    options: Model, seed: int, *, chart: str | None = None, shared: Shared | None = None
 ) -> BaseWriter:
     """Make the writer of a run, which asks a model for texts.
 
@@ -158,55 +184,14 @@ def make_writer(
 
     common = shared or Shared.of(options)
 
-    def writer(each: ModelOptions) -> Writer:
-        pool = _make_pool(each, seed, common.slots)
-        return Writer(pool, seed=seed, budget=common.budget, cache=common.cache)
+    def writer(each: Model) -> Writer:
+        asked = _asked(each, seed, common.slots, writes=True)
+        return Writer(**asked, seed=seed, budget=common.budget, cache=common.cache)
 
-    if not options.assigned:
-        return writer(options)
-
-    choose = Assigned(options.assigned, chart, LOGGER.warning)
     writers = {title: writer(each) for title, each in _parts(options)}
-    return WriterByAgent(writers, choose, on_start=choose.check)
+    assigned = Assigned(options.assigned, chart, LOGGER.warning)
 
-
-def _told(options: ModelOptions) -> dict[str, Any]:
-    """Return the settings of what a model is told and asked for a decision."""
-    memory = None
-    if options.remember is not None:
-        memory = Recollection(options.remember, options.remember_tokens or DEFAULT_TOKENS)
-
-    return {
-        "prompt": options.prompt,
-        "attributes": options.attributes or (),
-        "memory": memory,
-        "reasons": bool(options.reasons),
-    }
-
-
-def policy_until(
-    later: Later, seed: int, fallback: Any, first: BaseReasoner | None = None
-) -> BaseReasoner:
-    """Make the reasoner of a run in which a policy decides, and models later on.
-
-    Args:
-        later: The models by what the log calls them.
-        seed: Seed of the run.
-        fallback: The state to take when a model gives no valid answer.
-        first: The policy; None for the built-in one.
-
-    Raises:
-        FieldValueError: If an option lies outside its range.
-        InputError: If an option cannot be used.
-    """
-    shared: Shared | None = None
-    parts: dict[str, BaseReasoner] = {ALL_OTHERS: first or PolicyReasoner(seed)}
-    for title, assignment in later.items():
-        options = options_of(assignment)
-        shared = shared or Shared.of(options)
-        parts[title] = make_reasoner(options, seed, fallback, shared=shared)
-
-    return ReasonerByAgent(parts, ModelSwitch(lambda _agent: ALL_OTHERS, later))
+    return Router(writers, assigned if options.assigned else None, on_start=assigned.check)
 
 
 def stand_in(later: Later, seed: int) -> BaseReasoner | None:
@@ -224,10 +209,10 @@ def stand_in(later: Later, seed: int) -> BaseReasoner | None:
 
     names = (ALL_OTHERS, *later)
     policies: dict[str, BaseReasoner] = {name: PolicyReasoner(seed) for name in names}
-    return ReasonerByAgent(policies, ModelSwitch(lambda _agent: ALL_OTHERS, later))
+    return Router(policies, lambda _agent: ALL_OTHERS)
 
 
-def _parts(options: ModelOptions, later: Later = NO_LATER) -> Iterator[tuple[str, ModelOptions]]:
+def _parts(options: Model, later: Later = NO_LATER) -> Iterator[tuple[str, Model]]:
     """Yield the options of each group of agents, with what the log calls the group."""
     yield ALL_OTHERS, replace(options, assigned=(), models_file=None)
     for each in options.assigned:
@@ -236,68 +221,32 @@ def _parts(options: ModelOptions, later: Later = NO_LATER) -> Iterator[tuple[str
         yield title, options.for_those(assignment)
 
 
-def _make_pool(options: ModelOptions, seed: int, slots: Slots) -> ModelPool:
-    settings = given_settings(options, "request")
-    if options.think is not None:
-        settings["think"] = {"false": False, "true": True}.get(options.think, options.think)
+def _asked(model: Model, seed: int, slots: Slots, *, writes: bool = False) -> dict[str, Any]:
+    """Return what a `Reasoner` or `Writer` asks, as it takes it.
 
-    hosts = tuple(map(full_address, options.host or (DEFAULT_HOST,)))
-    kind = OpenAIPool if options.server == "openai" else OllamaPool
-
-    return kind(hosts, options.model, seed=seed, slots=slots, **settings)
-
-
-WINDOW = 200
-"""How many decisions, the latest ones, are looked at."""
-
-
-class _Stopping(BaseReasoner):
-    """Ends the run when too many decisions of a reasoner fell back.
-
-    Args:
-        given: What the reasoner takes.
-        stop_at: The share of the last 200 decisions, above 0 and up to 1.
-        settings: Everything else that it takes.
+    Raises:
+        InputError: If it is the client of a run that was kept, or its key is not set.
     """
+    if (counting := asked_in_a_dry_run(model, writes=writes)) is not None:
+        return counting
+    if isinstance(model.client, LostClient):
+        raise lost(model.client)
+    if model.client is None:
+        return {"client": pool_of(model, slots=slots, seed=seed, patience=PATIENCE_SECONDS)}
 
-    def __init__(self, *given: Any, stop_at: float, **settings: Any) -> None:
-        super().__init__(*given, **settings)
-        self._stop_at = stop_at
-        self._fell_back: deque[bool] = deque(maxlen=WINDOW)
-
-    async def decide_many(
-        self, questions: Sequence[Question], *, logger: EventLogger | None = None
-    ) -> list[Decision]:
-        """Answer several questions.
-
-        Raises:
-            TooManyFallbacksError: If with them so many of the last decisions fell back.
-        """
-        decisions = await super().decide_many(questions, logger=logger)
-        for decision in decisions:
-            self._count(decision)
-
-        return decisions
-
-    def _count(self, decision: Decision) -> None:
-        self._fell_back.append(decision.source == "fallback")
-        count = sum(self._fell_back)
-        if len(self._fell_back) < WINDOW or count < self._stop_at * WINDOW:
-            return
-
-        why = f"; the last one: {decision.reason}" if decision.reason else ""
-        raise TooManyFallbacksError(
-            f"stopped, as {count} of the last {WINDOW} decisions fell back, and "
-            f"{self._stop_at:.4g} of them is the limit{why}"
-        )
+    limits = {name: getattr(model, name) for name in _OF_A_CLIENT}
+    given = {"patience": PATIENCE_SECONDS}
+    given |= {name: value for name, value in limits.items() if value is not None}
+    return {"client": model.client, "model": model.model or None, **given}
 
 
-class StoppingReasoner(_Stopping, Reasoner):
-    """A `Reasoner` that ends the run when too many decisions fell back."""
+_OF_A_CLIENT = ("concurrency", "attempts", "timeout", "patience")
 
+PATIENCE_SECONDS = 60.0
+"""How long a run waits for a server that fails, unless it says otherwise."""
 
-class StoppingByAgent(_Stopping, ReasonerByAgent):
-    """A `ReasonerByAgent` that ends the run when too many of all its decisions fell back."""
+DEFAULT_SHARE = 0.5
+"""The share of decisions that ends a run, unless it says otherwise."""
 
 
 def make_askers(
@@ -330,20 +279,58 @@ def make_askers(
     if isinstance(reasoner, ReplayOptions) and reasoner.then is not None:
         return _until_they_part(reasoner, writer, seed, fallback, chart, later)
 
-    shared = Shared.of(reasoner) if isinstance(reasoner, ModelOptions) else None
+    shared = Shared.of(reasoner) if isinstance(reasoner, Model) else None
     decides = _decider(reasoner, seed, fallback, chart, shared, later)
     if writer is None:
         return decides, None
     if isinstance(reasoner, ReplayOptions):
         return decides, ReplayWriter(reasoner.run, verbatim=True)
-    if not isinstance(reasoner, ModelOptions):
-        assert isinstance(writer.model, ModelOptions)
+    if not isinstance(reasoner, Model):
+        assert isinstance(writer.model, Model)
         return decides, make_writer(writer.model, seed, chart=chart)
     if writer.model is not None:
         options = _own_model(reasoner, writer.model)
         return decides, make_writer(options, seed, chart=chart, shared=shared)
 
     return decides, _written_by(decides, seed)
+
+
+def ask_models(
+    model: Any, writer: Any, seed: int, fallback: Any = None, chart: str | None = None
+) -> tuple[BaseReasoner | None, BaseWriter | None]:
+    """Make who decides and who writes in a run that is made in Python.
+
+    Args:
+        model: The model that decides: a `Model`, the text of one, or a client of another library;
+            None for whoever the run says.
+        writer: Who writes: a writer, or what stands for a model; None for templates.
+        seed: Seed of the run.
+        fallback: The state to take when a model gives no valid answer.
+        chart: Name of the chart of agents that do not say it themselves.
+
+    Raises:
+        InputError: If a setting needs the folder of a run that is kept, or cannot be used.
+    """
+    named = [None if each is None else Model.of(each) for each in (model, _unmade(writer))]
+    for each in named:
+        if each is not None and each.record_prompts:
+            problem = "needs a folder to keep prompts in: keep the run by Run.keep"
+            raise InputError(problem, field="record_prompts")
+
+    decides, writes = named
+    if decides is None:
+        return None, writer if writes is None else make_writer(writes, seed, chart=chart)
+    if writes is None:
+        return make_reasoner(decides, seed, fallback, chart=chart), writer
+
+    # one that does both is one client
+    words = WriterOptions(None if writes == decides else writes)
+    return make_askers(decides, words, seed, fallback, chart=chart)
+
+
+def _unmade(writer: Any) -> Any:
+    """Return what stands for a model that writes; None where somebody writes already."""
+    return None if isinstance(writer, BaseWriter) else writer
 
 
 def _until_they_part(
@@ -356,14 +343,17 @@ def _until_they_part(
 ) -> tuple[BaseReasoner, BaseWriter | None]:
     """Make who answers from the log of an earlier run, and from where they part by themselves."""
     asked, writes = make_askers(replayed.model, writer, seed, fallback, chart=chart, later=later)
-    parting = Parting()
-    decides = asked if asked is not None and replayed.then == "model" else PolicyReasoner(seed)
-    log = replayed.run
-    reasoner = ReplayReasoner(log, verbatim=True, otherwise=decides, told=asked, parting=parting)
-    if writes is None:
-        return reasoner, None
+    if asked is None or replayed.then == "policy":
+        decides = Router({ALL_OTHERS: PolicyReasoner(seed)}, told=asked)
+    else:
+        decides = asked if isinstance(asked, Router) else Router({ALL_OTHERS: asked})
 
-    return reasoner, ReplayWriter(log, verbatim=True, otherwise=writes, parting=parting)
+    recorded = RecordedAnswers(replayed.run, verbatim=True)
+    for router in (decides, writes):
+        if isinstance(router, Router):
+            router.earlier.append(recorded)
+
+    return decides, writes
 
 
 def _decider(
@@ -375,31 +365,28 @@ def _decider(
     later: Later,
 ) -> BaseReasoner | None:
     if reasoner is None:
-        return policy_until(later, seed, fallback) if later else None
+        return _until_later(PolicyReasoner(seed), seed, fallback, later) if later else None
 
-    made = make_reasoner(reasoner, seed, fallback, chart=chart, shared=shared, later=later)
-    is_policy = isinstance(reasoner, PolicyOptions)
-    return policy_until(later, seed, fallback, made) if is_policy and later else made
+    return make_reasoner(reasoner, seed, fallback, chart=chart, shared=shared, later=later)
 
 
 def _written_by(decides: Any, seed: int) -> BaseWriter:
-    """Return a writer that asks the very clients of who decides."""
-
-    def writer(part: Reasoner) -> Writer:
-        return Writer(part.client, seed=seed, budget=part.budget, cache=part.cache)
-
-    if not isinstance(decides, ReasonerByAgent):
-        return writer(decides)
-
-    parts = {name: writer(cast(Reasoner, part)) for name, part in decides.parts.items()}
+    """Return a writer that asks the very clients of who decides, for the same agents."""
+    writers = {
+        # a client of another library does not say which model it is asked for
+        name: Writer(part.client, model=part.named, seed=seed, budget=part.budget, cache=part.cache)
+        for name, part in decides.parts.items()
+    }
     # what is wrong with the assignment is said of who decides
-    return WriterByAgent(parts, decides.choose)
+    return Router(writers, decides.name_for if decides.tells_models else None)
 
 
-def _own_model(reasoner: ModelOptions, model: str | ModelOptions) -> ModelOptions:
+def _own_model(reasoner: Model, model: str | Model) -> Model:
     """Return the options of another model, which is named or has its own."""
-    if isinstance(model, ModelOptions):
+    if isinstance(model, Model):
         return model
 
     unwanted: dict[str, Any] = dict.fromkeys((*ONLY_DECIDES, "models_file"))
+    if model != reasoner.model:
+        unwanted |= dict.fromkeys(("price_in", "price_out"))
     return replace(reasoner, model=model, assigned=(), **unwanted)

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from prism.errors import FieldValueError, InputError
 from prism.files._durable import is_stream
+from prism.llm import Model
+from prism.llm._assignments import ModelAssignment
+from prism.llm._model import LostClient, type_of
+from prism.llm._model_text import model_in_text
+from prism.llm._settings import WriterSettings, problem_with, settings_of
 from prism.runlog._reader import locate_log
-from prism.runs._assigned import NO_LATER, Later, ModelAssignment
-from prism.runs._credentials import without_credentials
-from prism.runs._settings import (
-    RunSettings,
-    Server,
-    WriterSettings,
-    given_settings,
-    names_of,
-    problem_with,
-    settings_of,
-)
+from prism.runs._assigned import NO_LATER, Later
 from prism.statechart import Wording
 
 Then = Literal["model", "policy"]
@@ -40,7 +35,7 @@ class ReplayOptions:
     """
 
     run: Path
-    model: ModelOptions | PolicyOptions | None = None
+    model: Model | PolicyOptions | None = None
     then: Then | None = None
 
     def __post_init__(self) -> None:
@@ -56,153 +51,6 @@ class ReplayOptions:
             config["then"] = {"by": self.then, **decided}
 
         return config
-
-
-ONLY_DECIDES = names_of(RunSettings, "decision")
-"""Options that say nothing to a model that writes."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModelOptions(RunSettings):
-    """A language model decides; None stands for the default.
-
-    Args:
-        model: Name of the model, as the server lists it.
-        host: Addresses of the servers; one at least where they are OpenAI-compatible.
-        mode: ``decision`` asks a decision model for probabilities, ``chat`` has a model write its
-            choice, ``auto`` takes decisions where server and model offer them.
-        pick: What to do with probabilities: ``draw``, or take the likeliest (``argmax``).
-        think: Whether the model may think before it answers: ``false``, ``true``, or how much.
-        concurrency: Questions under way at once on each server.
-        timeout: Seconds to wait for one reply.
-        patience: Seconds to wait for a server that fails.
-        hedge: Whether a question that straggles is put a second time; None for no.
-        max_calls: Requests that the run may make.
-        max_tokens: Tokens that it may use.
-        deadline: Seconds that it may ask for.
-        cache: File of answers to keep.
-        stop_at_fallbacks: The share of the last 200 decisions, above 0 and up to 1, that ends the
-            run if they fell back.
-        server: How the servers are spoken to: ``ollama``, or ``openai`` for OpenAI-compatible ones.
-        temperature: Sampling temperature of what the model writes; 0, the default, for the
-            likeliest. The probabilities of decision models do not depend on it.
-        assigned: Other models, hosts or settings for some of the agents.
-        models_file: Where these were read, if anywhere, and its SHA-256.
-        prompt: Template of what the model is told; see `prism.statechart.Reasoner`.
-        attributes: Attributes of the agents that the model is told.
-        remember: How many things agents remember when they decide.
-        remember_tokens: How many tokens these may take; 400 by default.
-        reasons: Whether the model is asked for a reason beside its choice; None for no.
-        record_prompts: Whether every prompt and reply is kept in the run's folder; None for no.
-
-    Raises:
-        InputError: If a setting has an invalid value, the address of an OpenAI-compatible server
-            is missing, or something is assigned twice.
-    """
-
-    model: str = field(kw_only=False)
-    host: tuple[str, ...] | None = field(default=None, kw_only=False)
-    server: Server = "ollama"
-    assigned: tuple[ModelAssignment, ...] = ()
-    models_file: tuple[str, str] | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse invalid values, and those that do not fit together."""
-        RunSettings.__post_init__(self)
-        if self.server == "openai" and not self.host:
-            problem = "must name an OpenAI-compatible server: they have no usual address"
-            raise InputError(problem, field="host")
-
-        if self.remember_tokens is not None and self.remember is None:
-            raise InputError(
-                "limits what is remembered: say how many things, too, with remember",
-                field="remember_tokens",
-            )
-
-        titles = [each.title for each in self.assigned]
-        for each in self.assigned:
-            if titles.count(each.title) > 1:
-                raise each.error("is assigned twice: leave one out")
-            self.for_those(each)
-
-    @classmethod
-    def from_file(cls, path: Path, **settings: Any) -> Self:
-        """Read a TOML file of models: a default, and tables for kinds of agents.
-
-        ::
-
-            model = "llama3.2"
-            host = "http://127.0.0.1:11434"
-
-            [archetype.superuser]
-            model = "llama3.3"
-            temperature = 0.7
-
-        The keys are those of `ModelAssignment`; a table is named by what agents are told apart by.
-
-        Args:
-            path: The file.
-            settings: What goes before the file, and what it cannot say, such as ``max_calls``; None
-                for what is not given.
-
-        Raises:
-            InputError: If the file cannot be read, has a key or a value that there is not, or names
-                no default model; names the line.
-        """
-        # it loads pydantic, which few runs need
-        from prism.runs._models_file import read_models
-
-        common, assigned, sha256 = read_models(path)
-        given = {name: value for name, value in settings.items() if value is not None}
-        server = common.get("server", "ollama")
-        if given.get("server", server) != server:
-            # the servers of another dialect are others
-            common.pop("host", None)
-
-        together = {**common, **given}
-        if "model" not in together:
-            problem = "needs a default, the name of a model for all that no table is for"
-            raise InputError(problem, path=path, field="model")
-
-        return cls(**together, assigned=assigned, models_file=(str(path), sha256))
-
-    def for_those(self, assignment: ModelAssignment) -> ModelOptions:
-        """Return the options of the agents that a model is assigned to.
-
-        Args:
-            assignment: What is assigned to them.
-
-        Raises:
-            InputError: If it cannot be used.
-        """
-        own = assignment.settings
-        host = {"host": None} if own.get("server", self.server) != self.server else {}
-        try:
-            return replace(self, **{**host, **own}, assigned=(), models_file=None)
-        except InputError as error:
-            raise assignment.error(error.problem, error.field) from None
-
-    def to_config(self) -> dict[str, Any]:
-        """Return the options as plain data: those that are not None, as JSON has them.
-
-        Hosts are without names and passwords; those that had them are among ``credentials``.
-        """
-        settings = given_settings(self)
-        plain = {name: _plain(settings[name]) for name in _IN_CONFIG if name in settings}
-        given: dict[str, Any] = {"reasoner": self.server, **plain}
-        if self.assigned:
-            given["models"] = {"assigned": [each.to_config() for each in self.assigned]}
-        if self.assigned and self.models_file is not None:
-            given["models"] |= dict(zip(("file", "sha256"), self.models_file, strict=True))
-
-        return without_credentials(given)
-
-
-_IN_CONFIG = [name for name in names_of(ModelOptions) if name not in ("server", "temperature")]
-"""The settings that ``run.json`` has beside ``reasoner``, in its order."""
-
-# files that stand have it here, and others are to stay the same to the byte
-_IN_CONFIG.insert(_IN_CONFIG.index("prompt"), "temperature")
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,15 +72,15 @@ class PolicyOptions:
         return {"reasoner": "calibrated", "policy": str(self.policy)}
 
 
-ReasonerOptions = ModelOptions | ReplayOptions | None
+ReasonerOptions = Model | ReplayOptions | None
 """Who decides in a run: a model, an earlier run, or, if None, whoever the kind of run says."""
 
 DeciderOptions = ReasonerOptions | PolicyOptions
 """The same for runs of agents whose decisions a policy file can make."""
 
 
-def options_of(assignment: ModelAssignment) -> ModelOptions:
-    """Return the options of a model that a run does not begin with.
+def options_of(assignment: ModelAssignment) -> Model:
+    """Return a model that a run does not begin with.
 
     Raises:
         InputError: If no model is named, or an option cannot be used.
@@ -241,7 +89,52 @@ def options_of(assignment: ModelAssignment) -> ModelOptions:
     if "model" not in settings:
         raise assignment.error("is missing: the policy has decided so far", "model")
 
-    return ModelOptions(**settings)
+    return Model(**settings)
+
+
+def take_model(options: Any) -> None:
+    """Make a model that was given to the options of a run who decides, or writes.
+
+    Args:
+        options: The options, which have ``reasoner`` and a ``model``; that is the reasoner then.
+
+    Raises:
+        InputError: If they name somebody else, too, or what is given is no model.
+        ReasonerError: If it is a client that cannot be asked.
+    """
+    if isinstance(options.reasoner, (ReplayOptions, PolicyOptions)):
+        raise InputError("is not asked where a reasoner is given: leave one out", field="model")
+
+    object.__setattr__(options, "reasoner", Model.of(options.model))
+    object.__setattr__(options, "model", None)
+
+
+def with_client(options: Any, given: Any) -> Any:
+    """Return what a run that was kept is with the client that it asks.
+
+    Args:
+        options: What the run is, as it was read.
+        given: The client, or a model of it.
+
+    Raises:
+        InputError: If the run asks no such client.
+    """
+    client = given.client if isinstance(given, Model) else given
+    writer: Any = getattr(options, "writer", None)
+    asked = {"reasoner": options.reasoner, "writer": getattr(writer, "model", None)}
+    models = {name: each for name, each in asked.items() if isinstance(each, Model)}
+    lost = LostClient(type_of(client))
+    found: dict[str, Any] = {
+        name: replace(each, client=client) for name, each in models.items() if each.client == lost
+    }
+    if not found:
+        kinds = sorted(type_of(each.client) for each in models.values() if each.client is not None)
+        which = " and ".join(kinds) or "no client of another library"
+        raise InputError(f"is {type_of(client)}, but the run asks {which}", field="model")
+    if "writer" in found:
+        found["writer"] = replace(writer, model=found["writer"])
+
+    return options.replace(**found)
 
 
 def files_of(reasoner: DeciderOptions) -> dict[str, Path]:
@@ -271,18 +164,24 @@ class WriterOptions(WriterSettings):
 
     Args:
         model: The model: None for the one that decides, the name of another one on its servers, or
-            options of its own.
+            a `prism.llm.Model` of its own, or what stands for one.
         max_length: Most characters of a text, where nothing else is said for it.
         language: Language of the texts, such as ``"German"``; None leaves it to the model.
+        prompt: Template of what the writer of a feed is told; see `prism.social.Feed`.
 
     Raises:
         InputError: If length or language cannot be.
     """
 
-    model: str | ModelOptions | None = None  # type: ignore[assignment]
+    model: str | Model | Any | None = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         """Refuse what no text could follow."""
+        # a bare name is that of a model on the servers of the one that decides
+        if self.model is not None and not (
+            isinstance(self.model, str) and {*model_in_text(self.model)} == {"model"}
+        ):
+            object.__setattr__(self, "model", Model.of(self.model))
         try:
             self.wording()
         except FieldValueError as error:
@@ -300,9 +199,11 @@ class WriterOptions(WriterSettings):
         """Return the options as plain data."""
         model = self.model
         return {
-            "model": model.to_config() if isinstance(model, ModelOptions) else model,
+            "model": model.to_config() if isinstance(model, Model) else model,
             "max_length": self.max_length,
             "language": self.language,
+            # only where it is given: other runs are described as they always were
+            **({} if self.prompt is None else {"prompt": self.prompt}),
         }
 
 
@@ -316,14 +217,14 @@ def asks_a_model(
 ) -> bool:
     """Return whether a run would not write the same log again."""
     if isinstance(reasoner, ReplayOptions) and reasoner.then is not None:
-        may_ask = bool(later) or isinstance(reasoner.model, ModelOptions)
+        may_ask = bool(later) or isinstance(reasoner.model, Model)
         return (may_ask and reasoner.then == "model") or writer is not None
 
     is_switched = bool(later) and not isinstance(reasoner, ReplayOptions)
     return (
         is_switched
-        or isinstance(reasoner, ModelOptions)
-        or (writer is not None and isinstance(writer.model, ModelOptions))
+        or isinstance(reasoner, Model)
+        or (writer is not None and isinstance(writer.model, Model))
     )
 
 
@@ -331,15 +232,8 @@ def deadline_of(reasoner: DeciderOptions, writer: WriterOptions | None) -> float
     """Return the seconds that a run may ask models for; None without a limit."""
     if isinstance(reasoner, ReplayOptions) and reasoner.then is not None:
         reasoner = reasoner.model
-    if isinstance(reasoner, ModelOptions):
+    if isinstance(reasoner, Model):
         return reasoner.deadline
 
     model = None if writer is None else writer.model
-    return model.deadline if isinstance(model, ModelOptions) else None
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Path):
-        return str(value)
-
-    return list(value) if isinstance(value, tuple) else value
+    return model.deadline if isinstance(model, Model) else None

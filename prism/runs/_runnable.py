@@ -40,6 +40,10 @@ class Runnable(Protocol[ResultsT_co]):
     def reasoner(self) -> Any:
         """Who decides; None if nobody does."""
 
+    @property
+    def clock(self) -> SimulatedClock:
+        """The run's clock."""
+
     def run(self, on_round: Callable[[Any], object]) -> ResultsT_co:
         """Run the rounds that are left, and call a function with every round as it ends."""
 
@@ -70,13 +74,11 @@ class RunOptions(Protocol[ResultsT_co]):
     def deadline(self) -> float | None:
         """Seconds that the run may ask a model for; None without a limit."""
 
-    def prepare(
-        self,
-    ) -> Callable[[EventLogger | None, SimulatedClock | None], Runnable[ResultsT_co]]:
+    def prepare(self, logger: EventLogger | None) -> Runnable[ResultsT_co]:
         """Read and make all that the run needs, before anything is written.
 
-        Returns:
-            A function that makes the run, given a logger for its events and a clock.
+        Args:
+            logger: Where its events go, once it runs.
 
         Raises:
             PrismError: If the run is impossible.

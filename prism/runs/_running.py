@@ -1,4 +1,4 @@
-"""Beginning, resuming and replaying a run of anything that can be run in rounds."""
+"""Carrying out a run: from its beginning, from a checkpoint, or as a log tells it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from prism.errors import (
@@ -21,24 +22,27 @@ from prism.errors import (
     TimedOutError,
     UnreachableError,
 )
-from prism.runlog import SimulatedClock
+from prism.llm._credentials import with_credentials
 from prism.runlog._prompts import PRIVATE
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
-from prism.runs._credentials import with_credentials
 from prism.runs._folder import (
     SUMMARY_NAME,
     RunFolder,
     describe_run,
     read_summary,
 )
+from prism.runs._ledger import tallied
+from prism.runs._options import with_client
+from prism.runs._prices import Prices, models_of, prices_of, with_money
 from prism.runs._runnable import ResultsT, Runnable, RunOptions
 from prism.runs._status import beating, remove_heartbeat
-from prism.statechart.reasoner._by_agent import ReasonerByAgent, WriterByAgent, costs_told
+from prism.statechart.reasoner._router import Router, costs_by_model
+from prism.telemetry._loggers import LateLogger
 
 if TYPE_CHECKING:
-    from prism.llm import ModelPool
-    from prism.llm._host import ModelHost
-    from prism.statechart import Reasoner, Writer
+    from prism.llm._host import Host
+    from prism.llm._router import ModelPool
+    from prism.statechart import Cost, Reasoner, Writer
     from prism.statechart.reasoner._recording import PromptRecord
 
 _RECORDS_PROMPTS = "record_prompts"
@@ -67,6 +71,37 @@ class Observer:
         return False
 
 
+_NOTED = (
+    *("prism.agents", "prism.statechart", "prism.llm", "prism.runs.models", "prism.workflow"),
+)
+"""Loggers of what is not in a run's log: of agents, triggers, a budget, prompts, servers, files."""
+
+
+@contextmanager
+def telling_warnings(observer: Observer) -> Iterator[None]:
+    """Warn an observer of what is not in the log of the run that it observes."""
+    loggers = list(map(logging.getLogger, _NOTED))
+    handler = _Teller(observer)
+    for logger in loggers:
+        logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeHandler(handler)
+
+
+class _Teller(logging.Handler):
+    def __init__(self, observer: Observer) -> None:
+        super().__init__(logging.WARNING)
+        self._observer = observer
+
+    def emit(self, record: logging.LogRecord) -> None:
+        # an event of a run without a folder, whose summary counts it
+        if not hasattr(record, "prism"):
+            self._observer.warn(record.getMessage())
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[ResultsT]):
     """A run that has come to its end.
@@ -87,66 +122,26 @@ class Outcome(Generic[ResultsT]):
         return f"<Outcome: {type(self.results).__name__}, {where}>"
 
 
-def begin(
-    options: RunOptions[ResultsT],
-    folder: Path | str | None = None,
-    *,
-    on_round: Callable[[Any], object] | None = None,
-    checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
-    observer: Observer | None = None,
-) -> Outcome[ResultsT]:
-    """Run something from its beginning to its end.
-
-    Args:
-        options: What the run is, such as a `prism.social.SocialRun`.
-        folder: Where to keep it; nothing is written without one. A folder that holds a run is
-            refused.
-        on_round: Called with every round as it ends, after it has been kept.
-        checkpoint_every: A round that ends so many seconds after the last checkpoint gets one; 0
-            for every round. Options that have a ``checkpoint_every`` of their own know better.
-        observer: What to tell of the run; by default it is logged to ``prism.runs``.
-
-    Raises:
-        PrismError: If the run turns out to be impossible. One that fails in its first round leaves
-            no folder.
-        TooManyFallbacksError: If its model failed too often. It can be resumed.
-        OSError: If it cannot be written down. It can be resumed.
-    """
-    kept = None if folder is None else RunFolder.for_new(Path(folder))
-    return _carry_out(options, kept, on_round, checkpoint_every, observer or Observer())
-
-
-def resume(
+def go_on(
     folder: Path | str,
     kind: type[RunOptions[ResultsT]],
     *,
     hosts: Sequence[str] = (),
+    model: Any = None,
     on_round: Callable[[Any], object] | None = None,
-    checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
+    checkpoint_every: float | None = None,
     observer: Observer | None = None,
 ) -> Outcome[ResultsT] | None:
-    """Go on with a run that was stopped, in whatever way, from its last checkpoint to its end.
-
-    Its log is the same, to the byte, as that of a run which was never stopped; unless a model
-    decides.
+    """Go on with a run that was stopped; see `prism.resume`.
 
     Args:
         folder: Where it is kept.
-        kind: Class of its options, such as `prism.social.SocialRun`.
-        hosts: Addresses of its servers with names and passwords, which no run keeps. Those that
-            are missing here are taken from the environment variable ``OLLAMA_HOST``.
-        on_round: Called with every round as it ends, after it has been kept.
-        checkpoint_every: A round that ends so many seconds after the last checkpoint gets one; 0
-            for every round.
-        observer: What to tell of the run; by default it is logged to ``prism.runs``.
-
-    Returns:
-        What came of it; None if the run was complete already.
-
-    Raises:
-        InputError: If the folder holds no run, another version of prism began it, another process
-            is writing it, a file that it reads has changed, or a host's password is missing.
-        OSError: If it cannot be written down. It can be resumed again.
+        kind: What reads what the run is.
+        hosts: Addresses of its servers with names and passwords.
+        model: The client of another library that it asks.
+        on_round: Called with every round as it ends.
+        checkpoint_every: Seconds between checkpoints.
+        observer: What to tell of the run.
     """
     path = Path(folder)
     kept, config = RunFolder.to_resume(path)
@@ -159,80 +154,76 @@ def resume(
     summary = path / SUMMARY_NAME
     kind.from_config(config, summary)  # what is damaged is said first
     options = kind.from_config(with_credentials(config, hosts, summary), summary)
+    if model is not None:
+        options = with_client(options, model)
 
-    return _carry_out(options, kept, on_round, checkpoint_every, observer or Observer())
+    return carry_out(
+        options, kept, on_round=on_round, checkpoint_every=checkpoint_every, observer=observer
+    )
 
 
-def replay(
+def repeat(
     recorded: Path | str,
     kind: type[RunOptions[ResultsT]],
     folder: Path | str | None = None,
-    *,
-    on_round: Callable[[Any], object] | None = None,
-    checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
-    observer: Observer | None = None,
+    **how: Any,
 ) -> Outcome[ResultsT]:
-    """Run an earlier run again, with the decisions that its log holds; it writes the same log.
+    """Run an earlier run again; see `prism.replay`.
 
     Args:
         recorded: The folder of the earlier run.
-        kind: Class of its options, such as `prism.social.SocialRun`.
-        folder: Where to keep the new run; nothing is written without one.
-        on_round: Called with every round as it ends, after it has been kept.
-        checkpoint_every: A round that ends so many seconds after the last checkpoint gets one; 0
-            for every round.
-        observer: What to tell of the run; by default it is logged to ``prism.runs``.
-
-    Raises:
-        InputError: If there is no run in the folder, or a file that it reads has changed.
-        ReplayError: If the log does not hold a decision that is needed.
-        OSError: If the new run cannot be written down. It can be resumed.
+        kind: What reads what the run is.
+        folder: Where to keep the new run.
+        how: As for `carry_out`.
     """
     path = Path(recorded)
     config = read_summary(path)["config"]
     options = kind.from_config(config, path / SUMMARY_NAME).replaying(path)
 
-    return begin(
-        options, folder, on_round=on_round, checkpoint_every=checkpoint_every, observer=observer
-    )
+    return carry_out(options, None if folder is None else RunFolder.for_new(Path(folder)), **how)
 
 
-def _carry_out(
+def carry_out(
     options: RunOptions[ResultsT],
     folder: RunFolder | None,
-    on_round: Callable[[Any], object] | None,
-    checkpoint_every: float,
-    observer: Observer,
+    *,
+    on_round: Callable[[Any], object] | None = None,
+    checkpoint_every: float | None = None,
+    observer: Observer | None = None,
+    told: bool = True,
 ) -> Outcome[ResultsT]:
-    make = options.prepare()
-    seconds_between: float = getattr(options, "checkpoint_every", checkpoint_every)
-    config = options.to_config()
-    keeps_prompts = _records_prompts(config)
-    if folder is None and keeps_prompts:
-        problem = "needs a folder to keep prompts in (--out)"
+    """Carry out a run, from where it stands to its end.
+
+    Args:
+        options: What the run is.
+        folder: Where to keep it; nothing is written without one.
+        on_round: Called with every round as it ends, after it has been kept.
+        checkpoint_every: A round that ends so many seconds after the last checkpoint gets one.
+            Options that have a ``checkpoint_every`` of their own know better.
+        observer: What to tell of the run; by default it is logged to ``prism.runs``.
+        told: Whether to say in the outcome what the run was.
+    """
+    observer = observer or Observer()
+    every = DEFAULT_SECONDS_BETWEEN if checkpoint_every is None else checkpoint_every
+    seconds_between: float = getattr(options, "checkpoint_every", every)
+    logger = None if folder is None else LateLogger()
+    run = options.prepare(logger)
+    models = list(models_of(options))
+    if folder is None and any(each.record_prompts for each in models):
+        problem = "needs a folder to keep prompts in (keep, or --out)"
         raise InputError(problem, field=_RECORDS_PROMPTS)
 
+    # before a round has changed anything
+    config = options.to_config() if told else {}
     with ExitStack() as stack:
-        if folder is None:
-            run = make(None, None)
+        if folder is None or logger is None:
+            if models:
+                _close_caches(run, stack, observer)
         else:
-            clock = SimulatedClock()
-            writing = folder.writing(
-                config, clock, is_repeatable=options.is_repeatable, keeps_prompts=keeps_prompts
-            )
-            run = make(stack.enter_context(writing), clock)
+            _begin_keeping(run, logger, config, options, folder, stack, observer)
 
-        writer = getattr(run, "writer", None)
-        for asker in (run.reasoner, writer):
-            stack.enter_context(closing_cache(asker, observer.warn))
-        if folder is not None:
-            _tell_folder(folder, run)
-            _record_prompts(folder, run, observer)
-            _restore(folder, run, observer)
-            spent = partial(spent_by, run.reasoner, writer)
-            stack.enter_context(beating(folder.path, run, clock, observer.warn, spent))
-
-        _load_models(run, options, observer)
+        if models:
+            _load_models(run, options, observer)
         observer.started(run)
 
         def after_round(summary: Any) -> None:
@@ -245,16 +236,71 @@ def _carry_out(
                 raise KeyboardInterrupt
 
         results = run.run(after_round)
-        outcome = {"results": results.to_dict(), **spent_by(run.reasoner, writer)}
+        spent = spent_by(*_askers(run), prices=prices_of(options))
+        outcome = {"results": results.to_dict(), **spent}
         if folder is not None:
             folder.complete(outcome)
 
     return Outcome(results, describe_run(config, outcome), None if folder is None else folder.path)
 
 
+def _begin_keeping(
+    run: Runnable[Any],
+    logger: LateLogger,
+    config: Mapping[str, Any],
+    options: RunOptions[Any],
+    folder: RunFolder,
+    stack: ExitStack,
+    observer: Observer,
+) -> None:
+    """Keep a run in a folder, where it begins or goes on; the stack ends it."""
+    writing = folder.writing(
+        config,
+        run.clock,
+        is_repeatable=options.is_repeatable,
+        keeps_prompts=_records_prompts(config),
+    )
+    logger.open(stack.enter_context(writing))
+    _close_caches(run, stack, observer)
+    # some keep files of their own there
+    kept_in = getattr(run, "kept_in", None)
+    if kept_in is not None:
+        kept_in(folder.path)
+
+    _record_prompts(folder, run, observer)
+    _restore(folder, run, observer)
+    asking = [asker for who in _askers(run) for asker in askers_in(who)]
+    if asking:
+        # all share one
+        stack.enter_context(tallied(asking[0].budget, folder.tally))
+    # where every prompt is to be on record, each is asked for again
+    if folder.unfinished is not None and folder.prompts is None:
+        for who in _askers(run):
+            if isinstance(who, Router):
+                who.earlier.append(folder.unfinished)
+    spent = partial(spent_by, *_askers(run), prices=prices_of(options))
+    # what a model has answered is worth more than a write to the log
+    flush = folder.flush if asking else _nothing
+    stack.enter_context(beating(folder.path, run, run.clock, observer.warn, spent, flush))
+
+
+def _nothing() -> None:
+    """Do nothing."""
+
+
+def _askers(run: Runnable[Any]) -> tuple[Any, Any]:
+    """Return who decides and who writes, if anybody does."""
+    return run.reasoner, getattr(run, "writer", None)
+
+
+def _close_caches(run: Runnable[Any], stack: ExitStack, observer: Observer) -> None:
+    for asker in _askers(run):
+        stack.enter_context(closing_cache(asker, observer.warn))
+
+
 def _load_models(run: Runnable[Any], options: RunOptions[Any], observer: Observer) -> None:
     """Load the model that decides, and that of a writer who has clients of its own."""
-    reasoner, writer = run.reasoner, getattr(run, "writer", None)
+    reasoner, writer = _askers(run)
     # a table of models for nobody is told before minutes are spent on loading
     for asker in (reasoner, writer):
         check = getattr(asker, "check_agents", None)
@@ -284,13 +330,6 @@ def _record_prompts(folder: RunFolder, run: Runnable[Any], observer: Observer) -
         observer.note(f"{folder.prompts.path}: {PRIVATE}")
 
 
-def _tell_folder(folder: RunFolder, run: Runnable[Any]) -> None:
-    """Tell a run where it is kept, if it has files of its own to keep there."""
-    kept_in = getattr(run, "kept_in", None)
-    if kept_in is not None:
-        kept_in(folder.path)
-
-
 def _restore(folder: RunFolder, run: Runnable[Any], observer: Observer) -> None:
     folder.restore(run)
     for fault in folder.faults:
@@ -305,28 +344,28 @@ def _restore(folder: RunFolder, run: Runnable[Any], observer: Observer) -> None:
 
 
 QUIET_SECONDS = 2.0
+_TRIALS = 3
+"""How often a server is asked that may answer only some questions well."""
+
 _SEE_DOCTOR = "(see: prism doctor)"
 _WILL_FALL_BACK = (ModelMissingError, OverloadedError, TimedOutError, UnreachableError)
 
 Say = Callable[[str], None]
-Look = Callable[["ModelHost"], Awaitable[str]]
+Look = Callable[["Host", "Cost"], Awaitable[str]]
 """Asks a server for something of the kind that the run asks for."""
 
 
 def askers_in(reasoner: Any) -> list[Reasoner | Writer]:
-    """Return all that ask a model: a reasoner or writer, or the parts of one by agent."""
-    # whoever is asked where a run parts from the one that it repeats
-    reasoner = getattr(reasoner, "otherwise", None) or reasoner
-    is_by_agent = isinstance(reasoner, (ReasonerByAgent, WriterByAgent))
-    parts: Sequence[Any] = list(reasoner.parts.values()) if is_by_agent else [reasoner]
-    asking = [part for part in parts if hasattr(part, "client")]
-    if not asking:
+    """Return all that ask a model: a reasoner or writer, or the parts of a router."""
+    if isinstance(reasoner, Router):
+        return [asking for part in reasoner.parts.values() for asking in askers_in(part)]
+    if not hasattr(reasoner, "client"):
         return []
 
     # a run without a model does not load what asks one
     from prism.statechart import Reasoner, Writer
 
-    return [part for part in asking if isinstance(part, (Reasoner, Writer))]
+    return [reasoner] if isinstance(reasoner, (Reasoner, Writer)) else []
 
 
 def load_model(
@@ -347,13 +386,17 @@ def load_model(
         note: Receives that loading takes its time.
         warn: Receives what is wrong with a server.
         quiet_seconds: How long loading may take without a note.
+
+    Raises:
+        UnreachableError: If all servers of a model refuse connections, and the run would wait for
+            one, or end, where a server fails later.
     """
     asking = askers_in(reasoner)
     if not asking:
         return
 
-    from prism.llm import ModelPool
-    from prism.statechart import Writer
+    from prism.llm._router import ModelPool
+    from prism.statechart import Cost, Writer
 
     # several groups of agents may have the same model, at the same servers
     pools = {
@@ -364,28 +407,63 @@ def load_model(
     if not pools:
         return
 
-    found = run_to_end(_warm_up_all(pools.values(), deadline, note, quiet_seconds))
+    cost = Cost()
+    try:
+        found = run_to_end(_warm_up_all(pools.values(), deadline, note, quiet_seconds, cost))
+    finally:
+        # all share one
+        tokens = (cost.input_tokens or 0) + (cost.output_tokens or 0)
+        asking[0].budget.add(retries=cost.attempts, tokens=tokens)
+
     for (pool, writes), troubles in zip(pools.values(), found, strict=True):
+        if len(troubles) == len(pool.hosts) and all(map(_is_absent, troubles)):
+            may_end = getattr(reasoner, "stop_at", None) is not None
+            if may_end or any(host.settings.patience for host in pool.servers):
+                raise UnreachableError(_line("; ".join(map(str, troubles))))
+
         # a decision without an answer falls back; a text is missing
         what, lost = ("text", "be missing") if writes else ("decision", "fall back")
         whose = f" of {pool.model}" if len(pools) > 1 else ""
-        _tell(
-            troubles, len(pool.hosts), (f"{what}s will {lost}", f"{what}{whose} will {lost}"), warn
-        )
+        _tell(troubles, len(pool.hosts), (what, whose, f"will {lost}"), warn)
 
 
-def _tell(troubles: Sequence[str], hosts: int, lost: tuple[str, str], warn: Say) -> None:
+def _is_absent(trouble: LLMError) -> bool:
+    from prism.statechart.reasoner._faults import is_refused
+
+    return is_refused(trouble)
+
+
+def _is_certain(trouble: LLMError) -> bool:
+    """Return whether a server will answer no question, unless somebody mends something."""
+    from prism.statechart.reasoner._faults import is_permanent_refusal, is_refused
+
+    is_missing = isinstance(trouble, ModelMissingError)
+    return is_missing or is_refused(trouble) or is_permanent_refusal(trouble)
+
+
+def _tell(troubles: Sequence[LLMError], hosts: int, lost: tuple[str, str, str], warn: Say) -> None:
     """Say what is wrong with some servers of a pool, or with all of them."""
+    what, whose, how = lost
     if len(troubles) < hosts:
         for trouble in troubles:
-            warn(f"{trouble}; its {lost[0]} {_SEE_DOCTOR}")
+            warn(f"{_line(trouble)}; its {what}s {how} {_SEE_DOCTOR}")
         return
 
     *others, last = troubles
     for trouble in others:
-        warn(trouble)
+        warn(_line(trouble))
 
-    warn(f"{last}; until that is mended every {lost[1]} {_SEE_DOCTOR}")
+    # what may pass, or was seen of a few answers, says nothing of all others
+    which = (
+        f"until that is mended every {what}{whose} {how}"
+        if all(map(_is_certain, troubles))
+        else f"while that lasts {what}s{whose} {how}"
+    )
+    warn(f"{_line(last)}; {which} {_SEE_DOCTOR}")
+
+
+def _line(said: object) -> str:
+    return " ".join(str(said).split())
 
 
 async def _warm_up_all(
@@ -393,23 +471,23 @@ async def _warm_up_all(
     deadline: float | None,
     note: Say,
     quiet_seconds: float,
-) -> list[list[str]]:
+    cost: Cost,
+) -> list[list[LLMError]]:
     from prism.llm._doctor import try_out, try_text
 
-    found = await asyncio.gather(
+    return await asyncio.gather(
         *(
-            _warm_up(pool, deadline, note, quiet_seconds, try_text if writes else try_out)
+            _warm_up(pool, deadline, note, quiet_seconds, try_text if writes else try_out, cost)
             for pool, writes in pools
         )
     )
-    return [[" ".join(trouble.split()) for trouble in troubles] for troubles in found]
 
 
 async def _warm_up(
-    pool: ModelPool, deadline: float | None, note: Say, quiet_seconds: float, look: Look
-) -> list[str]:
+    pool: ModelPool, deadline: float | None, note: Say, quiet_seconds: float, look: Look, cost: Cost
+) -> list[LLMError]:
     async with pool:
-        loading = asyncio.create_task(pool.warm_up(deadline))
+        loading = asyncio.create_task(pool.warm_up(deadline, cost))
         done, _ = await asyncio.wait({loading}, timeout=quiet_seconds)
         if not done:
             note(f"waiting for {pool.model} to be loaded at {', '.join(pool.hosts)}")
@@ -417,14 +495,14 @@ async def _warm_up(
         errors = (await loading).values()
         judged = zip(pool.servers, errors, strict=True)
         found = await asyncio.gather(
-            *(_judge(host, error, deadline, look) for host, error in judged)
+            *(_judge(host, error, deadline, look, cost) for host, error in judged)
         )
 
-    return [str(trouble) for trouble in found if trouble is not None]
+    return [trouble for trouble in found if trouble is not None]
 
 
 async def _judge(
-    host: ModelHost, error: LLMError | None, limit: float | None, look: Look
+    host: Host, error: LLMError | None, limit: float | None, look: Look, cost: Cost
 ) -> LLMError | None:
     """Return what keeps a server from answering questions, if anything does."""
     if error is None or isinstance(error, _WILL_FALL_BACK):
@@ -433,16 +511,30 @@ async def _judge(
     # a server other than Ollama may refuse to load a model, and serve it all the same
     try:
         async with asyncio.timeout(limit):
-            await look(host)
-    except (LLMError, TimeoutError) as failure:
-        return failure if isinstance(failure, LLMError) else error
+            return await _tried(host, look, cost)
+    except TimeoutError:
+        return error
 
-    return None
+
+async def _tried(host: Host, look: Look, cost: Cost) -> LLMError | None:
+    """Return what keeps a server from answering, however often it is asked."""
+    trouble: LLMError | None = None
+    for _ in range(_TRIALS):
+        try:
+            await look(host, cost)
+        except LLMError as failure:
+            trouble = failure
+            if _is_certain(failure):
+                break
+        else:
+            return None
+
+    return trouble
 
 
 def record_prompts(run: Any, record: PromptRecord) -> None:
     """Have those who ask a model in a run record what they ask."""
-    for who in (run.reasoner, getattr(run, "writer", None)):
+    for who in _askers(run):
         for asker in askers_in(who):
             asker.record = record
 
@@ -470,11 +562,12 @@ def closing_cache(reasoner: Any, warn: Say) -> Iterator[None]:
                     warn(f"{error}; the last answers are not in it")
 
 
-def spent_by(*reasoners: Any) -> dict[str, Any]:
+def spent_by(*reasoners: Any, prices: Prices = MappingProxyType({})) -> dict[str, Any]:
     """Return what models have cost, as ``run.json`` says it; nothing where none was asked.
 
     Args:
         reasoners: Who decides and who writes.
+        prices: The models that have prices, by name.
     """
     asking = [each for reasoner in reasoners for each in askers_in(reasoner)]
     if not asking:
@@ -482,9 +575,13 @@ def spent_by(*reasoners: Any) -> dict[str, Any]:
 
     # all share one
     budget = asking[0].budget
-    by_model = {"by_model": costs["costs"]} if (costs := costs_told(*reasoners)) else {}
+    by_model = with_money(costs_by_model(*reasoners), prices)
+    money = [each["money"] for each in by_model.values() if "money" in each]
+    told: dict[str, Any] = {"calls": budget.calls, "tokens": budget.tokens}
+    if money:
+        told["money"] = round(sum(money), 6)
 
-    return {"spent": {"calls": budget.calls, "tokens": budget.tokens, **by_model}}
+    return {"spent": {**told, **({"by_model": by_model} if by_model else {})}}
 
 
 ResultT = TypeVar("ResultT")

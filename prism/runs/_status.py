@@ -301,6 +301,7 @@ def beating(
     clock: SimulatedClock,
     warn: Callable[[str], None],
     spent: Callable[[], Mapping[str, Any]] = dict,
+    flush: Callable[[], None] = lambda: None,
 ) -> Iterator[None]:
     """Keep a heartbeat in a folder meanwhile, and remove it in the end.
 
@@ -313,8 +314,9 @@ def beating(
         clock: The run's clock.
         warn: Called if the file cannot be written.
         spent: Returns what its models have cost, under ``spent``.
+        flush: Hands the log to the operating system, so that the answers in it outlive the process.
     """
-    heart = _Heart(folder / HEARTBEAT_NAME, run, clock, spent)
+    heart = _Heart(folder / HEARTBEAT_NAME, run, clock, spent, flush)
     heart.start()
     try:
         yield
@@ -349,8 +351,10 @@ class _Heart:
         run: Runnable[Any],
         clock: SimulatedClock,
         spent: Callable[[], Mapping[str, Any]],
+        flush: Callable[[], None],
     ) -> None:
         self._spent = spent
+        self._flush = flush
         self.path = path
         self.fault: str | None = None
         self._unfinished = _unfinished(path)
@@ -381,6 +385,7 @@ class _Heart:
     def _write(self) -> None:
         # Not durable: after a crash of the machine the log says where the run was.
         try:
+            self._flush()
             self._unfinished.write_text(json.dumps(asdict(self._look())), encoding="utf-8")
             self._unfinished.replace(self.path)
         except OSError as error:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from types import MappingProxyType
+from typing import Any, get_args
 
 import polars as pl
 
-from prism import __version__
+from prism._version import __version__
 from prism.errors import InputError
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.runs._config import require_unchanged
+from prism.runs._dry_run import Estimate, estimate_all
 from prism.runs._ledger import MOST_SHARERS, Ledger
-from prism.science._batch_crew import COMPLETE, FAILED, Crew, Watcher
-from prism.science._batch_folder import LEDGER_NAME, PLAN_NAME, BatchFolder
+from prism.science._batch_crew import COMPLETE, FAILED, BatchObserver, BatchRun, Crew
+from prism.science._batch_folder import LEDGER_NAME, LOGS, PLAN_NAME, TABLES, BatchFolder, Keep
 from prism.science._batch_tables import (
     is_of_feed,
     measure_run,
@@ -27,55 +28,53 @@ from prism.science._batch_tables import (
     with_measures,
     write_tables,
 )
-from prism.science._plan import Configuration, Plan
+from prism.science._plan import Configuration, Plan, asks_a_model, feed_parameters, inputs_of
+from prism.science._plan import is_of_feed as is_of_feed_plan
 from prism.social._presets import DEFAULT_PRESET
 
-BatchStatus = Literal["complete", "failed", "stopped", "not begun"]
+_Part = tuple[BatchRun, dict[str, Any], Mapping[str, Any], Mapping[str, Any]]
+"""A run, what identifies it, its parameters, and what came of it."""
 
-_logger = logging.getLogger("prism.science")
+
+Grow = Callable[["Batch"], Mapping[str, Any]]
+"""Returns what ``plan.json`` is to say with more samples, once all runs are over; or nothing."""
 
 
 @dataclass(frozen=True, slots=True)
-class BatchRun:
-    """One run of a batch.
+class Carrying:
+    """How the runs of a batch are carried out, which is no part of what they are.
 
     Args:
-        name: What it is called: its configuration and seed, which is its folder, too.
-        configuration: Its configuration.
-        seed: Seed of every random number.
-        status: How far it is: ``complete``, ``failed``, ``stopped`` if it can be resumed, or
-            ``not begun``.
-        error: Why it failed, if it did.
+        workers: How many processes; by default as many as there are processors.
+        checkpoint_every: Seconds between checkpoints of a run.
+        observer: What to tell of the batch.
+        hosts: Addresses of its servers with names and passwords, which no batch keeps.
+        grow: Draws more samples from what came of those that there are.
+
+    Raises:
+        InputError: If there cannot be so many processes.
     """
 
-    name: str
-    configuration: Configuration
-    seed: int
-    status: BatchStatus = "not begun"
-    error: str | None = None
+    workers: int | None = None
+    checkpoint_every: float = DEFAULT_SECONDS_BETWEEN
+    observer: BatchObserver | None = None
+    hosts: Sequence[str] = ()
+    grow: Grow | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse a number of processes that there cannot be."""
+        if self.workers is not None and not 1 <= self.workers <= MOST_SHARERS:
+            problem = f"must be from 1 to {MOST_SHARERS}, got {self.workers}"
+            raise InputError(problem, field="workers")
 
-class BatchObserver:
-    """What a batch says while it goes on. This one logs it to ``prism.science``."""
+    @property
+    def processes(self) -> int:
+        """How many processes there are."""
+        if self.workers is not None:
+            return self.workers
 
-    def started(self, runs: Sequence[BatchRun]) -> None:
-        """Receive all runs, with how far each is, before the first one begins or is resumed."""
-
-    def round_ended(self, run: BatchRun, rounds: int) -> None:
-        """Receive a run and how many rounds it has made."""
-
-    def run_ended(self, run: BatchRun) -> None:
-        """Receive a run that has ended, or was stopped."""
-        level = logging.WARNING if run.status == FAILED else logging.INFO
-        _logger.log(level, "%s: %s", run.name, run.error or run.status)
-
-    def note(self, message: str) -> None:
-        """Receive what is good to know."""
-        _logger.info(message)
-
-    def warn(self, run: BatchRun, message: str) -> None:
-        """Receive what went wrong in a run and was dealt with."""
-        _logger.warning("%s: %s", run.name, message)
+        known = getattr(os, "sched_getaffinity", None)
+        return len(known(0)) if known is not None else os.cpu_count() or 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +113,7 @@ class Batch:
             MissingExtraError: If polars is not installed.
             InputError: If what a run left is damaged.
         """
-        return table_of(
-            [
-                run_row({**head, "status": run.status, "error": run.error}, parameters, results)
-                for run, head, parameters, results in self._parts()
-            ]
-        )
+        return _results_of(self._parts())
 
     def rounds(self) -> pl.DataFrame:
         """Return one row a run and round: parameters, states, counts and measures.
@@ -128,13 +122,7 @@ class Batch:
             MissingExtraError: If polars is not installed.
             InputError: If what a run left is damaged.
         """
-        return table_of(
-            [
-                row
-                for _, head, parameters, results in self._parts()
-                for row in round_rows(head, parameters, results)
-            ]
-        )
+        return _rounds_of(self._parts())
 
     def measures(self) -> list[str]:
         """Return the columns of ``results`` that are measures of the world.
@@ -159,7 +147,9 @@ class Batch:
         Raises:
             OSError: If that fails.
         """
-        write_tables(self.folder, {"results": self.results(), "rounds": self.rounds()})
+        # what runs left is read once for both
+        parts = list(self._parts())
+        write_tables(self.folder, {"results": _results_of(parts), "rounds": _rounds_of(parts)})
 
     def _outcomes(self) -> tuple[list[str], list[str]]:
         measures: dict[str, None] = {}
@@ -172,11 +162,9 @@ class Batch:
 
         return [name for name in measures if name not in totals], list(totals)
 
-    def _parts(
-        self,
-    ) -> Iterator[tuple[BatchRun, dict[str, Any], Mapping[str, Any], Mapping[str, Any]]]:
+    def _parts(self) -> Iterator[_Part]:
         """Yield each run, what identifies it, its parameters, and what came of it."""
-        of_feed = self._of_feed() if self.plan.is_of_feed else {}
+        of_feed = self._of_feed() if is_of_feed_plan(self.plan) else {}
         summaries = BatchFolder(self.folder).summaries([each.name for each in self.runs])
         for run, summary in zip(self.runs, summaries, strict=True):
             head = {
@@ -185,6 +173,7 @@ class Batch:
                 "arm": run.configuration.arm,
                 "seed": run.seed,
             }
+            # a run that has not begun is a row with what the plan says of it
             config = {} if summary is None else summary["config"]
             sizes = {key: config[key] for key in ("agents", "rounds", "ticks_per_round") if config}
             parameters = of_feed.get(run.configuration.name) or {
@@ -192,14 +181,14 @@ class Batch:
                 **config.get("parameters", {}),
             }
             results = {} if summary is None else summary.get("results", {})
-            if is_of_feed(results):
+            if is_of_feed(results) and "measures" not in results:
                 results = with_measures(results, measure_run(self.folder, run.name))
             yield run, {**head, **sizes}, parameters, results
 
     def _of_feed(self) -> dict[str, dict[str, Any]]:
         """Return the feed's preset and parameters by configuration: what any configuration says."""
         configurations = {run.configuration.name: run.configuration for run in self.runs}
-        found = {name: self.plan.feed_parameters(each) for name, each in configurations.items()}
+        found = {name: feed_parameters(each) for name, each in configurations.items()}
         names = dict.fromkeys(
             name
             for key, each in configurations.items()
@@ -222,6 +211,7 @@ def batch(
     plan: Plan | Path | str,
     folder: Path | str,
     *,
+    keep: Keep = LOGS,
     workers: int | None = None,
     checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
     observer: BatchObserver | None = None,
@@ -230,11 +220,14 @@ def batch(
 
     The folder then holds ``plan.json``, a folder for each run (``CONFIGURATION/seed-N``), and the
     tables ``results`` (one row a run) and ``rounds`` (one row a run and round), as CSV and Parquet.
-    A run that fails is a row that says so.
+    A run that fails is a row that says so; the traceback lies in its folder.
 
     Args:
         plan: The plan, or its file.
         folder: Where to keep it. A folder that holds a batch is refused.
+        keep: What is kept of each run: ``logs``, a folder with all that a run has; or ``tables``,
+            what it has in both tables alone, which takes less time. A run without a folder begins
+            again where the batch is stopped in the middle of it.
         workers: How many processes; by default as many as there are processors.
         checkpoint_every: A round that ends so many seconds after the last checkpoint of its run
             gets one; 0 for every round.
@@ -246,38 +239,60 @@ def batch(
             resumed. A second interruption ends it at once.
     """
     given = plan if isinstance(plan, Plan) else Plan.from_file(plan)
-    return begin_batch(given, None, {}, Path(folder), workers, checkpoint_every, observer)
+    how = Carrying(workers, checkpoint_every, observer)
+    return begin_batch(given, Path(folder), how, keep=keep)
+
+
+def estimate_batch(plan: Plan | Path | str) -> Estimate:
+    """Estimate what the runs of a plan will ask their models, and what that costs; nobody is asked.
+
+    A few rounds of each configuration are run by the policy, with its first seed.
+
+    Args:
+        plan: The plan, or its file.
+
+    Raises:
+        InputError: If no run of it asks a model, or one is impossible.
+    """
+    given = plan if isinstance(plan, Plan) else Plan.from_file(plan)
+    seeds = given.seeds
+    return estimate_all(
+        (given.options(each, seeds[0]), len(seeds)) for each in given.configurations()
+    )
 
 
 def begin_batch(
     plan: Plan,
-    configurations: Sequence[Configuration] | None,
-    more: Mapping[str, Any],
     path: Path,
-    workers: int | None,
-    checkpoint_every: float,
-    observer: BatchObserver | None,
+    how: Carrying,
+    *,
+    keep: Keep = LOGS,
+    samples: Sequence[Mapping[str, Any]] | None = None,
+    more: Mapping[str, Any] = MappingProxyType({}),
 ) -> Batch:
-    """Carry out a plan, or configurations of it that are sampled.
+    """Carry out a plan, or samples of its parameters.
 
     Args:
         plan: The plan.
-        configurations: Its configurations; None for all combinations.
-        more: What else ``plan.json`` is to hold.
         path: The folder.
-        workers: How many processes.
-        checkpoint_every: Seconds between checkpoints of a run.
-        observer: What to tell of the batch.
+        how: How its runs are carried out.
+        keep: What is kept of each run.
+        samples: Parameters, instead of all combinations of what the plan varies.
+        more: What else ``plan.json`` is to hold.
     """
-    number = _number_of(workers)
+    if keep not in get_args(Keep):
+        raise InputError(f"must be {LOGS} or {TABLES}, got {keep!r}", field="keep")
+
     folder = BatchFolder(path)
     folder.require_free()
-    plan.check(configurations or ())
-    found = plan.configurations() if configurations is None else configurations
+    told = {"plan": plan.data, **more}
+    told |= {"keep": keep} if keep != LOGS else {}
+    told |= {} if samples is None else {"samples": list(samples)}
+    plan.check(() if samples is None else planned(told)[1])
     with folder.locked() as lock:
-        folder.begin(plan.to_dict(), plan.inputs(), more)
-        work = _Work(folder, plan, found, lock, number, checkpoint_every, observer)
-        return work.carry_out()
+        folder.begin(plan.to_dict(), inputs_of(plan), told)
+        # names and passwords of servers are in the plan, and not in the folder
+        return _carried_out(folder, {**folder.read(), "plan": plan.data}, lock, how)
 
 
 def resume_batch(
@@ -305,20 +320,22 @@ def resume_batch(
         InputError: If the folder holds no batch, another version of prism began it, another process
             carries it out, or a file that it reads has changed.
     """
-    kept = BatchFolder(Path(folder))
+    return go_on(Path(folder), Carrying(workers, checkpoint_every, observer, hosts))
+
+
+def go_on(folder: Path, how: Carrying) -> Batch:
+    """Go on with a batch; see `resume_batch`."""
+    kept = BatchFolder(folder)
     told = kept.read()
-    plan, configurations = planned(told)
+    plan, _ = planned(told)
     if told["prism"] != __version__:
         problem = f"was begun by prism {told['prism']}, and this is {__version__}: resume it there"
         raise InputError(problem, path=kept.path)
 
-    number = _number_of(workers)
-    require_unchanged(told["inputs"], plan.inputs(), kept.path / PLAN_NAME)
+    # runs of one batch must not differ by what their files said on the day
+    require_unchanged(told["inputs"], inputs_of(plan), kept.path / PLAN_NAME)
     with kept.locked() as lock:
-        work = _Work(
-            kept, plan, configurations, lock, number, checkpoint_every, observer, tuple(hosts)
-        )
-        return work.carry_out()
+        return _carried_out(kept, told, lock, how)
 
 
 def read_batch(folder: Path | str) -> Batch:
@@ -331,9 +348,8 @@ def read_batch(folder: Path | str) -> Batch:
         InputError: If the folder holds no batch.
     """
     kept = BatchFolder(Path(folder))
-    plan, configurations = planned(kept.read())
 
-    return _as_it_stands(kept, plan, configurations)
+    return _as_it_stands(kept, kept.read())
 
 
 def planned(told: Mapping[str, Any]) -> tuple[Plan, tuple[Configuration, ...]]:
@@ -343,16 +359,15 @@ def planned(told: Mapping[str, Any]) -> tuple[Plan, tuple[Configuration, ...]]:
     if samples is None:
         return plan, plan.configurations()
 
-    return plan, plan.samples(samples)
+    return plan, plan.samples(samples, with_seeds=bool(told.get("seeds_by_sample")))
 
 
-def _as_it_stands(
-    folder: BatchFolder, plan: Plan, configurations: Sequence[Configuration]
-) -> Batch:
+def _as_it_stands(folder: BatchFolder, told: Mapping[str, Any]) -> Batch:
+    plan, configurations = planned(told)
     runs = [
         BatchRun(f"{each.name}/seed-{seed}", each, seed)
         for each in configurations
-        for seed in plan.seeds
+        for seed in each.seeds or plan.seeds
     ]
     summaries = folder.summaries([each.name for each in runs])
     failures = folder.failures()
@@ -387,84 +402,83 @@ def _judged(run: BatchRun, summary: Mapping[str, Any] | None, failure: str | Non
     return run if summary is None else replace(run, status="stopped")
 
 
-@dataclass(slots=True)
-class _Work:
-    """A batch that is being carried out."""
-
-    folder: BatchFolder
-    plan: Plan
-    configurations: Sequence[Configuration]
-    lock: int
-    workers: int
-    checkpoint_every: float
-    observer: BatchObserver | None
-    hosts: tuple[str, ...] = ()
-
-    def carry_out(self) -> Batch:
-        """Carry out what is left of it, and write its tables, also after an interruption."""
-        # those that failed are tried again
-        self.folder.note_failures({})
-        runs = {each.name: each for each in self._stand().runs}
-        observer = self.observer or BatchObserver()
-        observer.started(tuple(runs.values()))
-        left = [each for each in runs.values() if each.status != COMPLETE]
-        try:
-            self._crew(runs, observer).carry_out({each.name: self._job(each) for each in left})
-        finally:
-            self._stand().write()
-
-        return self._stand()
-
-    def _stand(self) -> Batch:
-        return _as_it_stands(self.folder, self.plan, self.configurations)
-
-    def _crew(self, runs: Mapping[str, BatchRun], observer: BatchObserver) -> Crew:
-        failures: dict[str, str] = {}
-
-        def run_ended(name: str, status: str, error: str | None) -> None:
-            if status == FAILED:
-                failures[name] = error or ""
-                self.folder.note_failures(failures)
-            known = cast(BatchStatus, status)
-            observer.run_ended(replace(runs[name], status=known, error=error))
-
-        watcher = Watcher(
-            lambda name, rounds: observer.round_ended(runs[name], rounds),
-            run_ended,
-            lambda name, message: observer.warn(runs[name], message),
-            observer.note,
-        )
-        ledger = self._ledger()
-        how = {
-            "plan": str(self.folder.path / PLAN_NAME),
-            "checkpoint_every": self.checkpoint_every,
-            "hosts": list(self.hosts),
-            "ledger": None if ledger is None else str(ledger.path),
-            "budget": dict(self.plan.budget),
-        }
-
-        return Crew(how, self.workers, watcher, ledger, self.lock)
-
-    def _ledger(self) -> Ledger | None:
-        if not self.plan.asks_a_model:
-            return None
-
-        ledger = Ledger(self.folder.path / LEDGER_NAME, **self.plan.budget)
-        ledger.take_up()
-
-        return ledger
-
-    def _job(self, run: BatchRun) -> dict[str, Any]:
-        config = self.plan.options(run.configuration, run.seed).to_config()
-        path = self.folder.path / run.name
-        return {"run": {"folder": str(path), "name": run.name, "config": config}}
+def _results_of(parts: Iterable[_Part]) -> pl.DataFrame:
+    return table_of(
+        [
+            run_row({**head, "status": run.status, "error": run.error}, parameters, results)
+            for run, head, parameters, results in parts
+        ]
+    )
 
 
-def _number_of(workers: int | None) -> int:
-    if workers is None:
-        known = getattr(os, "sched_getaffinity", None)
-        return len(known(0)) if known is not None else os.cpu_count() or 1
-    if not 1 <= workers <= MOST_SHARERS:
-        raise InputError(f"must be from 1 to {MOST_SHARERS}, got {workers}", field="workers")
+def _rounds_of(parts: Iterable[_Part]) -> pl.DataFrame:
+    return table_of(
+        [
+            row
+            for _, head, parameters, results in parts
+            for row in round_rows(head, parameters, results)
+        ]
+    )
 
-    return workers
+
+def _carried_out(folder: BatchFolder, told: Mapping[str, Any], lock: int, how: Carrying) -> Batch:
+    """Carry out what is left of a batch, and write its tables, also after an interruption."""
+    folder.cut_rows()
+    # those that failed are tried again
+    folder.note_failures({})
+    observer = how.observer or BatchObserver()
+    done = _as_it_stands(folder, told)
+    observer.started(done.runs)
+    ledger = _ledger(folder, done.plan)
+    try:
+        with Crew(
+            folder, _for_workers(folder, told, how, ledger), how.processes, observer, ledger, lock
+        ) as crew:
+            while True:
+                _carry_out_rest(crew, done)
+                done = _as_it_stands(folder, told)
+                more = {} if how.grow is None else how.grow(done)
+                if not more:
+                    break
+                told = {**told, **more}
+                folder.write({**told, "plan": done.plan.to_dict()})
+                done = _as_it_stands(folder, told)
+                observer.started(done.runs)
+    finally:
+        done = _as_it_stands(folder, told)
+        done.write()
+
+    return done
+
+
+def _for_workers(
+    folder: BatchFolder, told: Mapping[str, Any], how: Carrying, ledger: Ledger | None
+) -> dict[str, Any]:
+    """Return what every process is told at first."""
+    return {
+        "plan": str(folder.path / PLAN_NAME),
+        "keep": told.get("keep", LOGS),
+        "checkpoint_every": how.checkpoint_every,
+        "hosts": list(how.hosts),
+        "ledger": None if ledger is None else str(ledger.path),
+        "budget": dict(told["plan"].get("budget", {})),
+    }
+
+
+def _carry_out_rest(crew: Crew, batch: Batch) -> None:
+    left = [each for each in batch.runs if each.status not in (COMPLETE, FAILED)]
+    plan = batch.plan
+    crew.carry_out(
+        left,
+        {each.name: plan.options(each.configuration, each.seed).to_config() for each in left},
+    )
+
+
+def _ledger(folder: BatchFolder, plan: Plan) -> Ledger | None:
+    if not asks_a_model(plan):
+        return None
+
+    ledger = Ledger(folder.path / LEDGER_NAME, **plan.budget)
+    ledger.take_up()
+
+    return ledger

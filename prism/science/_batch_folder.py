@@ -8,20 +8,29 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Literal
 
-from prism import __version__
+import orjson
+
+from prism._version import __version__
 from prism.errors import InputError
 from prism.files import make_folder, parse_json, write_durably
-from prism.runs._folder import SUMMARY_NAME, read_summary
+from prism.runs._folder import SUMMARY_NAME, is_begun, read_summary
 
 try:
     import fcntl
 except ModuleNotFoundError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
+Keep = Literal["logs", "tables"]
+"""What a batch keeps of each run: its folder, with its log, or its row of the tables alone."""
+
+LOGS: Final = "logs"
+TABLES: Final = "tables"
 PLAN_NAME = "plan.json"
 LEDGER_NAME = "budget.bin"
+TRACEBACK_NAME = "traceback.txt"
+ROWS_NAME = "runs.jsonl"
 _FAILURES_NAME = "failures.json"
 _LOCK_NAME = "batch.lock"
 _SCHEMA = 1
@@ -75,6 +84,7 @@ class BatchFolder:
         """
         try:
             make_folder(self.path)
+            # it stays when the batch ends: a lock that is deleted can be held twice
             lock = os.open(self.path / _LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
             raise InputError(f"cannot be written to: {error.strerror}", path=self.path) from None
@@ -96,7 +106,8 @@ class BatchFolder:
             more: What else has to be known to resume it.
         """
         self.require_free()
-        told = {"prism": __version__, "schema": _SCHEMA, "plan": plan, "inputs": inputs, **more}
+        head = {"prism": __version__, "schema": _SCHEMA, "plan": plan, "inputs": inputs}
+        told = {**head, **{key: value for key, value in more.items() if key not in head}}
         self._write(PLAN_NAME, told)
 
     def read(self) -> dict[str, Any]:
@@ -116,15 +127,52 @@ class BatchFolder:
 
         return found
 
+    def write(self, told: Mapping[str, Any]) -> None:
+        """Write anew what the batch is, such as with more samples."""
+        self._write(PLAN_NAME, told)
+
     def summaries(self, runs: Sequence[str]) -> Iterator[dict[str, Any] | None]:
-        """Yield the ``run.json`` of each run; None for one that has not begun.
+        """Yield the ``run.json`` of each run, or its row; None for one that has not begun.
 
         Raises:
             InputError: If one is damaged.
         """
+        rows = self._rows()
         for run in runs:
             path = self.path / run
-            yield read_summary(path) if (path / SUMMARY_NAME).exists() else None
+            yield rows.get(run) or (read_summary(path) if is_begun(path) else None)
+
+    def add_row(self, row: Mapping[str, Any]) -> None:
+        """Keep what came of a run that has no folder.
+
+        Raises:
+            OSError: If that fails.
+        """
+        with (self.path / ROWS_NAME).open("ab") as file:
+            file.write(orjson.dumps(row) + b"\n")
+
+    def cut_rows(self) -> None:
+        """Remove the half row that a process has left which was killed.
+
+        Raises:
+            OSError: If that fails.
+        """
+        path = self.path / ROWS_NAME
+        if path.exists() and not (whole := path.read_bytes()).endswith(b"\n"):
+            os.truncate(path, whole.rfind(b"\n") + 1)
+
+    def _rows(self) -> dict[str, dict[str, Any]]:
+        path = self.path / ROWS_NAME
+        if not path.exists():
+            return {}
+
+        lines = path.read_bytes().split(b"\n")
+        try:
+            # what follows the last line's end is a row that is being written
+            found = map(orjson.loads, lines[:-1])
+            return {row["run"]: row for row in found}
+        except (ValueError, KeyError, TypeError):
+            raise InputError("is damaged: a line is not what prism writes", path=path) from None
 
     def failures(self) -> dict[str, str]:
         """Return why runs have failed that were not resumed since."""

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
-import polars as pl
 
 from prism.files import make_folder, write_durably
 from prism.files._durable import replacing
 from prism.science._libraries import library
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Row = dict[str, Any]
 
@@ -55,6 +57,8 @@ def round_rows(
 
 def table_of(rows: Sequence[Row]) -> pl.DataFrame:
     """Return rows as a table with the columns of all, in the order in which they come up."""
+    import polars as pl
+
     columns = dict.fromkeys(name for row in rows for name in row)
     filled = [{name: row.get(name) for name in columns} for row in rows]
 
@@ -121,13 +125,26 @@ def measure_run(batch: Path, run: str) -> list[Mapping[str, Any]]:
         found: list[Mapping[str, Any]] = orjson.loads(kept.read_bytes())
         return found
 
-    analysis = library("prism.analysis")
-    logs = analysis.read_log(batch / run)
-    rows = analysis.run_measures(logs, by_round=True).to_dicts()
+    rows = measure_log(batch / run)
     make_folder(kept.parent)
     write_durably(kept, orjson.dumps(rows))
 
-    # as it is read from the file
+    return rows
+
+
+def measure_log(run: Path) -> list[Mapping[str, Any]]:
+    """Return what `prism.analysis.run_measures` says of a run, by round and, last, in all.
+
+    Args:
+        run: Its folder.
+
+    Raises:
+        MissingExtraError: If polars is not installed.
+    """
+    analysis = library("prism.analysis")
+    rows = analysis.run_measures(analysis.read_log(run), by_round=True).to_dicts()
+
+    # as it is read from a file
     again: list[Mapping[str, Any]] = orjson.loads(orjson.dumps(rows))
     return again
 

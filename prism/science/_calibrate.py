@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from math import sqrt
 from typing import TYPE_CHECKING, Any, get_args
 
 import polars as pl
 
 from prism.errors import FieldValueError
-from prism.runs._calibrated import ARCHETYPE, RELEVANCE
-from prism.runs._policy_file import Cell, Logit, ModelKind, Policy, RatioTest, Unidentified
+from prism.runs._policy_file import (
+    ARCHETYPE,
+    RELEVANCE,
+    Cell,
+    Logit,
+    ModelKind,
+    Policy,
+    RatioTest,
+    Unidentified,
+)
+from prism.science._arrays import Array, np
 from prism.science._choices import Choices, Point, read_choices
 from prism.science._libraries import library
 from prism.statechart import Definition, Statechart, social_feed_chart, social_media_chart
 from prism.statechart.states import state_text
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from prism.analysis import RunLogs
-
-    Array = np.ndarray[Any, Any]
 
 LEAST = 10
 """Fewest decisions that identify the probabilities of a cell."""
@@ -79,18 +85,13 @@ def calibrate(
         raise FieldValueError(f"least must be 1 or more, got {least}")
 
     choices = read_choices(logs, by=by, covariates=covariates if model == "logit" else ())
+    found = calibrate_choices(choices, model, least)
 
-    return calibrate_choices(choices, model, least=least, charts=charts)
+    return replace(found, unidentified=(*found.unidentified, *_never_met(choices, charts)))
 
 
-def calibrate_choices(
-    choices: Choices,
-    model: ModelKind,
-    *,
-    least: int = LEAST,
-    charts: Sequence[Statechart[Any]] = (),
-) -> Policy:
-    """Estimate a policy from choices; see `calibrate`."""
+def calibrate_choices(choices: Choices, model: ModelKind, least: int) -> Policy:
+    """Estimate a policy from choices, and leave out what nobody met; see `calibrate`."""
     found = _Found()
     for number, point in enumerate(choices.points):
         _frequencies(choices, number, point, least, found)
@@ -98,8 +99,6 @@ def calibrate_choices(
         found.tests.append(_together(found.tests))
     if model == "logit":
         _logits(choices, least, found)
-
-    found.unidentified += _never_met(choices, charts)
 
     return Policy(
         model,
@@ -138,8 +137,6 @@ def _counts_at(choices: Choices, number: int, options: Sequence[str]) -> dict[st
 
 
 def _frequencies(choices: Choices, number: int, point: Point, least: int, found: _Found) -> None:
-    import numpy as np
-
     counts = _counts_at(choices, number, point[2])
     for group, rows in counts.items():
         cell, unclear = _cell(point, group, rows, least)
@@ -193,8 +190,6 @@ def _clustered(rows: Array) -> tuple[float, ...] | None:
     What an agent's counts differ by from those expected of it is taken as a whole (Liang and Zeger
     1986), with the correction G / (G - 1) for G agents (Cameron and Miller 2015).
     """
-    import numpy as np
-
     agents, n = len(rows), rows.sum()
     if agents < 2:
         return None
@@ -251,26 +246,27 @@ def _logits(choices: Choices, least: int, found: _Found) -> None:
 
 def _never_met(choices: Choices, charts: Sequence[Statechart[Any]]) -> Iterator[Unidentified]:
     """Yield what the charts allow, and the decisions do not show."""
-    known = [chart.definition for chart in charts]
-    if not charts:
-        social = (social_media_chart().definition, social_feed_chart().definition)
-        known += [each for each in social if each.name in choices.charts]
+    offered: dict[tuple[str, str], set[str]] = {}
+    for state, event, options in choices.points:
+        offered.setdefault((state, event), set()).update(options)
 
-    met = {(state, event) for state, event, _ in choices.points}
-    offered = {
-        (state, event, option) for state, event, options in choices.points for option in options
-    }
-    for definition in known:
-        for (state, event), targets in _ambiguous(definition).items():
-            if (state, event) not in met:
-                yield Unidentified("state", "nobody decided there", state, event)
-                continue
-            for target in targets:
-                if (state, event, target) not in offered:
-                    yield Unidentified("option", "was never offered", state, event, name=target)
+    followed = charts or [each for each in _familiar() if each.name in choices.charts]
+    for (state, event), targets in chain(*(_ambiguous(each.definition) for each in followed)):
+        if (state, event) not in offered:
+            yield Unidentified("state", "nobody decided there", state, event)
+            continue
+        for target in targets:
+            if target not in offered[state, event]:
+                yield Unidentified("option", "was never offered", state, event, name=target)
 
 
-def _ambiguous(definition: Definition[Any]) -> dict[tuple[str, str], list[str]]:
+def _familiar() -> Iterator[Statechart[Any]]:
+    """Yield the charts of the feed, which runs follow without saying how they are defined."""
+    for make in (social_media_chart, social_feed_chart):
+        yield from (make(), make(acts=True))
+
+
+def _ambiguous(definition: Definition[Any]) -> list[tuple[tuple[str, str], list[str]]]:
     """Return the targets of each event that may be ambiguous in a state where agents decide."""
     found: dict[tuple[str, str], list[str]] = {}
     for each in definition.transitions:
@@ -278,4 +274,4 @@ def _ambiguous(definition: Definition[Any]) -> dict[tuple[str, str], list[str]]:
             key = state_text(each.source), each.trigger
             found.setdefault(key, []).append(state_text(each.target))
 
-    return {key: targets for key, targets in found.items() if len(set(targets)) > 1}
+    return [(key, targets) for key, targets in found.items() if len(set(targets)) > 1]

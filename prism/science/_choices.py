@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from prism.analysis._reading.scanning import read_object
 from prism.errors import InputError
-from prism.runs._calibrated import ARCHETYPE, RELEVANCE
 from prism.runs._config import digest
-from prism.runs._policy_file import PolicySource
+from prism.runs._policy_file import ARCHETYPE, RELEVANCE, PolicySource
 from prism.statechart.reasoner._attributes import in_words
 from prism.telemetry.events import AGENT_JOINED, DECISION, POST_WEIGHED, RUN_STARTED
 
@@ -48,10 +48,6 @@ class Choices:
     sources: tuple[PolicySource, ...]
     charts: tuple[str, ...]
 
-    def of_agents(self, agents: Collection[str]) -> Choices:
-        """Return the choices of some agents, by their ids."""
-        return replace(self, table=self.table.filter(pl.col("agent_id").is_in(list(agents))))
-
 
 def read_choices(
     logs: RunLogs, *, by: str = ARCHETYPE, covariates: Sequence[str] = (RELEVANCE,)
@@ -68,7 +64,7 @@ def read_choices(
             the decision or its context, or attributes of agents.
 
     Raises:
-        InputError: If the runs have no decision.
+        InputError: If the runs have no decision, or none that can be used.
     """
     decided = _with_run(logs.scan(DECISION)).rename({"trigger": "event"}).collect()
     if not decided.height:
@@ -86,6 +82,11 @@ def read_choices(
     why = _why_left_out()
     known = known.with_columns(left_out=why)
     used = known.filter(pl.col("left_out").is_null())
+    if not used.height:
+        reasons = ", ".join(sorted(set(known["left_out"])))
+        raise InputError(
+            f"there is nothing to calibrate on: all decisions are left out ({reasons})"
+        )
     table, points = _numbered(used)
 
     return Choices(
@@ -117,37 +118,38 @@ def _with_run(frame: pl.LazyFrame) -> pl.LazyFrame:
 def _agents(logs: RunLogs, by: str, covariates: Sequence[str]) -> pl.DataFrame:
     """Return the agents with their groups, and their attributes that are covariates."""
     joined = _with_run(logs.scan(AGENT_JOINED)).collect()
-    attributes = [_object(text) for text in _column(joined, "attributes")]
-    own = _column(joined, by)
+    attributes = [read_object(text) for text in _column(joined, "attributes")]
+    chosen = [name for name in ("run", "agent_id", "chart") if name in joined.columns]
+
+    return joined.select(chosen).with_columns(
+        pl.Series("group", _groups(_column(joined, by), attributes, by), pl.String),
+        *(
+            pl.Series(f"own_{name}", [_number(found.get(name)) for found in attributes], pl.Float64)
+            for name in covariates
+        ),
+    )
+
+
+def _groups(own: Sequence[Any], attributes: Sequence[Mapping[str, Any]], by: str) -> list[str]:
+    """Return the group of each agent: of its own line of the log, or an attribute.
+
+    Raises:
+        InputError: If no agent has any.
+    """
     values = [
-        value if value is not None else found.get(by)
+        found.get(by) if value is None else value
         for value, found in zip(own, attributes, strict=True)
     ]
     if by != ARCHETYPE and all(value is None for value in values):
         known = sorted({name for found in attributes for name in found})
         has = f"they have {', '.join(known)}" if known else "the log has none of them"
         raise InputError(f"is {by!r}, which is no attribute of the agents: {has}", field="by")
-    groups = [in_words(value) for value in values]
-    columns = {
-        f"own_{name}": [_number(found.get(name)) for found in attributes] for name in covariates
-    }
-    chosen = [name for name in ("run", "agent_id", "chart") if name in joined.columns]
 
-    return joined.select(chosen).with_columns(
-        pl.Series("group", groups, pl.String),
-        *(pl.Series(name, values, pl.Float64) for name, values in columns.items()),
-    )
+    return [in_words(value) for value in values]
 
 
 def _column(frame: pl.DataFrame, name: str) -> list[Any]:
     return frame[name].to_list() if name in frame.columns else [None] * frame.height
-
-
-def _object(text: Any) -> Mapping[str, Any]:
-    import orjson
-
-    found = orjson.loads(text) if isinstance(text, str) else text
-    return found if isinstance(found, dict) else {}
 
 
 def _number(value: Any) -> float | None:

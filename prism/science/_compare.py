@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from itertools import chain
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from prism.errors import FieldValueError, InputError
-from prism.science._compared_runs import groups_of, measure_run
+from prism.science._batch_folder import BatchFolder
+from prism.science._compared_runs import groups_of, measure_run, runs_of
 from prism.science._comparison import (
     ComparedGroup,
     Comparison,
@@ -18,9 +22,10 @@ from prism.science._comparison import (
     Source,
     kinds_of,
 )
+from prism.science._design import ARM, Design, design_of_batch, in_arms, text_of
 
 if TYPE_CHECKING:
-    from prism.science._statistics import Interval, Tested
+    from prism.report._document import Document
 
 RESAMPLES = 9_999
 """Bootstrap samples, unless told otherwise."""
@@ -40,6 +45,8 @@ class _Options(TypedDict):
 
 def compare(
     *groups: Source | Sequence[Source],
+    by: str | None = None,
+    within: Iterable[str] | None = None,
     paired: bool | None = None,
     measures: Iterable[str] | None = None,
     from_round: int = 1,
@@ -49,7 +56,13 @@ def compare(
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Comparison:
-    """Compare groups of runs, each with the first.
+    """Compare groups of runs, each with the first; or the arms of a batch, as its plan has them.
+
+    Of the folder of a batch, each arm is compared with the first one, the control, at every setting
+    of the other parameters that the plan varies, in pairs of the same parameters and seed; main
+    effects and interactions are told besides (`Comparison.model`). Where the plan has no arms, the
+    levels of its first parameter are compared. Of runs that have assigned posts to arms, these arms
+    are compared, in pairs within each run.
 
     Pairs of runs with the same seed share their random numbers, so what differs within them is due
     to what the groups differ in. Each measure gets the difference of the means with a bootstrap
@@ -59,13 +72,15 @@ def compare(
 
     Args:
         groups: For each group a run's folder or log, a folder with runs below it, a pattern such as
-            ``runs/warned-*``, or several of these. Of a single folder, such as that of a batch, the
-            folders that hold runs are the groups.
+            ``runs/warned-*``, or several of these. Of a single folder that is no batch, the folders
+            that hold runs are the groups.
+        by: What the groups of a batch are: ``arm``, or a parameter that the plan varies.
+        within: Parameters of a batch at each of whose values groups are compared; by default all
+            others. Over those that are left out the runs of a seed are averaged.
         paired: Whether to pair runs by their seeds. By default they are paired if no seed comes up
-            twice in a group and two groups share at least two seeds (one, if a group has but one
-            run).
+            twice in a group, and most runs of both groups have a partner.
         measures: The measures to compare, by name: the fewer tests, the milder the correction. None
-            takes all.
+            takes all; of a batch those that its plan names, or else the measures of the world.
         from_round: The first round that counts, such as the first after a burn-in.
         to_round: The last round that counts. By default all runs must have the same rounds.
         confidence: Coverage of the intervals, between 0 and 1.
@@ -78,42 +93,177 @@ def compare(
 
     Raises:
         InputError: If there is no second group, a run cannot be read or is given twice, the runs
-            differ in their rounds, they cannot be paired as wanted, or a measure is unknown.
+            differ in their rounds, they cannot be paired as wanted, or a measure or parameter is
+            unknown.
     """
     _check(confidence, resamples, from_round, to_round)
-    # scipy and statsmodels take a second to import, which other commands can do without
     from prism.science._compare_page import document_of
-    from prism.science._statistics import holm
+
+    options: _Options = {"confidence": confidence, "resamples": resamples, "seed": seed}
+    names = None if measures is None else list(dict.fromkeys(measures))
+    design = _design_of(groups, names, from_round, to_round)
+    if design is not None:
+        asked = _Asked(by, within, paired, names)
+        return _by_design(design, asked, options, from_round, to_round, document_of)
+    if by is not None or within is not None:
+        problem = "is for a batch whose plan has arms or varies parameters, given as one folder"
+        raise InputError(problem, field="by" if within is None else "within")
 
     found = groups_of(groups)
-    measured, notes, last = _measured(found, from_round, to_round, progress)
-    made = tuple(
-        ComparedGroup(label, tuple(each.run for each in runs))
-        for label, runs in zip(found, measured, strict=True)
-    )
+    every = _measured(found, from_round, to_round, progress)
+    last = to_round or _common_rounds(every)
+    if last < from_round:
+        raise InputError(f"the runs have {last} rounds, so none from round {from_round} on")
 
-    kinds = _wanted(kinds_of(measured) | _distributions(measured), measures)
-    options: _Options = {"confidence": confidence, "resamples": resamples, "seed": seed}
+    notes: list[str] = []
+    sides = [
+        _Side(label, _long_enough(label, runs, last, notes))
+        for label, runs in zip(found, every, strict=True)
+    ]
+    measured = [side.runs for side in sides]
+    kinds = _wanted(kinds_of(measured) | _distributions(measured), names)
     rows: list[Difference] = []
-    for group, runs in zip(made[1:], measured[1:], strict=True):
-        pair = _paired(made[0], measured[0], group, runs, paired)
-        notes += pair.notes
+    for side in sides[1:]:
+        pair = _paired(sides[0], side, paired, notes)
         rows += [_difference(name, kind, pair, options) for name, kind in kinds.items()]
 
-    corrected = holm([row.p for row in rows])
-    rows = [replace(row, p_holm=p) for row, p in zip(rows, corrected, strict=True)]
+    rows = _corrected(rows)
     notes += _what_is_possible(rows)
 
     return Comparison(
-        made,
+        tuple(ComparedGroup(side.label, tuple(each.run for each in side.runs)) for side in sides),
         tuple(rows),
         tuple(dict.fromkeys(notes)),
         from_round,
         last,
         confidence,
-        tuple(tuple(runs) for runs in measured),
+        tuple(map(tuple, measured)),
         document_of,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What of a batch is to be compared."""
+
+    by: str | None
+    within: Iterable[str] | None
+    paired: bool | None
+    measures: Sequence[str] | None
+
+
+def _design_of(
+    groups: Sequence[Source | Sequence[Source]],
+    measures: Sequence[str] | None,
+    from_round: int,
+    to_round: int | None,
+) -> Design | None:
+    """Return the design of a batch, or that of the arms in runs of one group; else None."""
+    if len(groups) != 1:
+        return None
+
+    (group,) = groups
+    sources = [group] if isinstance(group, PathLike | str) else list(group)
+    if len(sources) == 1 and BatchFolder(Path(sources[0])).is_begun:
+        return design_of_batch(Path(sources[0]), measures, from_round, to_round, measure_run)
+
+    runs = [run for source in sources for run in runs_of(source)]
+    if len({run.parent for run in runs}) > 1 and len(sources) == 1:
+        return None
+
+    return in_arms([({}, run, None) for run in runs])
+
+
+def _by_design(
+    design: Design,
+    asked: _Asked,
+    options: _Options,
+    from_round: int,
+    to_round: int | None,
+    page_of: Callable[[Comparison], Document],
+) -> Comparison:
+    """Compare the levels of one factor at each setting of others."""
+    from prism.science._factors import model_of
+
+    factor = design.factor(asked.by)
+    strata = design.strata(factor, asked.within)
+    of_all = [[cell.measured for cell in design.cells]]
+    kinds = _wanted(kinds_of(of_all) | _distributions(of_all), asked.measures)
+    if asked.measures is None:
+        kinds = _main(kinds, design.wanted)
+
+    notes = list(design.notes)
+    contrast = partial(_contrast, design, factor, kinds, asked.paired, options, notes)
+    rows = _corrected([row for setting in design.settings(strata) for row in contrast(setting)])
+    # a figure shows the effect over each parameter, whatever the others are
+    over = [
+        row
+        for name in strata
+        for setting in design.settings([name])
+        for row in (contrast(setting) if len(strata) > 1 else ())
+    ]
+    levels = design.factors[factor]
+    measured = [
+        [cell.measured for cell in design.cells if cell.levels[factor] == level] for level in levels
+    ]
+    last = to_round or max(run.run.rounds for run in chain(*measured))
+
+    return Comparison(
+        tuple(
+            ComparedGroup(_label(factor, level), tuple(each.run for each in runs))
+            for level, runs in zip(levels, measured, strict=True)
+        ),
+        tuple(rows),
+        tuple(dict.fromkeys([*notes, *_what_is_possible(rows)])),
+        from_round,
+        last,
+        options["confidence"],
+        tuple(map(tuple, measured)),
+        page_of,
+        model_of(design, [name for name, kind in kinds.items() if kind != "distribution"]),
+        tuple(over or rows) if strata else (),
+        design.folder,
+    )
+
+
+def _contrast(
+    design: Design,
+    factor: str,
+    kinds: Mapping[str, MeasureKind],
+    paired: bool | None,
+    options: _Options,
+    notes: list[str],
+    setting: Mapping[str, Any],
+) -> Iterator[Difference]:
+    """Compare every level of a factor with the first at a setting of others."""
+    control, *others = (
+        _Side(_label(factor, level), design.runs_at({factor: level, **setting}))
+        for level in design.factors[factor]
+    )
+    where = text_of(setting)
+    for side in others:
+        if not control.runs or not side.runs:
+            notes.append(f"no run of {side.label if control.runs else control.label} at {where}")
+            continue
+        pair = _paired(control, side, paired, notes)
+        for name, kind in kinds.items():
+            yield replace(_difference(name, kind, pair, options), setting=where)
+
+
+def _label(factor: str, level: Any) -> str:
+    return str(level) if factor == ARM else f"{factor}={level}"
+
+
+def _main(kinds: Mapping[str, MeasureKind], wanted: Sequence[str]) -> dict[str, MeasureKind]:
+    """Return the measures of a batch that are compared by default: few, as each is a test."""
+    if wanted:
+        return _wanted(kinds, wanted)
+
+    own = {name: kind for name, kind in kinds.items() if kind == "own"}
+    # what a measure came to in the end, and not its mean over the rounds, too
+    return {name: kind for name, kind in own.items() if name.removesuffix("_mean") == name} or {
+        **kinds
+    }
 
 
 def _check(confidence: float, resamples: int, from_round: int, to_round: int | None) -> None:
@@ -128,15 +278,24 @@ def _check(confidence: float, resamples: int, from_round: int, to_round: int | N
 
 
 @dataclass(frozen=True, slots=True)
-class _Pair:
-    """Two groups that are compared, in the order of their pairs if they are paired."""
+class _Side:
+    """A group and what was measured in its runs; of pairs, in their order."""
 
-    first: ComparedGroup
-    second: ComparedGroup
-    runs_first: Sequence[Measured]
-    runs_second: Sequence[Measured]
+    label: str
+    runs: Sequence[Measured]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Two groups that are compared."""
+
+    first: _Side
+    second: _Side
     paired: bool
-    notes: list[str]
+
+    @property
+    def sides(self) -> tuple[_Side, _Side]:
+        return self.first, self.second
 
 
 def _measured(
@@ -144,12 +303,8 @@ def _measured(
     from_round: int,
     to_round: int | None,
     progress: Callable[[int, int], None] | None,
-) -> tuple[list[list[Measured]], list[str], int]:
-    """Measure all runs; leave out those that did not get far enough.
-
-    Returns:
-        What was measured by group, notes on what is left out, and the last round.
-    """
+) -> list[list[Measured]]:
+    """Measure all runs of each group."""
     total, done = sum(map(len, groups.values())), 0
     measured: list[list[Measured]] = []
     for paths in groups.values():
@@ -160,25 +315,29 @@ def _measured(
             if progress is not None:
                 progress(done, total)
 
-    last = to_round or _common_rounds(measured)
-    notes: list[str] = []
-    kept: list[list[Measured]] = []
-    for label, runs in zip(groups, measured, strict=True):
-        short = [each for each in runs if each.run.rounds < last]
-        if len(short) == len(runs):
-            problem = f"no run has completed round {last}: take fewer rounds with to_round"
-            raise InputError(problem, path=label)
+    return measured
 
-        kept.append([each for each in runs if each.run.rounds >= last])
-        notes += [
-            f"{each.run.path} is left out: it has completed {each.run.rounds} of {last} rounds"
-            for each in short
-        ]
 
-    if last < from_round:
-        raise InputError(f"the runs have {last} rounds, so none from round {from_round} on")
+def _long_enough(
+    label: str, runs: Sequence[Measured], last: int, notes: list[str]
+) -> list[Measured]:
+    """Return the runs that have completed a round, and note those that have not.
 
-    return kept, notes, last
+    Raises:
+        InputError: If no run has.
+    """
+    kept = [each for each in runs if each.run.rounds >= last]
+    if not kept:
+        problem = f"no run has completed round {last}: take fewer rounds with to_round"
+        raise InputError(problem, path=label)
+
+    notes += [
+        f"{each.run.path} is left out: it has completed {each.run.rounds} of {last} rounds"
+        for each in runs
+        if each.run.rounds < last
+    ]
+
+    return kept
 
 
 def _common_rounds(measured: Sequence[Sequence[Measured]]) -> int:
@@ -187,7 +346,7 @@ def _common_rounds(measured: Sequence[Sequence[Measured]]) -> int:
     Raises:
         InputError: If runs that have ended differ in them.
     """
-    runs = [each.run for group in measured for each in group]
+    runs = [each.run for each in chain(*measured)]
     lengths = {run.rounds: run for run in runs if run.ended}
     if len(lengths) > 1:
         told = ", ".join(f"{run.path} has {rounds}" for rounds, run in sorted(lengths.items()))
@@ -200,7 +359,7 @@ def _common_rounds(measured: Sequence[Sequence[Measured]]) -> int:
 
 
 def _distributions(measured: Sequence[Sequence[Measured]]) -> dict[str, MeasureKind]:
-    names = sorted({name for runs in measured for run in runs for name in run.distributions})
+    names = sorted({name for run in chain(*measured) for name in run.distributions})
     return dict.fromkeys(names, "distribution")
 
 
@@ -224,92 +383,93 @@ def _wanted(
     return {name: kinds[name] for name in names}
 
 
-def _paired(
-    first: ComparedGroup,
-    runs_first: Sequence[Measured],
-    second: ComparedGroup,
-    runs_second: Sequence[Measured],
-    wanted: bool | None,
-) -> _Pair:
-    """Pair runs by their seeds, if they are to be paired.
+def _paired(first: _Side, second: _Side, wanted: bool | None, notes: list[str]) -> _Pair:
+    """Pair runs by their seeds, if they are to be paired, and note what is left out.
 
     Raises:
         InputError: If they cannot be, though they are to be.
     """
-    alone = _Pair(first, second, runs_first, runs_second, paired=False, notes=[])
+    alone = _Pair(first, second, paired=False)
     if wanted is False:
         return alone
 
-    one, other = _by_seed(runs_first), _by_seed(runs_second)
-    if isinstance(one, str) or isinstance(other, str):
-        problem = one if isinstance(one, str) else str(other)
-        if wanted:
-            raise InputError(f"runs cannot be paired by their seeds: {problem}")
-        return replace(alone, notes=[f"compared as groups, not in pairs: {problem}"])
+    problem = _unpairable(first, second, wanted=wanted is True)
+    if problem and wanted:
+        raise InputError(f"runs cannot be paired by their seeds: {problem}")
+    if problem:
+        notes.append(f"compared as groups, not in pairs: {problem}")
+        return alone
 
-    shared = [seed for seed in one if seed in other]
-    if len(shared) < (1 if wanted or min(len(one), len(other)) == 1 else 2):
-        problem = f"{first.label} and {second.label} share {len(shared) or 'no'} seeds"
-        if wanted:
-            raise InputError(f"runs cannot be paired by their seeds: {problem}")
-        return replace(alone, notes=[f"compared as groups, not in pairs: {problem}"])
+    notes += [*_left_out(first, second), *_left_out(second, first)]
+    shared = [seed for seed in _by_seed(first) if seed in _by_seed(second)]
 
-    notes = []
-    for group, other_group, seeds in ((first, second, one), (second, first, other)):
-        alone_seeds = [str(seed) for seed in seeds if seed not in shared]
-        if alone_seeds:
-            notes.append(
-                f"left out of the pairs: runs of {group.label} with seed {', '.join(alone_seeds)}, "
-                f"which {other_group.label} lacks"
-            )
-
-    return _Pair(
-        first,
-        second,
-        [one[seed] for seed in shared],
-        [other[seed] for seed in shared],
-        paired=True,
-        notes=notes,
-    )
+    return _Pair(_with_seeds(first, shared), _with_seeds(second, shared), paired=True)
 
 
-def _by_seed(runs: Sequence[Measured]) -> dict[int, Measured] | str:
-    """Return runs by their seeds, or why that is not possible."""
-    found: dict[int, Measured] = {}
-    for each in runs:
-        seed = each.run.seed
-        if seed is None:
-            return f"the log of {each.run.path} names no seed"
-        if seed in found:
-            return f"{found[seed].run.path} and {each.run.path} have the same seed"
-        found[seed] = each
+def _with_seeds(side: _Side, seeds: Sequence[int | None]) -> _Side:
+    return replace(side, runs=[_by_seed(side)[seed] for seed in seeds])
 
-    return found
+
+def _by_seed(side: _Side) -> dict[int | None, Measured]:
+    return {each.run.seed: each for each in side.runs}
+
+
+def _left_out(side: _Side, other: _Side) -> list[str]:
+    """Say which runs have no partner in another group."""
+    seeds = ", ".join(str(seed) for seed in _by_seed(side) if seed not in _by_seed(other))
+    if not seeds:
+        return []
+
+    which = f"runs of {side.label} with seed {seeds}, which {other.label} lacks"
+    return [f"left out of the pairs: {which}"]
+
+
+def _unpairable(first: _Side, second: _Side, *, wanted: bool) -> str:
+    """Return why runs cannot be paired by their seeds; nothing if they can."""
+    if problem := _seeds_unfit(first.runs) or _seeds_unfit(second.runs):
+        return problem
+
+    shared = len(_by_seed(first).keys() & _by_seed(second).keys())
+    # pairs of a few of the runs would throw the others away
+    is_enough = shared > 0 if wanted else 2 * shared > max(len(first.runs), len(second.runs))
+
+    return "" if is_enough else f"{first.label} and {second.label} share {shared or 'no'} seeds"
+
+
+def _seeds_unfit(runs: Sequence[Measured]) -> str:
+    """Return why the seeds of runs do not tell them apart; nothing if they do."""
+    found: dict[int, Path] = {}
+    for run in (each.run for each in runs):
+        if run.seed is None:
+            return f"the log of {run.path} names no seed"
+        if run.seed in found:
+            return f"{found[run.seed]} and {run.path} have the same seed"
+        found[run.seed] = run.path
+
+    return ""
 
 
 def _difference(name: str, kind: MeasureKind, pair: _Pair, options: _Options) -> Difference:
     """Compare one measure of two groups."""
-    from prism.science._statistics import as_values, interval, mann_whitney, wilcoxon
-
+    first, second = pair.sides
     row = Difference(
-        name,
-        kind,
-        pair.first.label,
-        pair.second.label,
-        pair.paired,
-        len(pair.runs_first),
-        len(pair.runs_second),
+        name, kind, first.label, second.label, pair.paired, len(first.runs), len(second.runs)
     )
-    if kind == "distribution":
-        return _of_distribution(row, pair, options)
+    compare_one = _of_distribution if kind == "distribution" else _of_values
 
-    first, second = _values(name, kind, pair)
+    return compare_one(row, pair, options)
+
+
+def _of_values(row: Difference, pair: _Pair, options: _Options) -> Difference:
+    """Compare what a measure came to in the runs of two groups, as far as they have it."""
+    from prism.science._statistics import as_values, interval, mann_whitney, student, wilcoxon
+
+    first, second = _values(row.measure, row.kind, pair)
     lacking = row.runs_first - len(first) + (0 if pair.paired else row.runs_second - len(second))
     row = replace(row, runs_first=len(first), runs_second=len(second))
     if not first or not second:
         return replace(row, remark=NONE)
 
-    remark = f"{lacking} {'pairs' if pair.paired else 'runs'} lack it" if lacking else ""
     values = as_values(first), as_values(second)
     found = interval(*values, paired=pair.paired, **options)
     row = replace(
@@ -319,39 +479,36 @@ def _difference(name: str, kind: MeasureKind, pair: _Pair, options: _Options) ->
         difference=found.difference,
         low=found.low,
         high=found.high,
-        remark=remark,
+        standardised=_over(found.difference, found.scale),
+        standardised_low=_over(found.low, found.scale),
+        standardised_high=_over(found.high, found.scale),
+        **asdict(student(*values, paired=pair.paired, confidence=options["confidence"])),
+        remark=f"{lacking} {'pairs' if pair.paired else 'runs'} lack it" if lacking else "",
     )
-    row = _standardised(row, found)
     if len({*first, *second}) == 1:
         return replace(row, remark=SAME)
 
-    tested = wilcoxon(*values) if pair.paired else mann_whitney(*values)
-    return _with_test(row, tested)
+    return replace(row, **asdict((wilcoxon if pair.paired else mann_whitney)(*values)))
 
 
 def _values(name: str, kind: MeasureKind, pair: _Pair) -> tuple[list[float], list[float]]:
     """Return the values of two groups, as far as runs, or both runs of a pair, have the measure."""
+    # a state in which nobody is has no share in a log
     missing = 0.0 if kind == "state" else None
-    one = [run.values.get(name, missing) for run in pair.runs_first]
-    other = [run.values.get(name, missing) for run in pair.runs_second]
+    one, other = ([run.values.get(name, missing) for run in side.runs] for side in pair.sides)
     if pair.paired:
         both = [(a, b) for a, b in zip(one, other, strict=True) if None not in (a, b)]
         one, other = [a for a, _ in both], [b for _, b in both]
 
-    return [each for each in one if each is not None], [each for each in other if each is not None]
+    return _known(one), _known(other)
 
 
-def _standardised(row: Difference, found: Interval) -> Difference:
-    scale = found.scale
-    if scale is None:
-        return row
+def _over(value: float | None, scale: float | None) -> float | None:
+    return None if value is None or scale is None else value / scale
 
-    return replace(
-        row,
-        standardised=found.difference / scale,
-        standardised_low=None if found.low is None else found.low / scale,
-        standardised_high=None if found.high is None else found.high / scale,
-    )
+
+def _known(values: Sequence[float | None]) -> list[float]:
+    return [each for each in values if each is not None]
 
 
 def _of_distribution(row: Difference, pair: _Pair, options: _Options) -> Difference:
@@ -363,17 +520,13 @@ def _of_distribution(row: Difference, pair: _Pair, options: _Options) -> Differe
         pooled_interval,
     )
 
-    sides = [
-        [run.distributions.get(row.measure, {}) for run in runs]
-        for runs in (pair.runs_first, pair.runs_second)
-    ]
-    values = sorted({value for side in sides for counts in side for value in counts})
+    sides = [[run.distributions.get(row.measure, {}) for run in side.runs] for side in pair.sides]
+    values = sorted({value for counts in chain(*sides) for value in counts})
     if not all(any(side) for side in sides):
         return replace(row, remark=NONE)
 
-    tables = [as_counts(side, values) for side in sides]
+    one, other = tables = [as_counts(side, values) for side in sides]
     means = [float((table.sum(axis=0) * as_values(values)).sum() / table.sum()) for table in tables]
-    one, other = tables
     found = pooled_interval(one, other, as_values(values), paired=pair.paired, **options)
     row = replace(
         row,
@@ -386,34 +539,32 @@ def _of_distribution(row: Difference, pair: _Pair, options: _Options) -> Differe
     if len(values) == 1:
         return replace(row, remark=SAME)
 
-    return _with_test(row, kolmogorov_smirnov(*tables, paired=pair.paired, seed=options["seed"]))
+    tested = kolmogorov_smirnov(one, other, paired=pair.paired, seed=options["seed"])
+    return replace(row, **asdict(tested))
 
 
-def _with_test(row: Difference, tested: Tested) -> Difference:
-    return replace(
-        row,
-        test=tested.test,
-        statistic=tested.statistic,
-        p=tested.p,
-        effect=tested.effect,
-        superiority=tested.superiority,
-        least_p=tested.least_p,
-    )
+def _corrected(rows: Sequence[Difference]) -> list[Difference]:
+    """Return the rows with Holm's correction over all their tests."""
+    # scipy and statsmodels take a second to import, which other commands can do without
+    from prism.science._statistics import holm
+
+    corrected = holm([row.p for row in rows])
+    return [replace(row, p_holm=p) for row, p in zip(rows, corrected, strict=True)]
 
 
 def _what_is_possible(rows: Sequence[Difference]) -> list[str]:
     """Say where too few runs, or too many tests, leave nothing to be found."""
-    tested = [row for row in rows if row.least_p is not None]
-    few = [row for row in tested if (row.least_p or 0) > LEVEL]
-    notes = list(dict.fromkeys(_too_few(row) for row in few))
+    tested = {row: row.least_p for row in rows if row.least_p is not None}
+    few = [row for row, least_p in tested.items() if least_p > LEVEL]
+    notes = list(dict.fromkeys(map(_too_few, few)))
 
-    least = min((row.least_p or 0 for row in tested), default=0) * len(tested)
+    least = min(tested.values(), default=0) * len(tested)
     if least > LEVEL and len(few) < len(tested):
         notes.append(
             f"{len(tested)} tests: with so few runs no p-value below {min(1.0, least):.3g} is "
             "possible after Holm's correction; compare fewer measures, or make more runs"
         )
-    if any(row.kind == "distribution" and not row.least_p for row in tested):
+    if any(row.kind == "distribution" and least_p == 0 for row, least_p in tested.items()):
         notes.append(
             "one run a group: the p-values of distributions take all values of a run for "
             "independent, and speak of these runs alone"

@@ -14,7 +14,7 @@ from prism.files._records import shown_path
 from prism.report._document import Document
 from prism.report._figures.html_table import html_table
 from prism.report._figures.page_figures import AXIS, HEIGHT, PAPER, PageFigures, colour_of
-from prism.report._sections import Section
+from prism.report._sections.kinds import Section
 from prism.science._comparison import Comparison, Difference
 
 _MOST_SEEDS = 24
@@ -36,6 +36,15 @@ _DIFFERENCES = (
     "2014); groups by Mann and Whitney's U (1947), with Cliff's delta (1993): both are -1 if all "
     "runs of the second group have less, and 1 if all have more."
 )
+_OVER = (
+    "The difference from {} at each value of a parameter, in pairs of the same seed, averaged over "
+    "all other parameters, with its {:.0%} bootstrap interval."
+)
+_MODEL = (
+    "A linear model of each measure with all factors as categories, their interactions of two, and "
+    "seeds as blocks: F tests with sums of squares of type II. Partial eta squared is the share of "
+    "what a term and the residuals explain together."
+)
 _ROUNDS = (
     "Mean of each group's runs in each round, with the {:.0%} percentile interval of its bootstrap "
     "distribution."
@@ -55,6 +64,8 @@ def document_of(comparison: Comparison) -> Document:
     sections = [
         Section("groups", "What is compared", "", together=_groups(comparison)),
         *_effects(comparison, figures),
+        *_over(comparison, figures),
+        *_model(comparison),
         _differences(comparison),
         *_rounds(comparison, figures),
         *_distributions(comparison, figures),
@@ -115,35 +126,61 @@ def _effects(comparison: Comparison, figures: PageFigures) -> list[Section]:
     return [Section("effects", "Effects", explanation, together=place)]
 
 
-def _differences(comparison: Comparison) -> Section:
-    rows = [row for row in comparison.differences if row.kind != "distribution"]
-    told = [row for row in rows if row.test is not None]
-    table = _table(comparison, told, "low", "high", "standardised")
-    untested: dict[str, list[str]] = {}
-    for row in rows:
-        if row.test is None:
-            untested.setdefault(row.remark, []).append(row.measure)
+def _over(comparison: Comparison, figures: PageFigures) -> list[Section]:
+    """Draw the effect on each measure over each parameter that a batch varies."""
+    groups: dict[tuple[str, str], list[Difference]] = {}
+    for row in comparison.over:
+        name, _, level = row.setting.partition("=")
+        if row.difference is not None and level and "," not in row.setting:
+            groups.setdefault((row.measure, name), []).append(row)
+    if not groups:
+        return []
 
+    places = [
+        figures.add_chart(
+            f"over-{number}",
+            draw_over(rows, parameter, comparison, figures),
+            f"The effect on {measure} over {parameter}",
+        )
+        for number, ((measure, parameter), rows) in enumerate(groups.items(), start=1)
+        if number <= _MOST_DRAWN
+    ]
+    together = Markup('<div class="half">{}</div>').format(Markup("").join(places))
+    explanation = _OVER.format(comparison.groups[0].label, comparison.confidence)
+
+    return [Section("over", "Over the parameters", explanation, together=together)]
+
+
+def _model(comparison: Comparison) -> list[Section]:
+    if comparison.model is None or comparison.model.is_empty():
+        return []
+
+    table = html_table("model", comparison.model, {"p_holm": "p (Holm)", "f": "F"})
+    return [Section("model", "Main effects and interactions", _MODEL, together=table)]
+
+
+def _differences(comparison: Comparison) -> Section:
+    rows = comparison.table().filter(pl.col("kind") != "distribution")
+    told = rows.filter(pl.col("test").is_not_null())
+    untested = rows.filter(pl.col("test").is_null())
     rest = Markup("").join(
         Markup('<p class="soft">{}: {}.</p>').format(
-            remark[:1].upper() + remark[1:], ", ".join(dict.fromkeys(names))
+            remark[:1].upper() + remark[1:], ", ".join(dict.fromkeys(same["measure"]))
         )
-        for remark, names in untested.items()
+        for (remark,), same in untested.group_by("remark", maintain_order=True)
     )
-    made = html_table("differences", table, _HEADINGS) if told else Markup("")
+    table = _table(comparison, told, "low", "high", "standardised")
+    made = html_table("differences", table, _HEADINGS) if told.height else Markup("")
 
     return Section("differences", "Differences", _DIFFERENCES, together=made + rest)
 
 
 def _rounds(comparison: Comparison, figures: PageFigures) -> list[Section]:
     """Draw the rounds of the measures that differ most; the world's own come first."""
-    ranked = sorted(
-        (row for row in comparison.differences if row.test is not None),
-        key=lambda row: (row.kind != "own", 1.0 if row.p is None else row.p),
-    )
-    table = comparison.rounds({row.measure for row in ranked})
-    known = set(table["measure"])
-    names = [name for name in dict.fromkeys(row.measure for row in ranked) if name in known]
+    tested = comparison.table().filter(pl.col("test").is_not_null())
+    ranked = tested.sort(pl.col("kind") != "own", "p", maintain_order=True)["measure"]
+    table = comparison.rounds(ranked)
+    names = [name for name in ranked.unique(maintain_order=True) if name in table["measure"]]
     if comparison.to_round == comparison.from_round or not names:
         return []
 
@@ -165,8 +202,8 @@ def _rounds(comparison: Comparison, figures: PageFigures) -> list[Section]:
 
 
 def _distributions(comparison: Comparison, figures: PageFigures) -> list[Section]:
-    rows = [row for row in comparison.differences if row.kind == "distribution" and row.test]
-    if not rows:
+    rows = comparison.table().filter(pl.col("test").is_not_null(), kind="distribution")
+    if rows.is_empty():
         return []
 
     places = [
@@ -175,7 +212,7 @@ def _distributions(comparison: Comparison, figures: PageFigures) -> list[Section
             draw_distribution(name, comparison, figures),
             f"The share of {name} that is at least so large, by group",
         )
-        for number, name in enumerate(dict.fromkeys(row.measure for row in rows), start=1)
+        for number, name in enumerate(rows["measure"].unique(maintain_order=True), start=1)
     ]
     table = html_table("distributions", _table(comparison, rows, "low", "high"), _HEADINGS)
     together = Markup('<div class="half">{}</div>{}').format(Markup("").join(places), table)
@@ -183,19 +220,20 @@ def _distributions(comparison: Comparison, figures: PageFigures) -> list[Section
     return [Section("distributions", "Distributions", _DISTRIBUTIONS, together=together)]
 
 
-def _table(comparison: Comparison, rows: Sequence[Difference], *more: str) -> pl.DataFrame:
+def _table(comparison: Comparison, rows: pl.DataFrame, *more: str) -> pl.DataFrame:
     """Return some columns of the rows; groups, tests and remarks only where they differ."""
-    names = ["measure", "mean_first", "mean_second", "difference", *more, "effect", "p", "p_holm"]
+    names = ["measure", "mean_first", "mean_second", "difference", *more, "p", "p_holm", "effect"]
     if len(comparison.groups) > 2:
         names.insert(1, "second")
-    if len({row.test for row in rows}) > 1:
+    if (rows["setting"] != "").any():
+        names.insert(1, "setting")
+    if rows["test"].n_unique() > 1:
         names.append("test")
-    if any(row.remark for row in rows):
+    if (rows["remark"] != "").any():
         names.append("remark")
 
-    columns = {name: [getattr(row, name) for row in rows] for name in names}
-
-    return pl.DataFrame(columns, strict=False)
+    # a column in which nothing stands has no kind, and is not set as numbers
+    return pl.DataFrame(rows.select(names).to_dict(as_series=False))
 
 
 _MOST_DRAWN = 24
@@ -217,41 +255,54 @@ _TOOLTIP = [
 
 def _colours_of(comparison: Comparison) -> dict[str, str]:
     """Return the colour of each group."""
+    # after ten they come again in another shade
+    places = [
+        _PLACES[place % len(_PLACES)] + len(_PLACES) * (place // len(_PLACES))
+        for place in range(len(comparison.groups))
+    ]
     labels = [group.label for group in comparison.groups]
-    return {label: colour_of(_PLACES[place % len(_PLACES)]) for place, label in enumerate(labels)}
+    return dict(zip(labels, map(colour_of, places), strict=True))
+
+
+def _effects_of(comparison: Comparison) -> pl.DataFrame:
+    """Return the differences that have a scale, with the columns that are drawn."""
+    significant = (pl.col("p_holm") < _LEVEL).fill_null(value=False)
+    told = pl.when(pl.col("setting") != "").then("setting")
+    return (
+        comparison.table()
+        .drop_nulls("standardised")
+        .select(
+            pl.concat_str("measure", told, separator=", ", ignore_nulls=True),
+            group="second",
+            effect="standardised",
+            low="standardised_low",
+            high="standardised_high",
+            difference="difference",
+            p="p_holm",
+            significant=significant,
+        )
+    )
 
 
 def draw_effects(comparison: Comparison, figures: PageFigures) -> alt.TopLevelMixin | None:
     """Draw every difference with its interval, in standard deviations of the runs; or None."""
-    rows = [row for row in comparison.differences if row.standardised is not None]
-    if not rows:
+    table = _effects_of(comparison)
+    if table.is_empty():
         return None
 
     colours = _colours_of(comparison)
-    seconds = list(dict.fromkeys(row.second for row in rows))
-    table = pl.DataFrame(
-        {
-            "measure": [row.measure for row in rows],
-            "group": [row.second for row in rows],
-            "effect": [row.standardised for row in rows],
-            "low": [row.standardised_low for row in rows],
-            "high": [row.standardised_high for row in rows],
-            "difference": [row.difference for row in rows],
-            "p": [row.p_holm for row in rows],
-            "significant": [row.p_holm is not None and row.p_holm < _LEVEL for row in rows],
-        }
-    )
-    names = list(dict.fromkeys(table["measure"]))
+    names, seconds = (list(dict.fromkeys(table[name])) for name in ("measure", "group"))
+    several = len(seconds) > 1
     widest = table.select(pl.max_horizontal(pl.col("effect", "low", "high").abs()).max()).item()
-    scale = alt.Scale(type="symlog", constant=1) if widest > _WIDEST else alt.Scale()
-    of_group = figures.colour(
-        "group", {label: colours[label] for label in seconds}, legend=len(seconds) > 1
-    )
+    is_wide = widest > _WIDEST
+    scale = alt.Scale(type="symlog", constant=1) if is_wide else alt.Scale()
+    of_group = figures.colour("group", {label: colours[label] for label in seconds}, legend=several)
     title = f"standard deviations from {comparison.groups[0].label}"
+    title += " (logarithmic beyond 1)" if is_wide else ""
     x = alt.X("effect:Q", scale=scale, title=title)
     y = alt.Y("measure:N", sort=names, title=None, axis=alt.Axis(labelLimit=200, grid=True))
     shared: dict[str, Any] = {"y": y, "color": of_group, "tooltip": _TOOLTIP}
-    if len(seconds) > 1:
+    if several:
         shared["yOffset"] = alt.YOffset("group:N", sort=seconds)
 
     base = alt.Chart(table)
@@ -263,12 +314,70 @@ def draw_effects(comparison: Comparison, figures: PageFigures) -> alt.TopLevelMi
     hollow = rest.mark_point(filled=False, size=46, fill=PAPER, opacity=1).encode(x=x, **shared)
     sure = base.transform_filter(alt.datum.significant)
     full = sure.mark_point(filled=True, size=60, opacity=1).encode(x=x, **shared)
-    rows_each = 1 if len(seconds) == 1 else 0.75 * len(seconds)
+    rows_each = 0.75 * len(seconds) if several else 1
     chart: alt.TopLevelMixin = alt.layer(zero, lines, hollow, full).properties(
         height=round(_ROW * len(names) * rows_each)
     )
 
     return chart
+
+
+def draw_over(
+    rows: Sequence[Difference], parameter: str, comparison: Comparison, figures: PageFigures
+) -> alt.TopLevelMixin:
+    """Draw the effect on one measure over one parameter, a line for each group.
+
+    Args:
+        rows: The differences, one for each value and group.
+        parameter: The parameter.
+        comparison: The comparison.
+        figures: The figures of the page.
+    """
+    levels = [row.setting.partition("=")[2] for row in rows]
+    are_numbers = all(map(_is_number, levels))
+    table = pl.DataFrame(
+        {
+            "level": [float(level) for level in levels] if are_numbers else levels,
+            "group": [row.second for row in rows],
+            "difference": [row.difference for row in rows],
+            "low": [row.low for row in rows],
+            "high": [row.high for row in rows],
+        },
+        schema_overrides=dict.fromkeys(("difference", "low", "high"), pl.Float64()),
+    )
+    seconds = list(dict.fromkeys(table["group"]))
+    colours = _colours_of(comparison)
+    of_levels: dict[str, Any] = {"sort": None}
+    if are_numbers:
+        ticks = alt.Axis(values=table["level"].unique().sort().to_list(), format="~g")
+        of_levels = {"scale": alt.Scale(zero=False, nice=False, padding=12), "axis": ticks}
+    base = alt.Chart(table).encode(
+        x=alt.X("level:Q" if are_numbers else "level:N", title=parameter, **of_levels),
+        color=figures.colour(
+            "group", {label: colours[label] for label in seconds}, legend=len(seconds) > 1
+        ),
+    )
+    y = alt.Y("difference:Q", title=f"difference in {rows[0].measure}")
+    ends = base.transform_filter("isValid(datum.low)")
+    zero = alt.Chart(pl.DataFrame({"zero": [0.0]})).mark_rule(color=AXIS).encode(alt.Y("zero:Q"))
+    intervals = ends.mark_rule(strokeWidth=2).encode(alt.Y("low:Q"), alt.Y2("high:Q"))
+    line = base.mark_line(strokeWidth=1, opacity=0.6).encode(y)
+    dots = base.mark_point(filled=True, size=60, opacity=1).encode(
+        y, tooltip=["group", "level", *(f"{each}:Q" for each in ("difference", "low", "high"))]
+    )
+    chart: alt.TopLevelMixin = alt.layer(zero, intervals, line, dots).properties(
+        height=round(HEIGHT * 0.7)
+    )
+
+    return chart
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def draw_rounds(
@@ -334,12 +443,14 @@ def draw_distribution(name: str, comparison: Comparison, figures: PageFigures) -
     scale = alt.Scale(type="log") if is_long else alt.Scale(zero=False)
     heights = alt.Scale(type="log") if is_long else alt.Scale(zero=True)
     axis = alt.Axis(format=",d", grid=False, tickMinStep=1, tickCount=5)
+    title = f"{name}, at least" + (" (logarithmic)" if is_long else "")
+    shares = "share of all" + (" (logarithmic)" if is_long else "")
     chart: alt.Chart = (
         alt.Chart(table)
         .mark_line(interpolate="step-before", strokeWidth=2)
         .encode(
-            alt.X("value:Q", title=f"{name}, at least", scale=scale, axis=axis),
-            alt.Y("share:Q", scale=heights, axis=alt.Axis(format="~%", tickCount=5)),
+            alt.X("value:Q", title=title, scale=scale, axis=axis),
+            alt.Y("share:Q", title=shares, scale=heights, axis=alt.Axis(format="~%", tickCount=5)),
             figures.colour("group", _colours_of(comparison)),
             tooltip=["group", "value", alt.Tooltip("share", format=".2%"), "count"],
         )

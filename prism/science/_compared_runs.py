@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
-from prism.analysis import costs, read_log, state_counts
+from prism.analysis import agent_measures, costs, read_log, state_counts
 from prism.analysis._tables.cascades import trees
 from prism.analysis._tables.happened import IN_ALL, Happened, acts, what_happened
 from prism.analysis._tables.run_measures import MEASURES, PARTS, measured_of
@@ -38,7 +38,7 @@ def groups_of(sources: Sequence[Source | Sequence[Source]]) -> dict[str, list[Pa
         InputError: If there is no such file, no run in it, or no second group.
     """
     each = [[source] if isinstance(source, PathLike | str) else list(source) for source in sources]
-    found = [[run for source in group for run in _runs_of(source)] for group in each]
+    found = [[run for source in group for run in runs_of(source)] for group in each]
     if len(found) == 1:
         return _by_folder(_in_planned_order(each[0], found[0]))
 
@@ -73,6 +73,7 @@ def measure_run(path: Path, from_round: int, to_round: int | None) -> Measured:
     both = measured_of(happened, 1)
     last = both["round"].max()
     completed = last if isinstance(last, int) else 0
+    # the last round of a log that broke off may be half of one
     if not run.ended and completed != to_round:
         completed = max(0, completed - 1)
     measured = Measured(ComparedRun(path, run.seed, completed, run.ended))
@@ -82,6 +83,7 @@ def measure_run(path: Path, from_round: int, to_round: int | None) -> Measured:
     _add_states(measured, state_counts(logs).filter(rows))
     _add_costs(measured, costs(logs, by=["round"]).filter(rows))
     _add_distributions(measured, happened)
+    _add_agents(measured, agent_measures(logs).filter(rows))
 
     return measured
 
@@ -149,31 +151,45 @@ def _add_distributions(measured: Measured, happened: Happened) -> None:
         measured.distributions[name] = dict(stays.sort("ticks_in_state").iter_rows())
 
 
+def _add_agents(measured: Measured, table: pl.DataFrame) -> None:
+    """Add what was measured of agents in the last round: of each, or the quantiles of many."""
+    last = table.filter(pl.col("round") == pl.col("round").max())
+    for (kind, name), rows in last.group_by(["kind", "measure"], maintain_order=True):
+        found = rows.drop_nulls("quantile")
+        values = (found if found.height else rows)["value"].drop_nulls()
+        if values.len():
+            measured.distributions[f"{name}_of_{str(kind).lower()}"] = _counts(values)
+
+
 def _counts(values: pl.Series) -> dict[float, int]:
     return dict(values.value_counts().sort(values.name).iter_rows())
 
 
-def _runs_of(source: Source) -> list[Path]:
+def _runs_matching(pattern: Path) -> list[Path]:
+    matches = map(Path, glob.glob(str(pattern), recursive=True))  # noqa: PTH207
+    found = [run for match in sorted(matches, key=_natural) for run in runs_of(match)]
+    if not found:
+        raise InputError("matches no file", path=pattern)
+
+    return found
+
+
+def runs_of(source: Source) -> list[Path]:
     """Return the runs that a path or pattern names, in the order of their names.
 
     Raises:
         InputError: If there is none.
     """
     path = Path(source)
-    text = str(source)
-    if not path.exists() and glob.has_magic(text):
-        matches = [Path(found) for found in glob.glob(text, recursive=True)]  # noqa: PTH207
-        if not matches:
-            raise InputError("matches no file", path=path)
-        return [run for match in sorted(matches, key=_natural) for run in _runs_of(match)]
+    if not path.exists() and glob.has_magic(str(source)):
+        return _runs_matching(path)
 
     if not path.is_dir():
         read_log(path)  # says what is wrong
+    if not path.is_dir() or any((path / name).is_file() for name in LOGS):
         return [path]
 
-    if any((path / name).is_file() for name in LOGS):
-        return [path]
-
+    # a set, as a folder may hold a log both plain and packed
     below = {log.parent for name in LOGS for log in path.rglob(name)}
     if not below:
         raise InputError("holds no runs: give a run, or a folder with runs below it", path=path)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from math import isnan
+from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import polars as pl
 
 from prism.files._records import shown_path
+from prism.science._arrays import columns_of
+from prism.science._batch import read_batch
+from prism.science._batch_tables import table_of
 
 if TYPE_CHECKING:
     from prism.report import FigureFormat
@@ -23,9 +26,15 @@ if TYPE_CHECKING:
 MeasureKind: TypeAlias = Literal["own", "run", "state", "cost", "distribution"]
 Source: TypeAlias = PathLike[str] | str
 
-_ROUNDS = ("measure", "group", "round", "runs", "mean", "low", "high")
-_TEXTS = ("measure", "group", "kind", "first", "second", "test", "remark")
-_COUNTS = ("runs_first", "runs_second", "round", "runs")
+_PRINTED = (
+    *("measure", "setting", "first", "second", "mean_first", "mean_second", "difference"),
+    *("low", "high", "t_low", "t_high", "test", "p", "p_holm", "effect"),
+)
+_ROUNDS = {
+    **dict.fromkeys(("measure", "group"), pl.String()),
+    **dict.fromkeys(("round", "runs"), pl.Int64()),
+    **dict.fromkeys(("mean", "low", "high"), pl.Float64()),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +132,10 @@ class Difference:
         effect: Matched-pairs rank-biserial correlation, Cliff's delta, or D.
         superiority: Probability that a run of the second group has more (ties are halves).
         least_p: The least p-value that so many runs allow.
+        t_low: Lower end of Student's interval of the difference: of pairs, or Welch's of groups.
+        t_high: Its upper end.
+        t_p: The p-value of the same t-test.
+        setting: The values of other parameters of a batch, such as ``friends=4``; else empty.
         remark: Why there is no test, and which runs lack the measure; empty if all is well.
     """
 
@@ -148,6 +161,10 @@ class Difference:
     effect: float | None = None
     superiority: float | None = None
     least_p: float | None = None
+    t_low: float | None = None
+    t_high: float | None = None
+    t_p: float | None = None
+    setting: str = ""
     remark: str = ""
 
 
@@ -156,14 +173,19 @@ class Comparison:
     """What a comparison has found; made by `compare`.
 
     Args:
-        groups: The groups; every one is compared with the first.
-        differences: What differs, a row for each measure and group but the first.
+        groups: The groups; every one is compared with the first. Of a batch, its arms.
+        differences: What differs, a row for each measure, setting and group but the first.
         notes: What to know about the runs and the tests.
         from_round: The first round that counted.
         to_round: The last round.
         confidence: Coverage of the intervals.
         measured: What was measured in each run of each group.
         page_of: Makes its page.
+        model: Main effects and interactions of what a batch varies: a row for each measure and
+            term, with ``df``, ``df_residual``, ``f``, ``p``, ``p_holm`` and ``eta_squared``, by
+            analysis of variance of type II, with seeds as blocks. None of other runs.
+        over: The differences at each value of each parameter, averaged over the others.
+        folder: The folder of the batch, if it is one.
     """
 
     groups: tuple[ComparedGroup, ...]
@@ -174,15 +196,13 @@ class Comparison:
     confidence: float
     measured: tuple[tuple[Measured, ...], ...]
     page_of: Callable[[Comparison], Document] = field(repr=False, compare=False)
+    model: pl.DataFrame | None = field(default=None, repr=False, compare=False)
+    over: tuple[Difference, ...] = field(default=(), repr=False)
+    folder: Path | None = None
 
     def table(self) -> pl.DataFrame:
         """Return the differences as a table, with a column for each field of `Difference`."""
-        columns = [
-            pl.Series(each.name, [getattr(row, each.name) for row in self.differences], kind)
-            for each in fields(Difference)
-            for kind in [_column_type(each.name)]
-        ]
-        return pl.DataFrame(columns)
+        return pl.DataFrame(map(asdict, self.differences), schema=columns_of(Difference))
 
     def runs(self) -> pl.DataFrame:
         """Return a row for each run: ``group``, ``run``, ``seed`` and its measures."""
@@ -196,12 +216,7 @@ class Comparison:
             for group, runs in zip(self.groups, self.measured, strict=True)
             for each in runs
         ]
-        names = dict.fromkeys(name for row in rows for name in row)
-        return pl.DataFrame(
-            [{name: row.get(name) for name in names} for row in rows],
-            strict=False,
-            infer_schema_length=None,
-        )
+        return table_of(rows)
 
     def rounds(self, measures: Iterable[str] | None = None) -> pl.DataFrame:
         """Return the mean of each group in each round.
@@ -214,15 +229,14 @@ class Comparison:
             percentiles of the bootstrap distribution of the mean, null for a group of one run.
         """
         wanted = None if measures is None else set(measures)
-        kinds = kinds_of(self.measured)
-        rows: list[dict[str, Any]] = []
-        for name in kinds:
-            if wanted is None or name in wanted:
-                for group, runs in zip(self.groups, self.measured, strict=True):
-                    rows += self._rounds_of(name, kinds[name], group.label, runs)
-
-        schema = {name: _column_type(name) for name in _ROUNDS}
-        return pl.DataFrame(rows, schema=schema)
+        parts = [
+            self._rounds_of(name, kind, group.label, runs)
+            for name, kind in kinds_of(self.measured).items()
+            if wanted is None or name in wanted
+            for group, runs in zip(self.groups, self.measured, strict=True)
+            if any(name in run.by_round for run in runs)
+        ]
+        return pl.concat([pl.DataFrame(schema=_ROUNDS), *parts]).fill_nan(None)
 
     def html(self) -> str:
         """Return the comparison as one HTML page that works offline."""
@@ -244,6 +258,66 @@ class Comparison:
         """
         return self._document.save_figures(folder, format)
 
+    def methods(self) -> str:
+        """Return a paragraph for the methods of a paper: runs, seeds, tests, failures, versions."""
+        from prism.science._paper import seeds_of, versions
+
+        first, *others = self.groups
+        runs = [run for group in self.groups for run in group.runs]
+        seeds = seeds_of([run.seed for run in runs if run.seed is not None])
+        tests = dict.fromkeys(row.test for row in self.differences if row.test)
+        tested = sum(row.p is not None for row in self.differences)
+        paired = {row.paired for row in self.differences}
+        how = "in pairs of the same seed" if paired == {True} else "as groups"
+        if len(paired) > 1:
+            how = "in pairs of the same seed where there were any, else as groups"
+        said = [
+            f"{', '.join(group.label for group in others)} was compared with {first.label} in "
+            f"{len(runs)} runs ({seeds}), rounds {self.from_round} to {self.to_round}, {how}.",
+            f"Differences of means have {self.confidence:.0%} bootstrap intervals (BCa, "
+            "Efron 1987, level expanded after Hesterberg 2015), with Student's or Welch's beside "
+            "them.",
+            f"Tests were {' and '.join(tests) or 'none'}. The p-values of {tested} tests were "
+            "corrected by Holm's method (1979).",
+        ]
+        if self.model is not None and self.model.height:
+            said.append(
+                "Main effects and interactions of two were tested by analysis of variance with "
+                "sums of squares of type II and seeds as blocks."
+            )
+        if self.folder is not None:
+            batch = read_batch(self.folder)
+            said.append(f"Of {len(batch.runs)} runs {len(batch.failed)} failed.")
+        said.append(f"Software: {versions('polars', 'scipy', 'statsmodels')}.")
+
+        return " ".join(said)
+
+    def save_paper(self, folder: Path) -> list[Path]:
+        """Write what a paper needs: figures as PDF, tables as LaTeX and CSV, methods, the world.
+
+        Args:
+            folder: The folder, made if it does not exist. Files of the same names are replaced.
+
+        Returns:
+            The paths of the files: besides the figures ``differences`` and, of a batch, ``model``,
+            as ``.tex`` and ``.csv``, ``methods.md``, and ``odd.md`` for the world of a batch.
+
+        Raises:
+            InputError: If the world of the batch cannot be loaded any more.
+            OSError: If a file cannot be written.
+        """
+        from prism.science._paper import write_paper
+
+        table = self.table()
+        tested = table.filter(pl.col("test").is_not_null())
+        tables = {"differences": tested.select(name for name in _PRINTED if name in table.columns)}
+        if self.model is not None and self.model.height:
+            tables["model"] = self.model
+        world = None if self.folder is None else read_batch(self.folder).plan.data.get("world")
+
+        written = write_paper(folder, tables, self.methods(), world)
+        return [*written, *self.save_figures(folder, "pdf")]
+
     @property
     def failures(self) -> Mapping[str, str]:
         """What is wrong with each figure that cannot be drawn, by name; usually nothing."""
@@ -255,53 +329,33 @@ class Comparison:
 
     def _rounds_of(
         self, name: str, kind: MeasureKind, label: str, runs: Sequence[Measured]
-    ) -> list[dict[str, Any]]:
+    ) -> pl.DataFrame:
         from prism.science._statistics import as_values, band
 
         missing = 0.0 if kind == "state" else float("nan")
         numbers = range(self.from_round, self.to_round + 1)
-        if not any(name in run.by_round for run in runs):
-            return []
-
-        values = as_values(
-            [
-                [run.by_round.get(name, {}).get(number, missing) for number in numbers]
-                for run in runs
-            ]
-        )
-        means, lows, highs = band(values, confidence=self.confidence, seed=0)
-
-        return [
-            {
-                "measure": name,
-                "group": label,
-                "round": number,
-                "runs": len(runs),
-                "mean": _known(mean),
-                "low": _known(low),
-                "high": _known(high),
-            }
-            for number, mean, low, high in zip(numbers, means, lows, highs, strict=True)
+        values = [
+            [run.by_round.get(name, {}).get(number, missing) for number in numbers] for run in runs
         ]
+        columns = band(as_values(values), confidence=self.confidence, seed=0)
+
+        return pl.DataFrame(
+            {
+                "measure": [name] * len(numbers),
+                "group": [label] * len(numbers),
+                "round": numbers,
+                "runs": [len(runs)] * len(numbers),
+                **dict(zip(("mean", "low", "high"), columns, strict=True)),
+            },
+            schema=_ROUNDS,
+        )
 
 
 def kinds_of(measured: Sequence[Sequence[Measured]]) -> dict[str, MeasureKind]:
     """Return the measures of all runs with their kinds, without distributions."""
     found: dict[str, MeasureKind] = {}
-    for runs in measured:
-        for run in runs:
-            found |= {name: kind for name, kind in run.kinds.items() if name not in found}
+    # the first run that has a measure gives it its place and its kind
+    for run in chain(*measured):
+        found |= {name: kind for name, kind in run.kinds.items() if name not in found}
 
     return found
-
-
-def _column_type(name: str) -> pl.DataType:
-    if name in _TEXTS:
-        return pl.String()
-    if name == "paired":
-        return pl.Boolean()
-    return pl.Int64() if name in _COUNTS else pl.Float64()
-
-
-def _known(value: float) -> float | None:
-    return None if isnan(value) else float(value)

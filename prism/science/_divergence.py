@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
 
 from prism.errors import FieldValueError
-from prism.runs._calibrated import ARCHETYPE, RELEVANCE
-from prism.runs._policy_file import ModelKind, Policy
+from prism.runs._policy_file import ARCHETYPE, RELEVANCE, ModelKind, Policy
+from prism.science._arrays import Array, np
 from prism.science._calibrate import LEAST, calibrate_choices
 from prism.science._choices import Choices, Point, read_choices
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from prism.analysis import RunLogs
-
-    Array = np.ndarray[Any, Any]
 
 BINS = 4
 SPLITS = 200
@@ -28,6 +25,9 @@ REFITS = 20
 """Halves on which a policy is calibrated again, as that takes longer than counting."""
 
 _TAIL = 0.025
+
+ALL = "all"
+_UNKNOWN = "unknown"
 
 
 def divergence(
@@ -79,209 +79,131 @@ def divergence(
         InputError: If runs hold no decisions.
         MissingExtraError: If the extra ``science`` is not installed.
     """
+    _check(bins, splits, smoothing)
+    random = np.random.default_rng(seed)
+    known = (policy.by, policy.covariates) if isinstance(policy, Policy) else (ARCHETYPE, ())
+    covariates = tuple(dict.fromkeys((RELEVANCE, *known[1])))
+    read = partial(read_choices, by=by or known[0], covariates=covariates)
+    model = read(logs)
+    other = None if isinstance(policy, Policy | str) else read(policy)
+
+    grid = make_grid([each for each in (model, other) if each is not None], bins)
+    own = grid.count(model)
+    split = _split(len(own), splits, random)
+    floors = split @ own, (1 - split) @ own
+    if other is not None:
+        theirs = grid.count(other)
+        halves = floors[0], _split(len(theirs), splits, random) @ theirs
+    elif isinstance(policy, Policy):
+        theirs = grid.expect(model, policy)
+        halves = floors[0], split @ theirs
+    else:
+        expected = partial(_expected_by_half, grid, model, cast(ModelKind, policy), least)
+        theirs = expected(split[0]) + expected(1 - split[0])
+        refitted = np.stack([expected(half).sum(axis=0) for half in split[:REFITS]])
+        halves = floors[1][: len(refitted)], refitted
+
+    samples = _samples(len(own), splits, random)
+    # a policy answers the questions of the agents that are drawn
+    others = samples if other is None else _samples(len(theirs), splits, random)
+    drawn = samples @ own, others @ theirs
+
+    return _table(grid, own, theirs, drawn, halves, floors, smoothing)
+
+
+def _check(bins: int, splits: int, smoothing: float) -> None:
     if bins < 1 or splits < 1 or smoothing < 0:
         raise FieldValueError(
             "bins and splits must be 1 or more, and smoothing 0 or more; "
             f"got {bins}, {splits} and {smoothing}"
         )
 
-    import numpy as np
 
-    random = np.random.default_rng(seed)
-    grouped = by or (policy.by if isinstance(policy, Policy) else ARCHETYPE)
-    names = policy.covariates if isinstance(policy, Policy) else ()
-    covariates = tuple(dict.fromkeys((RELEVANCE, *names)))
-    model = read_choices(logs, by=grouped, covariates=covariates)
-    if not isinstance(policy, (Policy, str)):
-        other = read_choices(policy, by=grouped, covariates=covariates)
-        return compare_choices(model, other, bins, splits, smoothing, random)
-
-    return _compare_policy(model, policy, least, bins, splits, smoothing, random)
-
-
-def compare_choices(
-    model: Choices, other: Choices, bins: int, splits: int, smoothing: float, random: Any
-) -> pl.DataFrame:
-    """Say how far the choices of two runs lie apart; see `divergence`."""
-    grid = make_grid((model, other), bins)
-    own, theirs = grid.count(model), grid.count(other)
-    split = _split(len(own.matrix), splits, random)
-    first, second = own.sums(split), own.sums(1 - split)
-    half = theirs.sums(_split(len(theirs.matrix), splits, random))
-
-    halves = first, half
-    return _table(
-        grid, own, theirs, halves, (first, second), splits, smoothing, random, paired=False
-    )
-
-
-def _compare_policy(
-    model: Choices,
-    policy: Policy | ModelKind,
-    least: int,
-    bins: int,
-    splits: int,
-    smoothing: float,
-    random: Any,
-) -> pl.DataFrame:
-    grid = make_grid((model,), bins)
-    own = grid.count(model)
-    split = _split(len(own.matrix), splits, random)
-    first, second = own.sums(split), own.sums(1 - split)
-
-    if isinstance(policy, Policy):
-        theirs = grid.expect(model, policy)
-        halves = first, theirs.sums(split)
-    else:
-        theirs = _crossed(grid, model, policy, least, split[0])
-        refits = split[:REFITS]
-        halves = (
-            second[: len(refits)],
-            _calibrated(grid, model, policy, least, refits),
-        )
-
-    return _table(
-        grid, own, theirs, halves, (first, second), splits, smoothing, random, paired=True
-    )
-
-
-def _crossed(grid: Grid, model: Choices, kind: ModelKind, least: int, half: Array) -> Counted:
-    """Return what a policy of each half of the agents expects of the questions of the other."""
-    first = _of_half(grid, model, kind, least, half)
-    second = _of_half(grid, model, kind, least, 1 - half)
-    return replace(first, matrix=first.matrix + second.matrix)
-
-
-def _calibrated(grid: Grid, model: Choices, kind: ModelKind, least: int, halves: Array) -> Array:
-    """Return the sums of what policies of one half expect of the other; one row a split."""
-    import numpy as np
-
-    return np.stack(
-        [_of_half(grid, model, kind, least, half).matrix.sum(axis=0) for half in halves]
-    )
-
-
-def _of_half(grid: Grid, model: Choices, kind: ModelKind, least: int, half: Array) -> Counted:
+def _expected_by_half(
+    grid: Grid, model: Choices, kind: ModelKind, least: int, half: Array
+) -> Array:
     """Return what a policy of one half of the agents expects of the other half's questions."""
     inside = half[grid.agents_of(model)].astype(bool)
     seen, unseen = (replace(model, table=model.table.filter(rows)) for rows in (inside, ~inside))
 
-    return grid.expect(unseen, calibrate_choices(seen, kind, least=least), model)
+    return grid.expect(unseen, calibrate_choices(seen, kind, least), model)
 
 
 def _split(agents: int, splits: int, random: Any) -> Array:
     """Return random halves of the agents: one row a split, 1 for those of the first half."""
-    import numpy as np
-
     row = np.arange(agents) < agents // 2
     return np.asarray(random.permuted(np.tile(row, (splits, 1)), axis=1), float)
 
 
-def _table(
-    grid: Grid,
-    own: Counted,
-    theirs: Counted,
-    halves: tuple[Array, Array],
-    floors: tuple[Array, Array],
-    splits: int,
-    smoothing: float,
-    random: Any,
-    *,
-    paired: bool,
-) -> pl.DataFrame:
-    import numpy as np
-
-    def diverge(left: Array, right: Array) -> Array:
-        return weighted_divergence(grid, left, right, smoothing)
-
-    whole = diverge(own.matrix.sum(axis=0)[None], theirs.matrix.sum(axis=0)[None])[0]
-    samples = _samples(len(own.matrix), splits, random)
-    others = samples if paired else _samples(len(theirs.matrix), splits, random)
-    drawn = diverge(own.sums(samples), theirs.sums(others))
-    # one agent drawn again and again says nothing of others
-    drawn[:, grid.agents_in(own) < 2] = np.nan
-
-    low, high = (np.clip(2 * whole - _quantile(drawn, share), 0, 1) for share in (1 - _TAIL, _TAIL))
-    between, within = diverge(*halves), diverge(*floors)
-    floor_high = _quantile(within, 1 - _TAIL)
-    mean_between, mean_within = _mean(between), _mean(within)
-    columns: Mapping[str, Array | Sequence[Any]] = {
-        "by": [by for by, _ in grid.levels],
-        "level": [level for _, level in grid.levels],
-        "n": grid.sizes(own.matrix.sum(axis=0)).round().astype(int),
-        "n_policy": grid.sizes(theirs.matrix.sum(axis=0)).round().astype(int),
-        "divergence": whole,
-        "low": low,
-        "high": high,
-        "halves": mean_between,
-        "floor": mean_within,
-        "floor_high": floor_high,
-    }
-    above = pl.when(pl.col("halves").is_not_null() & pl.col("floor_high").is_not_null()).then(
-        pl.col("halves") > pl.col("floor_high")
-    )
-
-    return (
-        pl.DataFrame(columns)
-        .with_columns(pl.col(pl.Float64).fill_nan(None))
-        .with_columns(above=above)
-    )
-
-
 def _samples(agents: int, splits: int, random: Any) -> Array:
     """Return how often each agent is drawn in bootstrap samples: one row a sample."""
-    import numpy as np
-
     if not agents:
         return np.zeros((splits, 0))
 
     return np.asarray(random.multinomial(agents, [1 / agents] * agents, size=splits), float)
 
 
-def _quantile(values: Array, share: float) -> Array:
-    import numpy as np
-
-    return np.array(
-        [_of_known(column, lambda known: np.quantile(known, share)) for column in values.T]
-    )
-
-
-def _mean(values: Array) -> Array:
-    import numpy as np
-
-    return np.array([_of_known(column, np.mean) for column in values.T])
-
-
-def _of_known(column: Array, summarize: Any) -> float:
-    """Summarize what is known of a level; NaN if that is nothing."""
-    import numpy as np
-
-    known = column[~np.isnan(column)]
-    return float(summarize(known)) if len(known) else float("nan")
-
-
-ALL = "all"
-_UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True)
-class Counted:
-    """Counts, or sums of probabilities.
+def _table(
+    grid: Grid,
+    own: Array,
+    theirs: Array,
+    drawn: tuple[Array, Array],
+    halves: tuple[Array, Array],
+    floors: tuple[Array, Array],
+    smoothing: float,
+) -> pl.DataFrame:
+    """Return a row for each level of what `divergence` returns.
 
     Args:
-        matrix: One row an agent, one column a level, point and option.
+        grid: The cells.
+        own: Counts of the model, one row an agent.
+        theirs: Those of the policy.
+        drawn: Both in bootstrap samples, one row a sample.
+        halves: Halves of the model and of the policy, one row a split.
+        floors: Both halves of the model.
+        smoothing: What is added to each count.
     """
+    whole = grid.divergence(own.sum(axis=0), theirs.sum(axis=0), smoothing)[0]
+    sampled, between, within = (
+        grid.divergence(*each, smoothing) for each in (drawn, halves, floors)
+    )
+    # one agent drawn again and again says nothing of others
+    sampled[:, grid.agents_in(own) < 2] = np.nan
+    # reflected, as a sample diverges more than the whole does
+    low, high = (
+        np.clip(2 * whole - _of_known(sampled, partial(np.quantile, q=share)), 0, 1)
+        for share in (1 - _TAIL, _TAIL)
+    )
+    columns = {
+        "by": [by for by, _ in grid.levels],
+        "level": [level for _, level in grid.levels],
+        "n": grid.sizes(own.sum(axis=0)).round().astype(int),
+        "n_policy": grid.sizes(theirs.sum(axis=0)).round().astype(int),
+        "divergence": whole,
+        "low": low,
+        "high": high,
+        "halves": _of_known(between, np.mean),
+        "floor": _of_known(within, np.mean),
+        "floor_high": _of_known(within, partial(np.quantile, q=1 - _TAIL)),
+    }
+    found = pl.DataFrame(columns).with_columns(pl.col(pl.Float64).fill_nan(None))
 
-    matrix: Array
+    # null where one of them is
+    return found.with_columns(above=pl.col("halves") > pl.col("floor_high"))
 
-    def sums(self, weights: Array) -> Array:
-        """Return the sums over agents, each taken so many times; one row a row of weights."""
-        return weights @ self.matrix
+
+def _of_known(values: Array, summarize: Callable[[Array], Any]) -> Array:
+    """Summarize what is known of each level; NaN if that is nothing."""
+    known = [column[~np.isnan(column)] for column in values.T]
+    return np.array([float(summarize(each)) if len(each) else np.nan for each in known])
 
 
 @dataclass(frozen=True)
 class Grid:
     """The cells in which choices are counted.
+
+    Counts, and sums of probabilities, are arrays with one row an agent (or a sample of agents) and
+    one column a level, point and option.
 
     Args:
         points: Where it was decided.
@@ -300,22 +222,16 @@ class Grid:
         """Most options of a point."""
         return max(len(options) for _, _, options in self.points)
 
-    def count(self, choices: Choices) -> Counted:
+    def count(self, choices: Choices) -> Array:
         """Count what was chosen."""
-        import numpy as np
-
-        places = {point: number for number, point in enumerate(self.points)}
         rows = choices.table.select("point", "chosen").rows()
-        chosen = [
-            (places[choices.points[point]], choices.points[point][2].index(name))
-            for point, name in rows
-        ]
+        options = [choices.points[point][2].index(name) for point, name in rows]
         weights = np.zeros((len(rows), self.width))
-        weights[np.arange(len(rows)), [option for _, option in chosen]] = 1
+        weights[np.arange(len(rows)), options] = 1
 
-        return self._summed(choices, [place for place, _ in chosen], weights)
+        return self._summed(choices, weights)
 
-    def expect(self, choices: Choices, policy: Policy, of: Choices | None = None) -> Counted:
+    def expect(self, choices: Choices, policy: Policy, of: Choices | None = None) -> Array:
         """Sum up the probabilities that a policy gives to the options of the same questions.
 
         Args:
@@ -323,9 +239,6 @@ class Grid:
             policy: The policy.
             of: Choices that these are a part of, and whose agents have a row each.
         """
-        import numpy as np
-
-        places = {point: number for number, point in enumerate(self.points)}
         rows = choices.table.select("point", "group", *choices.covariates).rows()
         known: dict[Any, Sequence[float]] = {}
         weights = np.zeros((len(rows), self.width))
@@ -338,44 +251,59 @@ class Grid:
                 known[row] = () if found is None else found.probabilities
             weights[number, : len(known[row])] = known[row]
 
-        return self._summed(choices, [places[choices.points[row[0]]] for row in rows], weights, of)
+        return self._summed(choices, weights, of)
 
     def agents_of(self, choices: Choices, of: Choices | None = None) -> Array:
-        """Return the number of the agent of every decision, in the order of `Counted.matrix`."""
-        import numpy as np
-
+        """Return the place of the agent of every decision, as a row of the counts."""
         keys = choices.table.select("run", "agent_id").rows()
         numbers = {agent: number for number, agent in enumerate(_agents(of or choices))}
         return np.array([numbers[key] for key in keys], dtype=int)
 
-    def agents_in(self, counted: Counted) -> Array:
-        """Return the number of agents that decided anything in each level."""
-        import numpy as np
-
-        by_cell = counted.matrix.reshape(len(counted.matrix), len(self.cells), self.width).sum(
-            axis=2
-        )
-        found = [
-            (by_cell[:, self.cells[:, 0] == level].sum(axis=1) > 0).sum()
-            for level in range(len(self.levels))
-        ]
-
-        return np.array(found)
-
     def sizes(self, counts: Array) -> Array:
-        """Return the number of decisions in each level."""
-        import numpy as np
+        """Return the number of decisions in each level, of one row of counts or of each."""
+        by_cell = counts.reshape(*counts.shape[:-1], len(self.cells), self.width).sum(axis=-1)
+        found: Array = by_cell @ self._is_of_level
+        return found
 
-        by_cell = counts.reshape(len(self.cells), self.width).sum(axis=1)
-        return np.bincount(self.cells[:, 0], by_cell, minlength=len(self.levels))
+    def agents_in(self, counts: Array) -> Array:
+        """Return the number of agents that decided anything in each level."""
+        found: Array = (self.sizes(counts) > 0).sum(axis=0)
+        return found
 
-    def _summed(
-        self, choices: Choices, points: Sequence[int], weights: Array, of: Choices | None = None
-    ) -> Counted:
-        import numpy as np
+    def divergence(self, left: Array, right: Array, smoothing: float) -> Array:
+        """Return the Jensen-Shannon divergence of each level, in bits; NaN where it is unknown.
 
+        Args:
+            left: Counts, one row a sample; its numbers of decisions weigh the points of a level.
+            right: The counts to compare with.
+            smoothing: What is added to each count.
+        """
+        options = [len(self.points[point][2]) for point in self.cells[:, 1]]
+        is_option = np.arange(self.width) < np.asarray(options)[:, None]
+        ours, theirs = (each.reshape(-1, len(self.cells), self.width) for each in (left, right))
+        sizes = ours.sum(axis=2)
+        known = (sizes > 0) & (theirs.sum(axis=2) > 0)
+        ours, theirs = ((each + smoothing) * is_option for each in (ours, theirs))
+
+        with np.errstate(invalid="ignore"):
+            p, q = (each / each.sum(axis=2, keepdims=True) for each in (ours, theirs))
+        bits = np.where(known, _entropy((p + q) / 2) - (_entropy(p) + _entropy(q)) / 2, 0.0)
+        weights = np.where(known, sizes, 0.0)
+        with np.errstate(invalid="ignore"):
+            found: Array = (bits * weights) @ self._is_of_level / (weights @ self._is_of_level)
+
+        return np.clip(found, 0, 1)
+
+    @property
+    def _is_of_level(self) -> Array:
+        """A row a cell, a column a level."""
+        return np.asarray(np.equal.outer(self.cells[:, 0], np.arange(len(self.levels))), float)
+
+    def _summed(self, choices: Choices, weights: Array, of: Choices | None = None) -> Array:
+        """Sum up, by agent and cell, what each decision has for each option."""
         cells = {tuple(cell): number for number, cell in enumerate(self.cells.tolist())}
         numbers = {level: number for number, level in enumerate(self.levels)}
+        points = _places(choices, {point: number for number, point in enumerate(self.points)})
         agents, everybody = self.agents_of(choices, of), _agents(of or choices)
         matrix = np.zeros((len(everybody), len(self.cells), self.width))
         for levels in _levels_of(choices, self.edges):
@@ -384,7 +312,7 @@ class Grid:
             ]
             np.add.at(matrix, (agents, np.array(columns, dtype=int)), weights)
 
-        return Counted(matrix.reshape(len(everybody), len(self.cells) * self.width))
+        return matrix.reshape(len(everybody), len(self.cells) * self.width)
 
 
 def make_grid(compared: Sequence[Choices], bins: int) -> Grid:
@@ -393,57 +321,37 @@ def make_grid(compared: Sequence[Choices], bins: int) -> Grid:
     points = tuple(dict.fromkeys(point for each in compared for point in each.points))
     places = {point: number for number, point in enumerate(points)}
     found: dict[tuple[str, str], set[int]] = {}
-    for each in compared:
-        decided = [places[each.points[number]] for number in each.table["point"]]
-        for levels in _levels_of(each, edges):
-            for level, point in set(zip(levels, decided, strict=True)):
-                found.setdefault(level, set()).add(point)
+    for level, point in chain.from_iterable(_cells_of(each, edges, places) for each in compared):
+        found.setdefault(level, set()).add(point)
 
+    # levels of one kind stay together, in the order in which the kinds come up
     order = [by for by, _ in found]
     levels = sorted(found, key=lambda level: (order.index(level[0]), level[1]))
     cells = [
         (number, point) for number, level in enumerate(levels) for point in sorted(found[level])
     ]
 
-    return Grid(points, tuple(levels), _array(cells), edges)
+    return Grid(points, tuple(levels), np.asarray(cells), edges)
 
 
-def weighted_divergence(grid: Grid, left: Array, right: Array, smoothing: float) -> Array:
-    """Return the Jensen-Shannon divergence of each level, in bits; NaN where it is unknown.
-
-    Args:
-        grid: The cells.
-        left: Counts, one row a sample; its numbers of decisions weigh the points of a level.
-        right: The counts to compare with.
-        smoothing: What is added to each count.
-    """
-    import numpy as np
-
-    shape = (-1, len(grid.cells), grid.width)
-    options = [len(grid.points[point][2]) for point in grid.cells[:, 1]]
-    is_option = np.arange(grid.width) < _array(options)[:, None]
-    ours, theirs = (each.reshape(shape) for each in (left, right))
-    sizes = ours.sum(axis=2)
-    known = (sizes > 0) & (theirs.sum(axis=2) > 0)
-    ours, theirs = ((each + smoothing) * is_option for each in (ours, theirs))
-
-    with np.errstate(invalid="ignore"):
-        p, q = (each / each.sum(axis=2, keepdims=True) for each in (ours, theirs))
-    bits = np.where(known, _entropy((p + q) / 2) - (_entropy(p) + _entropy(q)) / 2, 0.0)
-    weights = np.where(known, sizes, 0.0)
-    level = np.equal.outer(grid.cells[:, 0], np.arange(len(grid.levels))).astype(float)
-    with np.errstate(invalid="ignore"):
-        found: Array = (bits * weights) @ level / (weights @ level)
-
-    return np.clip(found, 0, 1)
+def _cells_of(
+    choices: Choices, edges: Sequence[float], places: Mapping[Point, int]
+) -> Iterator[tuple[tuple[str, str], int]]:
+    """Yield the levels of the decisions, each with the place of a point that comes up in it."""
+    points = _places(choices, places)
+    for levels in _levels_of(choices, edges):
+        yield from set(zip(levels, points, strict=True))
 
 
 def _entropy(chances: Array) -> Array:
-    import numpy as np
-
     safe = np.where(chances > 0, chances, 1.0)
     found: Array = -(safe * np.log2(safe)).sum(axis=2)
     return found
+
+
+def _places(choices: Choices, places: Mapping[Point, int]) -> list[int]:
+    """Return the place of the point of every decision."""
+    return [places[choices.points[number]] for number in choices.table["point"]]
 
 
 def _levels_of(choices: Choices, edges: Sequence[float]) -> list[list[tuple[str, str]]]:
@@ -470,12 +378,6 @@ def _bin_of(value: float | None, edges: Sequence[float]) -> str:
 
 def _agents(choices: Choices) -> tuple[Any, ...]:
     return tuple(choices.table.select("run", "agent_id").unique().sort("run", "agent_id").rows())
-
-
-def _array(values: Any) -> Array:
-    import numpy as np
-
-    return np.asarray(values)
 
 
 _WIDTH, _STEP = 420, 18

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
 import polars as pl
 
 from prism.runs._policy_file import Logit, RatioTest, Unidentified
+from prism.science._arrays import Array, np
 from prism.science._choices import Choices, Point
 from prism.science._libraries import library
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
 
 _MOST_STEPS = 200
 _SLACK = 1e-7
@@ -92,31 +88,49 @@ def _design(
     rows = choices.table.filter(pl.col("point") == number)
     known, unclear = _covariates(choices, rows, point)
     rows = rows.drop_nulls(known)
-    counts = {
-        group: dict(zip(options, row, strict=True))
-        for group, row in _counts(choices, rows, options).items()
-    }
-    total = {option: sum(row[option] for row in counts.values()) for option in options}
+    counts = _counts(choices, rows, options)
+    total = dict(zip(options, counts.sum(axis=0).tolist(), strict=True))
     ever = [option for option in options if total[option]]
-    groups = []
-    for group, row in counts.items():
-        n, never = sum(row.values()), [option for option in ever if not row[option]]
-        if n >= least and not never:
-            groups.append(group)
-        elif n >= least:
-            reason = f"never chose {', '.join(never)}: its coefficient would be infinite"
-            unclear.append(Unidentified("group", reason, state, event, group, n=n))
-
+    groups, others = _groups_with_all(choices, counts, point, least)
+    unclear += others
     if not groups or len(ever) < 2:
         reason = "no group has chosen every option" if len(ever) > 1 else "one option is chosen"
         unclear.append(Unidentified("logit", reason, state, event, n=rows.height))
         return None, unclear
 
+    # against the option that is known best, errors of the others are smallest
     base = max(ever, key=lambda option: total[option])
     chosen = (base, *(option for option in ever if option != base))
     used = rows.filter(pl.col("group").is_in(groups))
 
     return _matrix(used, point, groups, known, chosen), unclear
+
+
+def _counts(choices: Choices, rows: pl.DataFrame, options: Sequence[str]) -> Array:
+    """Return how often each option was chosen: one row a group."""
+    found = {(group, name): n for group, name, n in rows.group_by("group", "chosen").len().rows()}
+    return np.array([[found.get((group, name), 0) for name in options] for group in choices.groups])
+
+
+def _groups_with_all(
+    choices: Choices, counts: Array, point: Point, least: int
+) -> tuple[list[str], list[Unidentified]]:
+    """Return the groups that chose every option that anybody chose, and what others never did."""
+    state, event, options = point
+    groups, unclear = [], []
+    for group, n, is_never in zip(
+        choices.groups, counts.sum(axis=1).tolist(), counts.any(axis=0) & (counts == 0), strict=True
+    ):
+        if n < least:
+            continue
+        if not is_never.any():
+            groups.append(group)
+            continue
+        never = ", ".join(np.array(options)[is_never])
+        reason = f"never chose {never}: its coefficient would be infinite"
+        unclear.append(Unidentified("group", reason, state, event, group, n=n))
+
+    return groups, unclear
 
 
 def _covariates(
@@ -127,17 +141,15 @@ def _covariates(
     known, unclear, unknown = [], [], []
     for name in choices.covariates:
         values = rows[name].drop_nulls()
-        if values.n_unique() > 1:
-            known.append(name)
-        else:
+        what = Unidentified("covariate", "", state, event, name=name, n=len(values))
+        if values.n_unique() < 2:
             reason = "does not vary" if len(values) else "is not in the log"
-            unclear.append(
-                Unidentified("covariate", reason, state, event, name=name, n=len(values))
-            )
+            unclear.append(replace(what, reason=reason))
             continue
+        known.append(name)
         if missing := rows[name].null_count():
             reason = "is unknown in some decisions, which the logit leaves out"
-            unknown.append(Unidentified("covariate", reason, state, event, name=name, n=missing))
+            unknown.append(replace(what, reason=reason, n=missing))
 
     return known, [*unclear, *unknown]
 
@@ -150,8 +162,6 @@ def _matrix(
     chosen: tuple[str, ...],
 ) -> _Design:
     """Return the design of some decisions: the intercept, the groups, the covariates."""
-    import numpy as np
-
     dummies = [(used["group"] == group).to_numpy().astype(float) for group in groups[1:]]
     numbers = [used[name].to_numpy() for name in known]
     # numbers of any size are told apart, and found, as well as those around 1
@@ -165,17 +175,8 @@ def _matrix(
     return _Design(point, tuple(groups), tuple(known), chosen, exog, scales, endog, agents)
 
 
-def _counts(choices: Choices, rows: Any, options: Sequence[str]) -> dict[str, list[int]]:
-    found = {(group, name): n for group, name, n in rows.group_by("group", "chosen").len().rows()}
-    return {
-        group: [found.get((group, option), 0) for option in options] for group in choices.groups
-    }
-
-
 def _trouble(design: _Design) -> str | None:
     """Return why the likelihood has no single finite maximum, if it has none."""
-    import numpy as np
-
     if np.linalg.matrix_rank(design.exog) < design.exog.shape[1]:
         return "groups and covariates cannot be told apart (the design has not full rank)"
     if _is_separated(design):
@@ -191,8 +192,7 @@ def _is_separated(design: _Design) -> bool:
     the chosen one in any decision, and the chosen one a higher one in some (Albert and Anderson
     1984, Biometrika 71); a linear program finds them (Konis 2007).
     """
-    import numpy as np
-
+    # the same choice again adds nothing to the program but time
     pairs = np.unique(np.column_stack([design.endog, design.exog]), axis=0)
     chosen, exog = pairs[:, 0].astype(int), pairs[:, 1:]
     options, terms = len(design.chosen), exog.shape[1]
@@ -216,8 +216,6 @@ def _is_separated(design: _Design) -> bool:
 
 def _fit(design: _Design) -> Logit | str:
     """Return the logit, or why it could not be fitted."""
-    import numpy as np
-
     logit = library("statsmodels.discrete.discrete_model").MNLogit
     with warnings.catch_warnings():
         # what they warn of is looked at below
@@ -261,8 +259,6 @@ def _clustered(model: Any, result: Any, design: _Design) -> dict[str, tuple[floa
 
     None if there are not more agents than coefficients, as their covariance has not full rank then.
     """
-    import numpy as np
-
     if len(np.unique(design.agents)) <= result.params.size:
         return {}
 
@@ -288,8 +284,6 @@ def _rows(design: _Design, matrix: Array) -> dict[str, tuple[float, ...]]:
 
 def _tests(design: _Design, fitted: Logit) -> list[RatioTest]:
     """Test the logit against smaller ones, whose maxima are shares."""
-    import numpy as np
-
     chi2 = library("scipy.stats").chi2
 
     of_groups = design.exog[:, : len(design.groups)] @ np.arange(len(design.groups))
@@ -311,8 +305,6 @@ def _tests(design: _Design, fitted: Logit) -> list[RatioTest]:
 
 def _of_shares(chosen: Array, groups: Array) -> float:
     """Return the log-likelihood of choices whose probabilities are the shares in each group."""
-    import numpy as np
-
     _, counts = np.unique(np.column_stack([groups, chosen]), axis=0, return_counts=True)
     _, sizes = np.unique(groups, return_counts=True)
 

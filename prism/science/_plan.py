@@ -5,19 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from prism.errors import InputError, PrismError
 from prism.files._source import DocumentError, Problems, Source, Where
+from prism.llm import Model
 from prism.llm._addresses import shown_address
-from prism.runs import ModelOptions, PolicyOptions, RunOptions, WriterOptions, digest
-from prism.science._plan_file import SOCIAL, VARIED_SETTINGS, placed, plan_path, require_plan
-from prism.social import Feed, Parameters, SocialRun
-from prism.worlds import Treatment, WorldRun
+from prism.llm._settings import from_plain
+from prism.runs import PolicyOptions, WriterOptions
+from prism.runs._config import digest
+from prism.science._plan_file import FEED, VARIED_SETTINGS, placed, plan_path, require_plan
+from prism.social import Feed, Parameters
+from prism.worlds import Run, Treatment
 from prism.worlds._addresses import address_of, load_world
 from prism.worlds._treatment_tables import read_treatments
+
+PlanT = TypeVar("PlanT", bound="Plan")
 
 _MOST_NAME = 80
 _UNSAFE = re.compile(r"[^A-Za-z0-9._=,+-]+")
@@ -32,12 +38,14 @@ class Configuration:
         arm: The arm; None in a plan without arms.
         parameters: The parameters, those of the plan and the arm included.
         settings: What else the plan and the arm say, with the keys of a plan.
+        seeds: Its seeds, if they are not those of the plan.
     """
 
     name: str
     arm: str | None
     parameters: Mapping[str, Any]
     settings: Mapping[str, Any]
+    seeds: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -47,7 +55,7 @@ class Plan:
     Args:
         data: What it says, with the keys of a plan file: ``world``, ``agents``, ``rounds``,
             ``ticks``, ``seeds``, ``preset``, ``parameters``, ``vary``, ``arm``, ``treatments``,
-            ``reasoner``, ``writer``, ``budget``, ``bounds``, ``measures`` and more, as
+            ``reasoner``, ``writer``, ``budget``, ``bounds``, ``measures``, ``target`` and more, as
             ``docs/plan.schema.json`` has them.
         file: Where it was read, if anywhere; errors name its lines.
 
@@ -109,7 +117,7 @@ class Plan:
         Raises:
             InputError: If no model is asked.
         """
-        return self._with_reasoner("host", [*hosts])
+        return _with_reasoner(self, "host", [*hosts])
 
     def with_model(self, model: str) -> Self:
         """Return the same plan with another model.
@@ -117,7 +125,7 @@ class Plan:
         Raises:
             InputError: If no model is asked.
         """
-        return self._with_reasoner("model", model)
+        return _with_reasoner(self, "model", model)
 
     def configurations(self) -> tuple[Configuration, ...]:
         """Return the configurations: every combination of varied values in every arm."""
@@ -127,23 +135,33 @@ class Plan:
         for arm in arms:
             for values in product(*vary.values()):
                 varied = dict(zip(vary, values, strict=True))
-                found.append(self._configuration(arm, varied, _name_of(arm, varied)))
+                found.append(_configuration(self.data, arm, varied, _name_of(arm, varied)))
 
         return tuple(_named_apart(found))
 
-    def samples(self, parameters: Sequence[Mapping[str, Any]]) -> tuple[Configuration, ...]:
-        """Return configurations with parameters of their own, which are called by numbers."""
-        return tuple(
-            self._configuration({}, each, f"sample-{number:05}")
-            for number, each in enumerate(parameters, start=1)
-        )
+    def samples(
+        self, parameters: Sequence[Mapping[str, Any]], *, with_seeds: bool = False
+    ) -> tuple[Configuration, ...]:
+        """Return configurations with parameters of their own, which are called by numbers.
 
-    @property
-    def asks_a_model(self) -> bool:
-        """Whether a model is asked in any arm, from the beginning or later on."""
-        return not all(self.options(each, self.seeds[0]).is_repeatable for each in self._kinds())
+        Args:
+            parameters: The parameters of each sample, which is run in every arm.
+            with_seeds: Whether each sample has seeds of its own, as many as the plan has, instead
+                of those of the plan.
+        """
+        count, first = len(self.seeds), min(self.seeds)
+        found = []
+        for number, each in enumerate(parameters):
+            begin = first + number * count
+            seeds = tuple(range(begin, begin + count)) if with_seeds else ()
+            for arm in self.data.get("arm", [{}]):
+                name = _name_of(arm, {"sample": f"{number + 1:05}"}).replace("sample=", "sample-")
+                made = _configuration(self.data, arm, each, name)
+                found.append(replace(made, seeds=seeds))
 
-    def options(self, configuration: Configuration, seed: int) -> RunOptions[Any]:
+        return tuple(found)
+
+    def options(self, configuration: Configuration, seed: int) -> Run[Any]:
         """Return one run of the plan.
 
         Args:
@@ -157,44 +175,17 @@ class Plan:
         given: dict[str, Any] = {
             "seed": seed,
             "keep": tuple(settings.get("keep", ())),
-            "reasoner": self._reasoner(settings),
-            "writer": self._writer(settings),
+            "reasoner": _reasoner(settings),
+            "writer": WriterOptions(**settings["writer"]) if "writer" in settings else None,
+            **{key: settings[key] for key in _OF_RUNS if key in settings},
         }
-        if "agents" in settings:
-            given["agents"] = settings["agents"]
-        for name, key in (("rounds", "rounds"), ("ticks_per_round", "ticks")):
-            if key in settings:
-                given[name] = settings[key]
-        world = settings.get("world", SOCIAL)
-        if treatments := self._treatments(configuration, world):
+        world = settings.get("world", FEED)
+        if treatments := _treatments(self, configuration, world):
             given["treatments"] = treatments
-        if configuration.parameters:
-            given["parameters"] = dict(configuration.parameters)
-        if "preset" in settings:
-            given["preset"] = settings["preset"]
+        of_feed = {name: settings[key] for key, name in _OF_FEED.items() if key in settings}
+        given["parameters"] = {**of_feed, **configuration.parameters}
 
-        if world != SOCIAL:
-            return WorldRun(world, **given)
-
-        posts = settings.get("posts")
-        return SocialRun(posts=None if posts is None else Path(posts), **given)
-
-    def feed_parameters(self, configuration: Configuration) -> Parameters:
-        """Return all parameters of the social feed in one of the plan's configurations.
-
-        Args:
-            configuration: The configuration.
-
-        Raises:
-            InputError: If there is no such parameter or preset.
-        """
-        given, preset = configuration.parameters, configuration.settings.get("preset")
-        return SocialRun(parameters=dict(given), preset=preset).feed_parameters
-
-    @property
-    def is_of_feed(self) -> bool:
-        """Whether the runs are of the social feed."""
-        return bool(self.data.get("world", SOCIAL) == SOCIAL)
+        return Run(world, **given)
 
     def check(self, configurations: Sequence[Configuration] = ()) -> None:
         """Refuse what no run could be, all of it together, before any run begins.
@@ -212,24 +203,9 @@ class Plan:
             tried.add(kind)
             _Trial(self, problems).look_at(each, is_new=is_new)
 
+        # what is wrong in the plan is found again in every configuration
         problems.found = list(dict.fromkeys(problems.found))
         problems.raise_if_any()
-
-    def inputs(self) -> dict[str, str]:
-        """Return the SHA-256 of every file that runs of the plan read, by its name.
-
-        Raises:
-            InputError: If one cannot be read.
-        """
-        found: dict[str, str] = {}
-        for each in self._kinds():
-            found.update(self.options(each, self.seeds[0]).to_config()["inputs"])
-        for settings in (self.data, *self.data.get("arm", ())):
-            models = settings.get("reasoner", {}).get("models")
-            if models is not None:
-                found[models] = digest(Path(models))
-
-        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain data, without names and passwords of servers."""
@@ -244,111 +220,146 @@ class Plan:
         return found
 
     @property
-    def path(self) -> Path | None:
-        """The file that it was read from, if it was."""
-        return None if self.file is None or self.file.path is None else Path(self.file.path)
-
-    @property
     def source(self) -> Source:
         """What it says, with the place of each part if it was read from a file."""
         return Source.of(self.data) if self.file is None else replace(self.file, value=self.data)
 
-    def error(self, problem: str, where: Where) -> InputError:
-        """Return an error that says where in the plan something is wrong.
 
-        Args:
-            problem: What is wrong.
-            where: The tables and keys that lead there, and places in lists.
-        """
-        return self.source.error(problem, where)
+def is_of_feed(plan: Plan) -> bool:
+    """Return whether the runs of a plan are of the social feed."""
+    return bool(plan.data.get("world", FEED) == FEED)
 
-    def _with_reasoner(self, key: str, value: Any) -> Self:
-        if "reasoner" not in self.data:
-            raise InputError("is for a model, and this plan asks none: see [reasoner]", field=key)
 
-        return replace(self, data={**self.data, "reasoner": {**self.data["reasoner"], key: value}})
+def asks_a_model(plan: Plan) -> bool:
+    """Return whether a model is asked in any arm of a plan, from the beginning or later on."""
+    return not all(plan.options(each, plan.seeds[0]).is_repeatable for each in _kinds(plan))
 
-    def _kinds(self) -> Sequence[Configuration]:
-        """Return one of the configurations that differ in parameters of the world alone."""
-        return tuple({_kind_of(each): each for each in self.configurations()}.values())
 
-    def _configuration(
-        self, arm: Mapping[str, Any], varied: Mapping[str, Any], name: str
-    ) -> Configuration:
-        common = {key: value for key, value in self.data.items() if key not in _OF_PLAN}
-        settings = {**common, **{key: arm[key] for key in arm if key not in ("name", "parameters")}}
-        # an arm adds to what all have
-        for key in ("treatments", "treatment"):
-            both = [*common.get(key, ()), *arm.get(key, ())]
-            if both:
-                settings[key] = both
-        settings |= {name: varied[name] for name in VARIED_SETTINGS if name in varied}
-        if "reasoner" in arm:
-            settings["reasoner"] = {**common.get("reasoner", {}), **arm["reasoner"]}
+def feed_parameters(configuration: Configuration) -> Parameters:
+    """Return all parameters of the social feed in a configuration.
 
-        others = {name: varied[name] for name in varied if name not in VARIED_SETTINGS}
-        parameters = {**self.data.get("parameters", {}), **others, **arm.get("parameters", {})}
+    Raises:
+        InputError: If there is no such parameter or preset.
+    """
+    preset = configuration.settings.get("preset")
+    of_preset = {} if preset is None else {"preset": preset}
+    run: Run[Feed] = Run(Feed, parameters={**of_preset, **configuration.parameters})
+    found: Parameters = run.world_with_parameters.parameters
+    return found
 
-        return Configuration(name, arm.get("name"), parameters, settings)
 
-    def _reasoner(self, settings: Mapping[str, Any]) -> ModelOptions | PolicyOptions | None:
-        if "reasoner" not in settings:
-            return None
+def inputs_of(plan: Plan) -> dict[str, str]:
+    """Return the SHA-256 of every file that runs of a plan read, by its name.
 
-        given = dict(settings["reasoner"])
-        if "policy" in given:
-            if len(given) > 1:
-                problem = "decides instead of a model: leave out what is of a model"
-                raise InputError(problem, field="policy")
-            return PolicyOptions(Path(given["policy"]))
-
-        for name in ("host", "attributes"):
-            if isinstance(given.get(name), str):
-                given[name] = [given[name]]
-            if name in given:
-                given[name] = tuple(given[name])
-        if "cache" in given:
-            given["cache"] = Path(given["cache"])
-
-        models = given.pop("models", None)
+    Raises:
+        InputError: If one cannot be read.
+    """
+    found: dict[str, str] = {}
+    for each in _kinds(plan):
+        found.update(plan.options(each, plan.seeds[0]).to_config()["inputs"])
+    # a file of models is read into the options, which do not name it any more
+    for settings in (plan.data, *plan.data.get("arm", ())):
+        models = settings.get("reasoner", {}).get("models")
         if models is not None:
-            return ModelOptions.from_file(Path(models), **given)
-        if "model" not in given:
-            raise InputError(
-                "needs a model, the name of one that the server lists", field="reasoner"
-            )
+            found[models] = digest(Path(models))
 
-        return ModelOptions(**given)
+    return found
 
-    def _writer(self, settings: Mapping[str, Any]) -> WriterOptions | None:
-        return WriterOptions(**settings["writer"]) if "writer" in settings else None
 
-    def _treatments(self, configuration: Configuration, world: str) -> tuple[str | Treatment, ...]:
-        settings = configuration.settings
-        cls = Feed if world == SOCIAL else load_world(address_of(world))
+_OF_FEED = {"preset": "preset", "posts": "first_posts"}
+"""Keys of a plan of the feed, and what it calls them itself."""
 
-        def where(place: int) -> Where:
-            return _of_treatment(self, configuration, "treatment", place)
-
-        problems = Problems(self.source)
-        tables = read_treatments(settings.get("treatment", ()), cls, problems, where)
-        problems.raise_if_any()
-
-        return (*settings.get("treatments", ()), *tables)
-
+_OF_RUNS = ("agents", "rounds", "ticks")
+"""Keys of a plan that a run has, too."""
 
 _OF_PLAN = (
-    "name",
-    "description",
-    "seeds",
-    "parameters",
-    "vary",
-    "arm",
-    "budget",
-    "bounds",
-    "measures",
+    *(
+        "name",
+        "description",
+        "seeds",
+        "parameters",
+        "vary",
+        "arm",
+        "budget",
+        "bounds",
+        "measures",
+        "target",
+    ),
 )
 """Keys that say nothing about one configuration."""
+
+
+def _with_reasoner(plan: PlanT, key: str, value: Any) -> PlanT:
+    if "reasoner" not in plan.data:
+        raise InputError("is for a model, and this plan asks none: see [reasoner]", field=key)
+
+    return replace(plan, data={**plan.data, "reasoner": {**plan.data["reasoner"], key: value}})
+
+
+def _kinds(plan: Plan) -> Sequence[Configuration]:
+    """Return one of the configurations that differ in parameters of the world alone."""
+    return tuple({_kind_of(each): each for each in plan.configurations()}.values())
+
+
+def _configuration(
+    data: Mapping[str, Any], arm: Mapping[str, Any], varied: Mapping[str, Any], name: str
+) -> Configuration:
+    common = {key: value for key, value in data.items() if key not in _OF_PLAN}
+    own = {key: value for key, value in arm.items() if key not in ("name", "parameters")}
+    # an arm adds to what all have
+    for key in ("treatments", "treatment"):
+        if key in own:
+            own[key] = [*common.get(key, ()), *own[key]]
+    if "reasoner" in own:
+        own["reasoner"] = {**common.get("reasoner", {}), **own["reasoner"]}
+
+    sizes, parameters = dict(varied), dict(data.get("parameters", {}))
+    for key in varied:
+        if key not in VARIED_SETTINGS:
+            parameters[key] = sizes.pop(key)
+
+    settings = {**common, **own, **sizes}
+    return Configuration(
+        name, arm.get("name"), {**parameters, **arm.get("parameters", {})}, settings
+    )
+
+
+def _reasoner(settings: Mapping[str, Any]) -> Model | PolicyOptions | None:
+    if "reasoner" not in settings:
+        return None
+
+    given = dict(settings["reasoner"])
+    if "policy" in given:
+        if len(given) > 1:
+            problem = "decides instead of a model: leave out what is of a model"
+            raise InputError(problem, field="policy")
+        return PolicyOptions(Path(given["policy"]))
+
+    given = from_plain(Model, given)
+    models = given.pop("models", None)
+    if models is not None:
+        return Model.from_file(Path(models), **given)
+    if "model" not in given:
+        raise InputError("needs a model, the name of one that the server lists", field="reasoner")
+
+    return Model.of(given.pop("model"), **given)
+
+
+def _treatments(
+    plan: Plan, configuration: Configuration, world: str
+) -> tuple[str | Treatment, ...]:
+    settings = configuration.settings
+    cls = Feed if world == FEED else load_world(address_of(world))
+    problems = Problems(plan.source)
+    tables = read_treatments(
+        settings.get("treatment", ()),
+        cls,
+        problems,
+        partial(_of_treatment, plan, configuration, "treatment"),
+    )
+    problems.raise_if_any()
+
+    return (*settings.get("treatments", ()), *tables)
 
 
 def _name_of(arm: Mapping[str, Any], varied: Mapping[str, Any]) -> str:
@@ -372,6 +383,7 @@ def _shown(value: Any) -> str:
 
 def _named_apart(found: Sequence[Configuration]) -> Iterator[Configuration]:
     """Yield configurations whose names differ, also where names of files do not tell apart."""
+    # names are folders, and some file systems do not tell A from a
     seen: set[str] = set()
     for each in found:
         name, number = each.name, 1
@@ -392,7 +404,7 @@ def _kind_of(configuration: Configuration) -> str:
 
 
 _KEYS_OF_FIELDS: Mapping[str | None, str] = {"ticks_per_round": "ticks", None: "world"}
-_LEFT_OUT = ("preset", "agents", "posts", "keep", "rounds", "ticks")
+_LEFT_OUT = ("preset", "reasoner", "agents", "posts", "keep", "rounds", "ticks")
 """Settings without which the rest of a run can still be looked at."""
 
 
@@ -416,7 +428,8 @@ class _Trial:
             if is_new:
                 self._treat(configuration, options)
         except InputError as error:
-            is_of_plan = error.path is None or Path(error.path) == plan.path
+            file = plan.source.path
+            is_of_plan = error.path is None or (file is not None and Path(error.path) == Path(file))
             if is_of_plan and isinstance(error, DocumentError):
                 self.problems.found += error.problems
                 return
@@ -426,6 +439,7 @@ class _Trial:
                 # of a file that the plan names
                 where, problem = _keys_of_file(plan, str(error.path), configuration), str(error)
             self.problems.add(where, problem)
+            # the rest may be wrong, too: look at it without what is known to be
             if (left := _without(configuration, str(where[-1]))) is not None:
                 self.look_at(left, is_new=is_new)
         except PrismError as error:
@@ -444,14 +458,15 @@ class _Trial:
         except PrismError as error:
             if not treatments:
                 raise
-            _make(replace(options, treatments=()))
+            # raises if it is not the treatments that are at fault
+            _make(options.replace(treatments=()))
             jointly = str(error)
 
         texts = len(configuration.settings.get("treatments", ()))
         found = False
         for place, each in enumerate(treatments):
             try:
-                _make(replace(options, treatments=(each,)))
+                _make(options.replace(treatments=(each,)))
             except PrismError as error:
                 table = "treatments" if place < texts else "treatment"
                 number = place if place < texts else place - texts
@@ -468,15 +483,17 @@ class _Trial:
 def _make(options: Any) -> None:
     """Make a run, but for a file of answers, which another process may use."""
     reasoner = options.reasoner
-    if isinstance(reasoner, ModelOptions) and reasoner.cache is not None:
-        options = replace(options, reasoner=replace(reasoner, cache=None))
+    if isinstance(reasoner, Model) and reasoner.cache is not None:
+        options = options.replace(reasoner=replace(reasoner, cache=None))
 
-    options.prepare()(None, None)
+    options.prepare(None)
 
 
 def _without(configuration: Configuration, name: str) -> Configuration | None:
     """Return a configuration without a parameter or setting; None if that is needed."""
     parts = {"parameters": configuration.parameters}
+    if name in configuration.settings.get("reasoner", {}):
+        name = "reasoner"
     if name in _LEFT_OUT:
         parts["settings"] = configuration.settings
     for part, given in parts.items():

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -20,12 +20,12 @@ from prism.files._declarations import (
     schema_of,
 )
 from prism.files._source import Source, Where
-from prism.runs import ModelOptions
-from prism.runs._settings import Server, Setting, settings_of
+from prism.llm import Model
+from prism.llm._settings import Server, Setting, settings_of
 from prism.social import Feed
 from prism.worlds._treatment_tables import treatment_schema
 
-SOCIAL = "social"
+FEED = "feed"
 """What plans call the social feed."""
 
 VARIED_SETTINGS = ("agents", "rounds", "ticks", "preset")
@@ -78,25 +78,26 @@ def _of_setting(setting: Setting) -> Any:
     if setting.choices:
         return Literal[setting.choices]
 
-    return {
+    kind: Any = {
         int: Annotated[int, Field(ge=0)],
         float: Annotated[float, Field(ge=0)],
         Path: str,
     }.get(setting.type, setting.type)
+    return kind | Literal[setting.words] if setting.words else kind
 
 
 def _keys_of_models() -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for each in settings_of(ModelOptions).values():
+    for each in settings_of(Model).values():
         kind = _of_setting(each)
         optional = Optionally[kind]  # type: ignore[valid-type]
-        found[each.name] = (optional, Field(None, description=each.help))
+        found[each.key] = (optional, Field(None, description=each.help))
 
     return found | dict.fromkeys(_OF_BUDGET, (_InBudget, None))
 
 
 class _ModelOrPolicy(Declaration):
-    """The model that decides, with the settings of prism.runs.ModelOptions."""
+    """The model that decides, with the settings of prism.llm.Model."""
 
     policy: Optionally[str] = Field(
         None, description="A policy file that decides instead of a model."
@@ -177,14 +178,30 @@ class Vary(Declaration):
     preset: Optionally[Listed[str]] = Field(None, min_length=1)
 
 
+class Target(Declaration):
+    """A figure that the runs of a fit are held against."""
+
+    measure: str = Field(description="Column of the results, or of the rounds.")
+    value: float = Field(description="The figure.")
+    spread: float = Field(
+        ge=0, description="Its standard error: how far the true figure may lie from it."
+    )
+    arm: Optionally[str] = Field(None, description="The arm that it is a figure of.")
+    round: Optionally[Count] = Field(
+        None, description="The round that it is a figure of; by default the last."
+    )
+    held_out: bool = Field(
+        False, description="Leave it out of the fit, and say how near the fit comes to it."
+    )
+    source: Optionally[str] = Field(None, description="Where it was published.")
+
+
 class PlanFile(Sizes):
     """A plan of an experiment: parameters, arms and seeds."""
 
     name: Optionally[str] = Field(None, description="What the plan is called.")
     description: Optionally[str] = Field(None, description="What it is for.")
-    world: str = Field(
-        SOCIAL, description="social, a short name, package.module:Name, or file.py:Name."
-    )
+    world: str = Field(FEED, description="A short name, package.module:Name, or file.py:Name.")
     posts: Optionally[str] = Field(
         None, description="File of posts that the social feed begins with."
     )
@@ -201,7 +218,10 @@ class PlanFile(Sizes):
     writer: Optionally[Writer] = None
     budget: Optionally[Budget] = None
     bounds: dict[str, Annotated[Listed[float], Field(min_length=2, max_length=2)] | Bound] = Field(
-        {}, description="Bounds of the parameters that a sensitivity analysis samples."
+        {}, description="Bounds of the parameters that a sensitivity analysis or a fit samples."
+    )
+    target: Optionally[Listed[Target]] = Field(
+        None, min_length=1, description="Figures that a fit looks for parameters of."
     )
     measures: Listed[str] = Field(
         (), description="Columns of the results that a sensitivity analysis explains."
@@ -240,26 +260,29 @@ def contradictions(data: Mapping[str, Any]) -> Iterator[tuple[Where, str]]:
     for name, values in vary.items():
         if name in fixed:
             yield ("vary", name), "is among [parameters], too: leave one out"
-        if name in VARIED_SETTINGS and name in data:
-            yield ("vary", name), f"is said outside of [vary], too ({data[name]!r}): leave one out"
+        yield from _said_outside(data, "vary", name)
         yield from _twice(values, ("vary", name))
 
     yield from _wrong_arms(data.get("arm", []), vary)
+    yield from _wrong_targets(data)
     for name, bound in data.get("bounds", {}).items():
-        if name in VARIED_SETTINGS and name in data:
-            yield (
-                ("bounds", name),
-                f"is said outside of [bounds], too ({data[name]!r}): leave one out",
-            )
+        yield from _said_outside(data, "bounds", name)
         if name in vary or name in fixed:
             yield ("bounds", name), "is among [parameters] or [vary], too: leave one out"
         yield from _wrong_bound(name, bound)
 
 
+def _said_outside(data: Mapping[str, Any], table: str, name: str) -> Iterator[tuple[Where, str]]:
+    """Yield a setting that a table varies, and the plan has, too."""
+    if name in VARIED_SETTINGS and name in data:
+        problem = f"is said outside of [{table}], too ({data[name]!r}): leave one out"
+        yield (table, name), problem
+
+
 def _not_of_the_feed(data: Mapping[str, Any]) -> Iterator[tuple[Where, str]]:
     """Yield what is for the social feed alone, in a plan of another world."""
-    world = data.get("world", SOCIAL)
-    if world == SOCIAL:
+    world = data.get("world", FEED)
+    if world == FEED:
         return
 
     wrong: list[Where] = [(key,) for key in ("preset", "posts") if key in data]
@@ -300,6 +323,20 @@ def _wrong_bound(name: str, bound: Any) -> Iterator[tuple[Where, str]]:
         yield ("bounds", name, "step"), "is for a linear scale: leave out one of them"
 
 
+def _wrong_targets(data: Mapping[str, Any]) -> Iterator[tuple[Where, str]]:
+    arms = [each["name"] for each in data.get("arm", [])]
+    seen: set[tuple[Any, ...]] = set()
+    for place, each in enumerate(data.get("target", [])):
+        arm = each.get("arm")
+        if arms and arm not in arms:
+            yield ("target", place, "arm"), f"must be one of {', '.join(arms)}"
+        elif arm is not None and not arms:
+            yield ("target", place, "arm"), "names an arm, and the plan has none"
+        if (which := (each["measure"], arm, each.get("round"))) in seen:
+            yield ("target", place), "is a target already: give it once"
+        seen.add(which)
+
+
 def limits_of(bound: Any) -> tuple[float, float, str]:
     """Return the least value, the largest and the scale of a bound in a plan."""
     if isinstance(bound, Mapping):
@@ -313,30 +350,36 @@ def limits_of(bound: Any) -> tuple[float, float, str]:
 
 def placed(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Return a plan whose files are looked for beside it."""
+    return {
+        key: _PLACED[key](value, folder) if key in _PLACED else value for key, value in data.items()
+    }
 
-    def beside(name: str) -> str:
-        return str(folder / name)
 
-    def beside_if_file(given: Any) -> Any:
-        return beside(given) if isinstance(given, str) and not _is_number(given) else given
+def _beside(given: Any, folder: Path) -> Any:
+    # "12" is a number of agents, as the command line has it
+    return str(folder / given) if isinstance(given, str) and not _is_number(given) else given
 
-    found = {**data}
-    for key in ("agents", "posts"):
-        if key in found:
-            found[key] = beside_if_file(found[key])
-    if "agents" in found.get("vary", {}):
-        varied = [beside_if_file(each) for each in found["vary"]["agents"]]
-        found["vary"] = {**found["vary"], "agents": varied}
-    place, colon, name = str(found.get("world", "")).rpartition(":")
-    if (place if colon else name).endswith(".py"):
-        found["world"] = beside(str(found["world"]))
-    if "reasoner" in found:
-        files = {key: beside(found["reasoner"][key]) for key in _FILES if key in found["reasoner"]}
-        found["reasoner"] = {**found["reasoner"], **files}
-    if "arm" in found:
-        found["arm"] = [placed(arm, folder) for arm in found["arm"]]
 
-    return found
+def _world_beside(given: str, folder: Path) -> str:
+    place, colon, name = given.rpartition(":")
+    # file.py:Name names a file, package.module:Name does not
+    return str(folder / given) if (place if colon else name).endswith(".py") else given
+
+
+_PLACED: Mapping[str, Callable[[Any, Path], Any]] = {
+    "agents": _beside,
+    "posts": _beside,
+    "world": _world_beside,
+    "vary": lambda given, folder: {
+        key: [_beside(each, folder) for each in values] if key == "agents" else values
+        for key, values in given.items()
+    },
+    "reasoner": lambda given, folder: {
+        key: str(folder / value) if key in _FILES else value for key, value in given.items()
+    },
+    "arm": lambda given, folder: [placed(arm, folder) for arm in given],
+}
+"""How the files that a part of a plan names are placed."""
 
 
 def _is_number(text: str) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import polars as pl
 
-from prism.runs._policy_file import Logit, Policy
+from prism.runs._policy_file import Logit, Policy, RatioTest, Unidentified
+from prism.science._arrays import columns_of
 from prism.science._libraries import library
 
 
@@ -89,11 +90,7 @@ def policy_tests(policy: Policy) -> pl.DataFrame:
         the smaller model expects in a cell: below 5 the approximation is poor (Cochran 1954).
     """
     names = ("state", "event", "null", "alternative", "statistic", "df", "p", "least_expected")
-    texts = dict.fromkeys(names[:4], pl.String)
-    schema = {**texts, **dict.fromkeys(names[4:], pl.Float64), "df": pl.Int64}
-    rows = [tuple(getattr(test, name) for name in names) for test in policy.tests]
-
-    return pl.DataFrame(rows, schema, orient="row")
+    return _table_of(RatioTest, policy.tests, names)
 
 
 def policy_unidentified(policy: Policy) -> pl.DataFrame:
@@ -107,10 +104,14 @@ def policy_unidentified(policy: Policy) -> pl.DataFrame:
         ``upper``, the upper end of the interval of what was never chosen.
     """
     names = ("what", "state", "event", "group", "name", "n", "reason", "upper")
-    schema = {**dict.fromkeys(names, pl.String), "n": pl.Int64, "upper": pl.Float64}
-    rows = [tuple(getattr(each, name) for name in names) for each in policy.unidentified]
+    return _table_of(Unidentified, policy.unidentified, names)
 
-    return pl.DataFrame(rows, schema, orient="row")
+
+def _table_of(kind: type, items: Sequence[object], names: Sequence[str]) -> pl.DataFrame:
+    """Return some fields of dataclasses, a row each."""
+    kinds = columns_of(kind)
+    rows = [[getattr(each, name) for name in names] for each in items]
+    return pl.DataFrame(rows, {name: kinds[name] for name in names}, orient="row")
 
 
 def _terms(logit: Logit) -> Iterator[tuple[Any, ...]]:

@@ -5,25 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import polars as pl
 
-from prism import runs
 from prism.analysis import RunLogs, read_log
 from prism.errors import InputError
 from prism.files import make_folder, parse_json, write_durably
-from prism.runs import ModelOptions, Observer, Outcome, ReplayOptions
+from prism.llm import Model
+from prism.llm._credentials import with_credentials
+from prism.runs import Observer, Outcome, ReplayOptions
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
-from prism.runs._credentials import with_credentials
 from prism.runs._folder import SUMMARY_NAME, RunFolder, read_summary
 from prism.runs._options import DeciderOptions
-from prism.social import Feed, SocialRun
 from prism.telemetry.events import DECISION, TRANSITION
-from prism.worlds import SwitchModel, Treatment, World, WorldRun
-from prism.worlds._addresses import load_world
+from prism.worlds import Run, SwitchModel, Treatment, resume
 from prism.worlds._treatment_tables import read_treatment_file
 from prism.worlds._treatments import later_models
 
@@ -127,8 +125,8 @@ def rerun(
     source, target = Path(run), Path(folder)
     options = _changed(source, from_round, tuple(treatments), then, hosts)
     with _noted(target, {"run": str(source), "from_round": from_round}):
-        outcome: Outcome[Any] = runs.begin(
-            options, target, on_round=on_round, checkpoint_every=checkpoint_every, observer=observer
+        outcome: Outcome[Any] = options.keep(
+            target, on_round=on_round, checkpoint_every=checkpoint_every, observer=observer
         )
 
     return _told(outcome, target, source, from_round)
@@ -161,10 +159,8 @@ def resume_rerun(
         raise InputError(problem, path=path)
 
     note: Any = parse_json(file.read_text(encoding="utf-8"), path=file)
-    kind = _kind(read_summary(path)["config"], path)
-    outcome = runs.resume(
+    outcome = resume(
         path,
-        kind,
         hosts=hosts,
         on_round=on_round,
         checkpoint_every=checkpoint_every,
@@ -185,9 +181,8 @@ def read_change(file: Path | str, run: Path | str, from_round: int) -> tuple[str
     Raises:
         InputError: If it cannot be read, or says what cannot be; names line and key.
     """
-    config = read_summary(Path(run))["config"]
-    _kind(config, Path(run))
-    cls: type[World[Any]] = load_world(config["world"]) if "world" in config else Feed
+    folder = Path(run)
+    cls = Run.from_config(read_summary(folder)["config"], folder / SUMMARY_NAME).world_class
     found = read_treatment_file(Path(file), cls, round_number=from_round)
     for each in found:
         if isinstance(each, Treatment) and each.round < from_round and each.place is not None:
@@ -203,17 +198,16 @@ def _changed(
     treatments: tuple[str | Treatment, ...],
     then: Literal["model", "policy"],
     hosts: Sequence[str],
-) -> SocialRun | WorldRun:
+) -> Run[Any]:
     """Return the options of the new run."""
     summary = read_summary(source)
     if "results" not in summary:
         raise InputError("has not come to its end: resume it first", path=source)
 
     config, file = summary["config"], source / SUMMARY_NAME
-    kind = _kind(config, source)
-    kind.from_config(config, file)  # what has changed is said first
-    options = kind.from_config(with_credentials(config, hosts, file), file)
-    rounds = options.rounds or 0
+    Run.from_config(config, file)  # what has changed is said first
+    options: Run[Any] = Run.from_config(with_credentials(config, hosts, file), file)
+    rounds = options.rounds
     if not 1 <= from_round <= rounds:
         problem = f"must be a round of the run, 1 to {rounds}, got {from_round}"
         raise InputError(problem, field="from_round")
@@ -227,39 +221,28 @@ def _changed(
             problem = f"{each.name!r} switches to a model, and then='policy' asks none: leave out"
             raise InputError(f"{problem} one of them", field="treatments")
 
-    return replace(
-        options,
+    return options.replace(
         treatments=(*options.treatments, *treatments),
         reasoner=_decider(options, source, then),
     )
 
 
-def _decider(
-    options: SocialRun | WorldRun, source: Path, then: Literal["model", "policy"]
-) -> DeciderOptions:
+def _decider(options: Run[Any], source: Path, then: Literal["model", "policy"]) -> DeciderOptions:
     """Return who decides: the log, as long as it holds the answers, if any are a model's."""
-    reasoner, writer = options.reasoner, options.writer
+    reasoner: DeciderOptions = options.reasoner
+    writer = options.writer
     if isinstance(reasoner, ReplayOptions):
         if reasoner.then is None:
             problem = f"is a replay of {reasoner.run}: run that one again"
             raise InputError(problem, path=source)
         return ReplayOptions(source, reasoner.model, then)
 
-    asks = isinstance(reasoner, ModelOptions) or bool(later_models(options.treatments))
+    asks = isinstance(reasoner, Model) or bool(later_models(options.treatments))
     if asks or writer is not None:
         return ReplayOptions(source, reasoner, then)
 
     # a policy draws the same numbers again
     return reasoner
-
-
-def _kind(config: Mapping[str, Any], path: Path) -> type[SocialRun] | type[WorldRun]:
-    if "world" in config:
-        return WorldRun
-    if "ticks_per_round" in config and "agents" in config:
-        return SocialRun
-
-    raise InputError(_NOT_ONE, path=path)
 
 
 def _round_of(text: str) -> int:
@@ -309,11 +292,7 @@ def first_difference(was: RunLogs, now: RunLogs, event: str) -> Parted | None:
     names = _COMPARED[event]
     frames = [logs.scan(event).select(names).collect() for logs in (was, now)]
     frames = [frame.with_columns(pl.col(pl.List).list.join(", ")) for frame in frames]
-    length = min(frame.height for frame in frames)
-    heads = [frame.head(length) for frame in frames]
-    unequal = pl.DataFrame({name: heads[0][name].ne_missing(heads[1][name]) for name in names})
-    places = unequal.select(pl.any_horizontal(pl.all()).arg_true()).to_series()
-    place = int(places[0]) if places.len() else length
+    place = _first_unequal(*frames)
     rows = [frame.row(place, named=True) if place < frame.height else None for frame in frames]
     found = [row for row in rows if row is not None]
     if not found:
@@ -322,3 +301,13 @@ def first_difference(was: RunLogs, now: RunLogs, event: str) -> Parted | None:
     first = min(found, key=lambda row: (row["round"], row["tick"]))
 
     return Parted(first["round"], first["tick"], *rows)
+
+
+def _first_unequal(was: pl.DataFrame, now: pl.DataFrame) -> int:
+    """Return the first row in which two tables differ; their common length if none does."""
+    length = min(was.height, now.height)
+    was, now = was.head(length), now.head(length)
+    unequal = pl.DataFrame({name: was[name].ne_missing(now[name]) for name in was.columns})
+    places = unequal.select(pl.any_horizontal(pl.all()).arg_true()).to_series()
+
+    return int(places[0]) if places.len() else length

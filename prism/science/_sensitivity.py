@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import exp, floor, isnan, log
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,13 +15,13 @@ import polars as pl
 from prism.errors import InputError
 from prism.files import write_durably
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
-from prism.science._batch import Batch, BatchObserver, begin_batch, read_batch, resume_batch
+from prism.science._batch import Batch, Carrying, begin_batch, read_batch, resume_batch
+from prism.science._batch_crew import BatchObserver
 from prism.science._batch_folder import PLAN_NAME, BatchFolder
 from prism.science._batch_tables import table_of, write_tables
+from prism.science._bounds import sampled, values_at
 from prism.science._libraries import library
 from prism.science._plan import Plan
-from prism.science._plan_file import VARIED_SETTINGS, limits_of
-from prism.social._presets import DEFAULT_PRESET
 
 if TYPE_CHECKING:
     from prism.report import FigureFormat
@@ -72,21 +72,18 @@ class Sensitivity:
         """
         self._require_complete()
         rows = self.batch.results().to_dicts()
-        wanted = self.batch.plan.data.get("measures")
-        found: dict[str, list[float]] = {}
-        for name in wanted or self._usual():
-            missing = next((row["run"] for row in rows if not _is_number(row.get(name))), None)
-            if missing is None:
-                found[name] = _means(rows, name)
-            elif wanted:
-                problem = (
-                    f"has no number in {missing}, so that nothing explains it: take it out of the "
-                    f"plan's measures there, and resume; there are {', '.join(self._numbers(rows))}"
-                )
-                place = self.batch.folder / PLAN_NAME
-                raise InputError(problem, path=place, field=f"measures.{name}")
+        wanted = self.batch.plan.data.get("measures", ())
+        known = {
+            name: _means(rows, name)
+            for name in (*self.batch.outcomes(), *wanted)
+            if _first_without(rows, name) is None
+        }
+        if missing := [name for name in wanted if name not in known]:
+            raise self._has_no_number(missing[0], rows, known)
 
-        return found
+        # totals stand for measures only where there are none
+        names = wanted or self.batch.measures() or known
+        return {name: known[name] for name in names if name in known}
 
     def indices(self) -> pl.DataFrame:
         """Return the indices: one row an outcome, index and parameter.
@@ -112,6 +109,17 @@ class Sensitivity:
                 for row in self._indices_of(values)
             ]
         )
+
+    def _has_no_number(
+        self, measure: str, rows: Sequence[Mapping[str, Any]], known: Iterable[str]
+    ) -> InputError:
+        run = _first_without(rows, measure)
+        problem = (
+            f"has no number in {run}, so that nothing explains it: take it out of the plan's "
+            f"measures there, and resume; there are {', '.join(known)}"
+        )
+        place = self.batch.folder / PLAN_NAME
+        return InputError(problem, path=place, field=f"measures.{measure}")
 
     def write(self) -> None:
         """Write the indices into the folder, as CSV and as Parquet.
@@ -149,23 +157,13 @@ class Sensitivity:
         from prism.report._figures.rendering import draw, in_format
 
         found = []
-        for outcome in self.outcomes():
-            name = _UNSAFE.sub("-", outcome)[:_MOST_NAME]
+        for (outcome,), rows in self.indices().group_by("outcome", maintain_order=True):
+            name = _UNSAFE.sub("-", str(outcome))[:_MOST_NAME]
             path = self.batch.folder / f"{_TABLE}-{name}.{kind}"
-            write_durably(path, in_format(draw(self.figure(outcome)), kind))
+            write_durably(path, in_format(draw(_figure(str(outcome), rows.to_dicts())), kind))
             found.append(path)
 
         return found
-
-    def _usual(self) -> list[str]:
-        totals = [name for name in self.batch.outcomes() if name not in self.batch.measures()]
-        return self.batch.measures() or totals
-
-    def _numbers(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-        """Return the outcomes that are numbers in every run."""
-        return [
-            name for name in self.batch.outcomes() if all(_is_number(row.get(name)) for row in rows)
-        ]
 
     def _require_complete(self) -> None:
         left = [run for run in self.batch.runs if run.status != "complete"]
@@ -227,20 +225,18 @@ def sensitivity(
         MissingExtraError: If SALib is not installed.
     """
     given = plan if isinstance(plan, Plan) else Plan.from_file(plan)
-    names = _sampled(given)
+    names = sampled(given, ("vary", "arm"))
     if samples < 2 or (method == "sobol" and samples & (samples - 1)):
         wanted = "2 or more" if method == "morris" else "a power of 2"
         raise InputError(f"must be {wanted} for {method}, got {samples}", field="samples")
 
+    # what is wrong without any bound is said before thousands of samples are drawn
     given.check(given.samples([{}]))
     points = _points(method, names, samples, _seed_of(given))
-    values = _values(given, names, points)
-    more = {
-        "samples": values,
-        _TABLE: {"method": method, "parameters": list(names), "points": points},
-    }
-    configurations = given.samples(values)
-    begin_batch(given, configurations, more, Path(folder), workers, checkpoint_every, observer)
+    values = values_at(given, names, points)
+    more = {_TABLE: {"method": method, "parameters": list(names), "points": points}}
+    how = Carrying(workers, checkpoint_every, observer)
+    begin_batch(given, Path(folder), how, samples=values, more=more)
 
     return _written(read_sensitivity(folder))
 
@@ -298,23 +294,6 @@ def _written(found: Sensitivity) -> Sensitivity:
     return found
 
 
-def _sampled(plan: Plan) -> tuple[str, ...]:
-    """Return the parameters with bounds.
-
-    Raises:
-        InputError: If there are none, or a plan varies others.
-    """
-    names = tuple(plan.data.get("bounds", {}))
-    if not names:
-        raise plan.error("needs [bounds], such as friends = [2, 12]", ("bounds",))
-
-    for key in ("vary", "arm"):
-        if key in plan.data:
-            raise plan.error("is for batches: a sensitivity analysis samples [bounds]", (key,))
-
-    return names
-
-
 _SEED_INSTEAD_OF_0 = 2**32 - 1
 
 
@@ -363,68 +342,6 @@ def _problem(names: Sequence[str]) -> dict[str, Any]:
     return {"num_vars": len(names), "names": list(names), "bounds": [[0.0, 1.0]] * len(names)}
 
 
-def _values(
-    plan: Plan, names: Sequence[str], points: Sequence[Sequence[float]]
-) -> list[dict[str, Any]]:
-    """Return the parameters of each point."""
-    scales = [_scale(plan, name) for name in names]
-    return [
-        {name: scale(each) for name, scale, each in zip(names, scales, point, strict=True)}
-        for point in points
-    ]
-
-
-def _scale(plan: Plan, name: str) -> Callable[[float], float]:
-    """Return what makes a value of a parameter of a coordinate from 0 to 1.
-
-    Raises:
-        InputError: If the parameter holds no numbers.
-    """
-    least, most, scale = limits_of(plan.data["bounds"][name])
-    default = _default(plan, name)
-    if isinstance(default, (bool, str, list)):
-        problem = f"is for a number, and {name} is {default!r} by default: see [vary]"
-        raise plan.error(problem, ("bounds", name))
-
-    bound = plan.data["bounds"][name]
-    step = bound.get("step") if isinstance(bound, Mapping) else None
-    is_whole = all(isinstance(each, int) for each in (default, least, most))
-    if scale == "log":
-        return _on_log_scale(least, most, is_whole=is_whole)
-    if step is None and not is_whole:
-        return lambda coordinate: least + (most - least) * coordinate
-
-    width = 1 if step is None else step
-    last = floor((most - least) / width + 1e-9)
-
-    # the first and the last value come up as often as those between them
-    return lambda coordinate: least + width * min(floor((last + 1) * coordinate), last)
-
-
-def _on_log_scale(least: float, most: float, *, is_whole: bool) -> Callable[[float], float]:
-    low, high = (max(least - 0.5, 0.5), most + 0.5) if is_whole else (least, most)
-
-    def value(coordinate: float) -> float:
-        number = exp(log(low) * (1 - coordinate) + log(high) * coordinate)
-        return min(max(round(number), int(least)), int(most)) if is_whole else number
-
-    return value
-
-
-def _default(plan: Plan, name: str) -> Any:
-    """Return the default of a parameter; None for one that is not there, which is said later."""
-    if name in VARIED_SETTINGS:
-        return DEFAULT_PRESET if name == "preset" else 1
-
-    (first,) = plan.samples([{}])
-    if plan.is_of_feed:
-        return getattr(plan.feed_parameters(first), name, None)
-
-    config = plan.options(first, plan.seeds[0]).to_config()
-
-    return config.get("parameters", {}).get(name)
-
-
 def _means(rows: Sequence[Mapping[str, Any]], name: str) -> list[float]:
     """Return the mean of a column for each configuration, in their order."""
     groups: dict[str, list[float]] = {}
@@ -450,6 +367,11 @@ def _finite(value: float | None) -> float | None:
     return None if value is None or isnan(value) else float(value)
 
 
+def _first_without(rows: Sequence[Mapping[str, Any]], name: str) -> str | None:
+    """Return the first run that has no number for a measure; None if all have one."""
+    return next((row["run"] for row in rows if not _is_number(row.get(name))), None)
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isnan(value)
 
@@ -464,6 +386,18 @@ _SHOWN: Mapping[str, tuple[str, str]] = {
 }
 
 
+def _dot(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return one index as the figure has it, with the ends of its interval."""
+    margin = row["interval"] or 0.0
+    return {
+        "parameter": row["parameter"],
+        "index": _SHOWN[row["index"]][0],
+        "value": row["value"],
+        "low": row["value"] - margin,
+        "high": row["value"] + margin,
+    }
+
+
 def _figure(outcome: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Draw the indices of one outcome: a dot each, with its 95 % interval where it has one.
 
@@ -476,31 +410,20 @@ def _figure(outcome: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """
     import altair as alt
 
-    shown = [
-        {
-            "parameter": row["parameter"],
-            "index": _SHOWN[row["index"]][0],
-            "value": row["value"],
-            **_ends(row),
-        }
-        for row in rows
-        if row["index"] in _SHOWN and row["value"] is not None
-    ]
+    shown = [_dot(row) for row in rows if row["index"] in _SHOWN and row["value"] is not None]
     is_sobol = any(row["index"] == "S1" for row in rows)
     title = "share of the variance" if is_sobol else f"effect on {outcome} of the whole range"
-    # the parameter that matters most comes first
-    first = "ST" if is_sobol else "mu_star"
-    sizes = {row["parameter"]: row["value"] or 0 for row in rows if row["index"] == first}
-    order = sorted(sizes, key=lambda name: -sizes[name])
     present = {each["index"] for each in shown}
-    kinds = [(title, colour) for title, colour in _SHOWN.values() if title in present]
+    colours = {title: colour for title, colour in _SHOWN.values() if title in present}
 
     base = alt.Chart(alt.InlineData(values=shown)).encode(
-        y=alt.Y("parameter:N", sort=order, title=None),
-        yOffset=alt.YOffset("index:N", sort=[each for each, _ in kinds]),
+        y=alt.Y(
+            "parameter:N", sort=_by_importance(rows, "ST" if is_sobol else "mu_star"), title=None
+        ),
+        yOffset=alt.YOffset("index:N", sort=list(colours)),
         color=alt.Color(
             "index:N",
-            scale=alt.Scale(domain=[each for each, _ in kinds], range=[each for _, each in kinds]),
+            scale=alt.Scale(domain=list(colours), range=list(colours.values())),
             legend=alt.Legend(title=None, orient="top"),
         ),
     )
@@ -516,6 +439,7 @@ def _figure(outcome: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return spec
 
 
-def _ends(row: Mapping[str, Any]) -> dict[str, float]:
-    half = row["interval"] or 0.0
-    return {"low": row["value"] - half, "high": row["value"] + half}
+def _by_importance(rows: Sequence[Mapping[str, Any]], index: str) -> list[str]:
+    """Return the parameters; the one that matters most by an index comes first."""
+    sizes = {row["parameter"]: row["value"] or 0 for row in rows if row["index"] == index}
+    return sorted(sizes, key=lambda name: -sizes[name])

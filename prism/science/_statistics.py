@@ -82,6 +82,21 @@ class Interval:
     scale: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class Student:
+    """Student's interval of a difference of means, and its test; None where there is none.
+
+    Args:
+        t_low: Lower end of the interval.
+        t_high: Upper end.
+        t_p: Two-sided p-value of a difference of 0.
+    """
+
+    t_low: float | None = None
+    t_high: float | None = None
+    t_p: float | None = None
+
+
 def as_values(values: Sequence[Any]) -> Values:
     """Return numbers, or rows of them, as an array."""
     return np.asarray(values, dtype=float)
@@ -230,6 +245,32 @@ def differences_of(first: Values, second: Values) -> Values:
     return rounded
 
 
+def student(first: Values, second: Values, *, paired: bool, confidence: float) -> Student:
+    """Return Student's interval of a difference of means, and its p-value.
+
+    Of pairs it is that of the differences (Student 1908), of groups Welch's (1947, Biometrika 34),
+    which does not take their variances for equal. There is none of a single run, or where nothing
+    varies.
+
+    Args:
+        first: The values of the first group.
+        second: Those of the second; of pairs, in the same order.
+        paired: Whether they are pairs.
+        confidence: Coverage of the interval, 0 to 1.
+    """
+    samples = [differences_of(first, second)] if paired else [first, second]
+    if min(map(len, samples)) < 2 or not any(np.ptp(each) for each in samples):
+        return Student()
+
+    if paired:
+        found = stats.ttest_1samp(samples[0], 0.0)
+    else:
+        found = stats.ttest_ind(second, first, equal_var=False)
+    low, high = found.confidence_interval(confidence)
+
+    return Student(float(low), float(high), float(found.pvalue))
+
+
 def wilcoxon(first: Values, second: Values) -> Tested:
     """Test pairs by Wilcoxon's signed-rank test (1945, Biometrics Bulletin 1(6)).
 
@@ -286,16 +327,18 @@ def mann_whitney(first: Values, second: Values) -> Tested:
     if not np.ptp(places):
         return Tested("Mann-Whitney", one.size * other.size / 2, 1.0, 0.0, 0.5, least)
 
-    found = stats.mannwhitneyu(other, one, method=method)
-    superiority = float(found.statistic) / (one.size * other.size)
+    if has_ties and min(one.size, other.size) == 1:
+        # scipy permutes nothing where a group has one run: each run is that one in turn
+        ranks = stats.rankdata(places)
+        own = ranks[0] if one.size == 1 else ranks[-1]
+        p = 2 * min(np.mean(ranks <= own), np.mean(ranks >= own))
+        statistic = float(stats.mannwhitneyu(other, one, method="asymptotic").statistic)
+    else:
+        statistic, p = map(float, stats.mannwhitneyu(other, one, method=method))
+    superiority = statistic / (one.size * other.size)
 
     return Tested(
-        "Mann-Whitney",
-        float(found.statistic),
-        min(1.0, float(found.pvalue)),
-        2 * superiority - 1,
-        superiority,
-        least,
+        "Mann-Whitney", statistic, min(1.0, float(p)), 2 * superiority - 1, superiority, least
     )
 
 
@@ -314,6 +357,7 @@ def kolmogorov_smirnov(first: Counts, second: Counts, *, paired: bool, seed: int
         paired: Whether they are pairs.
         seed: Seed of the permutations.
     """
+    # rows of numbers of runs are permuted, and their counts looked up
     counts = np.concatenate([first, second])
     reached = counts.cumsum(axis=1)
     totals = counts.sum(axis=1)
@@ -328,33 +372,41 @@ def kolmogorov_smirnov(first: Counts, second: Counts, *, paired: bool, seed: int
 
     runs = (np.arange(len(first)), np.arange(len(first), len(counts)))
     observed = float(distance(*runs))
-    if len(first) == len(second) == 1:
-        values = np.arange(counts.shape[1])
-        samples = [np.repeat(values, row) for row in counts]
-        with warnings.catch_warnings():
-            # where the exact p-value cannot be computed the asymptotic one is taken
-            warnings.simplefilter("ignore", RuntimeWarning)
-            p = float(stats.ks_2samp(*samples).pvalue)
-        return Tested("Kolmogorov-Smirnov", observed, p, observed, None, 0.0)
-
     ways = 2 ** len(first) if paired else comb(len(counts), len(first))
-    found = stats.permutation_test(
-        runs,
-        distance,
-        permutation_type="samples" if paired else "independent",
-        vectorized=True,
-        n_resamples=RESAMPLES,
-        batch=_batch(counts),
-        alternative="greater",
-        rng=np.random.default_rng(seed),
-    )
     # both ways round are the same distance, unless groups differ in size
     mirrored = 2 if len(first) == len(second) else 1
-    least = max(mirrored / ways, 0.0 if ways <= RESAMPLES else 1 / (RESAMPLES + 1))
+    least = min(1.0, max(mirrored / ways, 0.0 if ways <= RESAMPLES else 1 / (RESAMPLES + 1)))
+    if len(counts) == 2:
+        p, least = _p_of_single_runs(counts), 0.0
+    elif min(len(first), len(second)) == 1:
+        # scipy permutes nothing where a group has one run: each run is that one in turn
+        others = [np.delete(np.arange(len(counts)), place) for place in range(len(counts))]
+        distances = distance(np.arange(len(counts))[:, None], np.array(others))
+        p = float(np.mean(distances >= observed * (1 - 1e-14)))
+    else:
+        found = stats.permutation_test(
+            runs,
+            distance,
+            permutation_type="samples" if paired else "independent",
+            vectorized=True,
+            n_resamples=RESAMPLES,
+            batch=_batch(counts),
+            alternative="greater",
+            rng=np.random.default_rng(seed),
+        )
+        p = float(found.pvalue)
 
-    return Tested(
-        "Kolmogorov-Smirnov", observed, float(found.pvalue), observed, None, min(1.0, least)
-    )
+    return Tested("Kolmogorov-Smirnov", observed, p, observed, None, least)
+
+
+def _p_of_single_runs(counts: Counts) -> float:
+    """Return the p-value of two runs whose values are taken for independent."""
+    values = np.arange(counts.shape[1])
+    samples = [np.repeat(values, row) for row in counts]
+    with warnings.catch_warnings():
+        # where the exact p-value cannot be computed the asymptotic one is taken
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return float(stats.ks_2samp(*samples).pvalue)
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, replace
 from math import isfinite, sqrt
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
+from polars.selectors import numeric
 
 from prism.errors import FieldValueError
+from prism.science._arrays import columns_of
 from prism.science._libraries import library
 
 if TYPE_CHECKING:
@@ -21,6 +23,9 @@ Unit = Literal["round", "tick"]
 
 LEAST_LEFT = 10
 """Batches that must be left after the burn-in."""
+
+LEAST_TESTED = 30
+"""Batches that the tests need; of fewer, noise and drifts can hardly be told apart."""
 
 MEASURES = (
     *("posts", "replies", "reshares", "likes", "views"),
@@ -45,7 +50,8 @@ class Steady:
         adf_p: p-value of the augmented Dickey-Fuller test, under which the series has a unit root.
         kpss_p: p-value of the KPSS test, under which it is stationary; between .01 and .1, beyond
             which the test has no tables.
-        verdict: ``steady``, ``drifting`` if the KPSS test rejects at .05, or ``too short``.
+        verdict: ``no drift seen``, ``drifting`` if the KPSS test rejects at .05, or ``too short``
+            if less than 30 batches are left after the burn-in.
     """
 
     observations: int
@@ -90,6 +96,7 @@ def mser(series: Sequence[float], *, batch: int = 5) -> int | None:
 
     errors = _standard_errors(means)
     best = min(range(cuts), key=errors.__getitem__)
+    # White's rule: a least value in the second half says that the series has not settled
     if 2 * best > len(means) or len(means) - best < LEAST_LEFT:
         return None
 
@@ -97,7 +104,7 @@ def mser(series: Sequence[float], *, batch: int = 5) -> int | None:
 
 
 def steadiness(series: Sequence[float], *, batch: int = 1) -> Steady:
-    """Say whether and from when on a series is steady.
+    """Say from when on no drift of a series is seen.
 
     Args:
         series: The observations, in order.
@@ -106,8 +113,8 @@ def steadiness(series: Sequence[float], *, batch: int = 1) -> Steady:
     Returns:
         The burn-in by `mser`, and tests of the batches that are left: the augmented
         Dickey-Fuller test (Said and Dickey 1984) and the KPSS test (Kwiatkowski, Phillips, Schmidt
-        and Shin 1992), both by statsmodels. A series that does not vary is steady, and
-        has no tests.
+        and Shin 1992), both by statsmodels, where 30 or more are left. That none is seen does not
+        say that there is no drift. A series that does not vary has none, and has no tests.
 
     Raises:
         FieldValueError: If ``batch`` is not 1 or more.
@@ -121,13 +128,15 @@ def steadiness(series: Sequence[float], *, batch: int = 1) -> Steady:
     rest = [float(value) for value in series[burn_in:]]
     mean = fmean(rest)
     sd = sqrt(fmean((value - mean) ** 2 for value in rest))
-    known = Steady(len(series), burn_in, mean, sd, verdict="steady")
+    known = Steady(len(series), burn_in, mean, sd, verdict="no drift seen")
     if max(rest) == min(rest):
         return known
 
     means = [fmean(rest[start : start + batch]) for start in range(0, len(rest) - batch + 1, batch)]
     if max(means) == min(means):
         return known
+    if len(means) < LEAST_TESTED:
+        return replace(known, verdict="too short")
 
     with warnings.catch_warnings():
         # of KPSS at the ends of its tables, which `Steady` tells, and of another form of results
@@ -142,7 +151,7 @@ def steadiness(series: Sequence[float], *, batch: int = 1) -> Steady:
         sd,
         adf_p if isfinite(adf_p) else None,
         kpss_p,
-        "drifting" if kpss_p < _DECIDED else "steady",
+        "drifting" if kpss_p < _DECIDED else "no drift seen",
     )
 
 
@@ -190,12 +199,9 @@ def steady_state(
         for name in names
         if part[name].is_not_null().any()
     ]
-    kinds = {"str": pl.String(), "int": pl.Int64(), "float": pl.Float64()}
-    schema = {each.name: kinds[str(each.type).split(" ")[0]] for each in fields(Steady)}
+    keyed = {"run": pl.UInt32(), "measure": pl.String()}
 
-    return logs.labelled(
-        pl.DataFrame(rows, schema={"run": pl.UInt32(), "measure": pl.String(), **schema})
-    )
+    return logs.labelled(pl.DataFrame(rows, schema=keyed | columns_of(Steady)))
 
 
 def _standard_errors(means: Sequence[float]) -> list[float]:
@@ -247,11 +253,7 @@ def _by_tick(logs: RunLogs) -> pl.DataFrame:
 
 
 def _chosen(wide: pl.DataFrame, measures: Sequence[str] | None, usual: Sequence[str]) -> list[str]:
-    known = [
-        name
-        for name, kind in wide.schema.items()
-        if name not in (*_OF_ROUNDS, "tick") and kind.is_numeric()
-    ]
+    known = wide.drop(*_OF_ROUNDS, "tick", strict=False).select(numeric()).columns
     if measures is None:
         from prism.analysis._tables.run_measures import MEASURES as OF_RUNS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, replace
 from io import StringIO
 from math import isfinite, sqrt
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from prism.errors import FieldValueError
+from prism.science._arrays import columns_of
 from prism.science._libraries import library
 
 if TYPE_CHECKING:
@@ -86,14 +87,14 @@ def fit_tail(values: Sequence[int], *, bootstrap: int = 0, seed: int = 0) -> Tai
         MissingExtraError: If powerlaw is not installed, which the extra ``science`` brings.
     """
     library("powerlaw")
-    if any(value < 0 for value in values):
+    if min(values, default=0) < 0:
         raise FieldValueError(f"values must be 0 or more, got {min(values)}")
     if bootstrap < 0:
         raise FieldValueError(f"bootstrap must be 0 or more, got {bootstrap}")
 
     above = [int(value) for value in values if value > 0]
     known = Tail(len(above), max(above, default=None))
-    if len(above) < LEAST_IN_TAIL or len(set(above)) < _LEAST_DIFFERENT:
+    if _is_too_little(above):
         return known
 
     with _quiet():
@@ -102,35 +103,32 @@ def fit_tail(values: Sequence[int], *, bootstrap: int = 0, seed: int = 0) -> Tai
             return known
 
         tail = [value for value in above if value >= fit.xmin]
-        if len(tail) < LEAST_IN_TAIL or len(set(tail)) < _LEAST_DIFFERENT:
-            return Tail(known.values, known.largest, int(fit.xmin), len(tail))
+        known = replace(known, xmin=int(fit.xmin), in_tail=len(tail))
+        return known if _is_too_little(tail) else _judged(known, fit, above, bootstrap, seed)
 
-        exponent, distance = float(fit.power_law.alpha), float(fit.power_law.D)
-        ks_p = _bootstrapped(above, exponent, int(fit.xmin), distance, bootstrap, seed)
-        against = {
-            name: fit.distribution_compare("power_law", name, normalized_ratio=True)
-            for name in ("lognormal", "exponential")
-        }
 
-    ratios = {
-        key: _number(number)
-        for name, (ratio, p) in against.items()
-        for key, number in ((name, ratio), (f"{name}_p", p))
-    }
+def _is_too_little(values: Sequence[int]) -> bool:
+    return len(values) < LEAST_IN_TAIL or len(set(values)) < _LEAST_DIFFERENT
 
-    return Tail(
-        known.values,
-        known.largest,
-        int(fit.xmin),
-        len(tail),
-        _number(exponent),
+
+def _judged(known: Tail, fit: Any, values: Sequence[int], bootstrap: int, seed: int) -> Tail:
+    """Return a tail with its fit, and how that compares with other distributions."""
+    exponent, distance = float(fit.power_law.alpha), float(fit.power_law.D)
+    ratios: dict[str, Any] = {}
+    for name in ("lognormal", "exponential"):
+        compared = fit.distribution_compare("power_law", name, normalized_ratio=True)
+        ratios[name], ratios[f"{name}_p"] = map(_number, compared)
+
+    found = replace(
+        known,
+        exponent=_number(exponent),
         # their formula 3.2; the package has moved its own
-        _number((exponent - 1) / sqrt(len(tail))),
-        _number(distance),
-        ks_p,
+        exponent_se=_number((exponent - 1) / sqrt(known.in_tail or 0)),
+        ks=_number(distance),
+        ks_p=_bootstrapped(values, exponent, int(fit.xmin), distance, bootstrap, seed),
         **ratios,
-        verdict=_verdict(ks_p, **ratios),
     )
+    return replace(found, verdict=_verdict(found))
 
 
 def tails(
@@ -178,10 +176,8 @@ def tails(
                 tail = fit_tail(values, bootstrap=bootstrap, seed=seed)
                 rows.append({"run": run, "round": number, "what": what, **asdict(tail)})
 
-    kinds = {"str": pl.String(), "int": pl.Int64(), "float": pl.Float64()}
-    schema = {each.name: kinds[str(each.type).split(" ")[0]] for each in fields(Tail)}
-    named = {"run": pl.UInt32(), "round": pl.Int64(), "what": pl.String(), **schema}
-    found = pl.DataFrame(rows, schema=named)
+    keyed = {"run": pl.UInt32(), "round": pl.Int64(), "what": pl.String()}
+    found = pl.DataFrame(rows, schema=keyed | columns_of(Tail))
 
     return logs.labelled(found if by_round else found.drop("round"))
 
@@ -281,27 +277,23 @@ def _followers(logs: RunLogs) -> dict[str, pl.DataFrame]:
     return {"followers": counts.with_columns(round=pl.lit(None, pl.Int64))}
 
 
-def _verdict(
-    ks_p: float | None,
-    lognormal: float | None,
-    lognormal_p: float | None,
-    exponential: float | None,
-    exponential_p: float | None,
-) -> str:
-    rivals = {"lognormal": (lognormal, lognormal_p), "exponential": (exponential, exponential_p)}
-    better = [
-        (ratio, name)
-        for name, (ratio, p) in rivals.items()
-        if ratio is not None and p is not None and ratio < 0 and p < _DECIDED
-    ]
-    if better:
-        return min(better)[1]
+def _verdict(tail: Tail) -> str:
+    sure = {
+        "lognormal": _sure_ratio(tail.lognormal, tail.lognormal_p),
+        "exponential": _sure_ratio(tail.exponential, tail.exponential_p),
+    }
+    best = min(sure, key=sure.__getitem__)
+    if sure[best] < 0:
+        return best
 
-    is_heavy = exponential is not None and exponential > 0
-    is_sure = exponential_p is not None and exponential_p < _DECIDED
-    is_ruled_out = ks_p is not None and ks_p <= _DECIDED
+    is_ruled_out = tail.ks_p is not None and tail.ks_p <= _DECIDED
 
-    return "power law" if is_heavy and is_sure and not is_ruled_out else "undecided"
+    return "power law" if sure["exponential"] > 0 and not is_ruled_out else "undecided"
+
+
+def _sure_ratio(ratio: float | None, p: float | None) -> float:
+    """Return a likelihood ratio whose sign is sure, else 0."""
+    return ratio if ratio is not None and p is not None and p < _DECIDED else 0.0
 
 
 def _number(value: Any) -> float | None:

@@ -3,9 +3,10 @@
 from prism.social._composing import Composer, TemplateComposer
 from prism.social._feed import Feed
 from prism.social._parameters import Parameters
-from prism.social._posts import Draft, Network, Post, Reader
+from prism.social._posts import Draft, Post
+from prism.social._publishing import Network
+from prism.social._readers import Reader
 from prism.social._results import Activity, Cascade, Results, RoundSummary
-from prism.social._run import Simulation, SocialRun
 from prism.social._treatments import (
     Dislikes,
     Likes,
@@ -30,8 +31,6 @@ __all__ = [
     "RemoveAgents",
     "Results",
     "RoundSummary",
-    "Simulation",
-    "SocialRun",
     "SwitchFeed",
     "TemplateComposer",
 ]

@@ -150,7 +150,7 @@ class Hours:
     def __init__(self, agents: Iterable[SocialAgent], parameters: Parameters, seed: int) -> None:
         self._seed = seed
         self._hour = -1
-        self._asleep: frozenset[str] = frozenset()
+        self._asleep: frozenset[int] = frozenset()
         self._agents = list(agents)
         by_file = parameters.hours == "file"
         self._curves = {
@@ -158,12 +158,14 @@ class Hours:
             for agent in self._agents
         }
 
-    def asleep(self, hour: int) -> frozenset[str]:
-        """Return the ids of the agents that are asleep in an hour, counted from the beginning."""
+    def asleep(self, hour: int) -> frozenset[int]:
+        """Return the places of agents that are asleep in an hour, counted from the beginning."""
         if hour != self._hour:
             self._hour = hour
             self._asleep = frozenset(
-                agent.agent_id for agent in self._agents if not self._is_awake(agent.agent_id, hour)
+                place
+                for place, agent in enumerate(self._agents)
+                if not self._is_awake(agent.agent_id, hour)
             )
 
         return self._asleep

@@ -2,22 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar, cast
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from prism.agents import (
-    SeedPost,
-    SocialAgent,
-    load_population,
-    synthetic_population,
+from prism.agents import SeedPost, SocialAgent, load_posts
+from prism.errors import FieldValueError, InputError, PrismError, SimulationError
+from prism.social._activity import FREQUENCY, Hours, activities, waits
+from prism.social._composing import Composer, TemplateComposer, share_topics
+from prism.social._feeds import Feeds, Rank
+from prism.social._networks import code_in, follow_network
+from prism.social._parameters import CLASSIC, SETTLED, Parameters, loaded, made_up
+from prism.social._population import (
+    NEEDS,
+    acts_with,
+    check_population,
+    feed_chart,
+    in_keyed_order,
+    opened_by,
+    take_archetypes,
 )
-from prism.errors import FieldValueError, SimulationError
-from prism.social._composing import Composer, TemplateComposer
-from prism.social._feeds import Rank
-from prism.social._parameters import Parameters
-from prism.social._posts import Draft, Post
+from prism.social._posts import Draft, HoldingLogger, Post, PostKind
 from prism.social._presets import DEFAULT_PRESET
-from prism.social._stage import FeedHost, FeedStage, opened_by
+from prism.social._publishing import Action, Network
+from prism.social._readers import Reader, attributes_of
+from prism.social._results import (
+    Activity,
+    Results,
+    RoundSummary,
+    count_names,
+    summarize,
+)
+from prism.social._steps import FeedSteps, Playing
 from prism.social._treatments import (
     Dislikes,
     Likes,
@@ -26,16 +46,57 @@ from prism.social._treatments import (
     RemoveAgents,
     SwitchFeed,
 )
-from prism.statechart import Guard, RandomStream
-from prism.worlds import World
+from prism.social._writing import PostTexts, writer_template
+from prism.statechart import AgentState, Guard, RandomStream, Statechart
+from prism.statechart.inspection._lint import require_fit
+from prism.statechart.social import SEES_POST
+from prism.telemetry.events import (
+    AGENT_REMOVED,
+    FOLLOW_CHANGED,
+    POST_DISLIKED,
+    POST_LIKED,
+    POST_PUBLISHED,
+    POST_VOTED,
+    TRANSITION,
+)
+from prism.worlds import AgentTable
+from prism.worlds._agent_set import AgentSet
+from prism.worlds._fields import Fields
 
 DEFAULTS = Parameters.preset(DEFAULT_PRESET)
 DEFAULT_ROUNDS = 10
 DEFAULT_TICKS_PER_ROUND = 12
 
 
-class Feed(World[Any]):
-    """Social agents who read, weigh, write, like and reshare posts; see `prism.social.Simulation`.
+_OWN: Mapping[str, Any] = {
+    "first_posts": None,
+    "composer": None,
+    "engages": None,
+    "model_acts": True,
+    "writer_prompt": None,
+}
+"""Arguments of a feed that are no parameters, with their defaults."""
+
+
+class PeopleFile(AgentTable):
+    """A file of social agents of any form that `load_population` reads, when the run is made.
+
+    Args:
+        path: The file.
+        keep: Fields of it to keep as `SocialAgent.attributes`.
+    """
+
+    def __init__(self, path: Path | str, keep: Iterable[str] = ()) -> None:
+        self.path = Path(path)
+        self.keep = tuple(dict.fromkeys(keep))
+
+
+class Feed(FeedSteps):
+    """Social agents who read, weigh, write, like and reshare posts.
+
+    Each tick every agent takes one step: its time-out if due, else what its state calls for. The
+    decisions of one tick are asked together and applied in the order of turns, so a run depends on
+    the seed and the answers alone, never on which answer came first.
 
     Derive from it to declare parameters, state, measures and treatments as in any world, to log
     events of your own, or to say yourself who engages and what is written::
@@ -54,14 +115,29 @@ class Feed(World[Any]):
             def replies(self) -> float:
                 return sum(post.kind == "reply" for post in self.posts)
 
-    What the agents do in their states is the feed's own: steps, messages and networks of other
-    worlds are not part of it.
+    What the agents do in their states are steps as in any world, which a feed of your own may
+    define anew. They get a `Reader`, which stands for the social agent.
+
+    Args:
+        parameters: All numbers of the feed's behaviour, or some of them by their names; the others
+            are those of the preset.
+        preset: Name of a preset; by default ``participation``.
+        first_posts: What was posted before the first round, oldest first: `SeedPost` objects, or a
+            file of them; by default what the parameter ``opening`` says.
+        composer: Drafts what agents publish; a `TemplateComposer` by default.
+        engages: The ``should_engage`` of `social_media_chart`, for agents whose own method takes
+            something else than a post.
+        model_acts: Whether an agent for which a model decides chooses to reply, to reshare, to
+            write a post of its own or to like. If not, the parameters decide by chance what its
+            choice to write becomes, as they do for a policy.
+        writer_prompt: Template of what a writer is told, with ``{fields}`` such as ``{task}``,
+            ``{thread}`` and ``{reason}``; None for the usual prompt.
 
     Attributes:
         parameters: All numbers of the feed's behaviour; each is set and told by its own name, too.
     """
 
-    __slots__ = ("_composer", "_guard", "_seeds", "parameters")
+    __slots__ = (*_OWN, "_opening")
 
     rounds = DEFAULT_ROUNDS
     ticks = DEFAULT_TICKS_PER_ROUND
@@ -73,9 +149,34 @@ class Feed(World[Any]):
         RemoveAgents,
         SwitchFeed,
     )
-    _prism_stage: ClassVar[Any] = FeedStage
+    _prism_table: ClassVar[Any] = PeopleFile
+    _prism_arguments = ("preset", *_OWN)
 
     parameters: Parameters = DEFAULTS
+
+    if TYPE_CHECKING:  # slots, which are no parameters
+        preset: str | None = None
+        first_posts: Sequence[SeedPost] | Path | str | None = None
+        composer: Composer | None = None
+        engages: Guard | None = None
+        model_acts: bool = True
+        writer_prompt: str | None = None
+
+    @property
+    def chart(self) -> Statechart[AgentState]:
+        """The chart of every agent."""
+        found: Statechart[AgentState] = self.posted.readers[0]._chart
+        return found
+
+    @property
+    def posted(self) -> Network:
+        """Posts, likes and feeds."""
+        return self._played().network
+
+    @property
+    def agents(self) -> AgentSet[Any]:
+        """The population: social agents, in the order in which they were given."""
+        return self._played("agents").agents
 
     @property
     def posts(self) -> Sequence[Post]:
@@ -88,7 +189,7 @@ class Feed(World[Any]):
         Raises:
             FieldValueError: If there is none.
         """
-        return self._played().treated.agent(agent_id)
+        return self._played().network.reader(agent_id).agent
 
     def likes_of(self, post: Post) -> int:
         """Return how often a post has been liked."""
@@ -106,10 +207,15 @@ class Feed(World[Any]):
             SimulationError: If no round is under way, or in a measure.
             FieldValueError: If the author is nobody among the agents.
         """
-        self._require_round("publish")
-        name = author if isinstance(author, str) else author.agent_id
+        playing, name = self._in_round("publish"), _name_of(author)
+        if name not in {agent.agent_id for agent in playing.agents}:
+            raise FieldValueError(f"posts must be by agents of the population, got {name!r}")
 
-        return self._played().publish_as(name, text, topics)
+        post = playing.network.publish(name, Draft("post", text, tuple(topics)), None)
+        playing.counts.posts += 1
+        self._announce_post(post)
+
+        return post
 
     def vote(self, post: Post, *, likes: int = 0, dislikes: int = 0) -> None:
         """Give a post likes or dislikes that are no agent's, from a treatment.
@@ -122,8 +228,9 @@ class Feed(World[Any]):
         Raises:
             SimulationError: If no round is under way, or in a measure.
         """
-        self._require_round("vote")
-        self._played().treated.vote(post, likes, dislikes)
+        playing = self._in_round("vote")
+        playing.network.vote(post, likes, dislikes)
+        playing.emit(POST_VOTED, post_id=post.post_id, likes=likes, dislikes=dislikes)
 
     def score_of(self, post: Post) -> int:
         """Return the likes of a post less its dislikes."""
@@ -141,9 +248,47 @@ class Feed(World[Any]):
             SimulationError: If no round is under way, or in a measure.
             FieldValueError: If it is nobody among the agents.
         """
-        self._require_round("remove an agent")
-        name = agent if isinstance(agent, str) else agent.agent_id
-        self._played().treated.remove(name)
+        playing = self._in_round("remove an agent")
+        reader = playing.network.reader(_name_of(agent))
+        if reader.agent_id in playing.network.removed:
+            return
+
+        playing.network.remove(reader.agent_id)
+        playing.host.gone.add(reader._place)
+        playing.emit(
+            AGENT_REMOVED,
+            agent_id=reader.agent_id,
+            state=reader.agent.state.value,
+            ticks_in_state=reader.agent.ticks_in_state,
+        )
+
+    def follow(self, agent: SocialAgent | str, other: SocialAgent | str) -> None:
+        """Have an agent follow another one: it is shown what that publishes from now on.
+
+        As `unfollow`, `mute` and `unmute`, it is for treatments, for hooks of a round, and for
+        steps of the agent's own.
+
+        Args:
+            agent: The agent, or its id.
+            other: Whom it follows, or the id.
+
+        Raises:
+            SimulationError: If no round is under way, or in a measure.
+            FieldValueError: If one of them is nobody among the agents, or they are the same.
+        """
+        self._change("follow", agent, other)
+
+    def unfollow(self, agent: SocialAgent | str, other: SocialAgent | str) -> None:
+        """Have an agent no longer follow another one; see `follow`."""
+        self._change("unfollow", agent, other)
+
+    def mute(self, agent: SocialAgent | str, other: SocialAgent | str) -> None:
+        """Have an agent be shown no post by another one, whoever else shares it; see `follow`."""
+        self._change("mute", agent, other)
+
+    def unmute(self, agent: SocialAgent | str, other: SocialAgent | str) -> None:
+        """Have an agent be shown posts by another one again; see `follow`."""
+        self._change("unmute", agent, other)
 
     def treat_posts(self, treatment: PostTreatment) -> None:
         """Have a treatment treat every post as it is published, from now on.
@@ -152,36 +297,39 @@ class Feed(World[Any]):
             treatment: What has a method ``treat(feed, posts)``; it is called again on resuming, by
                 its own ``go_on``.
         """
-        self._played().treated.of_posts.append(treatment)
+        self._played().of_posts.append(treatment)
 
     # What a feed of your own may say
 
     def populate(self, agents: int) -> Iterable[SocialAgent]:
         """Make the population of a run that says a number only; by default a synthetic one."""
-        now, seed = self.parameters, self._played().seed
-
-        return synthetic_population(
-            agents, seed=seed, archetypes=now.archetypes(), communities=now.communities()
-        ).agents
+        return made_up(agents, self.parameters, self._played().seed).agents
 
     def _from_table(self, table: Any) -> Iterable[SocialAgent]:
         """Make the population from any file that `load_population` reads."""
-        population = load_population(
-            table.path,
-            seed=self._played().seed,
-            keep=table.keep,
-            archetypes=self.parameters.archetypes(),
-            most_keywords=self.parameters.most_keywords,
-        )
+        now, seed = self.parameters, self._played().seed
+        hours = (FREQUENCY,) if now.hours == "file" else ()
+        try:
+            population = loaded(table.path, now, seed, tuple(dict.fromkeys((*table.keep, *hours))))
+        except InputError as error:
+            # of a column that nobody has asked for by that option
+            if error.field != "keep" or not hours or repr(FREQUENCY) not in error.problem:
+                raise
+            lacks = f"which {table.path} does not have"
+            raise InputError(f"hours = 'file' needs the field {FREQUENCY}, {lacks}") from None
+
         # such a file need not hold posts
-        self.give(posts=population.posts or None)
+        if population.posts and self.first_posts is None:
+            object.__setattr__(self, "first_posts", population.posts)
 
         return population.agents
 
     def opening(self) -> Iterable[SeedPost]:
         """Return what was posted before the first round, oldest first."""
-        given: Iterable[SeedPost] | None = getattr(self, "_seeds", None)
-        if given is not None:
+        given = self.first_posts
+        if isinstance(given, Path):
+            return load_posts(given, self.agents)
+        if given is not None and not isinstance(given, str):
             return given
 
         return opened_by(self.agents, self.parameters.opening, self._played().seed)
@@ -199,6 +347,26 @@ class Feed(World[Any]):
             stream: Random numbers for this text alone.
         """
         return self._composing().compose(agent, post, stream)
+
+    def compose_as(
+        self, agent: SocialAgent, post: Post, kind: PostKind, stream: RandomStream
+    ) -> Draft:
+        """Write what an agent publishes that has chosen to reply, or to reshare.
+
+        By default the composer does. One that draws the kind itself gives its words alone.
+
+        Args:
+            agent: Who writes.
+            post: What it looked at when it decided to.
+            kind: ``reply`` or ``reshare``.
+            stream: Random numbers for this text alone.
+        """
+        write: Any = getattr(self._composing(), "compose_as", None)
+        if write is None or type(self).compose is not Feed.compose:
+            return replace(self.compose(agent, post, stream), kind=kind)
+
+        draft: Draft = write(agent, post, kind, stream)
+        return draft
 
     def compose_post(
         self, agent: SocialAgent, topics: tuple[str, ...], stream: RandomStream
@@ -237,22 +405,59 @@ class Feed(World[Any]):
 
     # The run's side
 
-    def give(
-        self,
-        *,
-        posts: Iterable[SeedPost] | None = None,
-        composer: Composer | None = None,
-        guard: Guard | None = None,
-    ) -> None:
-        """Take what a `Simulation` was given."""
-        given = {"_seeds": posts, "_composer": composer, "_guard": guard}
-        for name, value in given.items():
-            if value is not None:
-                object.__setattr__(self, name, value)
+    def _prism_take(
+        self, own: Mapping[str, Any], parameters: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        """Take arguments that are no parameters; return the parameters of the preset."""
+        for name, default in _OWN.items():
+            if name in own or not hasattr(self, name):
+                value = own.get(name, default)
+                is_file = name == "first_posts" and isinstance(value, str)
+                object.__setattr__(self, name, Path(value) if is_file else value)
+
+        preset = own.get("preset")
+        if preset is None:
+            return {}
+        if "parameters" in parameters:
+            raise InputError("leave it out where all parameters are given", field="preset")
+        try:
+            return {"parameters": Parameters.preset(preset)}
+        except PrismError as error:
+            raise InputError(str(error), field="preset") from None
+
+    def _prism_told(self) -> dict[str, Any]:
+        """Return the arguments that are no parameters, but for those with their defaults."""
+        return {
+            name: value
+            for name, default in _OWN.items()
+            if (value := getattr(self, name)) != default
+        }
+
+    def _prism_files(self) -> dict[str, Path]:
+        """Return the file of posts, and those of functions of the user's own."""
+        posts = self.first_posts
+        files = {str(posts): posts} if isinstance(posts, Path) else {}
+        functions = self.parameters.functions
+        return {**files, **(code_in(functions) if functions else {})}
+
+    def _prism_fallback(self) -> tuple[AgentState, str]:
+        """Return what an agent does for which a model gives no valid answer, and its chart."""
+        return AgentState.SCROLLING, self.parameters.chart
+
+    @classmethod
+    def _prism_check_prompt(cls, prompt: str) -> None:
+        try:
+            writer_template(prompt)
+        except PrismError as error:
+            raise InputError(str(error), field="writer") from None
+
+    def _prism_comes_to(self) -> Results:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Say to type checkers what a run of it comes to."""
+        raise NotImplementedError
 
     def guard(self) -> Guard | None:
         """Return who says whether a post is relevant enough; None if each agent does."""
-        given: Guard | None = getattr(self, "_guard", None)
+        given = self.engages
         if type(self).should_engage is Feed.should_engage:
             return given
         if given is not None:
@@ -267,17 +472,278 @@ class Feed(World[Any]):
         return None if type(self).rank is Feed.rank else self.rank
 
     def _composing(self) -> Composer:
-        given: Composer | None = getattr(self, "_composer", None)
-        return TemplateComposer(self.parameters) if given is None else given
+        return TemplateComposer(self.parameters) if self.composer is None else self.composer
 
-    def _require_round(self, doing: str) -> None:
-        host = self._played().host
-        reason = host.refusing
-        if host.is_setting_up:
+    def _change(self, action: Action, agent: SocialAgent | str, other: SocialAgent | str) -> None:
+        playing = self._in_round(action)
+        network = playing.network
+        reader, author = network.reader(_name_of(agent)), network.reader(_name_of(other))
+        if reader is author:
+            raise FieldValueError(f"agent {reader.agent_id!r} cannot {action} itself")
+
+        network.change(reader, action, author.agent_id)
+        reader.agent.following = tuple(reader.follows)
+        playing.emit(
+            FOLLOW_CHANGED, agent_id=reader.agent_id, action=action, author_id=author.agent_id
+        )
+
+    def _in_round(self, doing: str) -> Playing:
+        """Return the run, if something may change now.
+
+        Raises:
+            SimulationError: If nothing may.
+        """
+        playing = self._played(doing)
+        reason = playing.host.refusing or playing.host.late
+        if playing.host.is_setting_up:
             reason = "the first round has not begun; let opening return what is there before it"
         if reason is not None:
             raise SimulationError(f"{type(self).__name__} cannot {doing}: {reason}")
 
-    def _played(self) -> FeedStage:
-        host = cast(FeedHost, self._hosted("posts"))
-        return host.stage
+        return playing
+
+    def _played(self, doing: str = "posts") -> Playing:
+        self._hosted(doing)
+        return self._playing
+
+    # The run's side: beginning
+
+    def _prism_logger(self, setting: Any) -> Any:
+        """Return where events go, which may wait there for the words of a post."""
+        writes = setting.answerers.has_writer
+        return HoldingLogger(setting.logger, setting.clock) if writes else setting.logger
+
+    def _prism_begin(self, setting: Any, host: Any) -> None:
+        """Take note of what the run is made of."""
+        now, answerers = self.parameters, setting.answerers
+        acts, chooses_acts_for = acts_with(answerers.reasoner, self.model_acts)
+        texts = PostTexts(answerers.wording, self.writer_prompt, tells_thread=acts)
+        playing = Playing(
+            host,
+            setting.seed,
+            setting.clock,
+            now,
+            acts,
+            chooses_acts_for,
+            texts if answerers.has_writer else None,
+            has_ideas=now.posts_per_tick > 0,
+        )
+        object.__setattr__(self, "_playing", playing)
+
+    def _prism_invite(self, agents: Iterable[Any]) -> Iterable[Reader]:
+        """Return readers for social agents of any class."""
+        playing, now = self._playing, self.parameters
+        population = playing.agents = AgentSet(agents)
+        chart = feed_chart(now, self.guard(), acts=playing.acts)
+        require_fit(population, chart.definition, NEEDS)
+        check_population(population, ())
+        take_archetypes(population, now.archetypes())
+        follow_network(population, now, playing.seed)
+        share_topics(population, now.common_topics, playing.seed)
+        body = {"__slots__": (), "__module__": Reader.__module__, "chart": chart}
+        kind = cast(Any, Fields(Reader.__name__, (Reader,), body))
+
+        return [kind(object=each, agent_id=each.agent_id, name=each.name) for each in population]
+
+    def _prism_joined_all(self) -> None:
+        """Make what feeds are made of, now that the agents have joined."""
+        playing, now = self._playing, self.parameters
+        agents, seed = playing.agents, playing.seed
+        playing.network = Network(playing.host.agents, now.candidates)
+        playing.network.now = playing.clock()
+        playing.feeds = Feeds(
+            playing.network, seed, playing.clock, lambda: self.parameters, self.ranking()
+        )
+        playing.hours = None if now.hours == "always" else Hours(agents, now, seed)
+        for reader, activity in zip(
+            playing.network.readers, activities(agents, now, seed), strict=True
+        ):
+            reader.activity = activity
+
+        opening = in_keyed_order(self.opening(), seed)
+        check_population(agents, opening)
+        object.__setattr__(self, "_opening", opening)
+
+    def _prism_described(self, told: dict[str, Any]) -> dict[str, Any]:
+        """Return what the log says of the feed; one that is not of the user's own has no name."""
+        if type(self) is Feed:
+            del told["world"]
+        if self.parameters == CLASSIC:
+            # the feed as it was before it had parameters is told as it always was
+            known = told["parameters"].items()
+            told["parameters"] = {
+                name: value for name, value in known if not hasattr(CLASSIC, name)
+            }
+            if type(self) is Feed and not told["parameters"]:
+                del told["parameters"]
+
+        return told
+
+    def _prism_joined(self, reader: Any) -> Mapping[str, Any]:
+        """Return what the log says of an agent."""
+        agent = reader.agent
+        tells_follows = self.parameters.logs_follows
+        return {
+            "display_name": agent.name,
+            "archetype": None if agent.archetype is None else agent.archetype.name,
+            "interests": agent.interests,
+            "following": len(agent.following),
+            **({"follows": list(agent.following)} if tells_follows else {}),
+            "state": agent.state.value,
+            "timeout_threshold": agent.timeout_threshold,
+            **({"attributes": own} if (own := attributes_of(agent)) else {}),
+        }
+
+    def _prism_announce(self) -> None:
+        """Publish what was posted before the first round."""
+        for post in self._playing.network.seed(self._opening):
+            self._announce_post(post)
+
+    # Rounds
+
+    def _prism_begin_round(self) -> None:
+        """Give every agent its random numbers for the round, and draw its ideas."""
+        playing = self._playing
+        # a treatment may publish before the first tick
+        playing.network.now = playing.clock()
+        playing.counts = Activity()
+        number = playing.clock.round
+        for agent in playing.agents:
+            agent.random = RandomStream(playing.seed, agent.agent_id, number)
+
+        self._draw_ideas()
+
+    def _prism_begin_tick(self) -> None:
+        """Go on with the parameters as they are now, and with who is awake."""
+        playing, now = self._playing, self.parameters
+        playing.network.now = playing.clock()
+        if now is not playing.parameters:
+            self._take_parameters(now)
+        if playing.hours is not None:
+            passed = (playing.clock.ticks - 1) // now.ticks_per_hour
+            playing.host.asleep = playing.hours.asleep(now.first_hour + passed)
+
+    def _take_parameters(self, now: Parameters) -> None:
+        """Go on with the parameters as a treatment has made them.
+
+        Raises:
+            FieldValueError: If it has changed one by which population and chart were made.
+        """
+        before = self._playing.parameters
+        changed = [each for each in SETTLED if getattr(now, each) != getattr(before, each)]
+        if now.posts_per_tick and not self._playing.has_ideas:
+            changed.append("posts_per_tick")
+        if changed:
+            raise FieldValueError(
+                f"{changed[0]} cannot change in the course of a run: the population is made by it"
+            )
+
+        self._playing.parameters = now
+        if now.posts_per_tick != before.posts_per_tick:
+            self._draw_ideas()
+
+    def _draw_ideas(self) -> None:
+        """Draw when each agent has ideas in this round, at the rate that is its own."""
+        playing = self._playing
+        rate, number = self.parameters.posts_per_tick, playing.clock.round
+        for reader in playing.network.readers:
+            reader.ideas, probability = None, rate * reader.activity
+            if probability:
+                # apart from what a policy draws, which a replay of the run does not
+                stream = RandomStream(playing.seed, "ideas", reader.agent_id, number)
+                reader.ideas = waits(probability, stream)
+                reader.before_idea = next(reader.ideas)
+
+    def _prism_summary(self, summary: Any) -> RoundSummary:
+        """Return what a round came to, with what agents did at their feeds."""
+        counts = self._playing.counts
+        for name in _COUNTED:
+            setattr(counts, name, getattr(summary, name))
+        counts.timeouts, counts.texts = Counter(summary.timeouts), Counter(summary.texts)
+        counts.fallbacks = Counter(summary.fallbacks)
+        counts.fallback_examples = dict(summary.fallback_examples)
+
+        return RoundSummary(summary.number, summary.states, counts, summary.measures)
+
+    def _prism_summary_of(self, event: Mapping[str, Any]) -> RoundSummary:
+        """Return what a round came to, from its line in the log."""
+        counts = {name: event[name] for name in count_names()}
+        for name in ("timeouts", "fallbacks", "texts"):
+            counts[name] = Counter(event.get(name, {}))
+        counts["fallback_examples"] = dict(event.get("fallback_examples", {}))
+        activity, measures = Activity(**counts), event.get("measures", {})
+
+        return RoundSummary(event["round"], event["states"], activity, measures)
+
+    def _prism_results(self, rounds: Sequence[Any]) -> Results:
+        """Return the sums of all rounds and the largest cascades."""
+        return summarize(self._playing.network, rounds)
+
+    # Resuming
+
+    def _prism_recall(self, event: Mapping[str, Any]) -> None:
+        """Publish, like, follow and remove as the log tells."""
+        recall = _RECALLED.get(event["event"])
+        if recall is not None:
+            recall(self._playing.network, event)
+
+    def _prism_recalled(self) -> None:
+        """Let agents go on with what they were reading and writing."""
+        network = self._playing.network
+        for reader in network.readers:
+            reader.take_up(network.posts)
+        self._playing.host.gone = {network.reader(name)._place for name in network.removed}
+
+
+_COUNTED = ("agent_ticks", "transitions", "decisions_asked", "decisions_answered")
+
+
+def _name_of(agent: Any) -> str:
+    return agent if isinstance(agent, str) else str(agent.agent_id)
+
+
+def _recall_post(network: Network, event: Mapping[str, Any]) -> None:
+    network.now = _seconds(event["timestamp"])
+    parent = None if event["parent_id"] is None else network.post(event["parent_id"])
+    words = event.get("template"), event.get("source")
+    draft = Draft(event["kind"], event["text"], tuple(event["topics"]), *words)
+    network.publish_again(event["post_id"], event["agent_id"], draft, parent)
+
+
+def _recall_transition(network: Network, event: Mapping[str, Any]) -> None:
+    if event["trigger"] == SEES_POST:
+        seen = _post_of(network, event["context"])
+        network.reader(event["agent_id"]).seen.add(seen.number)
+
+
+def _recall_follow(network: Network, event: Mapping[str, Any]) -> None:
+    reader = network.reader(event["agent_id"])
+    network.change(reader, event["action"], event["author_id"])
+    reader.agent.following = tuple(reader.follows)
+
+
+def _post_of(network: Network, keys: Mapping[str, Any]) -> Post:
+    post = network.post(keys["post_id"])
+    assert post is not None
+    return post
+
+
+_RECALLED: Mapping[str, Callable[[Network, Mapping[str, Any]], object]] = {
+    TRANSITION: _recall_transition,
+    POST_PUBLISHED: _recall_post,
+    POST_LIKED: lambda network, event: network.like(
+        _post_of(network, event), network.reader(event["agent_id"])
+    ),
+    POST_DISLIKED: lambda network, event: network.vote(_post_of(network, event), 0, 1),
+    POST_VOTED: lambda network, event: network.vote(
+        _post_of(network, event), event["likes"], event["dislikes"]
+    ),
+    FOLLOW_CHANGED: _recall_follow,
+    AGENT_REMOVED: lambda network, event: network.remove(event["agent_id"]),
+}
+"""What is done again of each event, on resuming."""
+
+
+@lru_cache(maxsize=1024)
+def _seconds(timestamp: str) -> float:
+    return datetime.fromisoformat(timestamp).timestamp()

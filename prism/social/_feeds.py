@@ -21,10 +21,12 @@ from prism.agents import SocialAgent
 from prism.errors import FieldValueError
 from prism.randomness import RandomStream
 from prism.runlog import SimulatedClock
-from prism.runlog._clock import SECONDS_PER_TICK
+from prism.runlog._writer import SECONDS_PER_TICK
 from prism.social._networks import function_at
 from prism.social._parameters import Parameters
-from prism.social._posts import Network, Post, Reader
+from prism.social._posts import Post
+from prism.social._publishing import Network
+from prism.social._readers import Reader
 
 Rank = Callable[[SocialAgent, Sequence[Post], RandomStream], Iterable[Post]]
 """Who says in which order an agent is shown posts that it has not seen."""
@@ -60,10 +62,10 @@ class _Refresh:
     def fitting(self, posts: Iterable[Post], is_followed: bool | None) -> Iterator[Post]:
         """Yield the posts that the reader has not seen, by whom it follows, or by others."""
         reader, chosen = self.reader, self.chosen
-        own, seen, follows = reader.agent.agent_id, reader.seen, reader.follows
+        own, seen, follows, muted = reader.agent_id, reader.seen, reader.follows, reader.muted
         for post in posts:
             number, author = post.number, post.author_id
-            if number in seen or number in chosen or author == own:
+            if number in seen or number in chosen or author == own or author in muted:
                 continue
             if is_followed is None or (author in follows) is is_followed:
                 chosen.add(number)
@@ -137,7 +139,7 @@ class Feeds:
         if now.feed not in _OF_ALL or self._rank is not None:
             return False
         if now.beyond_follows == 0:
-            return not reader.inbox or reader.inbox[-1].number < reader.seen_until
+            return not reader.pool or reader.pool[-1].number < reader.seen_until
         # else each place is drawn anew
         if now.beyond_follows in (None, 1):
             return len(self._network.posts) == reader.seen_until
@@ -193,7 +195,7 @@ class Feeds:
         """Return the newest posts: of the followed, or else of anybody."""
         if is_followed is False:
             return self._newest(refresh)
-        return reversed(refresh.reader.inbox)
+        return reversed(refresh.reader.pool)
 
     def _interests(self, refresh: _Refresh, is_followed: bool | None) -> Iterable[Post]:
         """Return the newest posts of the followed and on the reader's interests."""
@@ -206,7 +208,7 @@ class Feeds:
         if is_followed is True:
             lists = []
         if is_followed is not False:
-            lists.append(islice(reversed(refresh.reader.inbox), most))
+            lists.append(islice(reversed(refresh.reader.pool), most))
 
         return merge(*lists, key=_number, reverse=True)
 
@@ -214,13 +216,13 @@ class Feeds:
         """Return the posts with the highest hot score."""
         hot = self._hot.at(refresh.parameters.hot_half_life)
         if is_followed:
-            return sorted(refresh.reader.inbox, key=hot.key, reverse=True)
+            return sorted(refresh.reader.pool, key=hot.key, reverse=True)
         return hot
 
     def _random(self, refresh: _Refresh, is_followed: bool | None) -> Iterable[Post]:
         """Return posts in a random order, each as likely as the others."""
         if is_followed:
-            return refresh.stream.shuffled(refresh.reader.inbox)
+            return refresh.stream.shuffled(refresh.reader.pool)
         return _at_random(self._network.posts, refresh)
 
     def _collaborative(self, refresh: _Refresh, _: bool | None) -> Iterable[Post]:
@@ -233,7 +235,7 @@ class Feeds:
     def _own(self, rank: Rank, refresh: _Refresh, is_followed: bool | None) -> Iterable[Post]:
         """Return what a ranking of the user's own makes of the newest posts."""
         reader = refresh.reader
-        pools = (reversed(reader.inbox), self._newest(refresh))
+        pools = (reversed(reader.pool), self._newest(refresh))
         candidates = {post.number: post for post in merge(*pools, key=_number, reverse=True)}
         unseen = list(
             _Refresh(reader, refresh.parameters, refresh.stream).fitting(

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,13 @@ from prism.errors import FieldValueError, MissingExtraError
 from prism.randomness import RandomStream
 from prism.social._parameters import LIBRARY, Parameters
 from prism.worlds._addresses import module_at
-from prism.worlds._networks import Pair, edges_of, find_place, rewired_pairs, ring_pairs
+from prism.worlds._networks import (
+    Pair,
+    pairs_in,
+    random_pairs,
+    scale_free_pairs,
+    small_world_pairs,
+)
 
 GIVEN = "given"
 
@@ -23,7 +27,6 @@ _MOST_FAILED = 1000
 """Draws in a row that find no pair before blocks do not matter: there is none left then."""
 
 
-@dataclass(frozen=True, slots=True)
 class _Making:
     """What a network is made of.
 
@@ -38,21 +41,16 @@ class _Making:
         mutual: Pairs among them that follow each other.
     """
 
-    agents: Sequence[SocialAgent]
-    parameters: Parameters
-    stream: RandomStream
-    size: int = field(init=False)
-    links: int = field(init=False)
-    mutual: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Work out how many pairs give the mean degree and the reciprocity."""
-        size = len(self.agents)
-        follows = round(size * self.parameters.mean_follows)
-        mutual = round(follows * self.parameters.reciprocity / 2)
-        object.__setattr__(self, "size", size)
-        object.__setattr__(self, "links", follows - mutual)
-        object.__setattr__(self, "mutual", mutual)
+    def __init__(
+        self, agents: Sequence[SocialAgent], parameters: Parameters, stream: RandomStream
+    ) -> None:
+        self.agents = agents
+        self.parameters = parameters
+        self.stream = stream
+        self.size = len(agents)
+        follows = round(self.size * parameters.mean_follows)
+        self.mutual = round(follows * parameters.reciprocity / 2)
+        self.links = follows - self.mutual
 
 
 def follow_network(agents: Sequence[SocialAgent], parameters: Parameters, seed: int) -> None:
@@ -114,44 +112,23 @@ def _answered(pairs: Sequence[Pair], mutual: int, stream: RandomStream) -> list[
 
 
 def _scale_free(making: _Making) -> list[Pair]:
-    """Return a network whose numbers of followers have a power law (Price 1976).
-
-    Each agent follows some of those before it: with probability ``1 / (exponent - 1)`` whom a
-    random earlier follow leads to (the copying of Kumar et al. 2000), else anybody. With m follows
-    each, the share of agents with k followers falls as ``(k + a) ** -exponent`` with
-    ``a = m * (exponent - 2)``.
-    """
-    stream = making.stream
-    copying = 1 / (making.parameters.follower_exponent - 1)
-    pairs: list[Pair] = []
-    followed: list[int] = []
-    for one in range(1, making.size):
-        # the first have few before them, whose follows the others make up for
-        share = (making.links - len(pairs)) / (making.size - one)
-        wanted = min(one, int(share) + stream.chance(share % 1))
-        chosen: dict[int, None] = {}
-        while len(chosen) < wanted:
-            copies = followed and stream.chance(copying)
-            chosen[stream.choice(followed) if copies else stream.index(one)] = None
-
-        pairs += [(one, other) for other in chosen]
-        followed += chosen
-
-    return pairs
+    """Return a network whose numbers of followers have a power law."""
+    exponent = making.parameters.follower_exponent
+    return scale_free_pairs(making.size, making.links, exponent, making.stream)
 
 
 def _small_world(making: _Making) -> list[Pair]:
-    """Return a ring with some follows rewired (Watts and Strogatz 1998), in random directions."""
-    size, stream = making.size, making.stream
-    layers = ceil(making.links / size)
-    pairs = ring_pairs(size, 2 * layers) if 2 * layers < size else _all_pairs(size)
-    inner = size * (layers - 1)
-    pairs = pairs[:inner] + stream.sample(pairs[inner:], making.links - inner)
+    """Return a ring with some follows rewired, in random directions."""
+    stream, rewired = making.stream, making.parameters.rewired
+    pairs = small_world_pairs(making.size, making.links, rewired, stream)
+    return [pair if stream.chance(0.5) else pair[::-1] for pair in pairs]
 
-    return [
-        pair if stream.chance(0.5) else pair[::-1]
-        for pair in rewired_pairs(size, pairs, making.parameters.rewired, stream)
-    ]
+
+def _random(making: _Making) -> list[Pair]:
+    """Return so many random pairs, in random directions."""
+    stream = making.stream
+    pairs = random_pairs(making.size, making.links, stream)
+    return [pair if stream.chance(0.5) else pair[::-1] for pair in pairs]
 
 
 def _blocks(making: _Making) -> list[Pair]:
@@ -167,11 +144,6 @@ def _blocks(making: _Making) -> list[Pair]:
     has_several = len(set(blocks)) > 1
 
     return _random_pairs(making, blocks, making.parameters.within_block if has_several else 1.0)
-
-
-def _random(making: _Making) -> list[Pair]:
-    """Return so many random pairs (Erdős and Rényi 1959)."""
-    return _random_pairs(making, [""] * making.size, 1.0)
 
 
 def _random_pairs(making: _Making, blocks: Sequence[str], within: float) -> list[Pair]:
@@ -225,10 +197,6 @@ def _block_of(agent: SocialAgent, name: str) -> str:
     return str(agent.attributes[name])
 
 
-def _all_pairs(size: int) -> list[Pair]:
-    return [(one, other) for one in range(size) for other in range(one)]
-
-
 _KINDS: Mapping[str, Callable[[_Making], list[Pair]]] = {
     "scale_free": _scale_free,
     "small_world": _small_world,
@@ -251,20 +219,7 @@ def _from_elsewhere(kind: str, making: _Making) -> list[Pair]:
 
 def _pairs_of(graph: Any, making: _Making) -> list[Pair]:
     """Return who follows whom in a graph; where it has no directions, they are drawn."""
-    places: dict[Any, int] = {agent.agent_id: n for n, agent in enumerate(making.agents)}
-    nodes = getattr(graph, "nodes", None)
-    if nodes is not None and not all(node in places for node in nodes):
-        nodes = list(nodes)
-        if len(nodes) != making.size:
-            raise FieldValueError(
-                f"network: the graph has {len(nodes)} nodes for {making.size} agents"
-            )
-        places = {node: n for n, node in enumerate(nodes)}
-
-    pairs = [
-        (find_place(one, places, making.size), find_place(other, places, making.size))
-        for one, other, *_ in edges_of(graph)
-    ]
+    pairs = pairs_in(graph, _places_in(graph, making), making.size)
     is_directed = getattr(graph, "is_directed", None)
     if is_directed is None or is_directed():
         return pairs
@@ -276,6 +231,18 @@ def _pairs_of(graph: Any, making: _Making) -> list[Pair]:
     pairs = [pair if stream.chance(0.5) else pair[::-1] for pair in pairs]
 
     return _answered(pairs, mutual, stream)
+
+
+def _places_in(graph: Any, making: _Making) -> dict[Any, int]:
+    """Return the places of agents by what a graph calls them: ids, or else nodes in their order."""
+    places: dict[Any, int] = {agent.agent_id: n for n, agent in enumerate(making.agents)}
+    nodes = list(getattr(graph, "nodes", ()))
+    if all(node in places for node in nodes):
+        return places
+    if len(nodes) != making.size:
+        raise FieldValueError(f"network: the graph has {len(nodes)} nodes for {making.size} agents")
+
+    return {node: n for n, node in enumerate(nodes)}
 
 
 def _generated(call: str, making: _Making) -> Any:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from prism.agents import ARCHETYPES, Archetype, Communities
+from prism.agents import (
+    ARCHETYPES,
+    Archetype,
+    Communities,
+    Population,
+    load_population,
+    synthetic_population,
+)
 from prism.agents._oasis import MOST_KEYWORDS
 from prism.errors import FieldValueError
 from prism.statechart import AgentState
@@ -77,8 +85,6 @@ class Parameters:
     treatment changes them, by ``self.parameters = replace(self.parameters, feed="random")``.
 
     Args:
-        shuffled: Whether opening posts, and agents in each tick, come in a random order, keyed by
-            (seed, round, tick); else in that of the population.
         carries_over: Whether what is under way when a round ends goes on in the next; else drafts
             are published at once, and all return to IDLE.
         ticks_per_hour: Ticks in an hour of the day, from 1 on, for ``hours`` and ``hot_half_life``.
@@ -191,7 +197,6 @@ class Parameters:
         FieldValueError: If a value is out of its range; names it.
     """
 
-    shuffled: bool = _of(False, settled=True)
     carries_over: bool = False
     ticks_per_hour: int = _of(12, 1)
     hours: str = _of("always", among=("always", "file", "diurnal"), settled=True)
@@ -373,7 +378,7 @@ class Parameters:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it."""
+    """Return a value as JSON has it: parameters are numbers, texts, and the one tuple."""
     return list(value) if isinstance(value, tuple) else value
 
 
@@ -384,3 +389,18 @@ SETTLED: tuple[str, ...] = tuple(
 
 CLASSIC = Parameters()
 """The parameters of the feed as it was before there were presets."""
+
+
+def made_up(size: int, now: Parameters, seed: int) -> Population:
+    """Return a synthetic population, as the parameters say."""
+    return synthetic_population(
+        size, seed=seed, archetypes=now.archetypes(), communities=now.communities()
+    )
+
+
+def loaded(file: Path, now: Parameters, seed: int, keep: Sequence[str]) -> Population:
+    """Return the population of a file, completed as the parameters say."""
+    archetypes = now.archetypes()
+    return load_population(
+        file, seed=seed, keep=keep, archetypes=archetypes, most_keywords=now.most_keywords
+    )

@@ -1,19 +1,15 @@
-"""Posts, the network that carries them to readers, and events that wait for their words."""
+"""Posts, drafts of them, and events that wait for the words of a post."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from prism.agents import SeedPost, SocialAgent
 from prism.agents._relevance import Terms, terms_of
-from prism.errors import FieldValueError
 from prism.runlog import SimulatedClock
-from prism.runlog._clock import Moment
-from prism.social._parameters import CLASSIC, Parameters
+from prism.runlog._writer import Moment
 from prism.statechart import Written
 from prism.telemetry._instrument import Level
 from prism.telemetry._loggers import EventLogger, report
@@ -71,89 +67,6 @@ class Post:
 
 def _terms_of(post: Post) -> Terms:
     return terms_of(post.topics, post.text if post.template is None else post.template)
-
-
-class Reader:
-    """An agent at its feed: what it has yet to read, what it reads, and what it is writing.
-
-    Args:
-        agent: The agent.
-        candidates: How many posts its inbox holds.
-
-    Attributes:
-        topics: Its interests, as topics are indexed.
-        follows: Ids of the authors that it follows.
-        inbox: The newest posts by authors that it follows, oldest first.
-        sources: What its feed by interests is made from: the inbox, and the posts on each topic.
-        unread: Its feed, the first to be shown first.
-        post: The post it looks at.
-        draft: What it is about to publish.
-        words: The words of the draft, where somebody else than the composer writes them.
-        seen_until: Number of the first post that its feed has not taken in yet.
-        seen: Numbers of the posts that it has looked at.
-        nothing_by: The parameters by which its feed was empty when it was last made.
-        liked: The posts that it has liked, in that order.
-        reshared: Numbers of the roots whose cascades it has reshared a post of.
-        replied: How often it has replied in the cascade of a root, by its number.
-        activity: How much it writes, in means of the population.
-        ideas: Steps at leisure before each of its ideas in this round; None if it has none.
-        before_idea: Steps at leisure until the next one.
-    """
-
-    __slots__ = (
-        "activity",
-        "agent",
-        "before_idea",
-        "draft",
-        "follows",
-        "ideas",
-        "inbox",
-        "liked",
-        "nothing_by",
-        "post",
-        "replied",
-        "reshared",
-        "seen",
-        "seen_until",
-        "sources",
-        "topics",
-        "unread",
-        "words",
-    )
-
-    def __init__(self, agent: SocialAgent, candidates: int = CLASSIC.candidates) -> None:
-        self.agent: SocialAgent = agent
-        self.topics: list[str] = sorted(terms_of(agent.interests).topics)
-        self.follows: frozenset[str] = frozenset(agent.following)
-        self.inbox: deque[Post] = deque(maxlen=candidates)
-        self.sources: tuple[Sequence[Post], ...] = (self.inbox,)
-        self.unread: deque[Post] = deque()
-        self.post: Post | None = None
-        self.draft: Draft | None = None
-        self.words: Words | None = None
-        self.seen_until: int = 0
-        self.seen: set[int] = set()
-        self.nothing_by: Parameters | None = None
-        self.liked: list[Post] = []
-        self.reshared: set[int] = set()
-        self.replied: dict[int, int] = {}
-        self.activity: float = 1.0
-        self.ideas: Iterator[int] | None = None
-        self.before_idea: int = 0
-
-    def note_written(self, post: Post) -> None:
-        """Note what the agent has published in whose cascade."""
-        root = post.root.number
-        if post.kind == "reshare":
-            self.reshared.add(root)
-        elif post.kind == "reply":
-            self.replied[root] = self.replied.get(root, 0) + 1
-
-    def look_at_next(self) -> Post:
-        """Take the first post of the feed, and return it."""
-        self.post = post = self.unread.popleft()
-        self.seen.add(post.number)
-        return post
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,227 +127,11 @@ class Words:
 
     def draft(self) -> Draft:
         """Return the draft in these words, as far as they are there."""
-        drafted = self._draft
+        drafted = replace(self._draft, template=self._draft.text)
         if self.written is None:
-            return Draft(drafted.kind, drafted.text, drafted.topics, drafted.text)
+            return drafted
 
-        return Draft(
-            drafted.kind,
-            str(self.written.value),
-            drafted.topics,
-            drafted.text,
-            self.written.source,
-        )
-
-
-class Network:
-    """All posts of a run, and the feeds made from them.
-
-    A new post is put into the inboxes of its author's followers and into the list of each of its
-    topics, so that making a feed never looks at more than the newest few posts of each.
-
-    Args:
-        agents: The population.
-        candidates: How many posts by authors whom it follows an agent's feed may choose from.
-
-    Attributes:
-        readers: The agents at their feeds.
-        posts: All posts, oldest first.
-        published: When each was published, in seconds since the epoch.
-        likes: Likes of each post that has any, by its id.
-        dislikes: Dislikes, likewise.
-        voted: Numbers of the posts whose likes or dislikes have changed since they were ranked.
-        removed: Ids of agents that have been taken out.
-        now: The time, in seconds since the epoch; who runs the network sets it.
-    """
-
-    def __init__(self, agents: Iterable[SocialAgent], candidates: int = CLASSIC.candidates) -> None:
-        self.readers: list[Reader] = [Reader(agent, candidates) for agent in agents]
-        self._of: dict[str, Reader] = {each.agent.agent_id: each for each in self.readers}
-        self.posts: list[Post] = []
-        self.published: list[float] = []
-        self.now: float = 0.0
-        self.voted: dict[int, None] = {}
-        self._likers: dict[int, list[Reader]] = {}
-        self.likes: dict[str, int] = defaultdict(int)
-        self.dislikes: dict[str, int] = defaultdict(int)
-        self.removed: dict[str, None] = {}
-        self._ids: set[str] = set()
-        self._by_id: dict[str, Post] = {}
-        self._by_author: dict[str, list[Post]] = defaultdict(list)
-        self._by_topic: dict[str, list[Post]] = defaultdict(list)
-        self._followers: dict[str, list[Reader]] = defaultdict(list)
-        for reader in self.readers:
-            reader.sources = (reader.inbox, *(self._by_topic[topic] for topic in reader.topics))
-            for author_id in reader.agent.following:
-                self._followers[author_id].append(reader)
-
-    def seed(self, posts: Iterable[SeedPost]) -> list[Post]:
-        """Publish what was posted before the simulation began.
-
-        Raises:
-            FieldValueError: If two posts share an id.
-        """
-        seeds = list(posts)
-        counts = Counter(
-            (*self._ids, *(seed.post_id for seed in seeds if seed.post_id is not None))
-        )
-        twice = [post_id for post_id, count in counts.items() if count > 1]
-        if twice:
-            raise FieldValueError(
-                f"post ids must be unique, used more than once: {', '.join(sorted(twice))}"
-            )
-
-        self._ids.update(counts)
-
-        return [
-            self._add(seed.author_id, Draft("post", seed.text, seed.topics), None, seed.post_id)
-            for seed in seeds
-        ]
-
-    def post(self, post_id: str) -> Post | None:
-        """Return the post of an id; None if there is none."""
-        return self._by_id.get(post_id)
-
-    def posts_by(self, author_id: str) -> Sequence[Post]:
-        """Return what an agent has published, oldest first."""
-        return self._by_author.get(author_id, ())
-
-    def publish(self, author_id: str, draft: Draft, about: Post | None) -> Post:
-        """Publish a draft.
-
-        Args:
-            author_id: Who publishes.
-            draft: What.
-            about: The post that the author looked at; the parent of a reply or reshare.
-        """
-        return self._add(author_id, draft, None if draft.kind == "post" else about)
-
-    def publish_again(
-        self, post_id: str, author_id: str, draft: Draft, parent: Post | None
-    ) -> Post:
-        """Publish a post of an earlier run under the id that it had."""
-        return self._add(author_id, draft, parent, post_id)
-
-    def posts_on(self, topic: str) -> Sequence[Post]:
-        """Return what has been published on a topic, oldest first."""
-        return self._by_topic.get(topic, ())
-
-    def like(self, post: Post, reader: Reader | None = None) -> None:
-        """Count one like.
-
-        Args:
-            post: The post.
-            reader: Who likes it, if an agent does.
-        """
-        self.likes[post.post_id] += 1
-        self.voted[post.number] = None
-        if reader is not None:
-            reader.liked.append(post)
-            self._likers.setdefault(post.number, []).append(reader)
-
-    def likers(self, post: Post) -> Sequence[Reader]:
-        """Return the agents that have liked a post, in that order."""
-        return self._likers.get(post.number, ())
-
-    def vote(self, post: Post, likes: int, dislikes: int) -> None:
-        """Give a post likes or dislikes that are no agent's."""
-        for counts, number in ((self.likes, likes), (self.dislikes, dislikes)):
-            if number:
-                counts[post.post_id] += number
-                self.voted[post.number] = None
-
-    def score(self, post: Post) -> int:
-        """Return the likes of a post less its dislikes."""
-        return self.likes.get(post.post_id, 0) - self.dislikes.get(post.post_id, 0)
-
-    def votes(self, post: Post) -> dict[str, int]:
-        """Return likes, dislikes and score of a post, by these names."""
-        likes, dislikes = self.likes.get(post.post_id, 0), self.dislikes.get(post.post_id, 0)
-        return {"likes": likes, "dislikes": dislikes, "score": likes - dislikes}
-
-    def remove(self, agent_id: str) -> None:
-        """Take an agent out: from now on it follows nobody, and is followed by nobody."""
-        self.removed[agent_id] = None
-        for reader in self._followers.pop(agent_id, ()):
-            reader.follows -= {agent_id}
-            reader.nothing_by = None
-        for readers in self._followers.values():
-            readers[:] = [reader for reader in readers if reader.agent.agent_id != agent_id]
-
-    def refresh(self, reader: Reader, length: int = CLASSIC.feed_length) -> bool:
-        """Bring a reader's feed up to date with what it follows and is interested in, newest first.
-
-        No post is shown twice, nor to its author. Posts left over from the last feed follow the new
-        ones.
-
-        Args:
-            reader: Whose feed it is.
-            length: How many posts it holds at the most.
-
-        Returns:
-            Whether there is anything to read.
-        """
-        since, reader.seen_until = reader.seen_until, len(self.posts)
-        for posts in reader.sources:
-            if posts and posts[-1].number >= since:
-                break
-        else:  # as most of the time
-            return bool(reader.unread)
-
-        fresh: dict[int, Post] = {}
-        for posts in reader.sources:
-            for post in islice(reversed(posts), length):
-                if post.number < since:
-                    break
-                fresh[post.number] = post
-
-        own = reader.agent.agent_id
-        newest = [
-            fresh[number]
-            for number in sorted(fresh, reverse=True)
-            if fresh[number].author_id != own
-        ]
-        reader.unread = deque(islice((*newest, *reader.unread), length))
-
-        return bool(reader.unread)
-
-    def _add(
-        self, author_id: str, draft: Draft, parent: Post | None, post_id: str | None = None
-    ) -> Post:
-        number = len(self.posts)
-        post = Post(
-            post_id or self._new_id(),
-            author_id,
-            draft.text,
-            draft.topics,
-            draft.kind,
-            parent,
-            number,
-            draft.template,
-            draft.source,
-        )
-        self.posts.append(post)
-        self.published.append(self.now)
-        self._ids.add(post.post_id)
-        self._by_id[post.post_id] = post
-        if parent is not None and author_id in self._of:
-            self._of[author_id].note_written(post)
-        self._by_author[author_id].append(post)
-        for topic in post.terms.topics:
-            self._by_topic[topic].append(post)
-
-        for reader in self._followers.get(author_id, ()):
-            reader.inbox.append(post)
-
-        return post
-
-    def _new_id(self) -> str:
-        number = len(self.posts)
-        while (post_id := f"post_{number:06}") in self._ids:
-            number += 1
-
-        return post_id
+        return replace(drafted, text=str(self.written.value), source=self.written.source)
 
 
 class Later:

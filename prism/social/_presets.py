@@ -28,7 +28,6 @@ class Preset:
 
 
 _OPEN: Mapping[str, Any] = {
-    "shuffled": True,
     "carries_over": True,
     "shows_scores": True,
     "logs_follows": True,

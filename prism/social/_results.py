@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from prism.runs._rounds import RoundFrames, frames_of
-from prism.social._posts import Network, Post
-from prism.worlds._results import Measured, fallback_group
+from prism.social._posts import Post
+from prism.social._publishing import Network
+from prism.worlds._results import Measured, Measuring, fallback_group
 
 LARGEST_CASCADES = 5
 _ONLY_IF_ANY = ("fallback_examples", "texts")
@@ -135,7 +135,7 @@ class Cascade:
 
 
 @dataclass(frozen=True, slots=True)
-class Results:
+class Results(Measuring):
     """A whole run.
 
     Args:
@@ -149,22 +149,6 @@ class Results:
     rounds: tuple[RoundSummary, ...]
     totals: Activity
     cascades: tuple[Cascade, ...]
-
-    def to_frames(self) -> RoundFrames:
-        """Return the rounds as polars frames.
-
-        Raises:
-            MissingExtraError: If polars is not installed, which the extra ``analysis`` brings.
-        """
-        return frames_of([each.to_dict() for each in self.rounds])
-
-    def series(self, measure: str) -> list[Measured]:
-        """Return what a measure came to in every round.
-
-        Raises:
-            KeyError: If there is no such measure.
-        """
-        return [each.measures[measure] for each in self.rounds]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the results as plain data, the same for the same run."""

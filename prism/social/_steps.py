@@ -1,25 +1,30 @@
-"""What social agents do in each state: read, weigh, compose, publish, like; and remember."""
+"""What social agents do in each state: open a feed, look at a post, weigh it, write, like."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import partial
-from math import copysign, exp, log2
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from prism.agents import SeedPost, SocialAgent
+from prism.agents import SocialAgent
+from prism.randomness import RandomStream
 from prism.runlog import SimulatedClock
-from prism.social._activity import in_means_of_all
-from prism.social._composing import PostTexts, topic_of_ones_own
-from prism.social._feeds import Feeds, Rank
-from prism.social._parameters import Parameters
-from prism.social._posts import Draft, Network, Post, Reader
+from prism.social._activity import Hours, in_means_of_all
+from prism.social._composing import topic_of_ones_own
+from prism.social._feeds import Feeds
+from prism.social._parameters import CLASSIC, Parameters
+from prism.social._population import KINDS_OF_ACTS
+from prism.social._posts import Draft, Post, PostKind, Words
+from prism.social._publishing import Network
+from prism.social._readers import Reader
 from prism.social._results import Activity
-from prism.social._treatments import Treated
-from prism.statechart import AgentState, Guard, Question, RandomStream, Statechart, TextCall
+from prism.social._treatments import PostTreatment
+from prism.social._weighing import dislike_odds, herding_pulls, odds_of, recollect
+from prism.social._writing import PostTexts
+from prism.statechart import AgentState, Question, TextCall
 from prism.statechart.social import (
     ACTION_DONE,
-    AT_LEISURE,
     COMPOSE_DONE,
     DECIDES,
     FEED_READY,
@@ -28,182 +33,232 @@ from prism.statechart.social import (
     ROUND_ENDS,
     SEES_POST,
 )
-from prism.telemetry._loggers import EventLogger, active_logger
+from prism.telemetry._loggers import active_logger
 from prism.telemetry.events import POST_DISLIKED, POST_LIKED, POST_PUBLISHED, POST_WEIGHED
+from prism.worlds import World, during
+from prism.worlds._agent import Asked, Writing
+from prism.worlds._agent_set import AgentSet
 from prism.worlds._host import RunHost
+from prism.worlds._treatments import tell_assigned
+
+Running = Coroutine[Any, Any, None]
+"""The rest of a step, which waits for an answer."""
 
 _STEPS_TO_FINISH = 2
 """Composing and publishing."""
 
-_UNDER_WAY = (
-    AgentState.COMPOSING,
-    AgentState.ENGAGING_LIKE,
-    AgentState.ENGAGING_REPLY,
-    AgentState.ENGAGING_RESHARE,
-)
+MEANINGS_OF_ACTS: Mapping[AgentState, str] = {
+    AgentState.COMPOSING: "Write a post of your own",
+}
+"""What options mean where they stand beside replying and resharing."""
 
 _COUNTERS = {"post": "posts", "reply": "replies", "reshare": "reshares"}
 
 
-class FeedRules(Protocol):
-    """What a feed says itself, and a feed of the user's own in another way.
+@dataclass(slots=True)
+class Playing:
+    """What a feed has while it runs.
+
+    Args:
+        host: The run.
+        seed: Seed of every random number.
+        clock: The run's clock.
+        parameters: The parameters as they were when this tick began.
+        acts: Whether agents may choose between all acts.
+        chooses_acts_for: Returns for which of them a model decides.
+        texts: What is asked of who writes; None if nobody does.
+        has_ideas: Whether the chart has the event by which agents begin to write.
 
     Attributes:
-        parameters: All numbers of its behaviour.
+        agents: The population, in the order in which it was given.
+        network: Posts, and to whom they are carried.
+        feeds: What is shown to whom.
+        hours: When agents are awake; None for always.
+        counts: What has happened in this round.
+        of_posts: What treatments do to posts as they are published.
     """
 
+    host: RunHost
+    seed: int
+    clock: SimulatedClock
     parameters: Parameters
+    acts: bool
+    chooses_acts_for: Callable[[Any], bool]
+    texts: PostTexts | None
+    has_ideas: bool
+    agents: AgentSet[Any] = field(default_factory=AgentSet)
+    network: Network = field(default_factory=Network)
+    feeds: Feeds = field(init=False)
+    hours: Hours | None = None
+    counts: Activity = field(default_factory=Activity)
+    of_posts: list[PostTreatment] = field(default_factory=list)
 
-    def populate(self, agents: int) -> Iterable[SocialAgent]:
-        """Make the population of a run that says a number only."""
+    def emit(self, event: str, **keys: Any) -> None:
+        """Write an event of the run."""
+        logger = active_logger(self.host.logger)
+        if logger is not None:
+            logger.info(event, **keys)
 
-    def opening(self) -> Iterable[SeedPost]:
-        """Return what was posted before the first round, oldest first."""
 
-    def guard(self) -> Guard | None:
-        """Return who says whether a post is relevant enough; None if each agent does."""
+class FeedSteps(World[Any]):
+    """The steps of a feed's agents; see `prism.social.Feed`, which says what they go by."""
+
+    __slots__ = ("_playing", "parameters")
+
+    parameters: Parameters = CLASSIC
+
+    if TYPE_CHECKING:
+        # a slot, and no field that anybody gives
+        _playing: ClassVar[Playing]
+
+    @during(AgentState.IDLE)
+    def open_feed(self, reader: Reader) -> None:
+        """Begin to scroll if there is anything to read, or to write if there is an idea."""
+        if not self._has_idea(reader) and self._playing.feeds.refresh(reader):
+            reader.fire(FEED_READY)
+
+    @during(AgentState.SCROLLING)
+    def look_at_next(self, reader: Reader) -> None:
+        """Look at the next post, or begin to write if there is an idea."""
+        if reader.passed is not None:
+            passed, reader.passed = reader.passed, None
+            self._pass_by(reader, passed)
+        if not self._has_idea(reader) and reader.unread:
+            reader.fire(SEES_POST, reader.look_at_next())
+
+    @during(AgentState.EVALUATING)
+    def weigh_post(self, reader: Reader) -> Running | None:
+        """Decide what to do about a post, if there is more than one thing to do."""
+        agent, post, playing = reader.agent, reader.post, self._playing
+        options = reader._chart.enabled_targets(agent, DECIDES, post)
+        is_model = playing.acts and playing.chooses_acts_for(agent)
+        if playing.acts:
+            options = [option for option in options if self._offers(reader, option, is_model)]
+
+        is_open = len(options) > 1
+        details = self._weighed(reader, is_open=is_open)
+        if is_open:
+            meanings = MEANINGS_OF_ACTS if is_model else None
+            return self._decide(reader, self._question(reader, options, details, meanings))
+
+        # one option leaves nothing to decide
+        reader.fire(IGNORES, post)
+        if playing.parameters.dislike_chance and post is not None:
+            self._pass_by(reader, post)
+
+        return None
+
+    @during(AgentState.COMPOSING)
+    def write_draft(self, reader: Reader) -> Running | None:
+        """Draft a text; publish a post of one's own."""
+        agent, post, texts = reader.agent, reader.post, self._playing.texts
+        draft = self._drafted(reader)
+        if draft is None:
+            return None
+        if not self._may_write(draft.kind, reader):
+            agent.pending_action = None
+            reader.fire(COMPOSE_DONE, post)
+            return None
+
+        reader.draft = draft
+        running = None if texts is None else self._ask_for_words(reader, texts)
+        agent.pending_action = draft.kind
+        if draft.kind == "post":
+            self._publish(reader, draft)
+
+        reader.fire(COMPOSE_DONE, post)
+        if draft.kind == "post":
+            agent.pending_action = None
+
+        return running
+
+    @during(AgentState.ENGAGING_LIKE)
+    def like_post(self, reader: Reader) -> None:
+        """Like the post."""
+        post, playing = reader.post, self._playing
+        if post is not None:
+            playing.network.like(post, reader)
+            playing.counts.likes += 1
+            playing.emit(
+                POST_LIKED,
+                agent_id=reader.agent_id,
+                post_id=post.post_id,
+                author_id=post.author_id,
+            )
+
+        reader.fire(ACTION_DONE, post)
+
+    @during(AgentState.ENGAGING_REPLY)
+    def publish_reply(self, reader: Reader) -> Running | None:
+        """Publish a reply to the post."""
+        return self._publish_draft(reader, "reply")
+
+    @during(AgentState.ENGAGING_RESHARE)
+    def publish_reshare(self, reader: Reader) -> Running | None:
+        """Publish the post again, with a comment."""
+        return self._publish_draft(reader, "reshare")
+
+    # What a feed says, and one of the user's own in another way
 
     def compose(self, agent: SocialAgent, post: Post, stream: RandomStream) -> Draft:
         """Write what an agent publishes."""
+        raise NotImplementedError
+
+    def compose_as(
+        self, agent: SocialAgent, post: Post, kind: PostKind, stream: RandomStream
+    ) -> Draft:
+        """Write what an agent publishes that has chosen to reply, or to reshare."""
+        raise NotImplementedError
 
     def compose_post(
         self, agent: SocialAgent, topics: tuple[str, ...], stream: RandomStream
     ) -> Draft:
         """Write what an agent publishes of its own accord."""
+        raise NotImplementedError
 
-    def ranking(self) -> Rank | None:
-        """Return how a feed of the user's own ranks posts; None if the parameters say so."""
+    # Ideas
 
-
-class FeedSteps:
-    """What social agents do in each state; the part of a stage that knows of no loop.
-
-    Args:
-        feed: What the feed says itself.
-        seed: Seed of every random number.
-        clock: The run's clock.
-        texts: The words that a model is writing; None if nobody writes.
-        logger: Where events go.
-
-    Attributes:
-        seed: Seed of every random number.
-        chart: The chart of every agent.
-        network: Posts and feeds.
-        treated: What treatments have done.
-    """
-
-    host: RunHost
-    chart: Statechart[AgentState]
-    network: Network
-    treated: Treated
-    _feeds: Feeds
-
-    def __init__(
-        self,
-        feed: FeedRules,
-        seed: int,
-        clock: SimulatedClock,
-        texts: PostTexts | None,
-        logger: EventLogger | None,
-    ) -> None:
-        self._feed = feed
-        self.seed: int = seed
-        self._clock = clock
-        self._texts = texts
-        self._logger = logger
-        self._activity = Activity()
-        self._now = feed.parameters
-        self._late_calls: list[TextCall] = []
-        self._readers: dict[str, Reader] = {}
-        self._steps: dict[AgentState, Callable[[Reader], Question | TextCall | None]] = {
-            AgentState.IDLE: self._open_feed,
-            AgentState.SCROLLING: self._look_at_next,
-            AgentState.EVALUATING: self._weigh,
-            AgentState.COMPOSING: self._compose,
-            AgentState.ENGAGING_LIKE: self._like,
-            AgentState.ENGAGING_REPLY: self._publish_draft,
-            AgentState.ENGAGING_RESHARE: self._publish_draft,
-        }
-
-    def step(self, agent: SocialAgent) -> Question | TextCall | None:
-        """Make a time-out if it is due, else do what the agent's state calls for."""
-        before = agent.state
-        if self.chart.tick(agent) is not None:
-            self._activity.timeouts[before.value] += 1
-            self._activity.transitions += 1
-            return None
-
-        step = self._steps.get(before)
-        if step is None:
-            return None
-
-        reader = self._readers[agent.agent_id]
-        if reader.ideas is not None and before in AT_LEISURE:
-            if not reader.before_idea:
-                self._begin_post(reader, reader.ideas)
-                return None
+    def _has_idea(self, reader: Reader) -> bool:
+        """Have an agent begin a post of its own accord, if it is time for one."""
+        ideas = reader.ideas
+        if ideas is None:
+            return False
+        if reader.before_idea:
             reader.before_idea -= 1
+            return False
 
-        return step(reader)
+        self._begin_post(reader, ideas)
+        return True
 
     def _begin_post(self, reader: Reader, ideas: Iterator[int]) -> None:
-        """Have an agent begin a post of its own accord, and draw when it does so again."""
         reader.before_idea = next(ideas)
         reader.post = None
+        reader.choose(None)
         reader.agent.pending_action = "post"
-        self._fire(reader.agent, HAS_IDEA)
+        reader.fire(HAS_IDEA)
 
-    def _open_feed(self, reader: Reader) -> None:
-        if self._feeds.refresh(reader):
-            self._fire(reader.agent, FEED_READY)
+    # Weighing
 
-    def _look_at_next(self, reader: Reader) -> None:
-        if reader.unread:
-            self._fire(reader.agent, SEES_POST, reader.look_at_next())
+    def _offers(self, reader: Reader, option: AgentState, is_model: bool) -> bool:
+        """Return whether an agent may choose an option; acts are for models to choose from."""
+        kind = KINDS_OF_ACTS.get(option)
+        return kind is None or (is_model and self._may_write(kind, reader))
 
-    def _weigh(self, reader: Reader) -> Question | None:
-        agent, post = reader.agent, reader.post
-        options = self.chart.enabled_targets(agent, DECIDES, post)
-        logger = active_logger(self._logger)
-        details: Mapping[str, Any] = {}
-        if post is not None and (logger is not None or len(options) > 1):
-            details = self._weighed(reader, post, logger)
-
-        if len(options) > 1:
-            pulls = herding_pulls(self._now.herding, self.network, post)
-            return Question(
-                agent,
-                agent.state,
-                DECIDES,
-                tuple(options),
-                post,
-                self._odds(reader, pulls),
-                chart=self.chart.definition,
-                parameters=self.host.parameters,
-                recall=partial(recollect, self.network, agent),
-                pulls=pulls,
-                relevance_pull=self._now.relevance_pull,
-                details=details,
-            )
-
-        # one option leaves nothing to decide
-        self._fire(agent, IGNORES, post)
-        if self._now.dislike_chance:
-            self._pass_by(agent, post)
-
-        return None
-
-    def _weighed(self, reader: Reader, post: Post, logger: EventLogger | None) -> Mapping[str, Any]:
+    def _weighed(self, reader: Reader, *, is_open: bool) -> Mapping[str, Any]:
         """Log what an agent makes of a post; return what a question tells of it."""
-        agent, now = reader.agent, self._now
+        agent, post, playing = reader.agent, reader.post, self._playing
+        logger, now = active_logger(playing.host.logger), playing.parameters
+        if post is None or not (is_open or logger is not None):
+            return {}
+
         # an agent of another engine may weigh in a way of its own
         weighed = getattr(agent, "weighed_relevance", None)
         relevance = None if weighed is None else weighed(post)
-        votes = self.network.votes(post) if now.shows_scores else {}
+        votes = playing.network.votes(post) if now.shows_scores else {}
         if logger is not None:
             logger.info(
                 POST_WEIGHED,
-                agent_id=agent.agent_id,
+                agent_id=reader.agent_id,
                 post_id=post.post_id,
                 relevance=relevance,
                 threshold=getattr(agent, "engagement_threshold", None),
@@ -216,123 +271,145 @@ class FeedSteps:
 
         return told
 
-    def _pass_by(self, agent: SocialAgent, post: Post | None) -> None:
-        """Have an agent that scrolls past a post that it has weighed dislike it, with a chance."""
-        now = self._now
-        if post is None:
-            return
-
-        # a stream of its own: whether anybody dislikes anything shifts no other number
-        stream = RandomStream(self.seed, "dislikes", agent.agent_id, post.post_id)
-        pulls = herding_pulls(now.herding, self.network, post)
-        if stream.random() >= dislike_odds(now.dislike_chance, pulls):
-            return
-
-        self.network.vote(post, 0, 1)
-        self._emit(
-            POST_DISLIKED,
-            agent_id=agent.agent_id,
-            post_id=post.post_id,
-            author_id=post.author_id,
+    def _question(
+        self,
+        reader: Reader,
+        options: list[AgentState],
+        details: Mapping[str, Any],
+        meanings: Mapping[AgentState, str] | None,
+    ) -> Question:
+        agent, post, playing = reader.agent, reader.post, self._playing
+        now = playing.parameters
+        pulls = herding_pulls(now.herding, playing.network, post)
+        return Question(
+            agent,
+            agent.state,
+            DECIDES,
+            tuple(options),
+            post,
+            self._odds(reader, pulls),
+            chart=reader._chart.definition,
+            parameters=playing.host.parameters,
+            recall=partial(recollect, playing.network, agent),
+            pulls=pulls,
+            relevance_pull=now.relevance_pull,
+            details=details,
+            meanings=meanings,
         )
 
     def _odds(
         self, reader: Reader, pulls: Mapping[Any, float] | None
     ) -> Mapping[AgentState, float] | None:
         """Return the probabilities of the options, where the parameters say them."""
-        agent, post = reader.agent, reader.post
-        if self._now.compose_chance is None or post is None:
+        post, now = reader.post, self._playing.parameters
+        if now.compose_chance is None or post is None:
             return None
 
-        rating = getattr(agent, "relevance", None)
+        rating = getattr(reader.agent, "relevance", None)
         relevance = 0.0 if rating is None else rating(post)
 
-        return odds_of(self._now, reader.activity, relevance, post, pulls)
+        return odds_of(now, reader.activity, relevance, post, pulls)
 
-    def _compose(self, reader: Reader) -> TextCall | None:
-        agent, post = reader.agent, reader.post
-        # a stream of its own: a composer that draws more numbers changes no decision
-        stream = RandomStream(self.seed, agent.agent_id, self._clock.round, self._clock.tick)
-        if post is not None:
-            reader.draft = self._feed.compose(agent, post, stream)
-        elif agent.pending_action == "post":
-            now = self._now
+    async def _decide(self, reader: Reader, question: Question) -> None:
+        asked = Asked(reader, DECIDES, question.context, None, None, question)
+        await asked
+
+        decision, is_own_choice = asked.decision, question.meanings is not None
+        reader.choose(decision.said, by_model=is_own_choice)
+        if decision.chosen is AgentState.COMPOSING:
+            # what an agent was about to do before a time-out is no part of what it does now
+            reader.agent.pending_action = "post" if is_own_choice else None
+
+        is_own = decision.chosen is AgentState.SCROLLING and decision.source != "fallback"
+        if is_own and self._playing.parameters.dislike_chance:
+            # others may be further already: a dislike is for its next turn
+            reader.passed = question.context
+
+    def _pass_by(self, reader: Reader, post: Post) -> None:
+        """Have an agent that scrolls past a post that it has weighed dislike it, with a chance."""
+        playing = self._playing
+        now = playing.parameters
+
+        # a stream of its own: whether anybody dislikes anything shifts no other number
+        stream = RandomStream(playing.seed, "dislikes", reader.agent_id, post.post_id)
+        pulls = herding_pulls(now.herding, playing.network, post)
+        if stream.random() >= dislike_odds(now.dislike_chance, pulls):
+            return
+
+        playing.network.vote(post, 0, 1)
+        playing.emit(
+            POST_DISLIKED,
+            agent_id=reader.agent_id,
+            post_id=post.post_id,
+            author_id=post.author_id,
+        )
+
+    # Writing
+
+    def _drafted(self, reader: Reader) -> Draft | None:
+        """Return what an agent is about to publish; None if there is nothing."""
+        agent, post, now = reader.agent, reader.post, self._playing.parameters
+        stream = self._text_stream(reader)
+        # where a model decides, composing is a post of one's own already
+        if post is not None and not reader.has_chosen:
+            return self.compose(agent, post, stream)
+        if agent.pending_action == "post":
             topics = topic_of_ones_own(agent, now.common_topics, now.common_share, stream)
-            reader.draft = self._feed.compose_post(agent, topics, stream)
-        else:
-            return None
+            return self.compose_post(agent, topics, stream)
 
-        if not self._may_write(reader, reader.draft):
-            reader.draft = agent.pending_action = None
-            self._fire(agent, COMPOSE_DONE, post)
-            return None
+        return None
 
-        call = None if self._texts is None else self._texts.ask(reader, post)
-        agent.pending_action = kind = reader.draft.kind
-        if kind == "post":
-            self._publish(reader, reader.draft)
+    def _text_stream(self, reader: Reader) -> RandomStream:
+        """Return random numbers for one text: who draws more of them changes no decision."""
+        playing = self._playing
+        clock = playing.clock
+        return RandomStream(playing.seed, reader.agent_id, clock.round, clock.tick)
 
-        self._fire(agent, COMPOSE_DONE, post)
-        if kind == "post":
-            agent.pending_action = None
-
-        return call
-
-    def _may_write(self, reader: Reader, draft: Draft) -> bool:
+    def _may_write(self, kind: PostKind, reader: Reader) -> bool:
         """Return whether an agent has not written of a cascade as often as it may already."""
-        if draft.kind == "post" or reader.post is None:
+        if kind == "post" or reader.post is None:
             return True
 
-        now, root = self._now, reader.post.root
-        if draft.kind == "reshare":
+        now, root = self._playing.parameters, reader.post.root
+        if kind == "reshare":
             return not now.reshares_once or root.number not in reader.reshared
 
         most = now.replies_per_cascade
         return most is None or reader.replied.get(root.number, 0) < most
 
-    def _publish_draft(self, reader: Reader) -> None:
+    def _ask_for_words(self, reader: Reader, texts: PostTexts) -> Running:
+        """Return what waits for the words of a draft; the agent acts on the draft at once."""
+        assert reader.draft is not None
+        words = reader.words = Words(reader.draft)
+        return _take_words(reader, texts.ask(reader, reader.post), words)
+
+    def _publish_draft(self, reader: Reader, kind: PostKind) -> Running | None:
+        agent, post, playing, running = reader.agent, reader.post, self._playing, None
+        if reader.draft is None and post is not None and reader.has_chosen:
+            # it has chosen this act itself, and so has drafted nothing before
+            reader.draft = self.compose_as(agent, post, kind, self._text_stream(reader))
+            if playing.texts is not None:
+                running = self._ask_for_words(reader, playing.texts)
         if reader.draft is not None:
             self._publish(reader, reader.draft)
 
-        reader.agent.pending_action = None
-        self._fire(reader.agent, ACTION_DONE, reader.post)
+        agent.pending_action = None
+        reader.fire(ACTION_DONE, post)
 
-    def _like(self, reader: Reader) -> None:
-        post = reader.post
-        if post is not None:
-            self.network.like(post, reader)
-            self._activity.likes += 1
-            self._emit(
-                POST_LIKED,
-                agent_id=reader.agent.agent_id,
-                post_id=post.post_id,
-                author_id=post.author_id,
-            )
-
-        self._fire(reader.agent, ACTION_DONE, post)
-
-    def _finish(self, reader: Reader) -> None:
-        agent = reader.agent
-        for _ in range(_STEPS_TO_FINISH):
-            if agent.state in _UNDER_WAY:
-                asked = self._steps[agent.state](reader)
-                if isinstance(asked, TextCall):
-                    self._late_calls.append(asked)
-
-        if agent.state is not AgentState.IDLE:
-            self._fire(agent, ROUND_ENDS)
+        return running
 
     def _publish(self, reader: Reader, draft: Draft) -> None:
+        playing = self._playing
         words, reader.words = reader.words, None
         draft = draft if words is None else words.draft()
-        post = self.network.publish(reader.agent.agent_id, draft, reader.post)
+        post = playing.network.publish(reader.agent_id, draft, reader.post)
         reader.draft = None
         counter = _COUNTERS[post.kind]
-        setattr(self._activity, counter, getattr(self._activity, counter) + 1)
+        setattr(playing.counts, counter, getattr(playing.counts, counter) + 1)
         self._announce_post(post, **({} if words is None else words.told_of(post)))
 
     def _announce_post(self, post: Post, **words: Any) -> None:
-        self._emit(
+        self._playing.emit(
             POST_PUBLISHED,
             agent_id=post.author_id,
             post_id=post.post_id,
@@ -342,136 +419,45 @@ class FeedSteps:
             topics=list(post.topics),
             **{"text": post.text, **words},
         )
-        self.treated.published(post)
+        self._treat_new(post)
 
-    def _fire(self, agent: SocialAgent, trigger: str, context: Any = None) -> None:
-        if self.chart.fire(agent, trigger, context) is not None:
-            self._activity.transitions += 1
+    def _treat_new(self, post: Post) -> None:
+        """Do to a new post what treatments do to posts, unless it is older than the run."""
+        playing = self._playing
+        if playing.of_posts and playing.host.round:
+            for treatment in playing.of_posts:
+                treatment.treat(self, [post])
 
-    def _emit(self, event: str, **keys: Any) -> None:
-        logger = active_logger(self._logger)
-        if logger is not None:
-            logger.info(event, **keys)
+            tell_assigned(playing.host, playing.emit)
 
+    # The end of a round
 
-def herding_pulls(
-    weight: float, network: Network, post: Post | None
-) -> Mapping[AgentState, float] | None:
-    """Return what a post's score adds to the utility of liking it; None for nothing.
-
-    Votes of others that are there already draw further ones (Muchnik, Aral and Taylor 2013); the
-    more there are, the less another one adds. The form is chosen so that a weight is the utility of
-    a score of 1: ``weight * sign(score) * log2(1 + |score|)``.
-
-    Args:
-        weight: How strongly agents follow others; 0 for not at all.
-        network: The posts and their votes.
-        post: The post.
-    """
-    score = network.score(post) if weight and post is not None else 0
-    if not score:
-        return None
-
-    return {AgentState.ENGAGING_LIKE: weight * copysign(log2(1 + abs(score)), score)}
+    def _prism_last_step(self) -> Callable[[Any, Any], Any] | None:
+        """Return what publishes drafts and sends all to IDLE, unless all go on."""
+        return None if self._playing.parameters.carries_over else _finish
 
 
-def odds_of(
-    parameters: Parameters,
-    activity: float,
-    relevance: float,
-    post: Post,
-    pulls: Mapping[Any, float] | None,
-) -> Mapping[AgentState, float] | None:
-    """Return the probability of each option in EVALUATING; None where archetypes say so.
-
-    Args:
-        parameters: The chances of an agent of mean activity.
-        activity: How active the agent is, in means of all.
-        relevance: How relevant the post is to it.
-        post: The post.
-        pulls: What else speaks for options, in units of utility.
-    """
-    composes, likes = parameters.compose_chance, parameters.like_chance
-    if composes is None or likes is None:
-        return None
-
-    pull = exp(parameters.relevance_pull * relevance)
-    fading = parameters.fading**post.depth
-    composing = min(parameters.most_chance, composes * activity * fading * pull)
-    herding = exp(pulls.get(AgentState.ENGAGING_LIKE, 0.0)) if pulls else 1.0
-    liking = min(1.0 - composing, likes * pull * herding)
-
-    return {
-        AgentState.SCROLLING: 1.0 - composing - liking,
-        AgentState.ENGAGING_LIKE: liking,
-        AgentState.COMPOSING: composing,
-    }
-
-
-def dislike_odds(chance: float, pulls: Mapping[Any, float] | None) -> float:
-    """Return the probability that an agent dislikes a post that it scrolls past.
-
-    Args:
-        chance: That of a post without a score, or where agents do not follow votes.
-        pulls: What the score adds to the utility of liking the post, which it takes from that of
-            disliking it.
-    """
-    pull = pulls.get(AgentState.ENGAGING_LIKE, 0.0) if pulls else 0.0
-    return min(1.0, chance * exp(-pull))
-
-
-_DONE = {
-    AgentState.ENGAGING_LIKE: "liked it",
-    AgentState.ENGAGING_REPLY: "replied",
-    AgentState.ENGAGING_RESHARE: "reshared it",
-    AgentState.COMPOSING: "posted yourself",
+_UNDER_WAY: Mapping[AgentState, Callable[[Any, Reader], Running | None]] = {
+    AgentState.COMPOSING: FeedSteps.write_draft,
+    AgentState.ENGAGING_LIKE: FeedSteps.like_post,
+    AgentState.ENGAGING_REPLY: FeedSteps.publish_reply,
+    AgentState.ENGAGING_RESHARE: FeedSteps.publish_reshare,
 }
-"""What an agent has done that leaves a state because it is done."""
 
 
-def recollect(network: Network, agent: Any, most: int) -> Sequence[str]:
-    """Return the last posts that an agent saw, with what it did about them, oldest first.
+def _finish(feed: Any, reader: Reader) -> Running | None:
+    """Publish what an agent is composing, so that no decision is lost, and send it to IDLE."""
+    running = None
+    for _ in range(_STEPS_TO_FINISH):
+        step = _UNDER_WAY.get(reader.agent.state)
+        if step is not None:
+            running = step(feed, reader) or running
 
-    The post that it is weighing is not among them.
+    if reader.agent.state is not AgentState.IDLE:
+        reader.fire(ROUND_ENDS)
 
-    Args:
-        network: The posts.
-        agent: The agent.
-        most: How many at most.
-    """
-    history = list(getattr(agent, "state_history", None) or ())
-    written = reversed(network.posts_by(agent.agent_id))
-    told: list[str] = []
-    done = ""
-
-    # the newest first: of what the agent wrote, the last belongs to the last time it did so
-    for record in reversed(history):
-        if record.trigger == SEES_POST:
-            post = network.post(str((record.context or {}).get("post_id")))
-            if post is not None and record is not history[-1]:
-                told.append(f"You saw {_in_words(post)}, and {done or 'scrolled on'}.")
-            done = ""
-        elif record.trigger in (ACTION_DONE, COMPOSE_DONE):
-            done = _done(record, written) or done
-        if len(told) == most:
-            break
-
-    return told[::-1]
+    return running
 
 
-def _done(record: Any, written: Iterator[Post]) -> str:
-    """Return what an agent has done when a transition says that it is done."""
-    if record.trigger == COMPOSE_DONE and record.to_state is not AgentState.RESTING:
-        # on its way to a reply or a reshare, or nothing came of it
-        return ""
-
-    what = _DONE.get(record.from_state, "")
-    if record.from_state is AgentState.ENGAGING_LIKE:
-        return what
-
-    post = next(written, None)
-    return what if post is None else f'{what}: "{post.text}"'
-
-
-def _in_words(post: Post) -> str:
-    return f'a {post.kind} by {post.author_id}: "{post.text}"'
+async def _take_words(reader: Reader, call: TextCall, words: Words) -> None:
+    words.arrive(await Writing(reader, call))

@@ -17,13 +17,14 @@ from prism.randomness import RandomStream
 from prism.statechart._definition import Definition
 from prism.statechart._engine.pending import Decider
 from prism.statechart._identity import identify
-from prism.statechart.inspection._explain import Explanation
+from prism.statechart._nesting import Configuration, In, State, done
+from prism.statechart.inspection._explanation import Explanation
 from prism.statechart.inspection._lint import Finding
 from prism.statechart.queries import agents_in_state, state_distribution
 from prism.statechart.social import social_feed_chart, social_media_chart, social_media_guards
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState, state_enum
-from prism.statechart.transitions import Action, Guard, StateTransition, Transition
+from prism.statechart.transitions import Action, Guard, History, StateTransition, Transition
 from prism.telemetry import EventLogger
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ __all__ = [
     "BaseReasoner",
     "BaseWriter",
     "Budget",
+    "Configuration",
     "Cost",
     "Decider",
     "Decision",
@@ -65,11 +67,14 @@ __all__ = [
     "Explanation",
     "Finding",
     "Guard",
+    "History",
+    "In",
     "PolicyReasoner",
     "Question",
     "RandomStream",
     "Reasoner",
     "Recollection",
+    "State",
     "StateTransition",
     "Statechart",
     "TextCall",
@@ -79,6 +84,7 @@ __all__ = [
     "Written",
     "agents_in_state",
     "build_reasoner_prompt",
+    "done",
     "format_context",
     "identify",
     "parse_reasoner_response",

@@ -117,19 +117,31 @@ def _made(base: Definition[Any], added: tuple[Any, ...]) -> type[Enum]:
         if state_text(state) not in names:
             names[state_text(state)] = _name_for(state, names.values())
 
-    twice = [name for name in set(names.values()) if list(names.values()).count(name) > 1]
-    if twice:
-        problems = [
-            f"two states are members called {name!r} "
-            f"({', '.join(text for text, own in names.items() if own == name)}): rename one member"
-            for name in sorted(twice)
-        ]
-        raise _refused(base, problems)
-
+    _require_distinct(base, names)
     former = base.state_type.__name__
     name = former if former.startswith(_PREFIX) else _PREFIX + former
 
     return made_enum(name, tuple(names), tuple(names.values()))
+
+
+def _require_distinct(base: Definition[Any], names: Mapping[str, str]) -> None:
+    """Refuse two texts under one name.
+
+    Args:
+        base: The former chart, for messages.
+        names: The members' names, by text.
+    """
+    texts: dict[str, list[str]] = {}
+    for text, name in names.items():
+        texts.setdefault(name, []).append(text)
+
+    problems = [
+        f"two states are members called {name!r} ({', '.join(own)}): rename one member"
+        for name, own in sorted(texts.items())
+        if len(own) > 1
+    ]
+    if problems:
+        raise _refused(base, problems)
 
 
 def _name_for(state: Any, taken: Collection[str]) -> str:

@@ -28,6 +28,7 @@ shared_texts: dict[str, str] = {}
 """The one copy of each text that records refer to: see `share`."""
 
 _SCALARS = (str, int, float, bool, type(None))
+_CONTAINERS = (Mapping, list, tuple, deque, set, frozenset)
 _DEEPEST = 8
 _LEAF_MODULES = ("datetime", "decimal", "fractions", "ipaddress", "pathlib", "uuid")
 _id_names: dict[type, tuple[str, str]] = {}
@@ -144,21 +145,26 @@ def _plain(value: object, depth: int) -> Any:
     if isinstance(value, _SCALARS):
         # a float of numpy's is one, too, for which JSON has no form
         return float(value) if isinstance(value, float) else value
-    if depth and type(value).__module__ == "numpy":
-        return _plain(value.tolist(), depth - 1)  # type: ignore[attr-defined]
-    if depth and isinstance(value, Mapping):
-        return _plain_mapping(value, depth - 1)
-
-    if depth and isinstance(value, (list, tuple, deque, set, frozenset)):
-        items = sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value
-        return [_plain(item, depth - 1) for item in items]
-
+    if depth and (type(value).__module__ == "numpy" or isinstance(value, _CONTAINERS)):
+        return _plain_container(value, depth - 1)
     if _is_leaf(value):
         return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
     identity = _identity(value)
 
     return next(iter(identity.values())) if len(identity) == 1 else identity
+
+
+def _plain_container(value: Any, depth: int) -> Any:
+    if type(value).__module__ == "numpy":
+        return _plain(value.tolist(), depth)
+    if isinstance(value, Mapping):
+        return _plain_mapping(value, depth)
+
+    # a set has no order of its own, and a log is to be the same each time
+    items = sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value
+
+    return [_plain(item, depth) for item in items]
 
 
 def _plain_mapping(mapping: Mapping[Any, Any], depth: int) -> dict[str, Any]:
@@ -311,8 +317,14 @@ def awaiting_announcement(agent: object, trigger: str, chart: Any = None) -> Ite
 
 def chart_asking(agent: object, trigger: str) -> Any:
     """Return the definition of the chart on whose behalf an agent is asked; None if nobody's."""
+    awaited = _question(agent, trigger)
+    return None if awaited is None else awaited.chart
+
+
+def _question(agent: object, trigger: str) -> Announced | None:
+    """Return the question to an agent whose announcement somebody waits for, if anybody does."""
     awaited = _awaited.get()
-    return awaited.chart if awaited is not None and awaited.is_about(agent, trigger) else None
+    return awaited if awaited is not None and awaited.is_about(agent, trigger) else None
 
 
 def announce(
@@ -327,6 +339,8 @@ def announce(
     context: object,
     reason: str | None = None,
     probabilities: Mapping[str, float] | None = None,
+    option_mass: float | None = None,
+    rotation: int | None = None,
     cost: Mapping[str, Any] | None = None,
     said: str | None = None,
     decision_id: str | None = None,
@@ -345,13 +359,15 @@ def announce(
         context: What the event is about.
         reason: Why the fallback was taken.
         probabilities: Probability of every option by its text, where known.
+        option_mass: Probability that all options have together, where a model tells it.
+        rotation: How many options went to the end of the list where a model was told them.
         cost: The keys of what it took, if a model was asked.
         said: The reason that the model gave, where it was asked for one.
         decision_id: Under which id its prompt is recorded, if it is.
         prompt_hash: The beginning of the SHA-256 of the prompt, if a model was to be asked.
     """
-    awaited = _awaited.get()
-    if awaited is not None and awaited.is_about(agent, trigger):
+    awaited = _question(agent, trigger)
+    if awaited is not None:
         awaited.already = True
 
     active = active_logger(given)
@@ -367,18 +383,22 @@ def announce(
         "source": source,
         "reason": reason,
         "probabilities": probabilities,
+        **({} if option_mass is None else {"option_mass": option_mass}),
+        **({} if rotation is None else {"rotation": rotation}),
         "context": identified(context),
-        **({} if said is None else {"said": said}),
+        # only where they are asked for: other logs have the keys they always had
+        **_given(said=said),
         **(cost or {}),
-        **({} if prompt_hash is None else {"prompt_hash": prompt_hash}),
+        **_given(prompt_hash=prompt_hash, decision_id=decision_id),
     }
-    # only where prompts are recorded: other logs have the keys they always had
-    if decision_id is not None:
-        keys["decision_id"] = decision_id
     if source == "fallback":
         report_warning(given, DECISION, **keys)
     elif active is not None:
         active.info(DECISION, **keys)
+
+
+def _given(**keys: str | None) -> dict[str, str]:
+    return {name: value for name, value in keys.items() if value is not None}
 
 
 def identified(context: object) -> dict[str, Any] | None:

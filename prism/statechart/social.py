@@ -28,12 +28,21 @@ RESTING_TICKS = 2
 AT_LEISURE = (AgentState.IDLE, AgentState.SCROLLING)
 """Where ideas come: to agents who do nothing, or who only scroll."""
 
+FEEDS_OF_ACTS = ("social_media_acts", "social_feed_acts")
+"""Names of the charts in which agents decide between all that they may do about a post."""
+
+ACTS: frozenset[str] = frozenset(
+    state.value for state in (AgentState.ENGAGING_REPLY, AgentState.ENGAGING_RESHARE)
+)
+"""The options that these charts have besides."""
+
 _ENGAGING = (AgentState.ENGAGING_LIKE, AgentState.ENGAGING_REPLY, AgentState.ENGAGING_RESHARE)
 
 
 def social_media_chart(
     *,
     should_engage: Guard | None = None,
+    acts: bool = False,
     strict: bool = False,
     logger: EventLogger | None = None,
     clock: Callable[[], float] = time,
@@ -49,6 +58,8 @@ def social_media_chart(
         should_engage: What to call with agent and context in place of
             ``agent.should_engage(context)``, for classes whose method takes something else. For one
             that takes a number: ``lambda agent, post: agent.should_engage(rate(agent, post))``.
+        acts: Whether agents decide from EVALUATING to reply and to reshare, too, as where a model
+            decides in a run of the feed. The chart is then called ``social_media_acts``.
         strict: Let exceptions of guards propagate.
         logger: A structlog logger for this chart's events.
         clock: Returns the current time in seconds since the epoch.
@@ -65,9 +76,13 @@ def social_media_chart(
     needs = ("should_engage", "pending_action")
     return Statechart(
         states=AgentState,
-        transitions=[*_browsing(guards["should_engage"]), *_composing(), *_recovering()],
+        transitions=[
+            *_browsing(guards["should_engage"], acts=acts),
+            *_composing(),
+            *_recovering(),
+        ],
         initial=AgentState.IDLE,
-        name="social_media",
+        name="social_media_acts" if acts else "social_media",
         decision_states=(AgentState.EVALUATING,),
         timeouts={AgentState.RESTING: RESTING_TICKS},
         strict=strict,
@@ -81,6 +96,7 @@ def social_feed_chart(
     *,
     should_engage: Guard | None = None,
     resting_ticks: int = RESTING_TICKS,
+    acts: bool = False,
     strict: bool = False,
     logger: EventLogger | None = None,
     clock: Callable[[], float] = time,
@@ -93,6 +109,7 @@ def social_feed_chart(
     Args:
         should_engage: As for `social_media_chart`.
         resting_ticks: Ticks that an agent rests.
+        acts: As for `social_media_chart`. The chart is then called ``social_feed_acts``.
         strict: Let exceptions of guards propagate.
         logger: A structlog logger for this chart's events.
         clock: Returns the current time in seconds since the epoch.
@@ -102,23 +119,25 @@ def social_feed_chart(
             arguments.
     """
     plain = social_media_chart(
-        should_engage=should_engage, strict=strict, logger=logger, clock=clock
+        should_engage=should_engage, acts=acts, strict=strict, logger=logger, clock=clock
     )
     return plain.extended(
-        name="social_feed",
+        name="social_feed_acts" if acts else "social_feed",
         transitions=[Transition(HAS_IDEA, state, AgentState.COMPOSING) for state in AT_LEISURE],
         timeouts={AgentState.RESTING: resting_ticks},
     )
 
 
-def _browsing(engages: Guard) -> list[Transition[AgentState]]:
+def _browsing(engages: Guard, *, acts: bool) -> list[Transition[AgentState]]:
     s = AgentState
+    further = (s.ENGAGING_REPLY, s.ENGAGING_RESHARE) if acts else ()
     return [
         Transition(FEED_READY, s.IDLE, s.SCROLLING),
         Transition(SEES_POST, s.SCROLLING, s.EVALUATING),
         Transition(IGNORES, s.EVALUATING, s.SCROLLING),
         Transition(DECIDES, s.EVALUATING, s.COMPOSING, guard=engages),
         Transition(DECIDES, s.EVALUATING, s.ENGAGING_LIKE, guard=engages),
+        *(Transition(DECIDES, s.EVALUATING, state, guard=engages) for state in further),
         Transition(DECIDES, s.EVALUATING, s.SCROLLING),
     ]
 

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum, StrEnum
+from functools import cached_property
 from time import time
 from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar, Unpack, cast, overload
 
 from prism.statechart._definition import Definition, arguments_of
-from prism.statechart._engine.interpreter import Interpreter
-from prism.statechart._engine.machine import build_machine, compile_rows
+from prism.statechart._engine.machine import Candidate, build_machine, compile_rows, nested_machine
+from prism.statechart._engine.memory import FIELD
+from prism.statechart._engine.timing import Timing
 from prism.statechart._engine.writing import Reporter, add_missing_fields
+from prism.statechart._nesting import State
 from prism.statechart.states import is_state, state_text
 from prism.statechart.transitions import Action, Guard, StateT, Transition
 from prism.telemetry._loggers import EventLogger
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
 
     from prism.files._source import Source
     from prism.statechart._extending import Others, TransitionName
-    from prism.statechart.formats._document import Functions
+    from prism.statechart.formats._names import Functions
     from prism.statechart.inspection import Explanation, Finding
 
     class _Options(TypedDict, total=False):
@@ -42,83 +45,9 @@ EnumT = TypeVar("EnumT", bound=Enum)
 _MOST_DRAWN = 500
 """Transitions up to which a notebook draws a chart; nobody can read a picture of more."""
 
-_READ_ONLY = frozenset({*Definition.__dataclass_fields__, "definition", "triggers", "state_type"})
 
-
-class Statechart(Interpreter[StateT]):
-    """States and the transitions between them, shared by every agent. A chart does not change.
-
-    Args:
-        states: Members of one ``str``-based Enum, or the Enum itself.
-        transitions: The transitions; order matters, the first whose guard passes wins.
-        initial: State that new agents start in.
-        name: Name in logs and messages.
-        decision_states: States in which `afire` asks a reasoner when several targets are enabled.
-        timeouts: Ticks after which `tick` fires ``timeout``, for states that differ from the
-            agent's own ``timeout_threshold``.
-        strict: Let exceptions of guards and actions propagate instead of logging them, and refuse
-            an event that no transition has as its trigger.
-        final_states: States in which an agent is done: it reacts to no event and never times out.
-            ``"*"`` does not stand for them, and a transition that leaves one is refused.
-        needs: What guards and actions use of an agent, by name; `fits` looks for it.
-        description: What the chart is about, in words; a model is told.
-        logger: A structlog logger for transitions and faults. None means structlog's own, once it
-            is configured.
-        clock: Returns the current time in seconds since the epoch; a simulation passes its
-            simulated one.
-
-    Attributes:
-        definition: What the chart is.
-
-    Raises:
-        DefinitionError: (a ValueError) listing everything that is wrong with the definition.
-    """
-
-    def __init__(
-        self,
-        states: Iterable[StateT],
-        transitions: Iterable[Transition[StateT]],
-        initial: StateT,
-        *,
-        name: str = "statechart",
-        decision_states: Iterable[StateT] = (),
-        timeouts: Mapping[StateT, int] | None = None,
-        strict: bool = False,
-        final_states: Iterable[StateT] = (),
-        needs: Iterable[str] = (),
-        description: str = "",
-        logger: EventLogger | None = None,
-        clock: Callable[[], float] = time,
-    ) -> None:
-        definition = Definition(
-            states,
-            transitions,
-            initial,
-            name,
-            decision_states,
-            timeouts,
-            strict,
-            final_states,
-            needs,
-            description,
-        )
-        reporter = Reporter(name, logger, strict=strict)
-        self._machine = build_machine(
-            definition,
-            guard_failed=reporter.guard_failed,
-            action_failed=reporter.action_failed,
-        )
-        super().__init__(definition, compile_rows(self._machine), reporter, clock)
-        self._logger = logger
-
-    def __setattr__(self, name: str, value: object) -> None:
-        """Refuse to change what the chart is."""
-        if name in _READ_ONLY:
-            raise AttributeError(
-                f"chart {self.name!r} does not change, so {name!r} cannot be set: make another "
-                "chart, such as chart.extended(...) returns"
-            )
-        super().__setattr__(name, value)
+class Described(Timing[StateT]):
+    """What a chart is, as its definition says it."""
 
     @property
     def name(self) -> str:
@@ -171,14 +100,15 @@ class Statechart(Interpreter[StateT]):
         return self._definition.timeouts
 
     @property
+    def tree(self) -> tuple[StateT | State[StateT], ...]:
+        """The states as they were written, with those inside them."""
+        tree = self._definition.tree
+        return self._definition.states if tree is None else tree.states
+
+    @property
     def strict(self) -> bool:
         """Whether exceptions of guards and actions propagate."""
         return self._definition.strict
-
-    @property
-    def machine(self) -> Machine:
-        """The ``transitions`` Machine of this chart. Changes made to it do not reach the chart."""
-        return self._machine
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -187,148 +117,34 @@ class Statechart(Interpreter[StateT]):
 
     def valid_targets(self, state: StateT, trigger: str) -> list[StateT]:
         """Return the distinct targets of a state and an event, guards ignored."""
-        candidates = self._row(state).get(trigger, ())
+        candidates: Iterable[Candidate[StateT]] = self._row(state).get(trigger, ())
+        if self._nested is not None:
+            candidates = self._nested.outcomes(state, trigger)
         return list(dict.fromkeys(target for _, _, target, _ in candidates))
 
     def valid_triggers(self, state: StateT) -> list[str]:
         """Return the events that a state reacts to, in definition order, guards ignored."""
-        self._row(state)
+        row = self._row(state)
+        if self._nested is not None:
+            return [trigger for trigger in self._triggers if trigger in row]
         leaving = (item for item in self.transitions if item.source == state)
         return list(dict.fromkeys(item.trigger for item in leaving))
 
-    def adopt(self, agent: AgentT) -> AgentT:
-        """Give one existing object the fields of an agent that it lacks, and the initial state.
-
-        Fields that the object has stay as they are; a state given as plain text becomes the enum's
-        member.
+    def state_of(self, text: str) -> StateT:
+        """Return the state of an agent that a text stands for: a member, or a `Configuration`.
 
         Args:
-            agent: Any object that takes new attributes.
-
-        Returns:
-            The same object.
+            text: The text of a leaf, or of several that are active together, ``"feed+tired"``.
 
         Raises:
-            AgentError: If its class leaves no room for the missing fields.
-            UnknownStateError: If it is in a state that this chart does not define.
+            UnknownStateError: If no agent of this chart can be in it.
         """
-        add_missing_fields(agent, self.initial)
-        state = self._require_known_state(agent)
-        if not is_state(state):
-            cast(Any, agent).state = self._members[state]
+        self._row(text)
+        return self._members[text] if self._nested is None else self._nested.place(text).state
 
-        return agent
 
-    def extended(
-        self,
-        *,
-        states: Iterable[Enum | str] = (),
-        transitions: Iterable[Transition[Any]] = (),
-        without: Iterable[TransitionName | Transition[Any]] = (),
-        guards: Mapping[TransitionName, Guard | None] | None = None,
-        actions: Mapping[TransitionName, Action | None] | None = None,
-        timeouts: Mapping[Any, int | None] | None = None,
-        decision_states: Iterable[Enum | str] = (),
-        final_states: Iterable[Enum | str] = (),
-        **others: Unpack[Others],
-    ) -> Statechart[Any]:
-        """Return a new chart that has more, less or other than this one; this one stays as it is.
-
-        A transition is named by ``(trigger, source, target)``. A state may be a member of any enum
-        or text, and None stands for anything: ``("timeout", None, None)`` names all time-outs.
-
-        Args:
-            states: Further states, as an enum or as texts. The new chart has an enum of its own
-                then, `state_type`: the given one if it has all states of the chart, else one that
-                is made of all former members and the new ones. Former members equal their
-                successors by text. Agents of the new chart set ``state_type`` in their class.
-            transitions: Further transitions, between members of the former enum, of ``states`` or
-                of both. They are tried after the former ones. The source ``"*"`` stands for all
-                states of the new chart, while a former ``"*"`` stands for the former states only.
-            without: The transitions to leave out, by name or themselves.
-            guards: Other guards, by the transition's name; None for no guard.
-            actions: Other actions, by the transition's name; None for no action.
-            timeouts: Further or other limits in ticks, by state; None for no limit.
-            decision_states: Further decision states.
-            final_states: Further final states.
-            others: ``initial``, ``name``, ``description``, ``strict``, ``logger`` and ``clock`` of
-                the new chart; by default those of this one.
-
-        Returns:
-            The new chart, of the same class.
-
-        Raises:
-            DefinitionError: Listing every name that names no transition, or everything that is
-                wrong with the new chart.
-        """
-        from prism.statechart._extending import Changes, extended
-
-        logger, clock = others.pop("logger", self._logger), others.pop("clock", self._clock)
-        changes = Changes(
-            tuple(states) if not isinstance(states, str) else (states,),
-            tuple(transitions),
-            tuple(without),
-            guards or {},
-            actions or {},
-            timeouts or {},
-            decision_states,
-            final_states,
-            others,
-        )
-
-        make: Callable[..., Statechart[Any]] = type(self)
-        return _remade(make, extended(self._definition, changes), logger, clock)
-
-    def check(self) -> list[Finding]:
-        """Return everything that is probably wrong with this chart.
-
-        Reported are states that cannot be reached, states with no way out, transitions shadowed by
-        an earlier unguarded one (outside decision states), and states that no ``timeout`` leaves,
-        unless it is the initial one without a limit in ``timeouts``. A final state needs neither a
-        way out nor a time-out.
-        """
-        from prism.statechart.inspection._lint import find_flaws
-
-        return find_flaws(self.definition)
-
-    def fits(self, agent: object) -> list[str]:
-        """Return what a class or an agent lacks for this chart: ``state``, and the chart's `needs`.
-
-        Of a class only its code is known: what it and its bases define, declare as fields, or
-        assign in a method to ``self``. An agent is looked at itself; its properties are read.
-
-        Args:
-            agent: A class, or an agent.
-
-        Returns:
-            The missing names, in the order of ``needs``; an empty list if it fits.
-        """
-        from prism.statechart.inspection._lint import missing
-
-        return missing(agent, ("state", *self.needs))
-
-    def explain(self, agent: Any, trigger: str, context: Any = None) -> Explanation:
-        """Explain what an event would do to an agent; nothing is changed and nothing is logged.
-
-        Guards are evaluated as in `fire`, up to the first that passes; in a decision state all are,
-        as in `afire`.
-
-        Args:
-            agent: Anything with a ``state``.
-            trigger: Name of the event.
-            context: What the event is about.
-
-        Returns:
-            Every candidate with its guard's outcome, and what ``fire`` would do; ``print`` it to
-            read it.
-
-        Raises:
-            AgentError: If the object has no ``state``.
-            TypeError: If the arguments are in another order.
-        """
-        from prism.statechart.inspection._explain import explain
-
-        return explain(self.definition, agent, trigger, context)
+class Written(Described[StateT]):
+    """A chart as a document and as a picture, and what it is read from."""
 
     def to_dict(
         self, *, guards: Functions | None = None, actions: Functions | None = None
@@ -442,7 +258,7 @@ class Statechart(Interpreter[StateT]):
     ) -> Statechart[Any]:
         from prism.statechart.formats._reading import read_chart
 
-        make: Callable[..., Statechart[Any]] = cls
+        make: Any = cls
         return _remade(make, read_chart(source, guards, actions, states), logger, clock)
 
     def to_svg(self, traffic: Mapping[tuple[str, str], int] | None = None) -> str:
@@ -477,6 +293,234 @@ class Statechart(Interpreter[StateT]):
 
         return bundle
 
+
+class Statechart(Written[StateT]):
+    """States and the transitions between them, shared by every agent. A chart does not change.
+
+    Args:
+        states: Members of one ``str``-based Enum, or the Enum itself; a `State` for each that has
+            states inside, or actions on entry and exit.
+        transitions: The transitions; order matters, the first whose guard passes wins. Those of
+            inner states come before those of the states around them.
+        initial: State that new agents start in; a tuple with one in each region.
+        name: Name in logs and messages.
+        decision_states: States in which `afire` asks a reasoner when several targets are enabled.
+        timeouts: Ticks after which `tick` fires ``timeout``, for states that differ from the
+            agent's own ``timeout_threshold``.
+        strict: Let exceptions of guards and actions propagate instead of logging them, and refuse
+            an event that no transition has as its trigger.
+        final_states: States in which an agent is done: it reacts to no event and never times out.
+            ``"*"`` does not stand for them, and a transition that leaves one is refused.
+        needs: What guards and actions use of an agent, by name; `fits` looks for it.
+        description: What the chart is about, in words; a model is told.
+        logger: A structlog logger for transitions and faults. None means structlog's own, once it
+            is configured.
+        clock: Returns the current time in seconds since the epoch; a simulation passes its
+            simulated one.
+
+    Attributes:
+        definition: What the chart is.
+
+    Raises:
+        DefinitionError: (a ValueError) listing everything that is wrong with the definition.
+    """
+
+    def __init__(
+        self,
+        states: Iterable[StateT | State[StateT]],
+        transitions: Iterable[Transition[StateT]],
+        initial: StateT | tuple[StateT, ...],
+        *,
+        name: str = "statechart",
+        decision_states: Iterable[StateT] = (),
+        timeouts: Mapping[StateT, int] | None = None,
+        strict: bool = False,
+        final_states: Iterable[StateT] = (),
+        needs: Iterable[str] = (),
+        description: str = "",
+        logger: EventLogger | None = None,
+        clock: Callable[[], float] = time,
+    ) -> None:
+        definition = Definition(
+            states,
+            transitions,
+            initial,
+            name,
+            decision_states,
+            timeouts,
+            strict,
+            final_states,
+            needs,
+            description,
+        )
+        reporter = Reporter(name, logger, strict=strict)
+        if definition.tree is not None:
+            from prism.statechart._engine.rows import NestedRows
+
+            super().__init__(definition, NestedRows(definition.tree), reporter, clock)
+            return
+
+        machine = _machine_of(definition, reporter)
+        super().__init__(definition, compile_rows(machine), reporter, clock)
+        vars(self)["machine"] = machine
+
+    @cached_property
+    def machine(self) -> Machine:
+        """The ``transitions`` Machine of this chart. Changes made to it do not reach the chart.
+
+        One with composites has the leaves as its states, exit actions before a transition's own,
+        and entry actions after it.
+
+        Raises:
+            DefinitionError: If the chart has what a flat Machine cannot do: regions, histories,
+                eventless transitions, transitions on `done`, or probabilities.
+        """
+        if self._nested is not None:
+            report = self._reporter
+            return nested_machine(
+                self._definition, self._nested, report.guard_failed, report.action_failed
+            )
+        return _machine_of(self._definition, self._reporter)
+
+    def adopt(self, agent: AgentT) -> AgentT:
+        """Give one existing object the fields of an agent that it lacks, and the initial state.
+
+        Fields that the object has stay as they are; a state given as plain text becomes the enum's
+        member.
+
+        Args:
+            agent: Any object that takes new attributes.
+
+        Returns:
+            The same object.
+
+        Raises:
+            AgentError: If its class leaves no room for the missing fields.
+            UnknownStateError: If it is in a state that this chart does not define.
+        """
+        tree = self._definition.tree
+        remembers = tree is not None and tree.remembers
+        add_missing_fields(agent, self.initial, **{FIELD: None} if remembers else {})
+        state = self._require_known_state(agent)
+        if not is_state(state):
+            cast(Any, agent).state = self.state_of(state)
+
+        return agent
+
+    def extended(
+        self,
+        *,
+        states: Iterable[Enum | str] = (),
+        transitions: Iterable[Transition[Any]] = (),
+        without: Iterable[TransitionName | Transition[Any]] = (),
+        guards: Mapping[TransitionName, Guard | None] | None = None,
+        actions: Mapping[TransitionName, Action | None] | None = None,
+        timeouts: Mapping[Any, int | None] | None = None,
+        decision_states: Iterable[Enum | str] = (),
+        final_states: Iterable[Enum | str] = (),
+        **others: Unpack[Others],
+    ) -> Statechart[Any]:
+        """Return a new chart that has more, less or other than this one; this one stays as it is.
+
+        A transition is named by ``(trigger, source, target)``. A state may be a member of any enum
+        or text, and None stands for anything: ``("timeout", None, None)`` names all time-outs.
+
+        Args:
+            states: Further states, as an enum or as texts. The new chart has an enum of its own
+                then, `state_type`: the given one if it has all states of the chart, else one that
+                is made of all former members and the new ones. Former members equal their
+                successors by text. Agents of the new chart set ``state_type`` in their class.
+            transitions: Further transitions, between members of the former enum, of ``states`` or
+                of both. They are tried after the former ones. The source ``"*"`` stands for all
+                states of the new chart, while a former ``"*"`` stands for the former states only.
+            without: The transitions to leave out, by name or themselves.
+            guards: Other guards, by the transition's name; None for no guard.
+            actions: Other actions, by the transition's name; None for no action.
+            timeouts: Further or other limits in ticks, by state; None for no limit.
+            decision_states: Further decision states.
+            final_states: Further final states.
+            others: ``initial``, ``name``, ``description``, ``strict``, ``logger`` and ``clock`` of
+                the new chart; by default those of this one.
+
+        Returns:
+            The new chart, of the same class.
+
+        Raises:
+            DefinitionError: Listing every name that names no transition, or everything that is
+                wrong with the new chart.
+        """
+        from prism.statechart._extending import Changes, extended
+
+        logger, clock = (
+            others.pop("logger", self._reporter.logger),
+            others.pop("clock", self._clock),
+        )
+        changes = Changes(
+            tuple(states) if not isinstance(states, str) else (states,),
+            tuple(transitions),
+            tuple(without),
+            guards or {},
+            actions or {},
+            timeouts or {},
+            decision_states,
+            final_states,
+            others,
+        )
+
+        make: Callable[..., Statechart[Any]] = type(self)
+        return _remade(make, extended(self._definition, changes), logger, clock)
+
+    def check(self) -> list[Finding]:
+        """Return everything that is probably wrong with this chart.
+
+        Reported are states that cannot be reached, states with no way out, transitions shadowed by
+        an earlier unguarded one (outside decision states), and states that no ``timeout`` leaves,
+        unless it is the initial one without a limit in ``timeouts``. A final state needs neither a
+        way out nor a time-out.
+        """
+        from prism.statechart.inspection._lint import find_flaws
+
+        return find_flaws(self.definition)
+
+    def fits(self, agent: object) -> list[str]:
+        """Return what a class or an agent lacks for this chart: ``state``, and the chart's `needs`.
+
+        Of a class only its code is known: what it and its bases define, declare as fields, or
+        assign in a method to ``self``. An agent is looked at itself; its properties are read.
+
+        Args:
+            agent: A class, or an agent.
+
+        Returns:
+            The missing names, in the order of ``needs``; an empty list if it fits.
+        """
+        from prism.statechart.inspection._lint import missing
+
+        return missing(agent, ("state", *self.needs))
+
+    def explain(self, agent: Any, trigger: str, context: Any = None) -> Explanation:
+        """Explain what an event would do to an agent; nothing is changed and nothing is logged.
+
+        Guards are evaluated as in `fire`, up to the first that passes; in a decision state all are,
+        as in `afire`.
+
+        Args:
+            agent: Anything with a ``state``.
+            trigger: Name of the event.
+            context: What the event is about.
+
+        Returns:
+            Every candidate with its guard's outcome, and what ``fire`` would do; ``print`` it to
+            read it.
+
+        Raises:
+            AgentError: If the object has no ``state``.
+            TypeError: If the arguments are in another order.
+        """
+        from prism.statechart.inspection._explain import explain
+
+        return explain(self.definition, agent, trigger, context)
+
     def __eq__(self, other: object) -> bool:
         """Compare definitions; logger and clock do not count."""
         if not isinstance(other, Statechart):
@@ -497,12 +541,18 @@ class Statechart(Interpreter[StateT]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by definition; guards, actions, logger and clock must be picklable themselves."""
-        return _remade, (type(self), self.definition, self._logger, self._clock)
+        return _remade, (type(self), self.definition, self._reporter.logger, self._clock)
 
     def __repr__(self) -> str:
         """Show name and size."""
         size = f"{len(self.states)} states, {len(self.transitions)} transitions"
         return f"Statechart({self.name!r}, {size}, initial={state_text(self.initial)!r})"
+
+
+def _machine_of(definition: Definition[Any], reporter: Reporter) -> Machine:
+    return build_machine(
+        definition, guard_failed=reporter.guard_failed, action_failed=reporter.action_failed
+    )
 
 
 def _remade(

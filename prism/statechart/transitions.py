@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from functools import lru_cache, partial
+from math import inf
 from typing import Any, Generic, Literal, TypeVar
 
 from prism.errors import DefinitionError
@@ -23,23 +24,64 @@ Guard = Callable[[Any, Any], object]
 Action = Callable[[Any, Any], object]
 """``action(agent, context)``: side effect that runs just before the transition commits."""
 
+Rate = Callable[[Any, Any], float]
+"""``rate(agent, context)``: how often a tick a transition is made; 0 means never."""
+
 ANY_STATE: Literal["*"] = "*"
+
+ALWAYS = "always"
+"""What logs and pictures call the trigger of an eventless transition."""
+
+_RARE = ("internal", "after", "rate", "probability")
 
 _MOST_VARIANTS = 64
 """Variants of one edge; contexts whose keys are data would make it grow without bound."""
 
 
 @dataclass(frozen=True, slots=True)
+class History(Generic[StateT_co]):
+    """A target: the states inside a composite that were active when it was left last.
+
+    Args:
+        state: The composite.
+        deep: Whether the leaves are entered again, instead of the composite's own child alone.
+        default: Where the transition leads if the composite has not been left yet: a state inside
+            it, or a tuple with one in each region. The composite's initial state by default.
+    """
+
+    state: StateT_co
+    deep: bool = False
+    default: StateT_co | tuple[StateT_co, ...] | None = None
+
+    def __str__(self) -> str:
+        """Return the composite with SCXML's and UML's mark of a history."""
+        return f"{state_text(self.state)}.H" + ("*" if self.deep else "")
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class Transition(Generic[StateT_co]):
     """One transition that a chart allows. Immutable, so one chart can serve every agent.
 
     Args:
-        trigger: Name of the event that causes it.
+        trigger: Name of the event that causes it. None for an eventless transition, which is taken
+            as soon as its guard passes.
         source: State it leaves, or ``"*"`` for every state of the chart.
-        target: State it leads to.
+        target: State it leads to: a member, a `History`, or a tuple with one of them in each
+            region. None if only the action is to run and nothing is left.
         guard: ``guard(agent, context)``; the transition is enabled while the result is truthy. None
             means always. A guard only looks: it must not change the agent or fire on it.
         action: ``action(agent, context)``; runs just before the transition commits.
+        internal: Whether a composite is not left by a transition to something inside it.
+        after: Ticks since the source was entered; at that tick `Statechart.tick` makes this
+            transition, if its guard passes.
+        rate: How often a tick `Statechart.tick` makes this transition: a number above 0, or
+            ``rate(agent, context)``. An agent leaves by it within a tick with the probability
+            ``1 - exp(-rate)``.
+        probability: Share, above 0 and up to 1, with which this transition is drawn among those of
+            the same trigger and source.
+
+    The types of the attributes are those of ``chart.transitions``, where every transition leads
+    from leaf to leaf. The transitions of `Definition.tree` have what they were written with.
 
     Raises:
         DefinitionError: (a ValueError) if the trigger is empty, source or target is not a state, or
@@ -50,24 +92,77 @@ class Transition(Generic[StateT_co]):
     trigger: str
     source: StateT_co | Literal["*"]
     target: StateT_co
-    guard: Guard | None = None
-    action: Action | None = None
+    guard: Guard | None
+    action: Action | None
+    internal: bool
+    after: int | None
+    rate: float | Rate | None
+    probability: float | None
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        trigger: str | None,
+        source: StateT_co | Literal["*"],
+        target: StateT_co | History[StateT_co] | tuple[StateT_co | History[StateT_co], ...] | None,
+        guard: Guard | None = None,
+        action: Action | None = None,
+        *,
+        internal: bool = False,
+        after: int | None = None,
+        rate: float | Rate | None = None,
+        probability: float | None = None,
+    ) -> None:
+        put = object.__setattr__
+        put(self, "trigger", trigger)
+        put(self, "source", source)
+        # one target in a tuple is that target
+        if isinstance(target, tuple) and len(target) == 1:
+            (target,) = target
+        put(self, "target", target)
+        put(self, "guard", guard)
+        put(self, "action", action)
+        put(self, "internal", internal)
+        put(self, "after", after)
+        put(self, "rate", rate)
+        put(self, "probability", probability)
+        self._require_sound()
+
+    def _require_sound(self) -> None:
         """Refuse what could never work."""
         problems = [
             *_trigger_problems(self.trigger),
             *([] if is_any_state(self.source) else _state_problems("source", self.source)),
-            *_state_problems("target", self.target),
+            *_target_problems(self.target),
             *callable_problems("guard", self.guard),
             *callable_problems("action", self.action),
+            *_timing_problems(self),
         ]
         if problems:
             raise DefinitionError(f"transition {self.trigger!r}: " + "; ".join(problems))
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether a chart without composites can have it as it stands."""
+        return (
+            isinstance(self.trigger, str)
+            and is_state(self.target)
+            and not self.internal
+            and self.after is self.rate is self.probability is None
+        )
+
     def __str__(self) -> str:
         """Return ``source --trigger--> target``."""
-        return f"{state_text(self.source)} --{self.trigger}--> {state_text(self.target)}"
+        source, trigger = state_text(self.source), trigger_text(self.trigger)
+        return f"{source} --{trigger}--> {target_text(self.target)}"
+
+    def __repr__(self) -> str:
+        """Show the call that makes it, without the defaults that most transitions have."""
+        shown = [
+            f"{name}={getattr(self, name)!r}"
+            for name in ("trigger", "source", "target", "guard", "action", *_RARE)
+            if name not in _RARE or getattr(self, name)
+        ]
+        return f"Transition({', '.join(shown)})"
 
 
 def is_any_state(source: object) -> bool:
@@ -75,8 +170,66 @@ def is_any_state(source: object) -> bool:
     return source == ANY_STATE and not is_state(source)
 
 
+def as_tuple(value: Any) -> tuple[Any, ...]:
+    """Return one value, or a tuple of them, as a tuple."""
+    return value if isinstance(value, tuple) else (value,)
+
+
+def trigger_text(trigger: str | None) -> str:
+    """Return what logs and pictures call a trigger, also that of an eventless transition."""
+    return ALWAYS if trigger is None else trigger
+
+
+def target_text(target: Any) -> str:
+    """Return how messages show a target."""
+    if target is None:
+        return "(no target)"
+    return " + ".join(
+        str(each) if isinstance(each, History) else state_text(each) for each in as_tuple(target)
+    )
+
+
+def _target_problems(target: Any) -> list[str]:
+    if target is None:
+        return []
+    states = [each.state if isinstance(each, History) else each for each in as_tuple(target)]
+    if not states:
+        return ["target must name a state, or be None, got an empty tuple"]
+    return [problem for state in states for problem in _state_problems("target", state)]
+
+
+def _timing_problems(item: Any) -> list[str]:
+    problems = []
+    if item.after is not None and not _is_count(item.after):
+        problems.append(f"after must be a whole number of ticks from 1 on, got {item.after!r}")
+    share = item.probability
+    if share is not None and not (_is_number(share) and share <= 1):
+        problems.append(f"probability must be above 0 and at most 1, got {item.probability!r}")
+    if callable(item.rate):
+        problems += callable_problems("rate", item.rate)
+    elif item.rate is not None and not _is_number(item.rate):
+        problems.append(f"rate must be a number above 0 or a function, got {item.rate!r}")
+
+    given = [name for name in ("after", "rate", "probability") if getattr(item, name) is not None]
+    if len(given) > 1:
+        problems.append(f"{' and '.join(given)} exclude each other")
+    if item.trigger is None and {"after", "rate"} & {*given}:
+        problems.append(f"needs a trigger beside {given[0]}, under which it is logged")
+
+    return problems
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _is_number(value: Any) -> bool:
+    is_real = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return is_real and 0 < value < inf
+
+
 def _trigger_problems(trigger: object) -> list[str]:
-    if isinstance(trigger, str) and trigger.strip():
+    if trigger is None or (isinstance(trigger, str) and trigger.strip()):
         return []
     return [f"trigger must be a non-empty string, got {trigger!r}"]
 
@@ -98,6 +251,7 @@ class Edge:
         "from_text",
         "keys",
         "leaves",
+        "plan",
         "to_state",
         "to_text",
         "trigger",
@@ -113,6 +267,8 @@ class Edge:
         self.to_text: str = state_text(to_state)
         self.trigger: str = trigger
         self.keys: Keys = keys
+        # in a chart with composites: what is exited and entered, or what decides it
+        self.plan: Any = None
         self.variants: dict[Keys, Edge] = {keys: self}
 
     def with_keys(self, keys: Keys) -> Edge:

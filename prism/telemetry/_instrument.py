@@ -33,7 +33,8 @@ class GuardEvaluated:
 
     Args:
         chart: The chart's `prism.statechart.Definition`.
-        number: Place of the transition in ``chart.transitions``.
+        number: Place of the transition in ``chart.transitions``; in a chart with composites a tuple
+            with its place in ``chart.written``.
         agent: The agent.
         context: What the event is about, as it was given to ``fire``.
         outcome: ``passed``, ``failed``, or ``raised``, which counts as failed.
@@ -41,7 +42,7 @@ class GuardEvaluated:
     """
 
     chart: Any
-    number: int
+    number: int | tuple[int, ...]
     agent: Any
     context: Any
     outcome: GuardOutcome
@@ -54,13 +55,14 @@ class TransitionDetails:
 
     Args:
         chart: The chart's `prism.statechart.Definition`.
-        number: Place of the transition in ``chart.transitions``.
+        number: Place of the transition in ``chart.transitions``; in a chart with composites the
+            places in ``chart.written`` of all that are made together.
         agent: The agent.
         context: What the event is about, as it was given to ``fire``.
     """
 
     chart: Any
-    number: int
+    number: int | tuple[int, ...]
     agent: Any
     context: Any
 

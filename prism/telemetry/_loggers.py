@@ -91,6 +91,44 @@ def structlog_is_configured() -> bool:
     return (_is_configured or _look_for_structlog)()
 
 
+class LateLogger:
+    """A logger that is given before it is known where the events go.
+
+    Until it is opened, they go where those without a logger do.
+
+    Attributes:
+        followers: Others that are opened with it.
+    """
+
+    def __init__(self) -> None:
+        self.followers: list[LateLogger] = []
+
+    def open(self, logger: EventLogger) -> None:
+        """Have events go to another logger from now on."""
+        # its own methods stand here, so that no event passes through this class
+        for name in ("info", "warning", "error"):
+            setattr(self, name, getattr(logger, name))
+        for each in self.followers:
+            each.open(logger)
+
+    def info(self, event: str, **keys: Any) -> None:
+        """Record something that happened."""
+        self._report("info", event, keys)
+
+    def warning(self, event: str, **keys: Any) -> None:
+        """Record something that went wrong and was dealt with."""
+        self._report("warning", event, keys)
+
+    def error(self, event: str, **keys: Any) -> None:
+        """Record a fault in the user's code."""
+        self._report("error", event, keys)
+
+    def _report(self, level: Level, event: str, keys: dict[str, Any]) -> None:
+        own = _own_logger()
+        if own is not None or level != "info":
+            getattr(own or _standard_logger, level)(event, **keys)
+
+
 class _ObservedLogger:
     """A logger that shows each event to the instruments, and then hands it to another logger."""
 

@@ -47,12 +47,13 @@ def main() -> None:
 
         sys.stdin.read()
 
-        counts = {
-            "questions": server.asked,
-            "busy": server.busy_seconds,
-            "most_at_once": server.most_at_once,
-        }
-        sys.stdout.write(json.dumps(counts) + "\n")
+    # only a closed server has counted all that it answered
+    counts = {
+        "questions": server.asked,
+        "busy": server.busy_seconds,
+        "most_at_once": server.most_at_once,
+    }
+    sys.stdout.write(json.dumps(counts) + "\n")
 
 
 def _latency(median: float, tail: float) -> Callable[[], float]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from prism.drawing import printable, showable
 from prism.statechart import Definition
 from prism.statechart._identity import shown_name
 from prism.statechart.states import state_text
+from prism.statechart.transitions import target_text, trigger_text
 from prism.telemetry import ChartBuilt, GuardEvaluated, Instrument, TransitionDetails, instrumented
 
 _OUTPUT = "statechart_coverage"
@@ -148,6 +149,12 @@ class TransitionUse:
         """Return how often its guard was asked."""
         return self.passed + self.failed + self.raised
 
+    def seen(self) -> tuple[str, ...]:
+        """Return the states in which an agent was seen by it."""
+        if self.made:
+            return self.source, self.target
+        return (self.source,) if self.tried or self.asked() else ()
+
 
 @dataclass(frozen=True, slots=True)
 class Share:
@@ -185,11 +192,13 @@ class ChartUse:
         name: Name of the chart.
         states: Its states, in definition order.
         transitions: These, in definition order.
+        seen: In a chart with composites, the states that were active.
     """
 
     name: str
     states: tuple[str, ...]
     transitions: tuple[TransitionUse, ...]
+    seen: dict[str, None] = field(default_factory=dict)
 
     def is_used(self) -> bool:
         """Return whether anything of it was exercised."""
@@ -197,17 +206,16 @@ class ChartUse:
 
     def shares(self) -> dict[str, Share]:
         """Return the share of ``states``, ``transitions`` and outcomes of ``guards`` exercised."""
-        seen = {end for use in self.transitions if use.made for end in (use.source, use.target)}
-        seen |= {use.source for use in self.transitions if use.tried or use.asked()}
+        unseen = dict.fromkeys(self.states)
+        for use in self.transitions:
+            for state in (*use.seen(), *self.seen):
+                unseen.pop(state, None)
+        unmade = tuple(str(use) for use in self.transitions if not use.made)
         guarded = [use for use in self.transitions if use.guard is not None]
 
         return {
-            "states": Share(
-                len(self.states), tuple(state for state in self.states if state not in seen)
-            ),
-            "transitions": Share(
-                len(self.transitions), tuple(str(use) for use in self.transitions if not use.made)
-            ),
+            "states": Share(len(self.states), tuple(unseen)),
+            "transitions": Share(len(self.transitions), unmade),
             "guards": Share(2 * len(guarded), tuple(_missing_outcomes(guarded))),
         }
 
@@ -236,16 +244,32 @@ class Recorder(Instrument):
 
     def guard(self, details: GuardEvaluated, /) -> None:
         """Count the outcome of a guard."""
-        use = self._use_of(details.chart).transitions[details.number]
-        setattr(use, details.outcome, getattr(use, details.outcome) + 1)
+        for use in self._uses_of(details):
+            setattr(use, details.outcome, getattr(use, details.outcome) + 1)
 
     def transition_began(self, details: TransitionDetails, /) -> None:
         """Count a transition that its action may still prevent."""
-        self._use_of(details.chart).transitions[details.number].tried += 1
+        for use in self._uses_of(details):
+            use.tried += 1
+        self._see(details)
 
     def transition(self, details: TransitionDetails, /) -> None:
         """Count a transition that was made."""
-        self._use_of(details.chart).transitions[details.number].made += 1
+        for use in self._uses_of(details):
+            use.made += 1
+        self._see(details)
+
+    def _uses_of(self, details: GuardEvaluated | TransitionDetails) -> list[TransitionUse]:
+        numbers = details.number if isinstance(details.number, tuple) else (details.number,)
+        uses = self._use_of(details.chart).transitions
+        return [uses[number] for number in numbers]
+
+    def _see(self, details: TransitionDetails) -> None:
+        """Note all states that are active in a chart with composites, where a target says less."""
+        tree = details.chart.tree
+        if tree is not None:
+            texts = tree.active_texts(details.agent.state)
+            self._use_of(details.chart).seen.update(dict.fromkeys(texts))
 
     def used(self) -> list[ChartUse]:
         """Return the charts of which anything was exercised."""
@@ -262,7 +286,9 @@ class Recorder(Instrument):
                 TransitionUse(use["source"], use["trigger"], use["target"], use["guard"])
                 for use in chart["transitions"]
             ]
-            self._known(chart["name"], chart["states"], uses).add(chart["transitions"])
+            known = self._known(chart["name"], chart["states"], uses)
+            known.add(chart["transitions"])
+            known.seen.update(dict.fromkeys(chart["seen"]))
 
     def _use_of(self, chart: Definition[Any]) -> ChartUse:
         use = self._known_uses.get(chart)
@@ -270,18 +296,20 @@ class Recorder(Instrument):
             uses = [
                 TransitionUse(
                     state_text(item.source),
-                    item.trigger,
-                    state_text(item.target),
+                    trigger_text(item.trigger),
+                    target_text(item.target),
                     shown_name(item.guard, "guard"),
                 )
-                for item in chart.transitions
+                for item in chart.written
             ]
-            use = self._known(chart.name, map(state_text, chart.states), uses)
+            states = map(state_text, chart.states) if chart.tree is None else chart.tree.texts
+            use = self._known(chart.name, states, uses)
             self._known_uses[chart] = use
 
         return use
 
     def _known(self, name: str, states: Iterable[str], uses: Iterable[TransitionUse]) -> ChartUse:
+        # by what it is, as the workers of pytest-xdist build charts of their own
         found = ChartUse(name, tuple(states), tuple(uses))
         identity = json.dumps([found.name, found.states, [str(use) for use in found.transitions]])
         return self.charts.setdefault(identity, found)

@@ -113,6 +113,7 @@ class Exploration(RuleBasedStateMachine):
 
     def _make(self, step: _Step) -> Any:
         if self.agent.state not in self.chart.decision_states:
+            # elsewhere a reasoner would not be asked
             return self.chart.fire(self.agent, step.trigger, step.context)
 
         options = self.chart.enabled_targets(self.agent, step.trigger, step.context)
@@ -166,7 +167,7 @@ def explore(
     Raises:
         DefinitionError: If the chart has no transitions, or the contexts name an unknown trigger.
     """
-    triggers = tuple(dict.fromkeys(item.trigger for item in chart.transitions))
+    triggers = chart.triggers
     _require_triggers(chart, triggers, contexts)
 
     any_trigger = st.sampled_from(triggers)

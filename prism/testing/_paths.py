@@ -7,11 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import zip_longest
 from typing import Any
 
 from prism.errors import AgentError, FieldValueError
-from prism.statechart import Statechart
+from prism.statechart import Definition, Statechart
 from prism.statechart._engine.arguments import is_foreign
+from prism.statechart._engine.interpreter import living_charts
 from prism.statechart._engine.writing import DEFAULT_MAX_HISTORY_DEPTH
 from prism.statechart._identity import agent_name
 from prism.statechart.inspection._explain import explain
@@ -73,6 +75,12 @@ def _read_expected(agent: Any, path: str | Sequence[Any]) -> Expected:
     is_end = texts[:1] == [CUT]
     states = tuple(texts[1:] if is_end else texts)
 
+    _require_known(agent, states)
+
+    return Expected(states, is_end)
+
+
+def _require_known(agent: Any, states: tuple[str, ...]) -> None:
     state = getattr(agent, "state", None)
     known = [state_text(member) for member in type(state)] if isinstance(state, Enum) else states
     unknown = [repr(text) for text in states if text not in known]
@@ -81,8 +89,6 @@ def _read_expected(agent: Any, path: str | Sequence[Any]) -> Expected:
         raise FieldValueError(
             f"the path {problem}: use the states {', '.join(known)}, such as 'a > b'"
         )
-
-    return Expected(states, is_end)
 
 
 def _parts(path: str) -> list[str]:
@@ -209,6 +215,10 @@ class _Row:
     states: tuple[str, ...]
     has_more_before: bool = False
 
+    def is_cut_at(self, start: int) -> bool:
+        """Return True if it has states before a place."""
+        return self.has_more_before or (start > 0 and self.states[start - 1] != "")
+
 
 @dataclass(frozen=True, slots=True)
 class _Payload:
@@ -287,15 +297,11 @@ def _draw(rows: tuple[_Row, _Row], place: int) -> Iterator[str]:
     """Return both paths around a place, one below the other, with a mark where they differ."""
     start, end = max(0, place - _SHOWN_BEFORE), place + _SHOWN_AFTER
     shown = [[*row.states[start:end], *[CUT] * (len(row.states) > end)] for row in rows]
-    longest = max(map(len, shown))
-    widths = [
-        max(len(cells[column]) for cells in shown if column < len(cells))
-        for column in range(longest)
-    ]
-    margin = len(CUT + ARROW) if start or any(row.has_more_before for row in rows) else 0
+    widths = [max(map(len, column)) for column in zip_longest(*shown, fillvalue="")]
+    are_cut = [row.is_cut_at(start) for row in rows]
+    margin = len(CUT + ARROW) if start or any(are_cut) else 0
 
-    for row, cells in zip(rows, shown, strict=True):
-        is_cut = row.has_more_before or (start and row.states[start - 1])
+    for row, cells, is_cut in zip(rows, shown, are_cut, strict=True):
         before = CUT + ARROW if is_cut else " " * margin
         yield f"  {row.name:<8}  {before}{_joined(cells, widths)}".rstrip()
 
@@ -318,7 +324,7 @@ def _missing_transition(
     if record is not None:
         instead = f"instead, {record.trigger!r} led to {state_text(record.to_state)!r}; "
 
-    found = [chart] if chart is not None else _fitting_charts(agent)
+    found = [chart.definition] if chart is not None else _fitting_charts(agent)
     if len(found) != 1:
         which = f"of the living charts, {_names_of(found)} could be the agent's"
         yield f"{instead}to see which guard failed, pass chart=; {which}"
@@ -339,7 +345,7 @@ def _listing(triggers: Iterable[str]) -> str:
     return ", ".join(map(repr, triggers)) or "no event: the chart has no such transition"
 
 
-def _names_of(charts: Sequence[Statechart[Any]]) -> str:
+def _names_of(charts: Sequence[Definition[Any]]) -> str:
     names = Counter(repr(each.name) for each in charts)
     shown = [
         name if count == 1 else f"{name} ({count} charts)" for name, count in sorted(names.items())
@@ -348,9 +354,9 @@ def _names_of(charts: Sequence[Statechart[Any]]) -> str:
 
 
 def _guard_outcomes(
-    chart: Statechart[Any], agent: Any, trigger: str, state: Any, payload: _Payload
+    chart: Definition[Any], agent: Any, trigger: str, state: Any, payload: _Payload
 ) -> str:
-    explanation = explain(chart.definition, agent, trigger, payload.context, state=state)
+    explanation = explain(chart, agent, trigger, payload.context, state=state)
     raised = next((each for each in explanation.candidates if each.error is not None), None)
     if raised is None or raised.error is None or payload.is_whole:
         return f"evaluated now, with {payload.origin}:\n{explanation}"
@@ -367,6 +373,7 @@ def _payload_for(agent: Any, trigger: str, record: Any, context: Any) -> _Payloa
     if context is not None:
         return _Payload(context, f"the context {context!r}", is_whole=True)
 
+    # of an event that did not come nobody knows the context
     is_its_own = record is not None and record.trigger == trigger
     origin = "the recorded context" if is_its_own else "the context of that transition,"
     if record is None:
@@ -383,7 +390,7 @@ def _payload_for(agent: Any, trigger: str, record: Any, context: Any) -> _Payloa
     return _Payload(recorded, f"{origin} {recorded!r}", is_whole=False)
 
 
-def _fitting_charts(agent: Any) -> list[Statechart[Any]]:
+def _fitting_charts(agent: Any) -> list[Definition[Any]]:
     """Return the living charts that could have driven an agent, one for each definition."""
     fitting = _search_charts(agent)
     if len(fitting) > 1:
@@ -396,32 +403,18 @@ def _fitting_charts(agent: Any) -> list[Statechart[Any]]:
     return fitting
 
 
-def _search_charts(agent: Any) -> list[Statechart[Any]]:
-    fitting: list[Statechart[Any]] = []
-    for chart in _existing_charts():
+def _search_charts(agent: Any) -> list[Definition[Any]]:
+    fitting: list[Definition[Any]] = []
+    for chart in living_charts():
         if _fits(chart, agent) and chart not in fitting:
             fitting.append(chart)
 
     return fitting
 
 
-def _existing_charts() -> Iterator[Statechart[Any]]:
-    kinds: list[type] = [Statechart]
-    for kind in kinds:
-        kinds.extend(kind.__subclasses__())
-
-    # every object refers to its class, so this skips all others without a look from Python
-    for found in gc.get_referrers(*kinds):
-        # isinstance would ask a proxy, even a dead one
-        is_chart = issubclass(type(found), Statechart)
-        # a chart whose definition was refused lacks attributes
-        if is_chart and hasattr(found, "strict"):
-            yield found
-
-
-def _fits(chart: Statechart[Any], agent: Any) -> bool:
+def _fits(chart: Definition[Any], agent: Any) -> bool:
     # members of other enums may have the same text, and so be equal
-    if is_foreign(agent.state, chart.definition):
+    if is_foreign(agent.state, chart):
         return False
 
     edges = {(each.source, each.trigger, each.target) for each in chart.transitions}

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
@@ -14,6 +12,7 @@ from prism.statechart import BaseReasoner, Decision, PolicyReasoner, Question
 from prism.statechart._identity import agent_name, id_text
 from prism.statechart.reasoner._prompts import chat_prompt
 from prism.statechart.states import state_text
+from prism.testing._scripts import Maker, Scripted, named_by, rules_of
 
 Answer = Enum | str
 """A state, or its text."""
@@ -25,39 +24,11 @@ Script = Sequence[Answer] | Mapping[Any, Answer | Sequence[Answer]]
 """Answers in their order, or rules: a `Matcher` and its answer or list of answers."""
 
 
-@dataclass(slots=True)
-class _Rule:
-    matcher: Matcher | None
-    answers: deque[Answer] | Answer
-    used: bool = False
-
-    def expects(self, question: Question) -> bool:
-        if isinstance(self.answers, deque) and not self.answers:
-            return False
-        if self.matcher is None:
-            return True
-        if callable(self.matcher):
-            return bool(self.matcher(question))
-
-        name = agent_name(question.agent)
-        if isinstance(self.matcher, str | Enum):
-            return state_text(self.matcher) in (name, question.trigger, state_text(question.state))
-
-        return id_text(self.matcher) == name
-
-    def next(self) -> Answer:
-        self.used = True
-        return self.answers.popleft() if isinstance(self.answers, deque) else self.answers
-
-    def left_over(self) -> str | None:
-        name = "" if self.matcher is None else f"{_name_of(self.matcher)}: "
-        if isinstance(self.answers, deque):
-            return name + ", ".join(map(state_text, self.answers)) if self.answers else None
-        return None if self.used else name + state_text(self.answers)
-
-
-class ScriptedReasoner(BaseReasoner):
+class ScriptedReasoner(Scripted[Question, Answer], BaseReasoner):
     """Answers from a script; it needs no model, and works wherever a reasoner does.
+
+    ``left_over()`` lists the answers and rules that nothing was asked for; ``assert_used_up()``
+    raises an AssertionError if there are any, or a question was not expected.
 
     Args:
         script: The answers. A list is used in its order. A mapping holds rules, of which the first
@@ -71,11 +42,13 @@ class ScriptedReasoner(BaseReasoner):
             application have swallowed them.
     """
 
+    _asked_as = "question"
+    _given_as = "answers"
+
     def __init__(self, script: Script) -> None:
         super().__init__()
-        self.questions: list[Question] = []
-        self.complaints: list[str] = []
-        self._rules = _rules_of(script)
+        self.questions: list[Question] = self._asked
+        self._rules = rules_of(script, (str, Enum), "a list of answers or a mapping of rules")
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
         """Answer questions from the script.
@@ -87,31 +60,10 @@ class ScriptedReasoner(BaseReasoner):
         __tracebackhide__ = True
         return list(map(self._decide, questions))
 
-    def left_over(self) -> list[str]:
-        """List the answers and rules that nothing was asked for."""
-        return [text for rule in self._rules if (text := rule.left_over()) is not None]
-
-    def assert_used_up(self) -> None:
-        """Check that the script was followed to its end.
-
-        Raises:
-            AssertionError: If a question was not expected, or there are answers that nothing was
-                asked for.
-        """
-        __tracebackhide__ = True
-        if self.complaints:
-            raise AssertionError("\n\n".join(self.complaints))
-
-        if left := self.left_over():
-            asked = f"{len(self.questions)} question{'s' * (len(self.questions) != 1)}"
-            raise AssertionError(
-                f"after {asked} the script has answers left over: {'; '.join(left)}"
-            )
-
     def _decide(self, question: Question) -> Decision:
         __tracebackhide__ = True
         self.questions.append(question)
-        rule = next((rule for rule in self._rules if rule.expects(question)), None)
+        rule = self._rule_for(question)
         if rule is None:
             raise self._failure(question, "the script has no answer to it")
 
@@ -127,60 +79,39 @@ class ScriptedReasoner(BaseReasoner):
     def _failure(self, question: Question, problem: str) -> AssertionError:
         agent, state = agent_name(question.agent), state_text(question.state)
         options = ", ".join(map(state_text, question.options))
-        complaint = (
+        return self._complain(
             f"question {len(self.questions)}, of agent {agent!r} in {state!r} "
             f"on {question.trigger!r}: {problem}\n"
             f"options: {options}\n"
             f"prompt:\n{chat_prompt(question)}"
         )
-        self.complaints.append(complaint)
 
-        return AssertionError(complaint)
+    def _expects(self, matcher: Matcher, question: Question) -> bool:
+        if callable(matcher):
+            return bool(matcher(question))
+
+        name = agent_name(question.agent)
+        if isinstance(matcher, str | Enum):
+            return state_text(matcher) in (name, question.trigger, state_text(question.state))
+
+        return id_text(matcher) == name
+
+    def _name_of(self, matcher: Matcher) -> str:
+        if callable(matcher):
+            return named_by(matcher)
+        return state_text(matcher) if isinstance(matcher, str | Enum) else id_text(matcher)
+
+    def _shown(self, given: Answer) -> str:
+        return state_text(given)
 
 
-class ScriptMaker:
+class ScriptMaker(Maker[ScriptedReasoner]):
     """Makes scripted reasoners, and checks at the end of a test whether all are used up."""
-
-    def __init__(self) -> None:
-        self._made: list[ScriptedReasoner] = []
 
     def __call__(self, script: Script) -> ScriptedReasoner:
         """Make a reasoner that answers from a script: see `ScriptedReasoner`."""
         self._made.append(ScriptedReasoner(script))
         return self._made[-1]
-
-    def assert_used_up(self) -> None:
-        """Check every reasoner that was made: see `ScriptedReasoner.assert_used_up`."""
-        __tracebackhide__ = True
-        for reasoner in self._made:
-            reasoner.assert_used_up()
-
-
-def _rules_of(script: Script) -> list[_Rule]:
-    if isinstance(script, str) or not isinstance(script, (Mapping, Sequence)):
-        mend = (
-            "list(...) of it"
-            if isinstance(script, Iterable) and not isinstance(script, str)
-            else f"[{script!r}]"
-        )
-        raise TypeError(
-            "a script must be a list of answers or a mapping of rules, "
-            f"got {script!r}: write {mend}"
-        )
-
-    if not isinstance(script, Mapping):
-        return [_Rule(None, deque(script))]
-
-    return [
-        _Rule(key, answer if isinstance(answer, str | Enum) else deque(answer))
-        for key, answer in script.items()
-    ]
-
-
-def _name_of(matcher: Matcher) -> str:
-    if callable(matcher):
-        return getattr(matcher, "__name__", repr(matcher))
-    return state_text(matcher) if isinstance(matcher, str | Enum) else id_text(matcher)
 
 
 class RecordingReasoner(BaseReasoner):
@@ -209,6 +140,15 @@ class RecordingReasoner(BaseReasoner):
         self.batches.append(tuple(questions))
 
         return await self.reasoner.answer(questions)
+
+    @property
+    def chooses_acts(self) -> bool:
+        """Whether agents of the feed choose between all acts, as the other reasoner says."""
+        return self.reasoner.chooses_acts
+
+    def chooses_acts_for(self, agent: Any) -> bool:
+        """Return whether an agent does, as the other reasoner says."""
+        return self.reasoner.chooses_acts_for(agent)
 
 
 class LateReasoner(RecordingReasoner):

@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any
 
 from prism.agents import SocialAgent
-from prism.runlog._clock import DEFAULT_START, SECONDS_PER_TICK
+from prism.runlog._writer import DEFAULT_START, SECONDS_PER_TICK
 from prism.statechart._identity import id_text
 from prism.telemetry import Instrument, LogEvent, instrumented
 from prism.telemetry.events import TRANSITION

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from prism.statechart import BaseWriter, TextCall, Written
 from prism.statechart.reasoner._texts import or_fallback, read_as
+from prism.testing._scripts import Maker, Rule, Scripted, named_by, rules_of
 
 Text = str | Mapping[str, Any] | Written
 """A text; an object, which is written as JSON; or a whole answer, such as a failure."""
@@ -23,42 +22,11 @@ TextScript = (
 """Texts in their order; rules, a `CallMatcher` and its text or list of texts; or a function."""
 
 
-@dataclass(slots=True)
-class _Rule:
-    matcher: CallMatcher | None
-    texts: deque[Text] | Text | Callable[[TextCall], Text]
-    used: bool = False
-
-    def expects(self, call: TextCall) -> bool:
-        if isinstance(self.texts, deque) and not self.texts:
-            return False
-        if self.matcher is None:
-            return True
-        if callable(self.matcher):
-            return bool(self.matcher(call))
-
-        # of a workflow the part behind the turn, which is the step
-        names = (call.agent_id, call.key, call.key.partition(":")[2])
-        return self.matcher in names
-
-    def next(self, call: TextCall) -> Text:
-        self.used = True
-        if isinstance(self.texts, deque):
-            return self.texts.popleft()
-        return self.texts(call) if callable(self.texts) else self.texts
-
-    def left_over(self) -> str | None:
-        if callable(self.texts):
-            return None
-
-        name = "" if self.matcher is None else f"{_name_of(self.matcher)}: "
-        if isinstance(self.texts, deque):
-            return name + ", ".join(map(_shown, self.texts)) if self.texts else None
-        return None if self.used else name + _shown(self.texts)
-
-
-class ScriptedWriter(BaseWriter):
+class ScriptedWriter(Scripted[TextCall, Any], BaseWriter):
     """Writes from a script; it needs no model, and works wherever a writer does.
+
+    ``left_over()`` lists the texts and rules that nothing was asked for; ``assert_used_up()``
+    raises an AssertionError if there are any, or a call was not expected.
 
     Each text of the script is what one request brings: where a call cannot use it, the next one is
     taken, as long as the call may be asked again.
@@ -72,15 +40,20 @@ class ScriptedWriter(BaseWriter):
 
     Attributes:
         calls: Everything it was asked.
-        complaints: Calls that it failed on; `assert_used_up` reports these again, should an
+        complaints: Calls that it failed on; ``assert_used_up`` reports these again, should an
             application have swallowed them.
     """
 
+    _asked_as = "call"
+    _given_as = "texts"
+
     def __init__(self, script: TextScript) -> None:
         super().__init__()
-        self.calls: list[TextCall] = []
-        self.complaints: list[str] = []
-        self._rules = _rules_of(script)
+        self.calls: list[TextCall] = self._asked
+        wanted = "a list of texts, a mapping of rules or a function"
+        is_function = callable(script)
+        single = (str, Mapping, Written)
+        self._rules = [Rule(None, script)] if is_function else rules_of(script, single, wanted)
 
     async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
         """Answer text calls from the script.
@@ -90,25 +63,6 @@ class ScriptedWriter(BaseWriter):
         """
         __tracebackhide__ = True
         return list(map(self._written, calls))
-
-    def left_over(self) -> list[str]:
-        """List the texts and rules that nothing was asked for."""
-        return [text for rule in self._rules if (text := rule.left_over()) is not None]
-
-    def assert_used_up(self) -> None:
-        """Check that the script was followed to its end.
-
-        Raises:
-            AssertionError: If a call was not expected, or there are texts that nothing was asked
-                for.
-        """
-        __tracebackhide__ = True
-        if self.complaints:
-            raise AssertionError("\n\n".join(self.complaints))
-
-        if left := self.left_over():
-            asked = f"{len(self.calls)} call{'s' * (len(self.calls) != 1)}"
-            raise AssertionError(f"after {asked} the script has texts left over: {'; '.join(left)}")
 
     def _written(self, call: TextCall) -> Written:
         __tracebackhide__ = True
@@ -126,61 +80,37 @@ class ScriptedWriter(BaseWriter):
 
     def _next(self, call: TextCall) -> Text:
         __tracebackhide__ = True
-        rule = next((rule for rule in self._rules if rule.expects(call)), None)
+        rule = self._rule_for(call)
         if rule is not None:
-            return rule.next(call)
+            text: Any = rule.next()
+            found: Text = text(call) if callable(text) else text
+            return found
 
-        complaint = (
+        raise self._complain(
             f"call {len(self.calls)}, {call.key!r} of agent {call.agent_id!r}: "
             f"the script has no text for it\nprompt:\n{call.prompt}"
         )
-        self.complaints.append(complaint)
-        raise AssertionError(complaint)
+
+    def _expects(self, matcher: CallMatcher, call: TextCall) -> bool:
+        if callable(matcher):
+            return bool(matcher(call))
+
+        # of a workflow the part behind the turn, which is the step, also where it asks once more
+        step = call.key.partition(":")[2]
+        return matcher in (call.agent_id, call.key, step, step.removesuffix(":again"))
+
+    def _name_of(self, matcher: CallMatcher) -> str:
+        return matcher if isinstance(matcher, str) else named_by(matcher)
+
+    def _shown(self, given: Text) -> str:
+        shown = given if isinstance(given, str) else repr(given)
+        return shown if len(shown) <= 60 else shown[:57] + "..."
 
 
-class WriterMaker:
+class WriterMaker(Maker[ScriptedWriter]):
     """Makes scripted writers, and checks at the end of a test whether all are used up."""
-
-    def __init__(self) -> None:
-        self._made: list[ScriptedWriter] = []
 
     def __call__(self, script: TextScript) -> ScriptedWriter:
         """Make a writer that writes from a script: see `ScriptedWriter`."""
         self._made.append(ScriptedWriter(script))
         return self._made[-1]
-
-    def assert_used_up(self) -> None:
-        """Check every writer that was made: see `ScriptedWriter.assert_used_up`."""
-        __tracebackhide__ = True
-        for writer in self._made:
-            writer.assert_used_up()
-
-
-def _rules_of(script: TextScript) -> list[_Rule]:
-    if callable(script):
-        return [_Rule(None, script)]
-
-    if isinstance(script, str | Written) or not isinstance(script, (Mapping, Sequence)):
-        is_list = isinstance(script, Iterable) and not isinstance(script, str)
-        mend = "list(...) of it" if is_list else f"[{script!r}]"
-        raise TypeError(
-            "a script must be a list of texts, a mapping of rules or a function, "
-            f"got {script!r}: write {mend}"
-        )
-
-    if not isinstance(script, Mapping):
-        return [_Rule(None, deque(script))]
-
-    return [
-        _Rule(key, text if isinstance(text, str | Mapping | Written) else deque(text))
-        for key, text in script.items()
-    ]
-
-
-def _name_of(matcher: CallMatcher) -> str:
-    return matcher if isinstance(matcher, str) else getattr(matcher, "__name__", repr(matcher))
-
-
-def _shown(text: Text) -> str:
-    shown = text if isinstance(text, str) else repr(text)
-    return shown if len(shown) <= 60 else shown[:57] + "..."

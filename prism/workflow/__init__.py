@@ -19,7 +19,7 @@ from prism.files._source import Problem
 from prism.workflow._actions import Action, ActionResult
 from prism.workflow._agent import WorkflowAgent
 from prism.workflow._document._problems import WorkflowFileError
-from prism.workflow._loop import WorkflowResults
+from prism.workflow._loop import Refusal, WorkflowResults
 from prism.workflow._run import WorkflowRun
 from prism.workflow._steps import StepRun, Turn, WorkflowStopped
 from prism.workflow._workflow import Workflow
@@ -28,6 +28,7 @@ __all__ = [
     "Action",
     "ActionResult",
     "Problem",
+    "Refusal",
     "StepRun",
     "Turn",
     "Workflow",
@@ -37,3 +38,7 @@ __all__ = [
     "WorkflowRun",
     "WorkflowStopped",
 ]
+
+for _public in (WorkflowFileError, WorkflowStopped):
+    # as a traceback shows them
+    _public.__module__ = __name__

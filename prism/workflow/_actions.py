@@ -1,20 +1,27 @@
-"""Actions that an llm step asks for, carried out by the host application."""
+"""Actions that an llm step asks for, carried out by the host application, or by a command."""
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
 import inspect
+import os
+import shlex
+import signal
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from shutil import which
 from threading import Thread
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from prism.errors import FieldTypeError, FieldValueError
+import orjson
+
+from prism.errors import FieldTypeError, FieldValueError, InputError, PrismError
+from prism.files import parse_json
 from prism.telemetry._loggers import describe
 from prism.workflow._variables import as_data
 
@@ -207,3 +214,78 @@ async def _in_thread(on_action: OnAction, action: Action) -> Any:
 
 
 _turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
+
+
+class ActionError(PrismError, RuntimeError):
+    """A command has not carried out an action."""
+
+
+_MOST_BYTES = 1_000_000
+_MOST_TOLD = 200
+
+
+async def echo(action: Action) -> Any:
+    """Return an action as its own result."""
+    return action.action
+
+
+def by_command(command: str) -> Callable[[Action], Awaitable[Any]]:
+    """Return a callback that has a command carry out each action.
+
+    The command is started once an action, without a shell. It reads the action as one line of JSON,
+    ``{"agent_id", "key", "turn", "step", "action"}``, and writes its result as JSON; nothing is
+    null. An exit status other than 0 is a failure.
+
+    Args:
+        command: The command and its arguments, quoted as for a shell.
+
+    Raises:
+        InputError: If there is no such command.
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise InputError(f"{command!r} is no command: {error}", field="action") from None
+    if not words or which(words[0]) is None:
+        raise InputError(f"there is no command {command!r}", field="action")
+
+    async def run(action: Action) -> Any:
+        return await _result_of(words, orjson.dumps(asdict(action)) + b"\n")
+
+    return run
+
+
+async def _result_of(words: list[str], given: bytes) -> Any:
+    process = await asyncio.create_subprocess_exec(
+        *words,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        out, err = await process.communicate(given)
+    finally:
+        _end(process)
+
+    if process.returncode:
+        lines = err.decode(errors="replace").strip().splitlines()
+        said = f": {lines[-1][:_MOST_TOLD]}" if lines else ""
+        raise ActionError(f"{words[0]} ended with status {process.returncode}{said}")
+    if len(out) > _MOST_BYTES:
+        raise ActionError(f"{words[0]} wrote more than {_MOST_BYTES:,} bytes")
+
+    text = out.decode(errors="replace").strip()
+    try:
+        return parse_json(text) if text else None
+    except InputError as error:
+        raise ActionError(f"{words[0]} wrote no JSON: {error.problem}") from None
+
+
+def _end(process: asyncio.subprocess.Process) -> None:
+    """End what a command has started and left behind, and itself if it was given up."""
+    with suppress(ProcessLookupError, PermissionError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()

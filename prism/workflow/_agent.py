@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from functools import cached_property
+from operator import itemgetter
 from typing import Any, Self
 
 from prism.errors import AgentError
-from prism.runs._agent_loop import Lent, NobodyWriter
+from prism.expressions import Expression
+from prism.runs._agent_loop import Lent, writer_of
 from prism.statechart import Statechart, StateTransition
-from prism.statechart.reasoner._texts import BaseWriter
-from prism.statechart.reasoner._writer import Writer
 from prism.telemetry._loggers import EventLogger
 from prism.telemetry.events import WORKFLOW_RESET
 from prism.workflow._actions import DEFAULT_ACTION_SECONDS, ActionResult, Actions, OnAction
 from prism.workflow._chart import Clock
 from prism.workflow._document._definition import Step
+from prism.workflow._sandbox._workers import workers_of
 from prism.workflow._state import STATE_KEY, MachineState, SavedAgent, machine_data
 from prism.workflow._steps import Recorded, StepRun, StepRunner, Turn, WorkflowStopped
 from prism.workflow._variables import HostVariable, Variables, as_context, as_data
@@ -39,6 +42,8 @@ class WorkflowAgent:
             context, which steps may set.
         on_action: Carries out what llm steps ask for; it may be async.
         action_seconds: How long that may take.
+        workers: Code steps that may be at work at once: all agents of the process that say the same
+            share them. None for the 2 that all others share.
         turns: How many turns there will be, for ``time_remaining`` and ``progress_percent``.
         logger: A structlog logger for its events. None means structlog's own, once it is
             configured.
@@ -62,6 +67,7 @@ class WorkflowAgent:
         variables: Mapping[str, HostVariable] | None = None,
         on_action: OnAction | None = None,
         action_seconds: float = DEFAULT_ACTION_SECONDS,
+        workers: int | None = None,
         turns: int | None = None,
         logger: EventLogger | None = None,
         clock: Clock | None = None,
@@ -76,8 +82,10 @@ class WorkflowAgent:
         self.failure: str | None = None
         self._turns = turns
         self._actions = Actions(on_action, action_seconds)
-        writer = client if isinstance(client, BaseWriter) else _writer(client)
-        self._steps = StepRunner(self, writer, self._actions, logger, clock)
+        self._workers = workers_of(workers)
+        self._steps = StepRunner(
+            self, writer_of(client), self._actions, self._workers, logger, clock
+        )
         for name, value in (variables or {}).items():
             if not callable(value):
                 as_data(value, name)
@@ -85,6 +93,7 @@ class WorkflowAgent:
         machine = given.pop(STATE_KEY, None)
         self._is_at_turn = False
         self.variables: Variables = Variables(self, as_context(given), {}, dict(variables or {}))
+        self._asked_last: str | None = None
         if machine is not None:
             self._restore_state(machine)
 
@@ -122,7 +131,7 @@ class WorkflowAgent:
     def join(self, lent: Lent) -> None:
         """Use what a world's run lends: its writer, its log, its time and its random numbers."""
         self._steps = StepRunner(
-            self, lent.writer, self._actions, lent.logger, lent.clock, lent.seed
+            self, lent.writer, self._actions, self._workers, lent.logger, lent.clock, lent.seed
         )
 
     async def act(self, world: Any) -> None:  # noqa: ARG002 - what a class of the user's looks at
@@ -147,7 +156,9 @@ class WorkflowAgent:
 
         Its state stands in the context, under ``_state_machine``.
         """
-        machine = machine_data(self.state, list(self.state_history), self.workflow.states)
+        machine = machine_data(
+            self.state, list(self.state_history), self.workflow.states, self._asked_last
+        )
 
         return {
             "agent_id": self.agent_id,
@@ -179,12 +190,22 @@ class WorkflowAgent:
         """Copy from an earlier run what was measured there, and what came of actions."""
         self._steps.recorded = recorded
 
+    def holds(self, condition: Expression) -> bool:
+        """Return whether a condition holds; the chart's guards call it."""
+        return self._steps.holds(condition)
+
+    def note_result(self) -> None:
+        """Show the result of an action, which may allow the transition that follows it."""
+        self.variables.own = self._provided()
+
     def note_refusal(self, reason: str) -> None:
         """Note why a condition refuses a transition; the chart's guards call it."""
         self._steps.note_refusal(reason)
 
     async def turn(self) -> Turn:
-        """Carry out one turn: code steps as they come, and the first step that asks a model.
+        """Carry out one turn: code steps as they come, and one step that asks a model.
+
+        Steps that ask a model in the same state take turns.
 
         In a final state there is nothing to do: that is no turn and is not counted; the returned
         one is empty and says ``has_finished``.
@@ -218,19 +239,10 @@ class WorkflowAgent:
         self.turn_number += 1
         self.ticks_in_state += 1
         self.variables.own = self._provided()
-        runs: list[StepRun] = []
-        place, has_asked = -1, False
-        while (found := self._next_step(place, has_asked=has_asked)) is not None:
-            place, step = found
-            run = await self._steps.run(step)
-            runs.append(run)
-            self.variables.own["state"] = self.state.value
-            has_asked |= step.kind != "code"
-            if run.outcome == "failed":
-                self.failure = f"step {step.name!r}: {run.reason}"
-                break
-            if step.kind != "code" and run.outcome == "done":
-                break
+        self._steps.begin_turn()
+        runs = await self._go_through()
+        if runs and runs[-1].outcome == "failed":
+            self.failure = f"step {runs[-1].step!r}: {runs[-1].reason}"
 
         return Turn(
             self.turn_number,
@@ -240,16 +252,36 @@ class WorkflowAgent:
             has_finished=self.has_finished,
         )
 
-    def _next_step(self, place: int, *, has_asked: bool) -> tuple[int, Step] | None:
-        """Return the next step of the list that is to run in the state as it is now."""
-        for number, step in self.workflow.steps_in(self.state.value, place):
-            # one request to a model in a turn; behind one that was skipped, code still runs
-            if has_asked and step.kind != "code":
+    async def _go_through(self) -> list[StepRun]:
+        """Go through the list of steps once, until one fails for good."""
+        runs: list[StepRun] = []
+        asking = _Turns(self._steps, self.workflow.steps_in(self.state.value), self._asked_last)
+        steps = iter(asking.steps)
+        while (found := next(steps, None)) is not None:
+            place, step = found
+            is_code = step.kind == "code"
+            if not is_code and not asking.may_ask(place):
                 continue
-            if self._steps.is_due(step):
-                return number, step
+            if not self._steps.is_due(step):
+                continue
 
-        return None
+            before = self.state
+            run = await self._steps.run(step)
+            runs.append(run)
+            if run.outcome == "failed":
+                return runs
+
+            asking.has_run(step)
+            self.variables.own["state"] = self.state.value
+            if self.state is not before:
+                self._asked_last = None
+                own = self.workflow.steps_in(self.state.value)
+                asking = _Turns(self._steps, own, None, has_asked=asking.has_asked)
+                steps = iter(own[bisect_right(own, place, key=itemgetter(0)) :])
+
+        self._asked_last = asking.asked_last
+
+        return runs
 
     def _take(self, saved: SavedAgent) -> None:
         """Become what was saved of an agent of the same name."""
@@ -258,6 +290,7 @@ class WorkflowAgent:
         self.variables.context = as_context(context)
         self.turn_number, self.failure = saved.turn_number, saved.failure
         self.ticks_in_state = saved.ticks_in_state
+        self._asked_last = None
         self.state_history.clear()
         if machine is not None:
             self._restore_state(machine)
@@ -268,7 +301,7 @@ class WorkflowAgent:
         machine = MachineState.read(data, self.workflow.states)
         self.state_history.extend(machine.history)
         if machine.current is not None:
-            self.state = machine.current
+            self.state, self._asked_last = machine.current, machine.asked_last
             return
 
         self.ticks_in_state = 0
@@ -293,5 +326,67 @@ class WorkflowAgent:
         return provided
 
 
-def _writer(client: Any) -> BaseWriter:
-    return NobodyWriter() if client is None else Writer(client)
+class _Turns:
+    """Whose turn it is among the steps of one state that ask a model.
+
+    On entering the state it is the first that matches, then the one below the last that asked.
+
+    Args:
+        runner: Says which steps are due.
+        steps: The steps of the state, each with its place in the list.
+        asked_last: Name of the step that asked last in this state; None after entering it.
+        has_asked: Whether a step has asked in this turn.
+
+    Attributes:
+        steps: The steps of the state, each with its place in the list.
+        has_asked: Whether a step has asked in this turn.
+        asked_last: Name of the step that asked last, for the next turn.
+    """
+
+    def __init__(
+        self,
+        runner: StepRunner,
+        steps: Sequence[tuple[int, Step]],
+        asked_last: str | None,
+        *,
+        has_asked: bool = False,
+    ) -> None:
+        self.steps = steps
+        self.has_asked = has_asked
+        self._runner = runner
+        self._asked_last = asked_last
+        self._was_passed = False
+        self._is_another_due: bool | None = None
+
+    def may_ask(self, place: int) -> bool:
+        """Return whether a step that asks a model is not to leave its turn to another one."""
+        if self.has_asked:
+            return False
+        if place > self._place:
+            return True
+        if self._is_another_due is None:
+            below = (step for number, step in self.steps if number > self._place)
+            self._is_another_due = any(
+                step.kind != "code" and self._runner.seems_due(step) for step in below
+            )
+
+        self._was_passed |= self._is_another_due
+
+        return not self._is_another_due
+
+    def has_run(self, step: Step) -> None:
+        """Take note that a step has run."""
+        # it may have changed what conditions see
+        self._is_another_due = None
+        if step.kind != "code":
+            self.has_asked, self._asked_last = True, step.name
+
+    @property
+    def asked_last(self) -> str | None:
+        """Name of the step that asked last; None if the first is next, as no other one ran."""
+        return None if self._was_passed and not self.has_asked else self._asked_last
+
+    @cached_property
+    def _place(self) -> int:
+        found = (number for number, step in self.steps if step.name == self._asked_last)
+        return next(found, -1)

@@ -8,6 +8,7 @@ from functools import cached_property
 from time import time
 from typing import Any
 
+from prism.expressions import Expression, ExpressionError
 from prism.files._records import shown_path
 from prism.statechart import Statechart, Transition, state_enum
 from prism.telemetry._loggers import EventLogger
@@ -16,7 +17,6 @@ from prism.workflow._document._definition import (
     AllowedTransition,
     WorkflowDefinition,
 )
-from prism.workflow._sandbox._conditions import Condition, ConditionError
 
 STEP = "step"
 """The one trigger of a workflow's chart: a step names the target."""
@@ -43,6 +43,7 @@ class Charts:
         self.states: type[StrEnum] = state_enum(_enum_name(definition.name), definition.states)
         self._definition = definition
         self._guards: dict[str, Guard] = {}
+        self._pieces: dict[str, Statechart[StrEnum]] = {}
 
     @cached_property
     def whole(self) -> Statechart[StrEnum]:
@@ -58,73 +59,46 @@ class Charts:
             rows = len(everywhere) * len(definition.states) + sum(map(len, somewhere.values()))
             return rows > MOST_ROWS
 
+        # counted, not made: to make them is what takes long
         anywhere = sum(item.source == ANY_STATE for item in definition.transitions)
         others = len(definition.transitions) - anywhere
 
         return anywhere * len(definition.states) + others > MOST_ROWS
 
-    def driving(self, logger: EventLogger | None, clock: Clock | None) -> Driving:
-        """Return the charts that drive agents.
-
-        Args:
-            logger: Where their transitions go.
-            clock: What their histories are timed by; None for real time.
-        """
-        return Driving(self, logger, clock)
-
-    def of(
-        self, sources: Iterable[str] | None, logger: EventLogger | None, clock: Clock | None
-    ) -> Statechart[StrEnum]:
-        """Return a chart of the transitions out of some states.
-
-        Args:
-            sources: The states; None for all.
-            logger: Where its transitions go.
-            clock: What histories are timed by; None for real time.
-        """
-        if sources is None and logger is None and clock is None:
+    def out_of(self, state: str) -> Statechart[StrEnum]:
+        """Return a chart of the transitions out of a state: the whole one, unless that is large."""
+        if not self.is_large:
             return self.whole
 
-        chosen = self._definition.states if sources is None else sources
+        found = self._pieces.get(state)
+        if found is None:
+            found = self._pieces[state] = self._chart(self._transitions((state,)))
 
-        return self._chart(self._transitions(chosen), logger, clock)
+        return found
 
-    def _chart(
-        self,
-        transitions: Iterable[Transition[StrEnum]],
-        logger: EventLogger | None = None,
-        clock: Clock | None = None,
-    ) -> Statechart[StrEnum]:
+    def _chart(self, transitions: Iterable[Transition[StrEnum]]) -> Statechart[StrEnum]:
         return Statechart(
             self.states,
             transitions,
             initial=self.states(self._definition.initial),
             name=self._definition.name,
             final_states=map(self.states, self._definition.final_states),
-            logger=logger,
-            clock=clock or time,
         )
 
     def _transitions(self, sources: Iterable[str]) -> Iterator[Transition[StrEnum]]:
-        wanted = frozenset(sources)
-        if not self._definition.transitions:
+        definition, wanted = self._definition, frozenset(sources)
+        may_be_left = wanted - definition.final_states
+        anywhere = [state for state in definition.states if state in may_be_left]
+        if not definition.transitions:
             everywhere, somewhere = self._asked_for
-            for source in self._definition.states:
-                is_asked = source in wanted and source not in self._definition.final_states
-                targets = {**everywhere, **somewhere.get(source, {})} if is_asked else {}
-                for target in targets:
+            for source in anywhere:
+                for target in {**everywhere, **somewhere.get(source, {})}:
                     yield self._transition(AllowedTransition(source, target), source)
-            return
 
-        for item in self._definition.transitions:
-            if item.source != ANY_STATE:
-                if item.source in wanted:
-                    yield self._transition(item, item.source)
-                continue
-
-            for source in self._definition.states:
-                if source in wanted and source not in self._definition.final_states:
-                    yield self._transition(item, source)
+        for item in definition.transitions:
+            alone = [item.source] if item.source in wanted else []
+            for source in anywhere if item.source == ANY_STATE else alone:
+                yield self._transition(item, source)
 
     def _transition(self, item: AllowedTransition, source: str) -> Transition[StrEnum]:
         guard = None
@@ -165,7 +139,7 @@ class Driving:
         self._made: dict[str | None, Statechart[StrEnum]] = {}
 
     def chart(self, state: str) -> Statechart[StrEnum]:
-        """Return a chart that has all transitions out of a state; it is made once.
+        """Return a chart that has all transitions out of a state; it is bound once.
 
         Args:
             state: State of the agent that is to be driven.
@@ -173,19 +147,20 @@ class Driving:
         place = state if self._charts.is_large else None
         found = self._made.get(place)
         if found is None:
-            sources = None if place is None else (place,)
-            found = self._made[place] = self._charts.of(sources, self._logger, self._clock)
+            made = self._charts.out_of(state)
+            found = made.bound(made.name, self._logger, self._clock or time)
+            self._made[place] = found
 
         return found
 
 
-def _guard(condition: Condition) -> Guard:
+def _guard(condition: Expression) -> Guard:
     """Return a condition as a guard, which tells the agent why it refuses."""
 
     def guard(agent: Any, _context: Any) -> bool:
         try:
-            holds = condition.evaluate(agent.variables)
-        except ConditionError as error:
+            holds: bool = agent.holds(condition)
+        except ExpressionError as error:
             agent.note_refusal(f"the condition {condition.source!r} failed: {error}")
             return False
 

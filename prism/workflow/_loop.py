@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from typing import Any
 
 from prism.runlog import SimulatedClock
 from prism.runs._agent_loop import AgentLoop, Event
 from prism.runs._running import run_to_end
-from prism.statechart.reasoner._cost import Cost
+from prism.statechart.reasoner._spending import Cost
 from prism.statechart.reasoner._texts import BaseWriter
 from prism.telemetry._loggers import EventLogger
 from prism.telemetry.events import ROUND_ENDED, WORKFLOW_STEP
@@ -21,6 +21,25 @@ from prism.workflow._steps import StepRun, Turn
 
 MakeAgent = Callable[[Mapping[str, Any] | None], WorkflowAgent]
 """Makes the agent: a new one, or one that goes on from its plain data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A transition that was refused, for one reason.
+
+    Args:
+        step: The step that asked for it.
+        state: State that it would have left.
+        target: State that the step named; None if the reply of a model was none of the answers.
+        reason: Which condition was false or failed, or what the reply was none of.
+        times: How often.
+    """
+
+    step: str
+    state: str
+    target: str | None
+    reason: str
+    times: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +54,7 @@ class WorkflowResults:
         has_finished: Whether that state is a final one, in which a run is complete.
         transitions: Transitions that it made, those to the state it was in left out.
         steps: How often steps ran, by their outcome.
+        refused: What was refused, and how often: step, state, the target it named, why.
         tokens: Tokens that the model read and wrote, as far as they are known.
         context: Its variables in the end.
     """
@@ -45,6 +65,7 @@ class WorkflowResults:
     failure: str | None = None
     transitions: int = 0
     steps: Mapping[str, int] = field(default_factory=dict)
+    refused: tuple[Refusal, ...] = ()
     tokens: int = 0
     context: Mapping[str, Any] = field(default_factory=dict)
     has_finished: bool = False
@@ -59,6 +80,7 @@ class WorkflowResults:
             "has_finished": self.has_finished,
             "transitions": self.transitions,
             "steps": dict(self.steps),
+            "refused": [asdict(each) for each in self.refused],
             "tokens": self.tokens,
             "context": dict(self.context),
         }
@@ -109,7 +131,7 @@ class WorkflowLoop(AgentLoop[Turn]):
             events: Its log until then.
         """
         final = self.agent.workflow.definition.final_states
-        self.finished = list(_turns_of(self.remembered(events), final))
+        self.finished: list[Turn] = list(_turns_of(self.remembered(events), final))
         self.agent = self._make_agent(snapshot["agent"])
         self.go_on_from(snapshot)
 
@@ -158,6 +180,7 @@ class WorkflowLoop(AgentLoop[Turn]):
             has_finished=self.agent.has_finished,
             transitions=_transitions(self.finished),
             steps=dict(sorted(Counter(step.outcome for step in steps).items())),
+            refused=_refused(steps),
             tokens=sum((cost.input_tokens or 0) + (cost.output_tokens or 0) for cost in costs),
             context=dict(self.agent.context),
         )
@@ -171,6 +194,15 @@ def _activity(turns: list[Turn]) -> dict[str, Any]:
 def _transitions(turns: list[Turn]) -> int:
     steps = (step for turn in turns for step in turn.steps)
     return sum(step.moved_to not in (None, step.state) for step in steps)
+
+
+def _refused(steps: Iterable[StepRun]) -> tuple[Refusal, ...]:
+    counts = Counter(
+        (step.step, step.state, step.target, step.reason or "")
+        for step in steps
+        if step.outcome == "done" and step.reason is not None
+    )
+    return tuple(Refusal(*refused, times=times) for refused, times in counts.most_common())
 
 
 def _turns_of(events: Iterable[Event], final_states: frozenset[str]) -> Iterator[Turn]:
@@ -198,4 +230,6 @@ def _step_of(event: Event) -> StepRun:
         event["seconds"],
         None if event["type"] == "code" else cost,
         tuple(event["unknown_variables"]),
+        # logs of earlier releases do not name what was refused
+        event.get("target", event["moved_to"]),
     )

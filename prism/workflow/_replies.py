@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -17,6 +18,8 @@ from prism.workflow._sandbox._outputs import OutputError, Validator
 from prism.workflow._variables import through_json
 
 Schema = Mapping[str, Any]
+
+_NEXT_FOCUS = re.compile(r'("next_focus"\s*:\s*)"(?:[^"\\]|\\.)*"')
 
 _ACTION: Schema = {
     "type": "object",
@@ -125,6 +128,8 @@ def _read_decision(text: str, vocabulary: list[str], labels: Mapping[str, str]) 
 
 
 def _decided(text: str, vocabulary: list[str], labels: Mapping[str, str]) -> str | None:
+    # what comes next is no part of the answer, whatever conditions it names
+    text = _NEXT_FOCUS.sub(r'\1""', text)
     try:
         return str(read_choice(text, vocabulary, key="decision", labels=labels))
     except ReasonerError:

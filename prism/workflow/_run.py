@@ -2,39 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
 from prism.errors import FieldTypeError, InputError
 from prism.files import parse_json, reading
-from prism.files._durable import is_stream
 from prism.files._yaml import parse_yaml
 from prism.runlog import ReplayWriter, SimulatedClock
 from prism.runlog._reader import locate_log
-from prism.runlog._replay import _events
-from prism.runs import ModelOptions, ReasonerOptions, ReplayOptions
-from prism.runs._agent_loop import NobodyWriter
+from prism.runlog._recorded import _events
+from prism.runs import ReplayOptions
+from prism.runs._agent_loop import NobodyWriter, WritingOptions, recorded_log
 from prism.runs._config import (
-    MOST_SEED,
     REASONER_KINDS,
     check_config,
     digest,
     naming,
     read_reasoner,
     require_unchanged,
-    require_writable,
-    too_large_a_seed,
 )
+from prism.runs._dry_run import is_dry_run
 from prism.runs._makers import make_writer
+from prism.runs._options import ReasonerOptions, take_model
 from prism.statechart.reasoner._texts import BaseWriter
 from prism.telemetry._loggers import EventLogger
+from prism.workflow._actions import by_command, echo
 from prism.workflow._agent import WorkflowAgent
-from prism.workflow._loop import WorkflowLoop
+from prism.workflow._loop import WorkflowLoop, WorkflowResults
 from prism.workflow._steps import Recorded
 from prism.workflow._variables import as_context
-from prism.workflow._workflow import Workflow
+from prism.workflow._workflow import Workflow, load_quietly
 
 DEFAULT_TURNS = 10
 DEFAULT_AGENT_ID = "agent"
@@ -52,10 +51,18 @@ _KINDS: Mapping[str, Any] = {
     "inputs": dict,
 }
 
+_LATER_KINDS: Mapping[str, Any] = {
+    "components": str | None,
+    "action": str | None,
+    "echo_actions": bool,
+    "workers": int | None,
+}
+"""Keys that runs of earlier releases do not have."""
+
 
 @dataclass(frozen=True, slots=True)
-class WorkflowRun:
-    """A run of a workflow's turns, for `prism.runs.begin`.
+class WorkflowRun(WritingOptions[WorkflowResults]):
+    """A run of a workflow's turns, kept by `keep`.
 
     An application that takes part in the run, by variables or by carrying out actions, overrides
     `host` in a class of its own, and gives that class to `prism.runs.resume` and
@@ -68,7 +75,13 @@ class WorkflowRun:
         context: File of variables to begin with: a mapping, YAML or JSON.
         variables: Variables to begin with, which go before those of the file.
         seed: Seed of the model's sampling.
-        reasoner: Who writes: a model, or an earlier run; None for a workflow that asks nobody.
+        reasoner: Whose texts are taken without a model: those of an earlier run.
+        components: Folder of the components' files; None leaves it to the workflow.
+        action: Command that carries out actions: it reads one as JSON, and writes its result.
+        echo_actions: Whether each action is its own result.
+        workers: Code steps that may be at work at once in this process; None for 2.
+        model: The model that writes: a `prism.llm.Model`, the text of one, or a client of another
+            library; None for a workflow that asks nobody. It is the ``reasoner`` from then on.
 
     Raises:
         InputError: If JSON has no room for a value, or one is out of its range.
@@ -81,17 +94,23 @@ class WorkflowRun:
     variables: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
     reasoner: ReasonerOptions = None
+    components: Path | None = None
+    action: str | None = None
+    echo_actions: bool = False
+    workers: int | None = None
+    model: Any = None
 
     def __post_init__(self) -> None:
         """Refuse what JSON has no room for, or what no run can be."""
+        if self.model is not None:
+            take_model(self)
         if self.turns < 1:
             raise InputError(f"must be 1 or more, got {self.turns}", field="turns")
-        if abs(self.seed) > MOST_SEED:
-            raise too_large_a_seed(self.seed)
-        if not self.agent_id:
-            raise InputError("must not be empty", field="agent_id")
-
-        require_writable("agent_id", self.agent_id)
+        if self.workers is not None and self.workers < 1:
+            raise InputError(f"must be 1 or more, got {self.workers}", field="workers")
+        if self.action is not None and self.echo_actions:
+            raise InputError("contradicts echo_actions: leave out one", field="action")
+        self._require_possible()
         try:
             variables = as_context(self.variables)
         except FieldTypeError as error:
@@ -100,64 +119,69 @@ class WorkflowRun:
         object.__setattr__(self, "variables", variables)
 
     @property
-    def is_repeatable(self) -> bool:
-        """Whether the run would write the same log again: if it copies what another measured."""
-        return isinstance(self.reasoner, ReplayOptions)
+    def rounds(self) -> int:
+        """How many turns it has."""
+        return self.turns
 
-    @property
-    def deadline(self) -> float | None:
-        """Seconds that the run may ask a model for; None without a limit."""
-        return self.reasoner.deadline if isinstance(self.reasoner, ModelOptions) else None
+    def shortened(self, rounds: int) -> Self:
+        """Return the same run with so many turns at most."""
+        return self._with(turns=min(self.turns, rounds))
 
     def host(self) -> Mapping[str, Any]:
-        """Return what the host application brings; by default nothing.
+        """Return what the host application brings; by default what carries out actions, if any.
 
         Returns:
             Any of ``variables``, ``on_action`` and ``action_seconds``, as `WorkflowAgent` takes
             them.
         """
-        return {}
+        if self.action is not None:
+            return {"on_action": by_command(self.action)}
+        return {"on_action": echo} if self.echo_actions else {}
 
-    def replaying(self, recorded: Path) -> Self:
-        """Return the same run with its texts taken from an earlier one."""
-        return replace(self, reasoner=ReplayOptions(recorded))
+    def replace(self, **changes: Any) -> Self:
+        """Return the same run with other arguments."""
+        return replace(self, **changes)
 
-    def prepare(self) -> Callable[[EventLogger | None, SimulatedClock | None], WorkflowLoop]:
+    def prepare(self, logger: EventLogger | None) -> WorkflowLoop:
         """Read and make all that the run needs.
 
-        Returns:
-            A function that makes the run, given a logger for its events and a clock.
+        Args:
+            logger: Where its events go.
 
         Raises:
             InputError: If something is wrong with a file or an option, or nobody would answer the
                 workflow's prompts.
         """
-        workflow = Workflow.load(self.file)
         context = {**_read_context(self.context), **self.variables}
-        writer, recorded = self._writer(workflow)
         host = dict(self.host())
+        if is_dry_run() and "on_action" in host:
+            host["on_action"] = echo
+        known = (*context, *host.get("variables", ()))
+        workflow = Workflow.load(self.file, components=self.components, variables=known)
+        writer, recorded = self._writer(workflow)
 
-        def make(logger: EventLogger | None, clock: SimulatedClock | None) -> WorkflowLoop:
-            clock = clock or SimulatedClock()
-            settings = {**host, "turns": self.turns, "logger": logger, "clock": clock}
+        clock = SimulatedClock()
+        settings = {
+            **host,
+            "turns": self.turns,
+            "workers": self.workers,
+            "logger": logger,
+            "clock": clock,
+        }
 
-            def make_agent(saved: Mapping[str, Any] | None) -> WorkflowAgent:
-                if saved is None:
-                    agent = WorkflowAgent(
-                        workflow, writer, context, agent_id=self.agent_id, **settings
-                    )
-                else:
-                    agent = WorkflowAgent.from_dict(workflow, writer, saved, **settings)
-                if recorded is not None:
-                    agent.repeat(recorded)
+        def make_agent(saved: Mapping[str, Any] | None) -> WorkflowAgent:
+            if saved is None:
+                agent = WorkflowAgent(workflow, writer, context, agent_id=self.agent_id, **settings)
+            else:
+                agent = WorkflowAgent.from_dict(workflow, writer, saved, **settings)
+            if recorded is not None:
+                agent.repeat(recorded)
 
-                return agent
+            return agent
 
-            return WorkflowLoop(
-                make_agent, writer, turns=self.turns, seed=self.seed, logger=logger, clock=clock
-            )
-
-        return make
+        return WorkflowLoop(
+            make_agent, writer, turns=self.turns, seed=self.seed, logger=logger, clock=clock
+        )
 
     def to_config(self) -> dict[str, Any]:
         """Return the run as plain data, with the digests of the files that it reads.
@@ -171,6 +195,10 @@ class WorkflowRun:
             "agent_id": self.agent_id,
             "context": None if self.context is None else str(self.context),
             "variables": dict(self.variables),
+            "components": None if self.components is None else str(self.components),
+            "action": self.action,
+            "echo_actions": self.echo_actions,
+            "workers": self.workers,
             "seed": self.seed,
             **({"reasoner": _NOBODY} if self.reasoner is None else self.reasoner.to_config()),
             "inputs": self._digests(),
@@ -190,7 +218,8 @@ class WorkflowRun:
         if "workflow" not in config:
             raise InputError("holds a run of something else than a workflow", path=path)
 
-        check_config(config, path, _KINDS)
+        check_config(config, path, _KINDS, _LATER_KINDS)
+        components = config.get("components")
         with naming(path):
             run = cls(
                 file=Path(config["workflow"]),
@@ -200,6 +229,10 @@ class WorkflowRun:
                 variables=config["variables"],
                 seed=config["seed"],
                 reasoner=read_reasoner(config),
+                components=None if components is None else Path(components),
+                action=config.get("action"),
+                echo_actions=config.get("echo_actions", False),
+                workers=config.get("workers"),
             )
 
         # what was there is looked at first: a workflow that has changed may not even load
@@ -212,7 +245,7 @@ class WorkflowRun:
 
     def _digests(self) -> dict[str, str]:
         """Return the SHA-256 of every file that is read, by its name."""
-        files = list(Workflow.load(self.file).files)
+        files = list(load_quietly(self.file, self.components).files)
         if self.context is not None:
             files.append(self.context)
         if isinstance(self.reasoner, ReplayOptions):
@@ -222,11 +255,7 @@ class WorkflowRun:
 
     def _writer(self, workflow: Workflow) -> tuple[BaseWriter, Recorded | None]:
         if isinstance(self.reasoner, ReplayOptions):
-            if is_stream(self.reasoner.run):
-                problem = "is a pipe: the run has to find it again, so give a file or folder"
-                raise InputError(problem, path=self.reasoner.run)
-
-            log = locate_log(self.reasoner.run)
+            log = recorded_log(self.reasoner)
             recorded = Recorded(log, self.agent_id, _events(log))
             return ReplayWriter(self.reasoner.run, verbatim=True), recorded
 

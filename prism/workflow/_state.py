@@ -45,7 +45,8 @@ class _SavedMachine(_Saved):
     """What stands under ``_state_machine``; the declared states are there for people alone."""
 
     current_state: str
-    history: list[_SavedTransition] = Field([])
+    history: list[_SavedTransition | str] = Field([])
+    asked_last: str | None = None
 
 
 class _SavedAction(_Saved):
@@ -93,11 +94,13 @@ class MachineState:
         current: Its state; None if it is not declared, or not said.
         undeclared: The state that was said and is not declared.
         history: The transitions between declared states, oldest first.
+        asked_last: The step that asked a model last in this state, if one has.
     """
 
     current: StrEnum | None
     undeclared: str | None = None
     history: tuple[StateTransition, ...] = ()
+    asked_last: str | None = None
 
     @classmethod
     def read(cls, data: Any, states: type[StrEnum]) -> MachineState:
@@ -106,7 +109,8 @@ class MachineState:
         A transition of a state that is no longer declared is left out of the history.
 
         Args:
-            data: ``{"current_state", "history", "states"}``, of which only the first is needed.
+            data: ``{"current_state", "history", "states", "asked_last"}``, of which only the first
+                is needed. A history of names alone has neither times nor events, and is left out.
             states: The states that the workflow declares now.
 
         Raises:
@@ -123,22 +127,26 @@ class MachineState:
                 each.context,
             )
             for each in saved.history
-            if declared.issuperset((each.from_state, each.to_state))
+            if not isinstance(each, str) and declared.issuperset((each.from_state, each.to_state))
         )
         if saved.current_state not in declared:
             return cls(None, saved.current_state, history)
 
-        return cls(states(saved.current_state), None, history)
+        return cls(states(saved.current_state), None, history, saved.asked_last)
 
 
 def machine_data(
-    state: StrEnum, history: list[StateTransition], states: type[StrEnum]
+    state: StrEnum,
+    history: list[StateTransition],
+    states: type[StrEnum],
+    asked_last: str | None,
 ) -> dict[str, Any]:
     """Return what stands under ``_state_machine``."""
     return {
         "current_state": state.value,
         "history": [transition.to_dict() for transition in history],
         "states": [each.value for each in states],
+        "asked_last": asked_last,
     }
 
 

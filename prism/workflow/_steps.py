@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Literal, Protocol
 
 from prism.errors import PrismError, ReplayError
-from prism.statechart.reasoner._cost import Cost
+from prism.expressions import Budget, Expression, ExpressionError
+from prism.expressions._budget import MAX_SPENT
+from prism.statechart.reasoner._asking import again
 from prism.statechart.reasoner._own_prompts import PromptError
-from prism.statechart.reasoner._texts import BaseWriter, TextCall
+from prism.statechart.reasoner._spending import Cost
+from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
 from prism.telemetry._loggers import EventLogger, active_logger, report_warning
 from prism.telemetry.events import WORKFLOW_ACTION, WORKFLOW_REFUSED, WORKFLOW_STEP
 from prism.workflow._actions import Action, ActionResult, Actions
 from prism.workflow._chart import STEP, Clock
 from prism.workflow._document._definition import Step
-from prism.workflow._sandbox._conditions import ConditionError
 from prism.workflow._sandbox._programs import CodeError
-from prism.workflow._sandbox._workers import WORKERS
+from prism.workflow._sandbox._workers import Workers
 from prism.workflow._variables import VariableError, Variables
 from prism.workflow._workflow import Workflow
+
+_MOST_OF_TURN = 10 * MAX_SPENT
+"""What all conditions of a turn may make and look at together: a file may have thousands."""
 
 StepOutcome = Literal["done", "failed", "skipped"]
 
@@ -45,6 +50,7 @@ class StepRun:
         seconds: How long it took.
         cost: What the model took, if one was asked.
         unknown: Variables of its prompt that nobody provided.
+        target: State that it named; it was refused if it is another one than ``moved_to``.
     """
 
     step: str
@@ -56,6 +62,7 @@ class StepRun:
     seconds: float = 0.0
     cost: Cost | None = None
     unknown: tuple[str, ...] = ()
+    target: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +93,9 @@ class Acting(Protocol):
     turn_number: int
     variables: Variables
 
+    def note_result(self) -> None:
+        """Show the result of an action to what follows."""
+
 
 @dataclass(slots=True)
 class _Result:
@@ -106,6 +116,7 @@ class StepRunner:
         agent: Whose steps they are.
         writer: Who answers prompts.
         actions: Carries out what llm steps ask for.
+        workers: Run code steps.
         logger: Where events go.
         clock: What the agent's history is timed by; None for real time.
         seed: Of a run of many agents, in which steps take no time and random numbers are its own.
@@ -119,6 +130,7 @@ class StepRunner:
         agent: Acting,
         writer: BaseWriter,
         actions: Actions,
+        workers: Workers,
         logger: EventLogger | None,
         clock: Clock | None,
         seed: int | None = None,
@@ -127,14 +139,33 @@ class StepRunner:
         self._agent = agent
         self._writer = writer
         self._actions = actions
+        self._workers = workers
         self._logger = logger
         self._driving = agent.workflow.driving(logger, clock)
         self._seed = seed
         self._refusals: list[str] = []
+        self._left = _MOST_OF_TURN
 
     def note_refusal(self, reason: str) -> None:
         """Note why a condition refuses the transition that is being made."""
         self._refusals.append(reason)
+
+    def begin_turn(self) -> None:
+        """Let the conditions of a turn look at as much as they may."""
+        self._left = _MOST_OF_TURN
+
+    def holds(self, condition: Expression) -> bool:
+        """Return whether a condition holds.
+
+        Raises:
+            ExpressionError: If it fails, or has looked at too much, as all of this turn together.
+        """
+        given = min(MAX_SPENT, self._left)
+        budget = Budget(given)
+        try:
+            return condition.holds(self._agent.variables, budget)
+        finally:
+            self._left -= given - max(0, budget.left)
 
     def is_due(self, step: Step) -> bool:
         """Return whether a step's ``run_if`` holds."""
@@ -142,9 +173,16 @@ class StepRunner:
             return True
 
         try:
-            return step.run_if.evaluate(self._agent.variables)
-        except ConditionError as error:
+            return self.holds(step.run_if)
+        except ExpressionError as error:
             self._refuse(step, None, f"run_if {step.run_if.source!r} failed: {error}")
+            return False
+
+    def seems_due(self, step: Step) -> bool:
+        """Return whether a step's ``run_if`` holds with the variables as they are now."""
+        try:
+            return step.run_if is None or self.holds(step.run_if)
+        except ExpressionError:
             return False
 
     async def run(self, step: Step) -> StepRun:
@@ -174,6 +212,7 @@ class StepRunner:
             result.seconds,
             result.cost,
             result.unknown,
+            None if result.failed else result.target,
         )
         self._announce(run)
 
@@ -191,29 +230,32 @@ class StepRunner:
         key = f"{self._agent.agent_id}:{self._key(step)}"
         if self._seed is not None:
             key = f"{self._seed}:{key}"
-        most = step.max_retries if step.on_failure == "retry" else 0
-        for attempt in range(most + 1):
+
+        result = _Result(target=step.transition_to)
+        for left in reversed(range(_most_requests(step))):
             try:
-                ran = await WORKERS.run(step.code, variables.context, given, key)
-            except CodeError as error:
-                if attempt == most or error.is_of_limits:
-                    seconds = self._seconds_of(step, began)
-                    return _Result(reason=str(error), failed=True, seconds=seconds)
-            else:
+                ran = await self._workers.run(step.code, variables.context, given, key)
                 variables.context = ran.context
                 break
+            except CodeError as error:
+                # the limits would stop it again, after as long
+                if left == 0 or error.is_of_limits:
+                    result = _Result(reason=str(error), failed=True)
+                    break
 
-        seconds = self._seconds_of(step, began)
+        result.seconds = self._seconds_of(step, began)
 
-        return _Result(target=step.transition_to, seconds=seconds)
+        return result
 
     async def _ask(self, step: Step) -> _Result:
         assert step.prompt is not None
         prompt, unknown = step.prompt.fill(self._agent.variables)
         expected = self._agent.workflow.replies[step.name]
-        most = 1 + (step.max_retries if step.on_failure == "retry" else 0)
+        most = _most_requests(step)
         call = TextCall(self._agent, self._key(step), prompt, expected.schema, expected.read, most)
         written = await self._writer.write(call, logger=self._logger)
+        if _is_unclear(step, written):
+            written = await self._asked_again(step, call, written)
         seconds = 0.0 if written.cost is None else written.cost.latency
         result = _Result(unknown=tuple(unknown), cost=written.cost, seconds=seconds)
         if written.has_failed:
@@ -229,6 +271,22 @@ class StepRunner:
         await self._act(step, written.value)
 
         return result
+
+    async def _asked_again(self, step: Step, call: TextCall, written: Written) -> Written:
+        """Ask once more for one of the answers that there are; return the better reply."""
+        spent = Cost()
+        spent.follow(written.cost or Cost())
+        if step.on_failure == "retry" and step.max_retries < max(1, spent.attempts):
+            return written
+
+        how = f"Respond with one of these alone: {', '.join(step.transition_map)}"
+        prompt = again(call.prompt, "it is not clear which of the answers it is.", how)
+        second = replace(call, key=f"{call.key}:again", prompt=prompt, most_requests=1)
+        found = await self._writer.write(second, logger=self._logger)
+        spent.follow(found.cost or Cost())
+        better = written if found.has_failed else found
+
+        return replace(better, cost=None if written.cost is None else spent)
 
     def _chosen(self, step: Step, value: Any) -> tuple[str | None, str | None]:
         """Return the state that an answer stands for, or why it stands for none."""
@@ -262,6 +320,7 @@ class StepRunner:
             return
 
         self._actions.add(result)
+        agent.note_result()
         logger = active_logger(self._logger)
         if logger is not None:
             logger.info(
@@ -283,6 +342,7 @@ class StepRunner:
 
     def _move(self, step: Step, target: str) -> tuple[str | None, str | None]:
         """Make the transition to a state; return the state, or why it was refused."""
+        # guards have no way to say why they refuse, so they leave it here
         self._refusals.clear()
         state = self._agent.state.value
         chosen = type(self._agent.state)(target)
@@ -314,6 +374,7 @@ class StepRunner:
             type=run.kind,
             state=run.state,
             outcome=run.outcome,
+            target=run.target,
             moved_to=run.moved_to,
             reason=run.reason,
             seconds=run.seconds,
@@ -330,6 +391,16 @@ class StepRunner:
         agent = self._agent
         about = {"agent_id": agent.agent_id, "turn": agent.turn_number, "state": agent.state.value}
         report_warning(self._logger, event, **about, **keys)
+
+
+def _is_unclear(step: Step, written: Written) -> bool:
+    """Return whether a model was asked to choose, and it is not clear what it chose."""
+    return bool(step.transition_map) and not written.has_failed and not written.value["decision"]
+
+
+def _most_requests(step: Step) -> int:
+    """Return how often a step is tried at most."""
+    return 1 + (step.max_retries if step.on_failure == "retry" else 0)
 
 
 class Recorded:

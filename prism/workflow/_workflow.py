@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
-from prism.files._source import Problem
+from prism.errors import InputError
+from prism.files._source import Problem, Source
 from prism.files._yaml import yaml_text
 from prism.statechart import Statechart
 from prism.telemetry._loggers import EventLogger
@@ -17,6 +19,10 @@ from prism.workflow._document._definition import Step, WorkflowDefinition
 from prism.workflow._document._problems import WorkflowFileError
 from prism.workflow._document._reading import Reading, read_workflow
 from prism.workflow._replies import StepReply
+from prism.workflow._variables import through_json
+
+LOGGER: logging.Logger = logging.getLogger("prism.workflow")
+"""Where it is said, once, what is probably not meant in a file; no log is other for it."""
 
 
 class Workflow:
@@ -55,59 +61,105 @@ class Workflow:
         self._by_state: dict[str, tuple[tuple[int, Step], ...]] = {}
 
     @classmethod
-    def load(cls, path: Path | str) -> Self:
+    def load(
+        cls,
+        path: Path | str,
+        *,
+        components: Path | str | None = None,
+        variables: Iterable[str] = (),
+    ) -> Self:
         """Read a workflow from a file, and its components from the folder beside it.
 
-        Args:
-            path: The file, YAML.
-
-        Raises:
-            InputError: If it cannot be read, or is not YAML.
-            WorkflowFileError: (an InputError) listing everything that is wrong, with line and
-                column.
-            MissingExtraError: If the extra ``workflow`` is not installed.
-        """
-        file = Path(path)
-        return cls._read(read_workflow(yaml_text(file), str(file), file.parent), file)
-
-    @classmethod
-    def from_text(cls, text: str, *, name: str = "workflow") -> Self:
-        """Read a workflow from a text, whose components stand inline.
-
-        Args:
-            text: The workflow, YAML.
-            name: What to call it, in messages too, if it does not say.
-
-        Raises:
-            InputError: If it is not YAML, or holds an error.
-        """
-        return cls._read(read_workflow(text, name, None))
-
-    @classmethod
-    def _read(cls, found: Reading, *files: Path) -> Self:
-        warnings = tuple(sorted(found.problems.found))
-        return cls(found.definition, warnings, (*files, *found.component_files))
-
-    @staticmethod
-    def check(path: Path | str, variables: Iterable[str] = ()) -> tuple[Problem, ...]:
-        """Return everything that is wrong with a workflow file, or probably not meant.
+        What is probably not meant is logged by the standard logger ``prism.workflow``.
 
         Args:
             path: The file, YAML.
+            components: Folder of the components' files, whatever the file says of it.
             variables: Names of the variables that the host provides.
 
         Raises:
             InputError: If it cannot be read, or is not YAML.
+            WorkflowFileError: (an InputError) listing what is wrong, with line and column.
+            MissingExtraError: If the extra ``workflow`` is not installed.
         """
-        file = Path(path)
+        found = read_file(Path(path), components)
+        check(found, variables)
+        for problem in found.problems.warnings:
+            LOGGER.warning("%s", problem)
+
+        return cls._of(found, Path(path))
+
+    @classmethod
+    def from_text(
+        cls, text: str, *, name: str = "workflow", components: Path | str | None = None
+    ) -> Self:
+        """Read a workflow from a text, whose components stand inline or in a folder.
+
+        Args:
+            text: The workflow, YAML.
+            name: What to call it, in messages too, if it does not say.
+            components: Folder of the components' files.
+
+        Raises:
+            InputError: If it is not YAML, or holds an error.
+        """
+        source = Source.parse(text, "yaml", path=name)
+        return cls._of(read_workflow(source, name, None, components=_folder(components)))
+
+    @classmethod
+    def from_dict(
+        cls,
+        data: Mapping[str, Any],
+        *,
+        name: str = "workflow",
+        components: Path | str | None = None,
+    ) -> Self:
+        """Read a workflow from plain data, as a file would hold it.
+
+        Args:
+            data: The workflow.
+            name: What to call it, in messages too, if it does not say.
+            components: Folder of the components' files.
+
+        Raises:
+            InputError: If it is not plain data, or holds an error.
+        """
         try:
-            found = read_workflow(yaml_text(file), str(file), file.parent)
+            source = Source.of(through_json(data), path=name)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"is not data as JSON has it: {error}", path=name) from None
+
+        return cls._of(read_workflow(source, name, None, components=_folder(components)))
+
+    @classmethod
+    def _of(cls, found: Reading, *files: Path) -> Self:
+        return cls(found.definition, found.problems.warnings, (*files, *found.component_files))
+
+    @staticmethod
+    def check(
+        path: Path | str,
+        variables: Iterable[str] = (),
+        *,
+        components: Path | str | None = None,
+    ) -> tuple[Problem, ...]:
+        """Return what is wrong with a workflow file, or probably not meant: its own faults first.
+
+        Args:
+            path: The file, YAML.
+            variables: Names of the variables that the host provides.
+            components: Folder of the components' files, whatever the file says of it.
+
+        Raises:
+            InputError: If it cannot be read, or is not YAML.
+        """
+        try:
+            found = read_file(Path(path), components)
         except WorkflowFileError as error:
             return error.problems
 
-        check(found.definition, found.problems, found.top, variables)
+        check(found, variables)
 
-        return tuple(sorted(found.problems.found))
+        return found.problems.warnings
 
     @property
     def chart(self) -> Statechart[StrEnum]:
@@ -133,18 +185,14 @@ class Workflow:
         """
         made = self._driving
         if made is None or made[0] is not logger or made[1] is not clock:
-            made = self._driving = (logger, clock, self._charts.driving(logger, clock))
+            made = self._driving = (logger, clock, Driving(self._charts, logger, clock))
 
         return made[2]
 
-    def steps_in(self, state: str, after: int = -1) -> tuple[tuple[int, Step], ...]:
+    def steps_in(self, state: str) -> tuple[tuple[int, Step], ...]:
         """Return the steps that run in a state, each with its place in the list.
 
         In a final state none does.
-
-        Args:
-            state: The state.
-            after: Leave out the steps up to this place.
         """
         found = self._by_state.get(state)
         if found is None:
@@ -155,4 +203,19 @@ class Workflow:
                 if step.in_state is None or state in step.in_state
             )
 
-        return found if after < 0 else tuple(item for item in found if item[0] > after)
+        return found
+
+
+def load_quietly(path: Path, components: Path | None = None) -> Workflow:
+    """Return the workflow of a file, of which nothing is said but what keeps it from loading."""
+    return Workflow._of(read_file(path, components), path)
+
+
+def read_file(file: Path, components: Path | str | None = None) -> Reading:
+    """Read a workflow file, and log nothing."""
+    source = Source.parse(yaml_text(file), "yaml", path=file)
+    return read_workflow(source, file.stem, file.parent, components=_folder(components))
+
+
+def _folder(given: Path | str | None) -> Path | None:
+    return None if given is None else Path(given)

@@ -1,7 +1,7 @@
 """Worlds of a researcher's own: agents of any charts, what they share, and how they act.
 
-A world's class declares its parameters, its state, its steps, measures and treatments; `Run` runs
-it, and `WorldRun` is a run that `prism.runs` keeps, resumes and replays.
+A world's class declares its parameters, its state, its steps, measures and treatments; a `Run`
+carries it out.
 """
 
 from typing import TYPE_CHECKING
@@ -9,23 +9,37 @@ from typing import TYPE_CHECKING
 from prism._lazy import lazy_names
 from prism.runs._agent_loop import Lent
 from prism.worlds._agent import Agent, Message, Thing
+from prism.worlds._agent_set import AgentSet
 from prism.worlds._asking import Decider, Remembering
-from prism.worlds._fields import one_of, param, state, uniform, whole
+from prism.worlds._drawn import (
+    beta,
+    binomial,
+    draw,
+    exponential,
+    gamma,
+    lognormal,
+    normal,
+    one_of,
+    poisson,
+    uniform,
+    whole,
+)
+from prism.worlds._fields import param, state
 from prism.worlds._guest import Guest, Participant
-from prism.worlds._loop import Loop, Run
 from prism.worlds._networks import (
     Network,
-    Space,
     from_edges,
     grid,
+    lattice,
     random_graph,
     ring,
     scale_free,
     small_world,
 )
-from prism.worlds._options import WorldRun
 from prism.worlds._people import AgentTable
 from prism.worlds._results import WorldResults, WorldRound
+from prism.worlds._run import Run, replay, resume
+from prism.worlds._spaces import Plane, Space
 from prism.worlds._treatments import SetParameters, SharedTreatment, SwitchModel, Treatment
 from prism.worlds._world import World, during, measure, treatment
 
@@ -36,15 +50,16 @@ else:
 
 __all__ = [
     "Agent",
+    "AgentSet",
     "AgentTable",
     "Decider",
     "Finding",
     "Guest",
     "Lent",
-    "Loop",
     "Message",
     "Network",
     "Participant",
+    "Plane",
     "Remembering",
     "Run",
     "SetParameters",
@@ -56,15 +71,25 @@ __all__ = [
     "World",
     "WorldResults",
     "WorldRound",
-    "WorldRun",
+    "beta",
+    "binomial",
+    "draw",
     "during",
+    "exponential",
     "from_edges",
+    "gamma",
     "grid",
+    "lattice",
+    "lognormal",
     "measure",
+    "normal",
     "one_of",
     "param",
+    "poisson",
     "random_graph",
     "rehearse",
+    "replay",
+    "resume",
     "ring",
     "scale_free",
     "small_world",

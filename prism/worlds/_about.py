@@ -37,6 +37,8 @@ def about_world(cls: type[World[Any]], address: str) -> dict[str, Any]:
         "doc": _doc(cls) or getdoc(sys.modules[cls.__module__]) or "",
         "rounds": cls.rounds,
         "ticks": cls.ticks,
+        "order": cls.order,
+        "activation": cls.activation,
         "together": cls.together,
         "parameters": [_parameter(each.field, each.hint) for each in parameters.values()],
         "state": [
@@ -74,7 +76,7 @@ def _field(field: Field, hint: Any) -> dict[str, Any]:
     declared = field.declared
     found: dict[str, Any] = {
         "name": field.name,
-        "type": words_of_type(hint, field.annotation) if hint else _text(field.annotation),
+        "type": words_of_type(hint or field.annotation, field.annotation),
     }
     if declared.default is not MISSING:
         default = shown_value(declared.default)
@@ -136,10 +138,6 @@ def _doc(cls: type) -> str:
 
 def _summary(method: Any) -> str:
     return (getdoc(method) or "").partition("\n")[0]
-
-
-def _text(annotation: Any) -> str:
-    return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "...")
 
 
 def signature_of(parameter: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from pkgutil import iter_modules
 from traceback import extract_tb
@@ -63,16 +64,7 @@ def address_of(world: str | type[World[Any]]) -> str:
         return world
 
     if not colon and not world.endswith(".py"):
-        known = _shipped_worlds()
-        if world not in known:
-            known = known_worlds()
-        if world not in known:
-            raise InputError(
-                f"must be package.module:Name, file.py:Name or one of {', '.join(known)}, got "
-                f"{world!r}",
-                field="world",
-            )
-        world = known[world]
+        world = _named(world)
 
     place, _, name = world.partition(":")
     if name:
@@ -86,6 +78,20 @@ def address_of(world: str | type[World[Any]]) -> str:
         )
 
     return f"{place}:{worlds[0]}"
+
+
+def _named(name: str) -> str:
+    known = _shipped_worlds()
+    if name not in known:
+        known = known_worlds()
+    if name not in known:
+        listed = ", ".join(known)
+        raise InputError(
+            f"must be package.module:Name, file.py:Name or one of {listed}, got {name!r}",
+            field="world",
+        )
+
+    return known[name]
 
 
 def load_world(address: str) -> type[World[Any]]:
@@ -208,7 +214,10 @@ def _address_of_class(cls: type[World[Any]]) -> str:
             field="world",
         )
     if cls.__module__ != "__main__":
-        return f"{cls.__module__}:{cls.__name__}"
+        # a package shows what its modules of its own define
+        public = cls.__module__.partition("._")[0]
+        is_shown = getattr(sys.modules[public], cls.__name__, None) is cls
+        return f"{public if is_shown else cls.__module__}:{cls.__name__}"
 
     file = getattr(module, "__file__", None)
     if file is None:
@@ -222,6 +231,7 @@ def _address_of_class(cls: type[World[Any]]) -> str:
 
 
 _OWN_PACKAGE = "prism"
+_IMPORTS = (ast.Import, ast.ImportFrom)
 _INSTALLED = ("site-packages", "dist-packages")
 
 
@@ -243,27 +253,28 @@ def code_of(cls: type[World[Any]], place: str) -> dict[str, Path]:
     if file is None:
         raise InputError(f"{cls.__name__} is defined in no file: put it into one", field="world")
 
-    path = Path(file)
-    package = ""
-    if not place.endswith(".py"):
-        is_package = hasattr(module, "__path__")
-        package = cls.__module__ if is_package else cls.__module__.rpartition(".")[0]
-
+    path, is_file = Path(file), place.endswith(".py")
+    package = "" if is_file else module.__package__ or ""
     top = package.partition(".")[0]
     root = path.parents[package.count(".") + 1] if package else path.parent
-    # prism's own code is told by its version
-    is_alone = top == _OWN_PACKAGE or (not top and any(each in path.parts for each in _INSTALLED))
-    if is_alone:
+    if _is_alone(path, top):
         return {place: path}
 
-    found = _reached(path, root, top, package)
-    named = (
-        {file: Path(place).parent / file.relative_to(root) for file in found}
-        if not top and place.endswith(".py")
-        else {file: _dotted(file, root) for file in found}
-    )
+    others = [file for file in _reached(path, root, top, package) if file != path]
+    beside = Path(place).parent
 
-    return {place: path, **{str(named[file]): file for file in found if file != path}}
+    return {
+        place: path,
+        **{
+            str(beside / file.relative_to(root)) if is_file else _dotted(file, root): file
+            for file in others
+        },
+    }
+
+
+def _is_alone(path: Path, top: str) -> bool:
+    """Return whether a version tells all code but the file: prism's, and that of installed ones."""
+    return top == _OWN_PACKAGE or (not top and any(each in path.parts for each in _INSTALLED))
 
 
 def _reached(path: Path, root: Path, top: str, package: str) -> list[Path]:
@@ -287,21 +298,33 @@ def _reached(path: Path, root: Path, top: str, package: str) -> list[Path]:
 
 def _names_imported(file: Path, package: str) -> Iterator[str]:
     try:
-        tree = ast.parse(file.read_bytes(), str(file))
+        imports = _imports_in(file.read_bytes())
     except (OSError, SyntaxError, ValueError) as error:
         raise InputError(f"cannot be read as Python: {error}", path=file) from None
 
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (each.name for each in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            start = node.module or ""
-            if node.level:
-                above = package.split(".")[: package.count(".") + 2 - node.level]
-                start = ".".join(filter(None, [*above, start]))
-            yield start
-            # what is imported may be a module itself
-            yield from (f"{start}.{each.name}" for each in node.names)
+    for level, start, names in imports:
+        if level:
+            above = package.split(".")[: package.count(".") + 2 - level]
+            start = ".".join(filter(None, [*above, start]))
+        yield start
+        # what is imported may be a module itself
+        yield from (f"{start}.{name}" for name in names)
+
+
+# a run asks on beginning, on resuming and for its summary; a batch does for each of its runs
+@lru_cache(maxsize=512)
+def _imports_in(code: bytes) -> tuple[tuple[int, str, tuple[str, ...]], ...]:
+    """Return the level, the module and the names of each import."""
+    found = [node for node in ast.walk(ast.parse(code)) if isinstance(node, _IMPORTS)]
+    return tuple(
+        each
+        for node in found
+        for each in (
+            [(0, name.name, ()) for name in node.names]
+            if isinstance(node, ast.Import)
+            else [(node.level, node.module or "", tuple(name.name for name in node.names))]
+        )
+    )
 
 
 def _files_of(name: str, root: Path) -> Iterator[tuple[Path, str]]:

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, overload
 from prism.errors import AgentError, DefinitionError, SimulationError
 from prism.randomness import RandomStream
 from prism.statechart import Statechart, TextCall, Wording, Written
+from prism.statechart._engine.writing import make_record
+from prism.statechart.transitions import Edge
+from prism.worlds._agent_set import AgentSet
 from prism.worlds._fields import Fields, unknown_field
 
 HISTORY_DEPTH = 50
@@ -23,6 +26,7 @@ class Host(Protocol):
     """What an agent needs of the run that it takes part in.
 
     Attributes:
+        epoch: What goes on now, as a number: random numbers belong to one epoch.
         fires: Takes what an agent fires, or refuses it; None while it is carried out at once.
         unawaited: A decision that was asked for and not awaited yet.
         may_ask: Whether a step is under way, in which a decision can wait for its answer.
@@ -31,6 +35,7 @@ class Host(Protocol):
         has_writer: Whether a writer was given.
     """
 
+    epoch: int
     fires: Callable[[Any, str, Any, Any], Any] | None
     unawaited: Any
     may_ask: bool
@@ -49,6 +54,9 @@ class Host(Protocol):
 
     def note(self, agent: Any, text: str) -> None:
         """Keep a note for an agent to remember."""
+
+    def set_ticks(self, agent: Any, ticks: int) -> None:
+        """Let an agent have been in its state for so many ticks."""
 
     def settle(self, asked: Asked) -> Any:
         """Carry out what leaves nothing to decide; return the asked itself if it is a question."""
@@ -125,23 +133,38 @@ class _Parts:
         "_attributes",
         "_begin_state",
         "_chart",
+        "_decision_epoch",
         "_decision_random",
+        "_due",
+        "_epoch",
         "_given",
         "_host",
+        "_keys",
         "_kind",
+        "_member",
         "_notes",
         "_place",
         "_random",
+        "_since",
         "_state",
         "_state_history",
-        "_ticks_in_state",
         "inbox",
         "neighbours",
     )
 
     if TYPE_CHECKING:
         inbox: deque[Message]
-        neighbours: Sequence[Self]
+        neighbours: AgentSet[Self]
+
+
+def write_agent(agent: Any, edge: Edge, time: float, context: object) -> int:
+    """Write the transition of an agent, and tell its run's roster where it is now."""
+    record = make_record(edge, time, context)
+    dwell: int = agent._host.roster.moved(agent, edge.from_state, edge.to_state)
+    agent._state = edge.to_state
+    agent._state_history.append(record)
+
+    return dwell
 
 
 class Agent(_Parts, metaclass=Fields):
@@ -166,7 +189,7 @@ class Agent(_Parts, metaclass=Fields):
 
     chart: ClassVar[Statechart[Any]]
     timeout_threshold: ClassVar[int | None] = None
-    _prism_kept: ClassVar[bool] = True
+    _prism_writer: ClassVar[Any] = staticmethod(write_agent)
 
     agent_id: str = ""
     name: str = ""
@@ -204,8 +227,20 @@ class Agent(_Parts, metaclass=Fields):
 
     @property
     def ticks_in_state(self) -> int:
-        """Ticks since the last transition."""
-        return int(self._ticks_in_state)
+        """Ticks since the last transition: how often its turn has come since. It may be set."""
+        host: Any = self._host
+        roster = None if host is None else host.roster
+        return 0 if roster is None else int(roster.ticks_of(self))
+
+    @ticks_in_state.setter
+    def ticks_in_state(self, ticks: int) -> None:
+        """Let the agent have been in its state for so many ticks, as time-outs see it.
+
+        Raises:
+            FieldValueError: If it is no whole number, 0 or more.
+            SimulationError: If nothing may change now.
+        """
+        self._joined("ticks_in_state").set_ticks(self, ticks)
 
     @property
     def state_history(self) -> Sequence[Any]:
@@ -215,8 +250,12 @@ class Agent(_Parts, metaclass=Fields):
     @property
     def random(self) -> RandomStream:
         """Random numbers of this agent's steps in this round."""
-        stream: RandomStream | None = self._random
-        return stream if stream is not None else self._joined("random").stream_of(self)
+        host = self._host
+        if host is not None and self._epoch == host.epoch:
+            stream: RandomStream = self._random
+            return stream
+
+        return self._joined("random").stream_of(self)
 
     @property
     def decision_random(self) -> RandomStream:
@@ -267,7 +306,7 @@ class Agent(_Parts, metaclass=Fields):
         """Make the transition that an event calls for; the reasoner decides if several are enabled.
 
         ``await`` it, in a step that is ``async``. All decisions of a tick are asked together, and
-        applied in the order of the agents whose steps they belong to.
+        applied in the order of the turns of those whose steps they belong to.
 
         Args:
             trigger: Name of the event.
@@ -327,7 +366,7 @@ class Agent(_Parts, metaclass=Fields):
         """Have a text written by the run's writer.
 
         ``await`` it, in a step that is ``async``. All texts and decisions of a tick are asked for
-        together, and steps go on in the order of the agents.
+        together, and steps go on in the order of their turns.
 
         Args:
             prompt: What to write. Who the agent is, how long the text may be and in which language
@@ -466,6 +505,10 @@ class Agent(_Parts, metaclass=Fields):
         return host
 
 
+WAITING: Any = object()
+"""In place of an agent's last transition, where it makes none before it has its answer."""
+
+
 class Asked:
     """A decision of an agent: carried out at once, or a question to wait for.
 
@@ -475,9 +518,22 @@ class Asked:
         context: What it is about.
         weights: How likely each target is.
         prompt: What to tell a model.
+        question: The question, where it has been put together already.
+
+    Attributes:
+        decision: The answer, once it is there.
     """
 
-    __slots__ = ("agent", "context", "prompt", "question", "since", "trigger", "weights")
+    __slots__ = (
+        "agent",
+        "context",
+        "decision",
+        "prompt",
+        "question",
+        "since",
+        "trigger",
+        "weights",
+    )
 
     def __init__(
         self,
@@ -486,20 +542,25 @@ class Asked:
         context: Any,
         weights: Mapping[Any, float] | None,
         prompt: str | None,
+        question: Any = None,
     ) -> None:
         self.agent = agent
         self.trigger = trigger
         self.context = context
         self.weights = weights
         self.prompt = prompt
-        self.question: Any = None
-        self.since: Any = None
+        self.question: Any = question
+        self.decision: Any = None
+        self.since: Any = WAITING
         _begin_waiting(self, "decide", ", where it can wait for its answer; here, use fire")
 
     def __await__(self) -> Generator[Any, Any, Any]:
         """Carry out what leaves nothing to decide, else hand the question to the run."""
         host = self.agent._host
         host.unawaited = None
+        if self.question is not None:
+            return (yield self)
+
         settled = host.settle(self)
 
         return (yield self) if settled is self else settled

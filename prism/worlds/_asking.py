@@ -11,16 +11,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from prism.errors import ReasonerError
 from prism.runlog import SimulatedClock
-from prism.runlog._clock import Moment
+from prism.runlog._writer import Moment
 from prism.statechart import BaseWriter, Budget, Decision, Question, TextCall, Wording, Written
 from prism.statechart._identity import agent_name
+from prism.statechart.reasoner._router import all_of
 from prism.statechart.reasoner._texts import fallback_text
 from prism.statechart.states import state_text
 from prism.telemetry._instrument import Level
@@ -105,7 +106,7 @@ class Answerers:
         # announced only when the decisions are, so that the log does not tell which was faster
         texts = self._writer.answer(calls)
         if questions:
-            decisions, written = await _both(self._decisions(questions, logger), texts)
+            decisions, written = await all_of([self._decisions(questions, logger), texts])
         else:
             decisions, written = [], await texts
 
@@ -134,17 +135,6 @@ class Answerers:
                 )
 
         return decisions
-
-
-async def _both(*two: Coroutine[Any, Any, Any]) -> list[Any]:
-    """Wait for both; where one raises, the other is cancelled, and over afterwards."""
-    tasks = [asyncio.ensure_future(each) for each in two]
-    try:
-        return await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class Asking(Protocol):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from prism.errors import FieldValueError
@@ -16,45 +15,6 @@ Unit = Literal["agent_id", "post_id"]
 """What is assigned, as the log calls it."""
 
 _ROUNDING = 1e-9
-
-
-@dataclass(slots=True)
-class _Experiment:
-    """The arms of one experiment: each has the draws of a slice of [0, 1)."""
-
-    slices: dict[str, tuple[float, float]] = field(default_factory=dict)
-
-    def arm_of(self, draw: float) -> str:
-        found = (arm for arm, (low, high) in self.slices.items() if low <= draw < high)
-        return next(found, CONTROL)
-
-
-@dataclass(slots=True)
-class Assigned:
-    """A subject that was assigned, until the log has it.
-
-    Args:
-        unit: What it is.
-        subject: Its id.
-        experiment: The experiment.
-        arm: The arm that it is in.
-        told: What else the log says of it.
-    """
-
-    unit: Unit
-    subject: str
-    experiment: str
-    arm: str
-    told: dict[str, Any] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the keys of its event."""
-        return {
-            "experiment": self.experiment,
-            "arm": self.arm,
-            self.unit: self.subject,
-            **self.told,
-        }
 
 
 class Assignments:
@@ -70,8 +30,10 @@ class Assignments:
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
-        self._experiments: dict[str, _Experiment] = {}
-        self._waiting: dict[tuple[str, str, str], Assigned] = {}
+        # of each experiment, what slice of [0, 1) an arm has
+        self._experiments: dict[str, dict[str, tuple[float, float]]] = {}
+        # the arm of each experiment, kind of subject and subject, until the log has it
+        self._waiting: dict[tuple[str, Unit, str], str] = {}
 
     def add_arm(self, experiment: str, arm: str, share: float) -> None:
         """Give an arm its slice, behind those before it; nothing happens if it has one.
@@ -80,7 +42,7 @@ class Assignments:
             FieldValueError: If the shares of an experiment come to more than 1, or it has an arm
                 of another share by that name.
         """
-        slices = self._experiments.setdefault(experiment, _Experiment()).slices
+        slices = self._experiments.setdefault(experiment, {})
         if arm in slices:
             low, high = slices[arm]
             if abs(high - low - share) > _ROUNDING:
@@ -102,9 +64,7 @@ class Assignments:
         # rounding must leave nobody out of arms that come to 1
         slices[arm] = (begin, 2.0 if end > 1 - _ROUNDING else end)
 
-    def assign(
-        self, unit: Unit, subjects: Iterable[str], experiment: str, arm: str, **told: Any
-    ) -> list[str]:
+    def assign(self, unit: Unit, subjects: Iterable[str], experiment: str, arm: str) -> list[str]:
         """Return those of some subjects that are in an arm, and note for the log where all are.
 
         Args:
@@ -112,36 +72,34 @@ class Assignments:
             subjects: Their ids.
             experiment: The experiment.
             arm: The arm, which `add_arm` has made.
-            told: What else the log is to say of those in the arm.
         """
-        arms = self._experiments[experiment]
+        low, high = self._experiments[experiment][arm]
         chosen = []
         for subject in subjects:
-            own = arms.arm_of(self._draw(experiment, unit, subject))
             key = (experiment, unit, subject)
-            if own == arm:
+            if low <= self._draw(*key) < high:
                 chosen.append(subject)
-                self._waiting[key] = Assigned(unit, subject, experiment, arm, told)
+                self._waiting[key] = arm
             else:
                 # another arm of the experiment may still come to it
-                self._waiting.setdefault(key, Assigned(unit, subject, experiment, CONTROL))
+                self._waiting.setdefault(key, CONTROL)
 
         return chosen
 
     def drain(self) -> Iterator[dict[str, Any]]:
         """Yield the keys of events of all that has been assigned since the last time."""
         waiting, self._waiting = self._waiting, {}
-        for assigned in waiting.values():
-            yield assigned.to_dict()
+        for (experiment, unit, subject), arm in waiting.items():
+            yield {"experiment": experiment, "arm": arm, unit: subject}
 
     def snapshot(self) -> dict[str, Any]:
         """Return the arms so far as plain data."""
-        return {name: each.slices for name, each in self._experiments.items()}
+        return {name: dict(slices) for name, slices in self._experiments.items()}
 
     def restore(self, arms: dict[str, Any]) -> None:
         """Take over the arms of another run, as `snapshot` returned them."""
         self._experiments = {
-            name: _Experiment({arm: (low, high) for arm, (low, high) in slices.items()})
+            name: {arm: (low, high) for arm, (low, high) in slices.items()}
             for name, slices in arms.items()
         }
 

@@ -7,11 +7,11 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from importlib import import_module
 from math import isfinite
-from types import FunctionType, GenericAlias, MemberDescriptorType, NoneType, UnionType
+from types import FunctionType, MemberDescriptorType, NoneType, UnionType
 from typing import (
     Any,
     ClassVar,
@@ -57,6 +57,7 @@ class Declared:
         drawn: How it is drawn, in words.
         kept: Whether a checkpoint keeps it.
         is_state: Whether it was declared by `state`, so that it may change.
+        is_measured: Whether its value is kept of every agent and round.
         help: What it means.
         least: Smallest value.
         most: Largest value.
@@ -68,6 +69,7 @@ class Declared:
     drawn: str = ""
     kept: bool = True
     is_state: bool = False
+    is_measured: bool = False
     help: str = ""
     least: float | None = None
     most: float | None = None
@@ -113,16 +115,19 @@ def state(default: Any = MISSING, *, kept: bool = True) -> Any:
     """Declare a field that changes in the course of a run.
 
     Args:
-        default: The value at first, or, for a list, dict or deque, what makes it: ``state(list)``.
+        default: The value at first; for a list, dict or deque what makes it, ``state(list)``; for a
+            field of an agent also how it is drawn, ``state(uniform(0, 1))``.
         kept: Whether a checkpoint keeps it; if not, `World.recall` makes it again from the log.
 
     Raises:
         DefinitionError: If the default is a list, dict or set that all would share.
     """
+    if isinstance(default, Declared):
+        return replace(default, kept=kept, is_state=True)
     if callable(default) and not isinstance(default, Enum):
         return Declared(make=default, kept=kept, is_state=True)
 
-    _refuse_shared(default, f"state({type(default).__name__})")
+    refuse_shared(default, f"state({type(default).__name__})")
 
     return Declared(default, kept=kept, is_state=True)
 
@@ -143,42 +148,16 @@ def param(
         most: Largest value.
 
     Raises:
-        DefinitionError: If the default is a list, dict or set.
+        DefinitionError: If the default is a list, dict or set, or is to be drawn.
     """
-    _refuse_shared(default, "a tuple")
+    refuse_shared(default, "a tuple")
+    if isinstance(default, Declared):
+        raise DefinitionError(
+            f"param({default.drawn or '...'}): a parameter has the same value in every run: give "
+            "it that, or declare  state(...)  and draw it in setup, with self.random"
+        )
 
     return cast(ValueT, Declared(default, help=help, least=least, most=most))
-
-
-def uniform(low: float, high: float) -> float:
-    """Declare a number that is drawn once for each agent, uniform from ``low`` to ``high``."""
-    if not low <= high:
-        raise DefinitionError(f"uniform({low!r}, {high!r}): the first must not be the larger")
-
-    drawn = f"uniform from {low} to {high}"
-    return cast(float, Declared(draw=lambda stream: stream.between(low, high), drawn=drawn))
-
-
-def whole(least: int, most: int) -> int:
-    """Declare a whole number that is drawn once for each agent, both ends included."""
-    if not least <= most:
-        raise DefinitionError(f"whole({least!r}, {most!r}): the first must not be the larger")
-
-    drawn = f"whole from {least} to {most}"
-    return cast(
-        int, Declared(draw=lambda stream: least + stream.index(most - least + 1), drawn=drawn)
-    )
-
-
-def one_of(*options: ValueT) -> ValueT:
-    """Declare a value that is drawn once for each agent from several, each as likely."""
-    if not options:
-        raise DefinitionError("one_of() needs something to draw from")
-    for option in options:
-        _refuse_shared(option, "tuples")
-
-    drawn = f"one of {', '.join(map(repr, options))}"
-    return cast(ValueT, Declared(draw=lambda stream: stream.choice(options), drawn=drawn))
 
 
 # for type checkers `uniform(0, 1)` is a default like any other, so they are told of no specifiers
@@ -294,7 +273,7 @@ def _declared_in(owner: str, namespace: Mapping[str, Any]) -> dict[str, Field]:
 
         given = namespace.get(name, MISSING)
         if not isinstance(given, Declared):
-            _refuse_shared(given, f"state({type(given).__name__})", f"{owner}.{name}: ")
+            refuse_shared(given, f"state({type(given).__name__})", f"{owner}.{name}: ")
             given = Declared(given)
 
         found[name] = Field(name, owner, annotation, given)
@@ -309,19 +288,31 @@ def _declared_in(owner: str, namespace: Mapping[str, Any]) -> dict[str, Field]:
 def _refuse_hiding(owner: str, bases: Iterable[type], own: Iterable[str]) -> None:
     """Refuse fields that have the name of what every agent or world has already."""
     lines = [base for each in bases for base in each.__mro__]
-    problems = []
-    for name in own:
-        above = [base for base in lines if _has(base, name)]
-        if not above or any(name in getattr(base, "fields", {}) for base in above):
-            continue
+    refuse_all([problem for name in own if (problem := _hiding(owner, name, lines))])
 
-        known = [base.__name__ for base in lines if issubclass(base, above[-1])]
-        public = [each for each in known if not each.startswith("_")]
-        value = vars(above[-1]).get(name)
-        is_setting = not callable(value) and not hasattr(value, "__get__")
-        mend = f"set it without a type, {name} = ..." if is_setting else "give it another name"
-        problems.append(f"the field {owner}.{name} would hide {public[-1]}.{name}: {mend}")
 
+def _hiding(owner: str, name: str, lines: Sequence[type]) -> str:
+    """Return what is wrong with a field's name; nothing if no class has it, or one as a field."""
+    above = [base for base in lines if _has(base, name)]
+    if not above or any(name in getattr(base, "fields", {}) for base in above):
+        return ""
+
+    first = above[-1]
+    known = [base.__name__ for base in lines if issubclass(base, first)]
+    public = [each for each in known if not each.startswith("_")]
+    value = vars(first).get(name)
+    is_setting = not callable(value) and not hasattr(value, "__get__")
+    mend = f"set it without a type, {name} = ..." if is_setting else "give it another name"
+
+    return f"the field {owner}.{name} would hide {public[-1]}.{name}: {mend}"
+
+
+def refuse_all(problems: Sequence[str]) -> None:
+    """Refuse a class for all that is wrong with it, at once.
+
+    Raises:
+        DefinitionError: If anything is.
+    """
     if problems:
         raise DefinitionError("; ".join(problems))
 
@@ -365,7 +356,12 @@ def _refuse_open(cls: Any) -> None:
     )
 
 
-def _refuse_shared(value: Any, mend: str, where: str = "") -> None:
+def refuse_shared(value: Any, mend: str, where: str = "") -> None:
+    """Refuse a value that all objects of a class would have in common, and could change.
+
+    Raises:
+        DefinitionError: If it is such a one.
+    """
     if isinstance(value, _MUTABLE):
         kind = type(value).__name__
         raise DefinitionError(f"{where}the {kind} {value!r} would be shared by all: use {mend}")
@@ -375,10 +371,10 @@ def _mend_of(hint: Any) -> str | None:
     """Return what to use in place of a type that cannot be kept; None if nothing speaks for it."""
     if isinstance(hint, str):
         return _NOT_A_SET if _SET.search(hint) else None
-    if hint in (set, frozenset) or get_origin(hint) in _SETS:
+    if (get_origin(hint) or hint) in _SETS:
         item = ", ".join(map(words_of_type, get_args(hint))) or "..."
         return f"use dict[{item}, None], which has an order"
-    if isinstance(hint, type) and not isinstance(hint, GenericAlias):
+    if isinstance(hint, type):
         return "use a number, a text, or a Thing" if hint in _UNKEPT else None
 
     return next((mend for each in get_args(hint) if (mend := _mend_of(each))), None)
@@ -400,12 +396,11 @@ def is_a(hint: Any, value: Any) -> bool:
         return isinstance(value, origin) and _items_are(origin, get_args(hint), value)
     if not isinstance(hint, type):
         return True
-    if hint is float:
-        return isinstance(value, (int, float)) and not isinstance(value, bool)
-    if hint is int:
-        return isinstance(value, int) and not isinstance(value, bool)
+    # True is an int, but no number
+    if hint in (int, float) and isinstance(value, bool):
+        return False
 
-    return isinstance(value, hint)
+    return isinstance(value, (int, float) if hint is float else hint)
 
 
 def _items_are(kind: type, items: tuple[Any, ...], value: Any) -> bool:
@@ -447,15 +442,19 @@ def read_value(hint: Any, value: Any) -> Any:
         return _of_several(get_args(hint), value)
     if origin is Literal:
         return _among(get_args(hint), value)
-    if isinstance(hint, type) and issubclass(hint, Enum):
-        return value if isinstance(value, hint) else _among(tuple(hint), value)
+    if _is_enum(hint):
+        return _among(tuple(hint), value)
 
-    if isinstance(value, str) and (origin or hint) in _ARRAYS:
-        value = parse_json(value)
-    if not isinstance(value, str):
-        return _of_json(origin or hint, get_args(hint), value)
+    kind = origin or hint
+    if isinstance(value, str) and kind not in _ARRAYS:
+        return _of_text(kind, value)
 
-    return _of_text(origin or hint, value)
+    given = parse_json(value) if isinstance(value, str) else value
+    # a text of JSON may be a text itself
+    if isinstance(given, str):
+        return _of_text(kind, given)
+
+    return _of_json(kind, get_args(hint), given)
 
 
 def _of_text(kind: Any, text: str) -> Any:
@@ -510,13 +509,12 @@ def _of_several(members: Sequence[Any], value: Any) -> Any:
 
 def _among(options: Sequence[Any], value: Any) -> Any:
     """Return the option that a value is, or that a text names by its value or name."""
-    plain = {id(option): getattr(option, "value", option) for option in options}
-    for option in options:
-        if type(plain[id(option)]) is type(value) and plain[id(option)] == value:
+    plain = [(option, getattr(option, "value", option)) for option in options]
+    for option, own in plain:
+        if option is value or (type(own) is type(value) and own == value):
             return option
-    for option in options:
-        names = (str(plain[id(option)]), getattr(option, "name", None))
-        if isinstance(value, str) and value in names:
+    for option, own in plain:
+        if isinstance(value, str) and value in (str(own), getattr(option, "name", None)):
             return option
 
     raise ValueError(value)
@@ -542,7 +540,7 @@ def words_of_type(hint: Any, annotation: Any = None) -> str:
         hint: The type, or the text of one that could not be resolved.
         annotation: The type as its class has it, for one that is neither; by default the type.
     """
-    if isinstance(hint, type) and issubclass(hint, Enum):
+    if _is_enum(hint):
         return f"one of {', '.join(map(_shown, hint))}"
     if get_origin(hint) is Literal:
         return f"one of {', '.join(map(str, get_args(hint)))}"
@@ -554,6 +552,10 @@ def words_of_type(hint: Any, annotation: Any = None) -> str:
     named = hint if annotation is None else annotation
 
     return named if isinstance(named, str) else _name_of(named)
+
+
+def _is_enum(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, Enum)
 
 
 def _shown(option: Enum) -> str:

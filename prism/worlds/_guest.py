@@ -49,13 +49,11 @@ class Participant(Protocol):
         """Make the object what it was when `snapshot` returned the data."""
 
 
-class Guest(Agent, Generic[ObjectT]):
-    """An agent that is an object of another class, such as one that carries out a workflow.
+class Proxy(Agent, Generic[ObjectT]):
+    """An agent that stands for an object of another class, whose states and history it has.
 
-    The object's ``act(world)`` is its step in every state, and ``snapshot()`` and ``restore(data)``
-    say what is kept of it. Everything else is as with any agent: random numbers, neighbours,
-    messages, `Agent.fire` and `Agent.decide` by the object's chart. In ``act`` the guest itself is
-    ``world.acting``. What the guest does not have is looked up in the object.
+    What the proxy does not have is looked up in the object. What is kept of it beyond its fields is
+    its attribute ``_kept``.
 
     Args:
         object: The object.
@@ -73,8 +71,10 @@ class Guest(Agent, Generic[ObjectT]):
             trigger: Name of the event.
             context: What it is about, such as another agent.
         """
-        fires = self._joined("fire").fires
-        if fires is not None:
+        host = self._host
+        if host is None or host.fires is not None:
+            fires = self._joined("fire").fires
+            assert fires is not None
             return fires(self, trigger, context, None)
 
         return self._chart.fire(self.object, trigger, context)
@@ -96,6 +96,11 @@ class Guest(Agent, Generic[ObjectT]):
         """Ticks since the last transition, if the object counts them."""
         return int(getattr(self.object, "ticks_in_state", 0))
 
+    @ticks_in_state.setter
+    def ticks_in_state(self, ticks: int) -> None:
+        """Let the object say so itself."""
+        cast(Any, self.object).ticks_in_state = ticks
+
     @property
     def _subject(self) -> Any:
         return self if type(self).chart is PRESENT_CHART else self.object
@@ -115,6 +120,22 @@ class Guest(Agent, Generic[ObjectT]):
     def _state_history(self) -> Sequence[Any]:
         # of an object without a history, its state says whether it has moved
         return getattr(self.object, "state_history", None) or (self._state,)
+
+
+class Guest(Proxy[ObjectT]):
+    """An agent that is an object of another class, such as one that carries out a workflow.
+
+    The object's ``act(world)`` is its step in every state, and ``snapshot()`` and ``restore(data)``
+    say what is kept of it. Everything else is as with any agent: random numbers, neighbours,
+    messages, `Agent.fire` and `Agent.decide` by the object's chart. In ``act`` the guest itself is
+    ``world.acting``. What the guest does not have is looked up in the object.
+
+    Args:
+        object: The object.
+
+    Attributes:
+        object: The object.
+    """
 
     @property
     def _kept(self) -> Any:
@@ -204,6 +225,25 @@ class TurnWriter(BaseWriter):
 def act(world: Any, guest: Any) -> Any:
     """Let an object take its turn: the step of every guest."""
     return guest.object.act(world)
+
+
+def timed(steps: Mapping[Any, Callable[[Any, Any], Any]]) -> Callable[[Any, Any], Any]:
+    """Return the turn of a proxy: a time-out if one is due, else the step of its object's state.
+
+    Args:
+        steps: The steps by state.
+    """
+
+    def turn(world: Any, proxy: Any) -> Any:
+        before = proxy.object.state
+        if proxy._chart.tick(proxy.object) is not None:
+            proxy._host.timed_out(before)
+            return None
+
+        step = steps.get(before)
+        return None if step is None else step(world, proxy)
+
+    return turn
 
 
 def _invited(someone: Any, where: str) -> Guest[Any]:

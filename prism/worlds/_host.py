@@ -5,17 +5,23 @@ from __future__ import annotations
 import random
 import re
 import sys
+import threading
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import timedelta
 from itertools import takewhile
-from math import isfinite
+from math import inf
 from typing import Any
 
+from prism._faults import note_place
 from prism.errors import AgentError, FieldTypeError, FieldValueError, SimulationError
 from prism.randomness import RandomStream
+from prism.randomness._stream import GOLDEN, keys_of, mixed
 from prism.runlog import SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
+from prism.runlog._writer import SECONDS_PER_TICK, Moment
 from prism.statechart import Question, Wording
 from prism.statechart._identity import given_name, identify
 from prism.statechart.reasoner._attributes import in_words
@@ -23,16 +29,20 @@ from prism.statechart.reasoner._recollection import transition_in_words
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, active_logger
 from prism.worlds._agent import HISTORY_DEPTH, Agent, Asked, Message, Thing
+from prism.worlds._agent_set import AgentSet
 from prism.worlds._assignments import Assignments
 from prism.worlds._fields import Fields, unknown_field
-from prism.worlds._guest import Guest, as_agent
-from prism.worlds._kinds import Kind
+from prism.worlds._guest import Guest, Proxy, as_agent
+from prism.worlds._kinds import NEVER, Kind
 from prism.worlds._parameters import ParameterView
 from prism.worlds._people import AgentTable
 from prism.worlds._world import RESERVED, World
 
 _EVENT_NAME = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)*")
 _NO_ATTRIBUTE = re.compile(r"'(\w+)' object (?:has no )?attribute '(\w+)'(?: is read-only)?$")
+
+_ALWAYS_GUARDED, _OF_SO_MANY = 40, 32
+_UNGUARDED = nullcontext()
 
 SETTING_UP = "setup"
 ENDING = "end"
@@ -71,6 +81,7 @@ class RunHost:
 
     Attributes:
         agents: The population, in the order in which it acts.
+        seed: Seed of every random number.
         acting: The agent whose step is under way.
         fires: Takes what agents fire, or refuses it; None while it is carried out at once.
         sends: Takes messages; None while they are delivered at once.
@@ -81,20 +92,32 @@ class RunHost:
         late: Why a step may not change the world now; None if it may.
         meanings: What states mean, for a model.
         has_guests: Whether objects of other classes are among the agents.
+        has_proxies: Whether agents have the states of objects, which may change by themselves.
         wording: Length and language of texts, where a call names none.
         has_writer: Whether a writer was given.
         remembers: Whether a model is told what agents remember.
-        goes_backwards: Whether the last agent of a `together` world has its turn first.
+        is_permuted: Whether loops over the agents go through them backwards, to see what that
+            changes.
+        epoch: What goes on now, as a number: everybody's random numbers belong to one epoch.
+        roster: Where agents are, from the end of `setup` on.
+        ticks_per_round: Ticks in a round.
+        stopped: When the run was stopped, and why; None if it was not.
+        logger: Where the run's events go meanwhile.
+        timed_out: Takes note of a time-out, by the state that was left.
+        gone: Places of the agents that have left: they have no turn, and are in no state.
+        asleep: Places of agents that have no turn for the time being.
         parameters: The world's parameters, as they are now.
         assignments: Who is treated.
-        model_switch: Switches the models of the run; None if it has no later ones.
+        router: Who puts questions to whoever answers for an agent; None if one answers for all.
         is_replayed: Whether decisions are taken from another run.
+        world: The world.
     """
 
     def __init__(
         self, world: World[Any], seed: int, clock: SimulatedClock, logger: EventLogger | None
     ) -> None:
         self.agents: list[Any] = []
+        self.seed: int = seed
         self.acting: Any = None
         self.fires: Callable[[Any, str, Any, Any], Any] | None = self._refuse_fire
         self.sends: Callable[[Message, Any], None] | None = None
@@ -105,24 +128,47 @@ class RunHost:
         self.late: str | None = None
         self.meanings: Mapping[Any, str] = world.meanings
         self.has_guests: bool = False
+        self.has_proxies: bool = False
         self.wording: Wording = Wording()
         self.has_writer: bool = False
         self.remembers: bool = False
-        self.goes_backwards: bool = False
+        self.is_permuted: bool = False
+        self.roster: Any = None
+        self.ticks_per_round: int = 1
+        self.stopped: dict[str, Any] | None = None
+        self.world: World[Any] = world
+        self.timed_out: Callable[[Any], None] = _leave_it
+        self.gone: set[int] = set()
+        self.asleep: frozenset[int] = frozenset()
         self.assignments: Assignments = Assignments(seed)
-        self.model_switch: Any = None
+        self.router: Any = None
         self.is_replayed: bool = False
         self.parameters: Mapping[str, Any] = ParameterView(world)
         self._world = world
-        self._seed = seed
         self._clock = clock
-        self._logger = logger
+        self.logger: EventLogger | None = logger
         self._phase = SETTING_UP
         self._world_random: RandomStream | None = None
+        self._turn_random: RandomStream | None = None
+        self.epoch: int = 0
+        self._time: float | None = None
+        self._has_until = type(world).until is not World.until
         self._networks = 0
+        self._guarded = 0
         self._able: dict[tuple[type, Any], int] = {}
         # events of setup wait for those that begin the run
         self._buffer: list[tuple[str, dict[str, Any]]] | None = []
+
+    def guarding(self) -> AbstractContextManager[None]:
+        """Refuse draws from elsewhere inside the block, if it is one of the first, or of a sample.
+
+        A look takes longer than the step of an agent; whoever draws elsewhere does it again.
+        """
+        self._guarded += 1
+        if self._guarded <= _ALWAYS_GUARDED or mixed(self._guarded) % _OF_SO_MANY == 0:
+            return drawing_nowhere_else()
+
+        return _UNGUARDED
 
     @property
     def round(self) -> int:
@@ -138,6 +184,24 @@ class RunHost:
     def is_setting_up(self) -> bool:
         """Whether the first round has not begun."""
         return self._phase == SETTING_UP
+
+    @property
+    def time(self) -> float:
+        """Time since the beginning, in rounds; within a tick, that of the event."""
+        if self._time is not None:
+            return self._time
+
+        return max(self.round - 1, 0) + self.tick / self.ticks_per_round
+
+    @property
+    def has_network(self) -> bool:
+        """Whether the agents are connected."""
+        return self.world._network is not None
+
+    @property
+    def ticks(self) -> int:
+        """Ticks since the run began."""
+        return max(self.round - 1, 0) * self.ticks_per_round + self.tick
 
     def populate(self, agents: Iterable[Any]) -> list[type[Agent]]:
         """Take in the population; return its kinds, in the order in which they appear.
@@ -161,11 +225,7 @@ class RunHost:
 
             kind = type(agent)
             numbers[kind] = numbers.get(kind, 0) + 1
-            given = agent._given
-            own = given_name(agent.object) if isinstance(agent, Guest) else None
-            own = own or given.get("agent_id")
-            agent.agent_id = own or f"{kind.__name__.lower()}_{numbers[kind]}"
-            agent.name = given.get("name") or agent.agent_id
+            _name(agent, numbers[kind])
             agent._host = self
             if taken.setdefault(agent.agent_id, agent) is not agent:
                 raise FieldValueError(
@@ -188,31 +248,120 @@ class RunHost:
 
     def join(self, kinds: Mapping[type, Kind]) -> None:
         """Give every agent its chart, its state, and the fields that were not given."""
+        self.has_proxies = any(issubclass(cls, Proxy) for cls in kinds)
         for place, agent in enumerate(self.agents):
             kind = kinds[type(agent)]
             kind.agents.append(agent)
             agent._kind, agent._chart, agent._place = kind, kind.chart, place
-            agent._ticks_in_state = 0
-            # the state of a guest, and its history, are those of its object
-            if not isinstance(agent, Guest):
+            agent._since = agent._member = 0
+            agent._due, agent._keys = NEVER, None
+            # the state of a proxy, and its history, are those of its object
+            if not isinstance(agent, Proxy):
                 begin = agent._begin_state
-                agent._state = kind.chart.initial if begin is None else begin
+                agent._state = kind.chart.definition.initial if begin is None else begin
                 agent._state_history = deque(maxlen=HISTORY_DEPTH)
 
-            agent._random = agent._decision_random = agent._notes = None
-            agent.neighbours, agent.inbox = (), deque()
+            agent._random, agent._decision_random = RandomStream.of_key(0), RandomStream.of_key(0)
+            agent._epoch = agent._decision_epoch = -1
+            agent._notes = None
+            agent.neighbours, agent.inbox = AgentSet(), deque()
             self._fill(agent)
 
     def begin_phase(self, phase: str) -> None:
         """Give everybody new random numbers: for a round, or for its end."""
         self._phase = phase
-        self._world_random = None
-        for agent in self.agents:
-            agent._random = agent._decision_random = None
+        self._world_random = self._turn_random = None
+        self.epoch = 2 * self.round + (phase == ENDING)
 
     def begin_ending(self) -> None:
         """Begin the end of a round, which has random numbers of its own."""
         self.begin_phase(ENDING)
+
+    def keys_of(self, agent: Any) -> tuple[int, ...]:
+        """Return 64 bits of an agent's own for each of: its places, its steps, its decisions."""
+        if agent._keys is None:
+            agent._keys = keys_of(3, self.seed, "agent", agent.agent_id)
+
+        keys: tuple[int, ...] = agent._keys
+        return keys
+
+    def canonical(self) -> list[Any]:
+        """Return the agents in an order that does not depend on that of the list."""
+        return sorted(self.agents, key=lambda each: (self.keys_of(each)[0], each.agent_id))
+
+    def turn_stream(self) -> RandomStream:
+        """Return the random numbers of this round by which turns are drawn."""
+        if self._turn_random is None:
+            self._turn_random = RandomStream(self.seed, "turn", self._phase, self.round)
+
+        return self._turn_random
+
+    @contextmanager
+    def within_tick(self, part: float) -> Iterator[None]:
+        """Show the time of an event inside of a tick.
+
+        Args:
+            part: How much of the tick is over, from 0 to 1.
+        """
+        now = self._clock.moment
+        time = now.time - timedelta(seconds=SECONDS_PER_TICK * (1 - part))
+        self._time = now.round - 1 + (now.tick - 1 + part) / self.ticks_per_round
+        try:
+            with self._clock.at(Moment(time, now.round, now.tick)):
+                yield
+        finally:
+            self._time = None
+
+    def count(self, state: Any) -> int:
+        """Return the number of agents in a state."""
+        # in an overlap world, a step that looks at others is refused there
+        looks = self.world.overlap and self.acting is not None
+        if self.roster is None or self.has_proxies or looks:
+            return sum(agent.state is state for agent in self.agents)
+
+        found: int = self.roster.count(state)
+        return found
+
+    def set_ticks(self, agent: Any, ticks: int) -> None:
+        """Let an agent have been in its state for so many ticks.
+
+        Raises:
+            FieldValueError: If it is no whole number, 0 or more.
+            SimulationError: If nothing may change now.
+        """
+        if not isinstance(ticks, int) or isinstance(ticks, bool) or ticks < 0:
+            raise FieldValueError(f"ticks_in_state must be a whole number from 0 on, got {ticks!r}")
+        if self.refusing is not None or self.roster is None:
+            why = self.refusing or "the run has not begun"
+            raise SimulationError(f"ticks_in_state of {agent.agent_id!r} cannot be set: {why}")
+
+        self.roster.set_ticks(agent, ticks)
+
+    def stop(self, reason: str) -> None:
+        """End the run with this tick, or this event.
+
+        Raises:
+            FieldTypeError: If the reason is no text.
+            SimulationError: If the run has not begun, or nothing may change now.
+        """
+        if not isinstance(reason, str):
+            raise FieldTypeError(f"stop: the reason must be text, got {reason!r}")
+        if self.refusing is not None or self.is_setting_up:
+            why = self.refusing or "it has not begun"
+            raise SimulationError(f"the run cannot be stopped: {why}")
+
+        if self.stopped is None:
+            self.stopped = {"tick": self.tick, "time": round(self.time, 9), "reason": reason}
+
+    def is_to_end(self) -> bool:
+        """Return whether the run has been stopped, or the world says that it is to end."""
+        if self.stopped is None and self._has_until:
+            with self.only_looking("until only looks; let a hook change things"):
+                ends = self.world.until()
+            if ends:
+                self.stop("until")
+
+        return self.stopped is not None
 
     def stream_of(self, agent: Any) -> RandomStream:
         """Return an agent's random numbers for what goes on now.
@@ -220,18 +369,22 @@ class RunHost:
         Raises:
             SimulationError: If nothing may be drawn now.
         """
-        self._require_drawing(f"agent {agent.agent_id!r}")
-        key = self.round if self._phase == "" else f"{self._phase}{self.round}"
-        stream = RandomStream(self._seed, "step", agent.agent_id, key)
-        agent._random = stream
+        if self.refusing is not None:
+            self._require_drawing(f"agent {agent.agent_id!r}")
+
+        stream: RandomStream = agent._random
+        stream.begin_at(mixed((agent._keys or self.keys_of(agent))[1] + self.epoch * GOLDEN))
+        agent._epoch = self.epoch
 
         return stream
 
     def decision_stream_of(self, agent: Any) -> RandomStream:
         """Return the random numbers of an agent's decisions in this round."""
-        stream: RandomStream | None = agent._decision_random
-        if stream is None:
-            stream = agent._decision_random = RandomStream(self._seed, agent.agent_id, self.round)
+        stream: RandomStream = agent._decision_random
+        if agent._decision_epoch != self.epoch:
+            keys = agent._keys or self.keys_of(agent)
+            stream.begin_at(mixed(keys[2] + self.epoch * GOLDEN))
+            agent._decision_epoch = self.epoch
 
         return stream
 
@@ -251,14 +404,14 @@ class RunHost:
             )
         if self._world_random is None:
             # a part more than a decision's key has, as an agent may be called "world"
-            self._world_random = RandomStream(self._seed, "world", self._phase, self.round)
+            self._world_random = RandomStream(self.seed, "world", self._phase, self.round)
 
         return self._world_random
 
     def network_stream(self) -> RandomStream:
         """Return the random numbers of the next network."""
         self._networks += self._phase == SETTING_UP
-        return RandomStream(self._seed, "network", self._phase, f"{self.round}.{self._networks}")
+        return RandomStream(self.seed, "network", self._phase, f"{self.round}.{self._networks}")
 
     def send(self, message: Message, to: Any) -> None:
         """Deliver a message.
@@ -345,16 +498,9 @@ class RunHost:
         """
         if self.refusing is not None:
             raise SimulationError(f"world.{event} cannot be logged: {self.refusing}")
-        if not _EVENT_NAME.fullmatch(event):
-            raise FieldValueError(
-                f"an event's name must be small letters, digits and underscores, got {event!r}"
-            )
-        if reserved := [name for name in keys if name in RESERVED]:
-            raise FieldValueError(
-                f"world.{event}: the key {reserved[0]!r} is that of every line: use another name"
-            )
+        _require_event(event, keys)
 
-        logger = active_logger(self._logger)
+        logger = active_logger(self.logger)
         if logger is None and self._buffer is None:
             return
 
@@ -380,7 +526,7 @@ class RunHost:
     def end_setup(self, *, is_resumed: bool) -> None:
         """Write what `setup` has logged; a run that is resumed has written it already."""
         buffered, self._buffer = self._buffer or [], None
-        logger = active_logger(self._logger)
+        logger = active_logger(self.logger)
         if logger is not None and not is_resumed:
             for event, keys in buffered:
                 logger.info(event, **keys)
@@ -410,17 +556,17 @@ class RunHost:
                     f"{error}: it changes by fire and decide, in setup by begin_in"
                 )
 
-            self._note_place(told)
+            self._note_place(error)
             if told is error:
                 raise
-            raise told from error
+            told.__notes__ = error.__notes__
+            raise told.with_traceback(error.__traceback__) from None
         except Exception as error:
             self._note_place(error)
             raise
 
     def _note_place(self, error: BaseException) -> None:
-        if self.acting is not None:
-            error.add_note(f"in the step of {self.acting!r}, round {self.round}, tick {self.tick}")
+        note_place(error, self.acting, self.round, self.tick)
 
     def _class_named(self, name: str) -> Fields | None:
         classes: list[type] = [type(self._world), *{type(agent) for agent in self.agents}]
@@ -439,9 +585,15 @@ class RunHost:
                 )
 
             def stream(name: str = name) -> RandomStream:
-                return RandomStream(self._seed, "field", agent.agent_id, name)
+                return RandomStream(self.seed, "field", agent.agent_id, name)
 
-            setattr(agent, name, field.declared.value(stream))
+            try:
+                value = field.declared.value(stream)
+            except Exception as error:
+                error.add_note(f"for {type(agent).__name__}.{name} of {agent.agent_id!r}")
+                raise
+
+            setattr(agent, name, value)
 
     def _require_drawing(self, who: str) -> None:
         if self.refusing is not None:
@@ -450,6 +602,10 @@ class RunHost:
     def _refuse_fire(self, agent: Any, trigger: str, _context: Any, _chosen: Any) -> Any:
         reason = self.refusing or "setup prepares agents by begin_in, before the first round"
         raise SimulationError(f"agent {agent.agent_id!r} cannot fire {trigger!r}: {reason}")
+
+
+def _leave_it(_state: Any) -> None:
+    """Take note of nothing."""
 
 
 def _classes_below(cls: type[Thing]) -> Iterator[type[Thing]]:
@@ -465,28 +621,56 @@ def last_record(agent: Any) -> Any:
     return history[-1] if history else None
 
 
+def _name(agent: Agent, number: int) -> None:
+    """Give an agent its id and name: its own, else those of its kind and number."""
+    own = given_name(agent.object) if isinstance(agent, Guest) else None
+    own = own or agent._given.get("agent_id")
+    agent.agent_id = own or f"{type(agent).__name__.lower()}_{number}"
+    agent.name = agent._given.get("name") or agent.agent_id
+
+
+def _require_event(event: str, keys: Iterable[str]) -> None:
+    if not _EVENT_NAME.fullmatch(event):
+        raise FieldValueError(
+            f"an event's name must be small letters, digits and underscores, got {event!r}"
+        )
+    if reserved := [name for name in keys if name in RESERVED]:
+        raise FieldValueError(
+            f"world.{event}: the key {reserved[0]!r} is that of every line: use another name"
+        )
+
+
 def _require_weights(asked: Asked, options: Sequence[Any]) -> None:
     weights = asked.weights or {}
-    where = f"agent {asked.agent.agent_id!r}: the weights of {asked.trigger!r}"
-    strangers = [key for key in weights if key not in asked.agent._chart.definition.states]
-    if strangers:
-        raise FieldValueError(f"{where} must be by states of its chart, got {strangers[0]!r}")
+    states = asked.agent._chart.definition.states
     for key, weight in weights.items():
-        if not (isinstance(weight, (int, float)) and isfinite(weight) and weight >= 0):
+        if key not in states:
             raise FieldValueError(
-                f"{where} must be numbers, 0 or more, got {weight!r} for {state_text(key)!r}"
+                f"{_weights_of(asked)} must be by states of its chart, got {key!r}"
             )
-    if not sum(weights.get(option, 0) for option in options) > 0:
+        if not (isinstance(weight, (int, float)) and 0 <= weight < inf):
+            raise FieldValueError(
+                f"{_weights_of(asked)} must be numbers, 0 or more, got {weight!r} for "
+                f"{state_text(key)!r}"
+            )
+
+    if not any(weights.get(option) for option in options):
         listed = ", ".join(map(state_text, options))
-        raise FieldValueError(f"{where} must be above 0 for at least one of {listed}")
+        raise FieldValueError(f"{_weights_of(asked)} must be above 0 for at least one of {listed}")
+
+
+def _weights_of(asked: Asked) -> str:
+    return f"agent {asked.agent.agent_id!r}: the weights of {asked.trigger!r}"
 
 
 @contextmanager
 def drawing_nowhere_else() -> Iterator[None]:
     """Refuse code inside the block that draws from Python's own random numbers, or numpy's.
 
+    Where other threads run, a draw of theirs cannot be told from one of the block: it is warned of.
+
     Raises:
-        SimulationError: If it has.
+        SimulationError: If it has, and no other thread runs.
     """
     before, of_numpy = random.getstate(), _numpy_state()
     yield
@@ -496,10 +680,31 @@ def drawing_nowhere_else() -> Iterator[None]:
         ("numpy.random", of_numpy, _numpy_state()),
     ):
         if now != was and was is not None:
-            raise SimulationError(
-                f"the world draws from {name}, which would give other numbers on resuming: use "
-                "agent.random in steps, and self.random in the world"
-            )
+            _blame(name)
+
+
+def _blame(generator: str) -> None:
+    """Refuse a draw from a generator of others, or warn of it where threads of others run."""
+    others = [thread.name for thread in threading.enumerate() if _may_draw(thread)]
+    if not others:
+        raise SimulationError(
+            f"the world draws from {generator}, which would give other numbers on resuming: use "
+            "agent.random in steps, and self.random in the world"
+        )
+
+    warnings.warn(
+        f"somebody has drawn from {generator} while the world ran: it, or another thread "
+        f"({', '.join(others[:3])}). Where the world has, it gives other numbers on resuming: "
+        "prism world check says whether",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+
+
+def _may_draw(thread: threading.Thread) -> bool:
+    # those of compiled libraries have no name of their own, and do not draw
+    is_known = thread.name.startswith(("prism-", "Dummy-"))
+    return thread is not threading.current_thread() and not is_known
 
 
 def _numpy_state() -> Any:

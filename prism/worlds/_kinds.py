@@ -3,27 +3,60 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from math import inf
-from operator import attrgetter
+from itertools import product
+from math import floor, isfinite
+from operator import attrgetter, methodcaller
+from time import time
 from typing import Any, get_type_hints
 
-from prism.errors import DefinitionError, FieldValueError
+from prism.errors import FieldValueError
 from prism.statechart import Statechart
-from prism.statechart._definition import DEFAULT_NAME, TIMEOUT, Definition, arguments_of
+from prism.statechart._definition import DEFAULT_NAME, TIMEOUT
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger
 from prism.worlds._agent import Agent
-from prism.worlds._fields import slot_of, type_problems
-from prism.worlds._guest import KEPT, Guest, act
-from prism.worlds._world import MEASURE, STEP, TREATMENT, World
+from prism.worlds._fields import refuse_all, slot_of, type_problems
+from prism.worlds._guest import KEPT, Guest, Proxy, act, timed
+from prism.worlds._world import ACTIVATIONS, MEASURE, ORDERS, RATE, STEP, TREATMENT, World
 
 Step = Callable[[Any, Any], Any]
+Rate = float | str | Callable[[Any, Any], float]
+"""A number, the name of a field of the world, or what returns the rate of an agent."""
+
+NEVER: int = 2**63
+"""A tick that no run gets to."""
 
 _MARKS = (STEP, MEASURE, TREATMENT)
-_HOOKS = ("populate", "setup", "round_begins", "tick_begins", "tick_ends", "round_ends", "recall")
+_HOOKS = (
+    "populate",
+    "setup",
+    "round_begins",
+    "tick_begins",
+    "tick_ends",
+    "round_ends",
+    "until",
+    "recall",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """What happens to agents of a kind in a state at a rate, in events a round.
+
+    Args:
+        kind: The kind.
+        state: The state.
+        step: What happens.
+        rate: How often.
+    """
+
+    kind: Kind
+    state: Any
+    step: Step
+    rate: Rate
 
 
 @dataclass(slots=True, eq=False)
@@ -33,20 +66,42 @@ class Kind:
     Args:
         cls: Its class.
         chart: The class's chart, with the run's logger and clock.
-        limits: Longest dwell times in ticks by state; None if the chart has no time-outs.
         steps: What an agent does in each state; a state without a step is not among them.
+        due_after: Ticks in a state after which an agent times out, by state.
+        own_limits: States in which each agent has a limit of its own.
         agents: Its agents, in their order.
+        channels: What happens at rates.
+        counts: Number of agents in each state.
+        members: The agents in each state, where rates draw from them.
+
+    Attributes:
+        state_type: The enum of its states.
+        visited: States in which an agent has something to do in every tick.
+        has_limits: Whether there are time-outs.
     """
 
     cls: type[Agent]
     chart: Statechart[Any]
-    limits: Mapping[Any, float] | None
-    steps: Mapping[Any, Step]
+    steps: dict[Any, Step]
+    due_after: Mapping[Any, int]
+    own_limits: Collection[Any] = ()
     agents: list[Any] = field(default_factory=list)
+    channels: list[Channel] = field(default_factory=list)
+    counts: dict[Any, int] = field(default_factory=dict)
+    members: dict[Any, list[Any]] = field(default_factory=dict)
+    state_type: type = field(init=False)
+    visited: frozenset[Any] = field(init=False)
+    has_limits: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Find out in which states there is something to do."""
+        self.state_type = type(self.chart.definition.initial)
+        self.visited = frozenset((*self.steps, *self.own_limits))
+        self.has_limits = bool(self.due_after or self.own_limits)
 
     def column_readers(self) -> Iterator[tuple[str, Callable[[Any], Any]]]:
         """Yield the fields that a checkpoint keeps, with what reads each."""
-        if issubclass(self.cls, Guest):
+        if issubclass(self.cls, Proxy):
             yield KEPT, attrgetter(KEPT)
             return
 
@@ -78,26 +133,38 @@ def parts_of(cls: type[World[Any]]) -> Parts:
         DefinitionError: If what is marked cannot work; lists all such methods.
     """
     steps, measures, treatments = [], [], {}
-    problems = type_problems(cls)
+    problems = [*type_problems(cls), *_activation_problems(cls)]
     for name, method in _methods_of(cls):
+        problems += _method_problems(cls, name, method)
         if hasattr(method, STEP):
             steps.append((name, method, getattr(method, STEP)))
-            problems += _argument_problems(cls, name, method, ("an agent",))
         if hasattr(method, MEASURE):
             measures.append(name)
-            problems += _argument_problems(cls, name, method, (), is_plain=True)
         if hasattr(method, TREATMENT):
             treatments[name] = getattr(method, TREATMENT)
-            problems += _argument_problems(cls, name, method, (), is_plain=True)
-        if hasattr(World, name) and any(hasattr(method, mark) for mark in _MARKS):
-            problems.append(f"{cls.__name__}.{name} would hide World.{name}: give it another name")
-        if name in _HOOKS and inspect.iscoroutinefunction(method):
-            problems.append(f"{cls.__name__}.{name} is async, and has nothing to wait for")
 
-    if problems:
-        raise DefinitionError("; ".join(problems))
+    problems += [
+        f"{cls.__name__}.{name} is a world's: measure it by a method, which returns self.{name}"
+        for name, field in cls.fields.items()
+        if field.declared.is_measured
+    ]
+    refuse_all(problems)
 
     return Parts(steps, measures, treatments)
+
+
+def measures_of(cls: Any) -> dict[str, Callable[[Any], Any]]:
+    """Return what reads each measure of a kind of agents: its fields, then its methods."""
+    fields = {
+        name: slot_of(cls, name).__get__
+        for name, field in getattr(cls, "fields", {}).items()
+        if field.declared.is_measured
+    }
+    methods = {
+        name: methodcaller(name) for name, method in _methods_of(cls) if hasattr(method, MEASURE)
+    }
+
+    return {**fields, **methods}
 
 
 def make_kinds(
@@ -112,43 +179,67 @@ def make_kinds(
     Raises:
         DefinitionError: If a kind has no chart, or charts and steps do not fit; lists all.
     """
-    problems = [problem for cls in classes for problem in _kind_problems(cls)]
-    if problems:
-        raise DefinitionError("; ".join(problems))
-
+    refuse_all([problem for cls in classes for problem in _kind_problems(cls)])
     by_class = {cls: _own_steps(cls) for cls in classes}
-    for name, method, states in parts.steps:
-        wanted = _kind_wanted(method)
-        fitting = [cls for cls in classes if issubclass(cls, wanted)]
-        unknown = [each for each in states if not any(_has_state(cls, each) for cls in fitting)]
-        if unknown:
-            problems.append(
-                f"{type(world).__name__}.{name}: steps during states that no agent's chart has: "
-                + ", ".join(map(repr, unknown))
-            )
-
-        pairs = [(cls, each) for cls in fitting for each in states if _has_state(cls, each)]
-        for cls, each in pairs:
-            other = by_class[cls].setdefault(each, method)
-            if other is not method:
-                problems.append(
-                    f"{type(world).__name__} has two steps of a {cls.__name__} in "
-                    f"{state_text(each)!r}: {other.__name__} and {name}"
-                )
-
-    if problems:
-        raise DefinitionError("; ".join(problems))
+    by_rate = world.activation == "rate"
+    given = [
+        _give_step(by_class, type(world).__name__, *step, by_rate=by_rate) for step in parts.steps
+    ]
+    refuse_all([problem for each in given for problem in each])
 
     return {
-        cls: Kind(
-            cls,
-            Statechart(**_arguments_of(cls), logger=logger, clock=clock),
-            # what an object of another class does in time is up to its own turn
-            None if issubclass(cls, Guest) else _limits_of(cls.chart.definition),
-            by_class[cls],
-        )
-        for cls in classes
+        cls: _kind(cls, by_class[cls], parts, logger, clock, by_rate=by_rate) for cls in classes
     }
+
+
+def _kind(
+    cls: type[Agent],
+    steps: dict[Any, Step],
+    parts: Parts,
+    logger: EventLogger | None,
+    clock: Callable[[], float],
+    *,
+    by_rate: bool,
+) -> Kind:
+    chart = cls.chart.bound(_chart_name(cls), logger, clock)
+    kind = Kind(cls, chart, {} if by_rate else _timed_steps(cls, steps), *_limits_of(cls))
+    if by_rate:
+        kind.channels += [
+            Channel(kind, each, method, getattr(method, RATE))
+            for _, method, states in parts.steps
+            if issubclass(cls, _kind_wanted(method))
+            for each in states
+            if _has_state(cls, each)
+        ]
+
+    return kind
+
+
+def _give_step(
+    by_class: Mapping[type[Agent], dict[Any, Step]],
+    owner: str,
+    name: str,
+    method: Step,
+    states: Sequence[Any],
+    *,
+    by_rate: bool,
+) -> Iterator[str]:
+    """Give a step to the kinds whose charts have its states; yield what is wrong with it."""
+    wanted = _kind_wanted(method)
+    fitting = [cls for cls in by_class if issubclass(cls, wanted)]
+    unknown = [each for each in states if not any(_has_state(cls, each) for cls in fitting)]
+    if unknown:
+        listed = ", ".join(map(repr, unknown))
+        yield f"{owner}.{name}: steps during states that no agent's chart has: {listed}"
+
+    for cls, each in product(fitting, states):
+        if not _has_state(cls, each):
+            continue
+        other = by_class[cls].setdefault(each, method)
+        # at rates, several things may happen to those in a state
+        if other is not method and not by_rate:
+            where = f"{cls.__name__} in {state_text(each)!r}"
+            yield f"{owner} has two steps of a {where}: {other.__name__} and {name}"
 
 
 def treatments_by_round(
@@ -197,22 +288,49 @@ def _methods_of(cls: type) -> Iterator[tuple[str, Any]]:
             yield name, method
 
 
-def _argument_problems(
-    cls: type, name: str, method: Any, wanted: Sequence[str], *, is_plain: bool = False
-) -> list[str]:
-    problems = []
-    try:
-        inspect.signature(method).bind("self", *wanted)
-    except TypeError:
-        problems.append(
-            f"{cls.__name__}.{name} must take self"
-            + "".join(f" and {each}" for each in wanted)
-            + " alone"
-        )
-    if is_plain and inspect.iscoroutinefunction(method):
-        problems.append(f"{cls.__name__}.{name} is async, and has nothing to wait for")
+def _activation_problems(cls: type[World[Any]]) -> Iterator[str]:
+    """Yield what is wrong with the way in which agents get their turns."""
+    for name, value, known in (
+        ("order", cls.order, ORDERS),
+        ("activation", cls.activation, ACTIVATIONS),
+    ):
+        if value not in known:
+            listed = ", ".join(map(repr, known))
+            yield f"{cls.__name__}.{name} must be one of {listed}, got {value!r}"
 
-    return problems
+    if cls.activation != "all" and (cls.together or cls.overlap):
+        other = "together" if cls.together else "overlap"
+        yield (
+            f"{cls.__name__} has activation = {cls.activation!r} and {other} = True: leave one out"
+        )
+
+
+def _method_problems(cls: type[Any], name: str, method: Any) -> Iterator[str]:
+    marks = [mark for mark in _MARKS if hasattr(method, mark)]
+    # agents have measures, but no activation
+    activation = getattr(cls, "activation", "all")
+    by_pairs, by_rate = activation == "pair", activation == "rate"
+    for mark in marks:
+        wanted = (["an agent", "another"] if by_pairs else ["an agent"]) * (mark == STEP)
+        try:
+            inspect.signature(method).bind("self", *wanted)
+        except TypeError:
+            taken = " and ".join(["self", *wanted])
+            yield f"{cls.__name__}.{name} must take {taken} alone"
+
+    if STEP in marks and (getattr(method, RATE) is not None) != by_rate:
+        yield (
+            f"{cls.__name__}.{name} needs a rate: write  @during(..., rate=0.5)"
+            if by_rate
+            else f"{cls.__name__}.{name} has a rate: set  activation = 'rate'  in the world"
+        )
+    # a step alone has something to wait for
+    is_plain = name in _HOOKS or bool({*marks} - {STEP})
+    if is_plain and inspect.iscoroutinefunction(method):
+        yield f"{cls.__name__}.{name} is async, and has nothing to wait for"
+    base = World if issubclass(cls, World) else Agent
+    if marks and hasattr(base, name):
+        yield f"{cls.__name__}.{name} would hide {base.__name__}.{name}: give it another name"
 
 
 def _kind_problems(cls: Any) -> list[str]:
@@ -220,7 +338,7 @@ def _kind_problems(cls: Any) -> list[str]:
     if not isinstance(chart, Statechart):
         return [f"{cls.__name__} has no chart: set  chart = Statechart(...)  in the class"]
 
-    if issubclass(cls, Guest):
+    if issubclass(cls, Proxy):
         return []
 
     definition = chart.definition
@@ -236,7 +354,14 @@ def _kind_problems(cls: Any) -> list[str]:
         "timeouts={state: ticks}, or the class a timeout_threshold"
     )
 
-    return type_problems(cls) + [endless] * bool(late)
+    measured = [
+        problem
+        for name, method in _methods_of(cls)
+        if hasattr(method, MEASURE)
+        for problem in _method_problems(cls, name, method)
+    ]
+
+    return type_problems(cls) + measured + [endless] * bool(late)
 
 
 def _kind_wanted(method: Any) -> type:
@@ -258,20 +383,15 @@ def chart_of(cls: type[Agent]) -> Statechart[Any]:
     Raises:
         DefinitionError: If it has none.
     """
-    problems = _kind_problems(cls)
-    if problems:
-        raise DefinitionError("; ".join(problems))
+    refuse_all(_kind_problems(cls))
 
-    return Statechart(**_arguments_of(cls))
+    return cls.chart.bound(_chart_name(cls), None, time)
 
 
-def _arguments_of(cls: type[Agent]) -> dict[str, Any]:
-    """Return what makes the chart of a kind again; one without a name is called after the kind."""
-    arguments = arguments_of(cls.chart.definition)
-    if arguments["name"] == DEFAULT_NAME:
-        arguments["name"] = cls.__name__.lower()
-
-    return arguments
+def _chart_name(cls: type[Agent]) -> str:
+    """Return the name of the chart of a kind; one without a name is called after the kind."""
+    name = cls.chart.definition.name
+    return cls.__name__.lower() if name == DEFAULT_NAME else name
 
 
 def _own_steps(cls: type[Agent]) -> dict[Any, Step]:
@@ -279,11 +399,32 @@ def _own_steps(cls: type[Agent]) -> dict[Any, Step]:
     return dict.fromkeys(cls.chart.definition.states, act) if issubclass(cls, Guest) else {}
 
 
-def _limits_of(definition: Definition[Any]) -> dict[Any, float] | None:
-    if all(each.trigger != TIMEOUT for each in definition.transitions):
-        return None
+def _timed_steps(cls: type[Agent], steps: dict[Any, Step]) -> dict[Any, Step]:
+    """Return the steps of a kind; of one that stands for objects, those that count their ticks."""
+    if not issubclass(cls, Proxy) or issubclass(cls, Guest):
+        return steps
 
-    return {**definition.timeouts, **dict.fromkeys(definition.final_states, inf)}
+    return dict.fromkeys(cls.chart.definition.states, timed(steps))
+
+
+def _limits_of(cls: type[Agent]) -> tuple[dict[Any, int], list[Any]]:
+    """Return after how many ticks a state times out, and states where each agent says so itself."""
+    definition = cls.chart.definition
+    # what an object of another class does in time is up to its own turn
+    if issubclass(cls, Proxy) or all(each.trigger != TIMEOUT for each in definition.transitions):
+        return {}, []
+
+    due_after, own = {}, []
+    for state in definition.states:
+        limit = definition.timeouts.get(state, cls.timeout_threshold)
+        if state in definition.final_states:
+            continue
+        if state not in definition.timeouts and "timeout_threshold" in cls.fields:
+            own.append(state)
+        elif limit is not None and isfinite(limit):
+            due_after[state] = floor(limit) + 1
+
+    return due_after, own
 
 
 def _has_state(cls: type[Agent], state: Any) -> bool:

@@ -1,4 +1,4 @@
-"""The loop of every run: rounds, treatments, ticks and measures, kept and made again; `Run`."""
+"""The loop of every run: rounds, treatments, ticks and measures, kept and made again."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from math import isfinite
-from numbers import Integral, Real
 from typing import Any, Generic, TypeVar
 
+from prism._faults import place_of_method, shortened
 from prism.errors import FieldValueError, SimulationError
 from prism.runlog import ReplayReasoner, SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
-from prism.runs._assigned import ModelSwitch
 from prism.runs._running import run_to_end
 from prism.statechart import BaseWriter, PolicyReasoner, Wording
-from prism.statechart.reasoner._by_agent import ReasonerByAgent, costs_told, models_told
+from prism.statechart.reasoner._router import Router, costs_told, models_told
 from prism.telemetry._loggers import EventLogger, active_logger
 from prism.telemetry.events import (
+    AGENTS_MEASURED,
     DECISION,
     ROUND_ENDED,
     ROUND_STARTED,
@@ -28,12 +27,13 @@ from prism.telemetry.events import (
     SCHEMA_VERSION,
     TEXT_WRITTEN,
 )
+from prism.worlds._agent_measures import AgentMeasures, require_number
 from prism.worlds._asking import Answerers, Decider, Event, Remembering
 from prism.worlds._host import drawing_nowhere_else
-from prism.worlds._kinds import parts_of
+from prism.worlds._kinds import measures_of, parts_of
 from prism.worlds._parameters import groups_of, read_group
 from prism.worlds._people import AgentTable
-from prism.worlds._results import Measured, WorldResults, WorldRound
+from prism.worlds._results import Measured
 from prism.worlds._snapshot import Decoder, Encoder
 from prism.worlds._stage import AgentStage, Setting, Stage
 from prism.worlds._treatments import Treating, Treatment, with_reasoners
@@ -43,10 +43,7 @@ WorldT = TypeVar("WorldT", bound=World[Any])
 RoundT = TypeVar("RoundT")
 ResultsT = TypeVar("ResultsT")
 
-DEFAULT_AGENTS = 100
-
 _TICKS_BETWEEN_COLLECTIONS = 100
-_LARGEST_WHOLE = 2**63
 
 
 class Loop(Generic[WorldT, RoundT, ResultsT]):
@@ -75,12 +72,13 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         reasoner: Who decides.
         writer: Who writes; None if nobody was given.
         clock: The run's clock.
+        has_run: Whether it has been run.
     """
 
     def __init__(
         self,
         world: WorldT,
-        agents: int | Iterable[Any] | AgentTable = DEFAULT_AGENTS,
+        agents: int | Iterable[Any] | AgentTable,
         *,
         rounds: int | None = None,
         ticks: int | None = None,
@@ -107,16 +105,31 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         self._answerers = Answerers(self.reasoner, writer, wording)
         self.clock: SimulatedClock = clock or SimulatedClock()
         self._seed = require_seed(seed)
-        self._has_run = False
+        self.has_run: bool = False
         self._collect: Callable[[], object] = _leave_it
         self._parts = parts_of(type(world))
         self._groups = groups_of(type(world))
         self._treating = Treating(world, self._parts, treatments, self.rounds)
-        self._stage = self._make_stage(agents, logger)
+        try:
+            self._stage = self._make_stage(agents, logger)
+        except Exception as error:
+            error.__traceback__ = shortened(error)
+            raise
+
         self._host = self._stage.host
         # fields of the user's own may hold what no checkpoint can keep
         own = len(type(world).fields) > len(self._groups) or self._parts.measures
+        agents = self._host.agents
+        readers = {cls: measures_of(cls) for cls in dict.fromkeys(map(type, agents))}
+        measured = {cls: found for cls, found in readers.items() if found}
+        self._of_agents = AgentMeasures(self._seed, agents, measured) if measured else None
         self._is_to_be_checked = self._stage.has_fields or bool(own)
+
+    @property
+    def agents(self) -> Sequence[Any]:
+        """The population, in the order in which it was given."""
+        found: Sequence[Any] = self.world.agents
+        return found
 
     @property
     def open_questions(self) -> int:
@@ -134,8 +147,12 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         Raises:
             SimulationError: If it has been run before: the agents are not what they were.
         """
-        with _collecting_now_and_then() as self._collect:
-            return run_to_end(self._run_and_close(on_round))
+        try:
+            with _collecting_now_and_then() as self._collect:
+                return run_to_end(self._run_and_close(on_round))
+        except Exception as error:
+            error.__traceback__ = shortened(error)
+            raise
 
     async def arun(self, on_round: Callable[[RoundT], object] | None = None) -> ResultsT:
         """Run the rounds that are left; the async twin of `run`.
@@ -143,18 +160,20 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         Raises:
             SimulationError: If it has been run before: the agents are not what they were.
         """
-        if self._has_run:
+        if self.has_run:
             raise SimulationError(
                 "this simulation has been run: make a new one, with a new world and new agents"
             )
 
-        self._has_run = True
+        self.has_run = True
         with self.clock.bound():
             if not self.finished:
                 self._begin()
 
             try:
                 for number in range(len(self.finished) + 1, self.rounds + 1):
+                    if self._host.stopped is not None:
+                        break
                     self.finished.append(await self._round(number))
                     self._collect()
                     if on_round is not None:
@@ -195,9 +214,10 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
             SimulationError: If the snapshot is of another world or population.
         """
         self._host.end_setup(is_resumed=True)
+        # the time first, as agents have been in their states since some tick
+        self.clock.go_on_at(snapshot["moment"])
         self._restore_fields(snapshot)
         self._host.assignments.restore(snapshot.get("arms", {}))
-        self.clock.go_on_at(snapshot["moment"])
 
         budget = self._answerers.budget
         if budget is not None and snapshot["spent"] is not None:
@@ -213,12 +233,12 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
     ) -> Stage:
         world = self.world
         setting = Setting(world, self._parts, self._seed, self.clock, logger, self._answerers)
-        make: Callable[[Setting], Stage] = type(world)._prism_stage or AgentStage
-        stage = make(setting)
+        stage: Stage = AgentStage(setting)
+        stage.host.ticks_per_round = self.ticks_per_round
         stage.host.wording = self._answerers.wording
         stage.host.has_writer = self._answerers.has_writer
-        stage.host.model_switch = _model_switch_of(self.reasoner)
-        stage.host.is_replayed = _is_replayed(self.reasoner)
+        stage.host.router = self.reasoner if isinstance(self.reasoner, Router) else None
+        stage.host.is_replayed = isinstance(self.reasoner, ReplayReasoner)
         object.__setattr__(world, "_host", stage.host)
         with stage.host.explaining(), drawing_nowhere_else():
             stage.populate(agents)
@@ -252,7 +272,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         self.clock.begin_round(number)
         self._emit(ROUND_STARTED, round=number)
         stage.begin_round()
-        with host.explaining(), drawing_nowhere_else():
+        with host.explaining(), host.guarding():
             self._treating.apply(number, host, self._emit)
             world.round_begins()
 
@@ -263,52 +283,49 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
             await asyncio.sleep(0)
             if tick % _TICKS_BETWEEN_COLLECTIONS == 0:
                 self._collect()
+            # where agents go on while others wait, no tick has an end of its own
+            if not world.overlap and host.is_to_end():
+                break
 
         await stage.end_ticks()
+        host.is_to_end()
         host.begin_ending()
         states = stage.states()
-        measures = self._measures()
+        measures, of_agents = self._measures()
         await stage.end_round()
-        with host.explaining(), drawing_nowhere_else():
+        with host.explaining(), host.guarding():
             world.round_ends()
 
+        for told in of_agents:
+            self._emit(AGENTS_MEASURED, **told)
         summary = stage.summary(number, states, measures)
         self._emit(ROUND_ENDED, **summary.to_dict())
 
         return summary  # type: ignore[no-any-return]
 
-    def _measures(self) -> dict[str, Measured]:
+    def _measures(self) -> tuple[dict[str, Measured], list[dict[str, Any]]]:
         reason = "a measure only looks; let a hook change things, such as round_ends"
         # the fields are compared once, and show what no later checkpoint could keep, too
         before = self._fields() if self._is_to_be_checked else None
         looking = self._host.only_looking(reason)
-        with looking, self._host.explaining(), drawing_nowhere_else():
+        with looking, self._host.explaining(), self._host.guarding():
             found = {name: self._measured(name) for name in self._parts.measures}
+            of_agents = [] if self._of_agents is None else self._of_agents.take()
 
         if before is not None:
             self._is_to_be_checked = False
-            if self._parts.measures and (after := self._fields()) != before:
+            if (found or of_agents) and (after := self._fields()) != before:
                 raise SimulationError(
                     f"a measure of {type(self.world).__name__} changes a field "
                     f"({', '.join(_differing(before, after))}): {reason}"
                 )
 
-        return found
+        return found, of_agents
 
     def _measured(self, name: str) -> Measured:
-        value = getattr(self.world, name)()
-        if value is None or isinstance(value, bool):
-            return value
-        if isinstance(value, Real) and isfinite(value):
-            # numbers of numpy, for which JSON has no form, and those that are too large for it
-            number: Any = value
-            is_whole = isinstance(value, Integral) and abs(number) < _LARGEST_WHOLE
-            return int(number) if is_whole else float(number)
-
-        raise SimulationError(
-            f"{type(self.world).__name__}.{name} must return a finite number, or None where there "
-            f"is nothing to measure, got {value!r}"
-        )
+        where = place_of_method(type(self.world), name)
+        what = f"{where}: {type(self.world).__name__}.{name}"
+        return require_number(getattr(self.world, name)(), what)
 
     # Keeping
 
@@ -371,52 +388,6 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
             logger.info(event, **keys)
 
 
-class Run(Loop[WorldT, WorldRound, WorldResults]):
-    """Runs a world through rounds and ticks.
-
-    Every tick each agent is given its turn, in the order of the population: a time-out if one is
-    due, else the step of its kind and state. Decisions are asked together and applied in the order
-    of the agents whose steps asked, so a run depends on its seed and the answers alone.
-
-    Args:
-        world: The world; a run takes it for itself.
-        agents: How many agents the world's ``populate`` is to make, the agents, or a table of them.
-        rounds: Number of rounds; by default what the world's class says.
-        ticks: Ticks in a round; by default what the world's class says.
-        seed: Seed of every random number.
-        reasoner: Who decides; a `PolicyReasoner` by default, which draws by the weights of a
-            decision.
-        writer: Who writes the texts that agents ask for; without one, their templates are taken.
-        wording: Length and language of these texts, where a call names none.
-        treatments: Treatments of the world's class and the rounds at whose beginning they are
-            applied, and ready-made ones: ``["warning@12", SetParameters(20, {"tiring": 0.1})]``.
-        logger: Where to write the run's events; None means structlog's own logger, once it is
-            configured.
-        clock: The run's clock.
-
-    Attributes:
-        world: The world.
-        agents: The population.
-        rounds: Number of rounds.
-        ticks_per_round: Ticks in a round.
-        finished: The rounds that have ended.
-        reasoner: Who decides.
-        writer: Who writes; None if nobody was given.
-        clock: The run's clock.
-
-    Raises:
-        DefinitionError: If the class of the world or of an agent cannot work.
-        AgentError: If an agent cannot take part.
-        FieldValueError: If a number is out of its range, or there is no such treatment.
-        SimulationError: If the world is in a run already.
-    """
-
-    @property
-    def agents(self) -> Sequence[Any]:
-        """The population, in the order in which it acts."""
-        return self._host.agents
-
-
 def _differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     """Return the names of fields that differ between two snapshots."""
     names = [
@@ -470,16 +441,3 @@ def _collecting_now_and_then() -> Iterator[Callable[[], object]]:
     finally:
         if was_enabled:
             gc.enable()
-
-
-def _model_switch_of(reasoner: Decider) -> ModelSwitch | None:
-    """Return what switches the models of a run."""
-    # who is told the prompts of a run that is repeated is switched, too, where a policy decides
-    parts = (getattr(reasoner, "otherwise", None), getattr(reasoner, "told", None), reasoner)
-    chosen = (part.choose for part in parts if isinstance(part, ReasonerByAgent))
-    return next((choose for choose in chosen if isinstance(choose, ModelSwitch)), None)
-
-
-def _is_replayed(reasoner: Decider) -> bool:
-    """Return whether the decisions of a run are taken from another one."""
-    return isinstance(reasoner, ReplayReasoner)

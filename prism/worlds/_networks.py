@@ -1,20 +1,20 @@
-"""Who is connected with whom, and who is where: networks and spaces of a world's agents."""
+"""Who is connected with whom: networks of a world's agents."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from math import isqrt
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import ceil, isqrt
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from prism.errors import FieldValueError
 from prism.randomness import RandomStream
-from prism.worlds._agent import Thing
-from prism.worlds._fields import state
+from prism.worlds._agent_set import AgentSet
 
 AgentT = TypeVar("AgentT")
 AgentT_co = TypeVar("AgentT_co", covariant=True)
 
 Pair = tuple[int, int]
+"""Places of two agents that are connected."""
 
 
 class Populated(Protocol[AgentT_co]):
@@ -49,9 +49,9 @@ class Network(Generic[AgentT]):
         for one, other in pairs:
             self._link(one, other)
 
-    def neighbours(self, agent: AgentT) -> Sequence[AgentT]:
+    def neighbours(self, agent: AgentT) -> AgentSet[AgentT]:
         """Return the agents that one is connected to."""
-        return cast(Sequence[AgentT], cast(Any, agent).neighbours)
+        return cast(AgentSet[AgentT], cast(Any, agent).neighbours)
 
     def edges(self) -> Iterator[tuple[AgentT, AgentT]]:
         """Yield every connection once."""
@@ -84,7 +84,7 @@ class Network(Generic[AgentT]):
     def wire(self) -> None:
         """Tell every agent its neighbours."""
         for agent, others in zip(self._agents, self._links, strict=True):
-            cast(Any, agent).neighbours = tuple(self._agents[other] for other in others)
+            self._tell(agent, others)
 
     def snapshot(self) -> list[list[int]] | None:
         """Return the connections as plain data; None if they are those it was made with."""
@@ -111,8 +111,10 @@ class Network(Generic[AgentT]):
     def _changed(self, *agents: AgentT) -> None:
         self.has_changed = True
         for agent in agents:
-            others = self._links[_place(agent)]
-            cast(Any, agent).neighbours = tuple(self._agents[other] for other in others)
+            self._tell(agent, self._links[_place(agent)])
+
+    def _tell(self, agent: AgentT, others: Iterable[int]) -> None:
+        cast(Any, agent).neighbours = AgentSet(map(self._agents.__getitem__, others))
 
 
 def ring(world: Populated[AgentT], neighbours: int) -> Network[AgentT]:
@@ -139,24 +141,220 @@ def small_world(world: Populated[AgentT], neighbours: int, rewired: float) -> Ne
     Raises:
         FieldValueError: If a number is out of its range.
     """
-    size, stream = len(world.agents), _stream(world)
-    pairs = ring_pairs(size, neighbours)
+    size = len(world.agents)
+    _require_even(size, neighbours)
+    links = size * neighbours // 2
     _require_share("rewired", rewired)
 
-    return Network(world.agents, rewired_pairs(size, pairs, rewired, stream))
+    return Network(world.agents, small_world_pairs(size, links, rewired, _stream(world)))
 
 
-def rewired_pairs(
-    size: int, pairs: Sequence[Pair], rewired: float, stream: RandomStream
-) -> list[Pair]:
-    """Return connections of which some lead to a random agent instead.
+def grid(
+    world: Populated[AgentT],
+    width: int | None = None,
+    *,
+    diagonal: bool = False,
+    wraps: bool = False,
+) -> Network[AgentT]:
+    """Put agents on a grid, row by row, and connect each with those beside it.
+
+    Args:
+        world: The world, in its `World.setup`.
+        width: Agents in a row; by default the root of their number.
+        diagonal: Whether those at the corners are neighbours, too (Moore's neighbourhood).
+        wraps: Whether the first row and column are beside the last.
+
+    Raises:
+        FieldValueError: If the last row is not full, or a wrapped row or column is below 3.
+    """
+    return lattice(world, 8 if diagonal else 4, width, wraps=wraps)
+
+
+def lattice(
+    world: Populated[AgentT], degree: int, width: int | None = None, *, wraps: bool = False
+) -> Network[AgentT]:
+    """Put agents on a lattice, row by row, in which all inside have the same number of neighbours.
+
+    Args:
+        world: The world, in its `World.setup`.
+        degree: Neighbours of each agent: 3 (honeycomb), 4 (squares), 6 (triangles) or 8 (squares
+            with their corners). Those at the edge have fewer.
+        width: Agents in a row; by default the root of their number.
+        wraps: Whether the first row and column are beside the last, so that there is no edge.
+
+    Raises:
+        FieldValueError: If there is no such lattice, the last row is not full, or the rows are too
+            few to wrap.
+    """
+    size = len(world.agents)
+    width = isqrt(size) if width is None else width
+    if width < 1 or size % width:
+        raise FieldValueError(f"{size} agents do not fill rows of {width}: give another width")
+
+    return Network(world.agents, lattice_pairs(width, size // width, degree, wraps=wraps))
+
+
+def random_graph(world: Populated[AgentT], probability: float) -> Network[AgentT]:
+    """Connect each two agents with the same probability (Erdős and Rényi 1959).
+
+    Args:
+        world: The world, in its `World.setup`.
+        probability: 0 to 1; the mean number of neighbours is this times the number of others.
+
+    Raises:
+        FieldValueError: If it is out of its range.
+    """
+    _require_share("probability", probability)
+    size, stream = len(world.agents), _stream(world)
+    links = stream.binomial(size * (size - 1) // 2, probability)
+
+    return Network(world.agents, random_pairs(size, links, stream))
+
+
+def scale_free(world: Populated[AgentT], neighbours: int, exponent: float = 3.0) -> Network[AgentT]:
+    """Connect each agent with some of those before it, rather with the well connected.
+
+    The number of neighbours then follows a power law (Price 1976), by default that of Barabási and
+    Albert (1999).
+
+    Args:
+        world: The world, in its `World.setup`.
+        neighbours: Connections that each agent makes, at least 1, below the number of agents.
+        exponent: Of the power law, above 2; the smaller, the better connected are a few.
+
+    Raises:
+        FieldValueError: If a number is out of its range.
+    """
+    size = len(world.agents)
+    if not 1 <= neighbours < size:
+        raise FieldValueError(
+            f"neighbours must be from 1 to {size - 1}, for {size} agents, got {neighbours}"
+        )
+    if not exponent > 2:
+        raise FieldValueError(f"exponent must be above 2, got {exponent!r}")
+
+    # the first have fewer before them than they would connect to
+    links = neighbours * (size - 1) - neighbours * (neighbours - 1) // 2
+
+    return Network(world.agents, scale_free_pairs(size, links, exponent, _stream(world)))
+
+
+def from_edges(world: Populated[AgentT], edges: Any, *, directed: bool = False) -> Network[AgentT]:
+    """Connect agents as a list says, or a graph of networkx or igraph.
+
+    Args:
+        world: The world, in its `World.setup`.
+        edges: Pairs of agents, of their ids or of their places; or a graph whose nodes are ids or
+            places.
+        directed: Whether a connection leads one way only.
+
+    Raises:
+        FieldValueError: If an end is no agent of the world.
+    """
+    agents = world.agents
+    places: dict[Any, int] = {cast(Any, agent).agent_id: n for n, agent in enumerate(agents)}
+
+    return Network(agents, pairs_in(edges, places, len(agents)), directed=directed)
+
+
+def pairs_in(edges: Any, places: dict[Any, int], size: int) -> list[Pair]:
+    """Return the connections of a list or a graph, as places of agents."""
+    return [
+        (_find_place(one, places, size), _find_place(other, places, size))
+        for one, other, *_ in _edges_of(edges)
+    ]
+
+
+def _edges_of(edges: Any) -> Iterable[Any]:
+    """Return the connections of a list, or of a graph of networkx or igraph."""
+    if hasattr(edges, "get_edgelist"):  # igraph
+        return cast(Iterable[Any], edges.get_edgelist())
+    if hasattr(edges, "edges") and callable(edges.edges):  # networkx, and a network of ours
+        return cast(Iterable[Any], edges.edges())
+    if isinstance(edges, (set, frozenset)):
+        raise FieldValueError("edges in a set have another order in every process: give a list")
+
+    return cast(Iterable[Any], edges)
+
+
+def _find_place(end: Any, places: dict[Any, int], size: int) -> int:
+    """Return the place of an agent that is named by itself, its id or its place."""
+    place = places.get(getattr(end, "agent_id", end))
+    if place is None and isinstance(end, int) and 0 <= end < size:
+        place = end
+    if place is None:
+        raise FieldValueError(f"{end!r} is no agent: name agents by id, or by place from 0 on")
+
+    return place
+
+
+def _require_share(name: str, value: float) -> None:
+    if not 0 <= value <= 1:
+        raise FieldValueError(f"{name} must be from 0 to 1, got {value!r}")
+
+
+def _stream(world: Any) -> RandomStream:
+    return cast(RandomStream, world._hosted("network").network_stream())
+
+
+def _place(agent: Any) -> int:
+    return cast(int, agent._place)
+
+
+# Pairs of places, which any generator of a network begins with
+
+
+def _require_even(size: int, neighbours: int) -> None:
+    """Refuse a number of neighbours in a ring that cannot be.
+
+    Raises:
+        FieldValueError: If it is odd, or too large.
+    """
+    if neighbours % 2 or not 2 <= neighbours < size:
+        raise FieldValueError(
+            f"neighbours must be even, at least 2 and below the number of agents, {size}; "
+            f"got {neighbours}"
+        )
+
+
+def ring_pairs(size: int, neighbours: int) -> list[Pair]:
+    """Return the connections of a ring, those of direct neighbours first.
+
+    Raises:
+        FieldValueError: If the number of neighbours is odd, or too large.
+    """
+    _require_even(size, neighbours)
+
+    return [
+        (place, (place + away) % size)
+        for away in range(1, neighbours // 2 + 1)
+        for place in range(size)
+    ]
+
+
+def small_world_pairs(size: int, links: int, rewired: float, stream: RandomStream) -> list[Pair]:
+    """Return a ring of which some connections are rewired (Watts and Strogatz 1998).
 
     Args:
         size: Number of agents.
-        pairs: The connections, each once.
-        rewired: Probability that one is rewired, 0 to 1.
+        links: Number of connections; of those to the farthest neighbours some are left out at
+            random, if they are not a multiple of the size.
+        rewired: Probability that one leads to a random agent instead, 0 to 1.
         stream: Random numbers.
     """
+    if not links:
+        return []
+
+    layers = ceil(links / size)
+    pairs = ring_pairs(size, 2 * layers) if 2 * layers < size else _all_pairs(size)
+    if links < len(pairs):
+        inner = size * (layers - 1)
+        pairs = pairs[:inner] + stream.sample(pairs[inner:], links - inner)
+
+    return _rewired(size, pairs, rewired, stream)
+
+
+def _rewired(size: int, pairs: Sequence[Pair], rewired: float, stream: RandomStream) -> list[Pair]:
     links: list[set[int]] = [set() for _ in range(size)]
     for one, other in pairs:
         links[one].add(other)
@@ -179,241 +377,104 @@ def rewired_pairs(
     return result
 
 
-def grid(
-    world: Populated[AgentT],
-    width: int | None = None,
-    *,
-    diagonal: bool = False,
-    wraps: bool = False,
-) -> Network[AgentT]:
-    """Put agents on a grid, row by row, and connect each with those beside it.
+def scale_free_pairs(size: int, links: int, exponent: float, stream: RandomStream) -> list[Pair]:
+    """Return a network whose numbers of connections have a power law (Price 1976).
+
+    Each agent connects to some of those before it: with probability ``1 / (exponent - 1)`` to whom
+    a random earlier connection leads (the copying of Kumar et al. 2000), else to anybody. With m
+    connections each, the share of agents to whom k connections lead falls as
+    ``(k + a) ** -exponent`` with ``a = m * (exponent - 2)``; an exponent of 3 is the network of
+    Barabási and Albert (1999).
 
     Args:
-        world: The world, in its `World.setup`.
-        width: Agents in a row; by default the root of their number.
-        diagonal: Whether those at the corners are neighbours, too (Moore's neighbourhood).
-        wraps: Whether the first row and column are beside the last.
+        size: Number of agents.
+        links: Number of connections.
+        exponent: Of the power law, above 2.
+        stream: Random numbers.
 
-    Raises:
-        FieldValueError: If the last row is not full, or a wrapped row or column is below 3.
+    Returns:
+        Pairs, of which the first has made the connection.
     """
-    size = len(world.agents)
-    width = isqrt(size) if width is None else width
-    if width < 1 or size % width:
-        raise FieldValueError(f"{size} agents do not fill rows of {width}: give another width")
-
-    height = size // width
-    if wraps and min(width, height) < 3:
-        raise FieldValueError(f"a grid of {width} by {height} is too small to wrap")
-
-    steps = [(1, 0), (0, 1)] + [(1, 1), (-1, 1)] * diagonal
-    return Network(world.agents, _on_grid(width, height, steps, wraps=wraps))
-
-
-def random_graph(world: Populated[AgentT], probability: float) -> Network[AgentT]:
-    """Connect each two agents with the same probability (Erdős and Rényi 1959).
-
-    Args:
-        world: The world, in its `World.setup`.
-        probability: 0 to 1; the mean number of neighbours is this times the number of others.
-
-    Raises:
-        FieldValueError: If it is out of its range.
-    """
-    _require_share("probability", probability)
-    size, stream = len(world.agents), _stream(world)
-    pairs = (
-        (one, other)
-        for one in range(size)
-        for other in range(one + 1, size)
-        if stream.chance(probability)
-    )
-
-    return Network(world.agents, pairs)
-
-
-def scale_free(world: Populated[AgentT], neighbours: int) -> Network[AgentT]:
-    """Connect each agent with some of those before it, rather with the well connected.
-
-    The number of neighbours then follows a power law (Barabási and Albert 1999).
-
-    Args:
-        world: The world, in its `World.setup`.
-        neighbours: Connections that each agent makes, at least 1, below the number of agents.
-
-    Raises:
-        FieldValueError: If it is out of its range.
-    """
-    size, stream = len(world.agents), _stream(world)
-    if not 1 <= neighbours < size:
-        raise FieldValueError(
-            f"neighbours must be from 1 to {size - 1}, for {size} agents, got {neighbours}"
-        )
-
+    copying = 1 / (exponent - 1)
     pairs: list[Pair] = []
-    # every end of a connection, so that a draw meets the well connected more often
-    ends: list[int] = []
-    targets = list(range(neighbours))
-    for one in range(neighbours, size):
-        pairs += [(one, other) for other in targets]
-        ends += targets + [one] * neighbours
+    chosen_before: list[int] = []
+    for one in range(1, size):
+        # the first have few before them, whose connections the others make up for
+        share = (links - len(pairs)) / (size - one)
+        wanted = min(one, int(share) + stream.chance(share % 1))
         chosen: dict[int, None] = {}
-        while len(chosen) < neighbours:
-            chosen[stream.choice(ends)] = None
-        targets = list(chosen)
+        while len(chosen) < wanted:
+            copies = chosen_before and stream.chance(copying)
+            chosen[stream.choice(chosen_before) if copies else stream.index(one)] = None
 
-    return Network(world.agents, pairs)
+        pairs += [(one, other) for other in chosen]
+        chosen_before += chosen
+
+    return pairs
 
 
-def from_edges(world: Populated[AgentT], edges: Any, *, directed: bool = False) -> Network[AgentT]:
-    """Connect agents as a list says, or a graph of networkx or igraph.
+def random_pairs(size: int, links: int, stream: RandomStream) -> list[Pair]:
+    """Return so many of all pairs, each as likely (Erdős and Rényi 1959)."""
+    numbers = stream.sample(range(size * (size - 1) // 2), links)
+    return [_pair_numbered(number) for number in numbers]
+
+
+def _pair_numbered(number: int) -> Pair:
+    """Return a pair by its number among (1, 0), (2, 0), (2, 1), (3, 0) and so on."""
+    one = (1 + isqrt(1 + 8 * number)) // 2
+    return one, number - one * (one - 1) // 2
+
+
+def _all_pairs(size: int) -> list[Pair]:
+    return [(one, other) for one in range(size) for other in range(one)]
+
+
+def lattice_pairs(width: int, height: int, degree: int, *, wraps: bool) -> list[Pair]:
+    """Return the connections of a lattice with rows.
 
     Args:
-        world: The world, in its `World.setup`.
-        edges: Pairs of agents, of their ids or of their places; or a graph whose nodes are ids or
-            places.
-        directed: Whether a connection leads one way only.
+        width: Places in a row.
+        height: Rows.
+        degree: Neighbours of each place inside: 3, 4, 6 or 8.
+        wraps: Whether the first row and column are beside the last.
 
     Raises:
-        FieldValueError: If an end is no agent of the world.
+        FieldValueError: If there is no such lattice, or it does not wrap in so many rows.
     """
-    agents = world.agents
-    places: dict[Any, int] = {cast(Any, agent).agent_id: n for n, agent in enumerate(agents)}
-    pairs = []
-    for edge in edges_of(edges):
-        one, other, *_ = edge
-        pairs.append((find_place(one, places, len(agents)), find_place(other, places, len(agents))))
+    if degree not in _STEPS:
+        raise FieldValueError(f"degree must be one of {', '.join(map(str, _STEPS))}, got {degree}")
 
-    return Network(agents, pairs, directed=directed)
-
-
-def edges_of(edges: Any) -> Iterable[Any]:
-    """Return the connections of a list, or of a graph of networkx or igraph."""
-    if hasattr(edges, "get_edgelist"):  # igraph
-        return cast(Iterable[Any], edges.get_edgelist())
-    if hasattr(edges, "edges") and callable(edges.edges):  # networkx, and a network of ours
-        return cast(Iterable[Any], edges.edges())
-    if isinstance(edges, (set, frozenset)):
-        raise FieldValueError("edges in a set have another order in every process: give a list")
-
-    return cast(Iterable[Any], edges)
-
-
-def find_place(end: Any, places: dict[Any, int], size: int) -> int:
-    """Return the place of an agent that is named by itself, its id or its place."""
-    place = places.get(getattr(end, "agent_id", end))
-    if place is None and isinstance(end, int) and 0 <= end < size:
-        place = end
-    if place is None:
-        raise FieldValueError(f"{end!r} is no agent: name agents by id, or by place from 0 on")
-
-    return place
-
-
-def ring_pairs(size: int, neighbours: int) -> list[Pair]:
-    """Return the connections of a ring, those of direct neighbours first."""
-    if neighbours % 2 or not 2 <= neighbours < size:
+    steps = _STEPS[degree]
+    pairs = [
+        (row * width + column, place)
+        for row in range(height)
+        for column in range(width)
+        for place in _around(row, column, steps(row, column), width, height, wraps=wraps)
+    ]
+    if wraps and 2 * len({frozenset(pair) for pair in pairs}) != width * height * degree:
+        rows = "" if degree in (4, 8) else ", and its rows and columns must be even in number"
         raise FieldValueError(
-            f"neighbours must be even, at least 2 and below the number of agents, {size}; "
-            f"got {neighbours}"
+            f"a lattice of {width} by {height} with {degree} neighbours is too small to wrap{rows}"
         )
 
-    # in a ring of an even number, those opposite each other are met from both sides
-    return [
-        (place, (place + away) % size)
-        for away in range(1, neighbours // 2 + 1)
-        for place in range(size)
-    ]
+    return pairs
 
 
-def _on_grid(
-    width: int, height: int, steps: list[tuple[int, int]], *, wraps: bool
-) -> Iterator[Pair]:
-    for row in range(height):
-        for column in range(width):
-            for right, down in steps:
-                x, y = column + right, row + down
-                if wraps:
-                    x, y = x % width, y % height
-                if 0 <= x < width and 0 <= y < height:
-                    yield row * width + column, y * width + x
+def _around(
+    row: int, column: int, steps: Sequence[Pair], width: int, height: int, *, wraps: bool
+) -> Iterator[int]:
+    for right, down in steps:
+        x, y = column + right, row + down
+        if wraps:
+            x, y = x % width, y % height
+        if 0 <= x < width and 0 <= y < height:
+            yield y * width + x
 
 
-def _require_share(name: str, value: float) -> None:
-    if not 0 <= value <= 1:
-        raise FieldValueError(f"{name} must be from 0 to 1, got {value!r}")
-
-
-def _stream(world: Any) -> RandomStream:
-    return cast(RandomStream, world._hosted("network").network_stream())
-
-
-def _place(agent: Any) -> int:
-    return cast(int, agent._place)
-
-
-class Space(Thing, Generic[AgentT]):
-    """Cells in rows, numbered from 0 on, in each of which there is room for one agent.
-
-    Make it in a world's `World.setup`, and keep it in a field: ``town: Space[Resident] = state()``.
-
-    Args:
-        width: Cells in a row.
-        height: Rows.
-        wraps: Whether the first row and column are beside the last.
-
-    Attributes:
-        width: Cells in a row.
-        height: Rows.
-        wraps: Whether the first row and column are beside the last.
-        taken: Who is where, by cell.
-        cells: Where each agent is.
-    """
-
-    width: int = 0
-    height: int = 0
-    wraps: bool = False
-    taken: dict[int, AgentT] = state(dict)
-    cells: dict[AgentT, int] = state(dict)
-
-    def free(self) -> list[int]:
-        """Return the cells in which there is nobody."""
-        return [cell for cell in range(self.width * self.height) if cell not in self.taken]
-
-    def put(self, agent: AgentT, cell: int) -> None:
-        """Put an agent into a free cell; it leaves the one in which it was.
-
-        Raises:
-            FieldValueError: If there is no such cell, or somebody is in it.
-        """
-        if not 0 <= cell < self.width * self.height:
-            raise FieldValueError(
-                f"there is no cell {cell}: use 0 to {self.width * self.height - 1}"
-            )
-        if self.taken.get(cell, agent) is not agent:
-            raise FieldValueError(f"cell {cell} is taken by {self.taken[cell]!r}")
-
-        self.remove(agent)
-        self.taken[cell], self.cells[agent] = agent, cell
-
-    def remove(self, agent: AgentT) -> None:
-        """Take an agent out of its cell; nothing happens if it is in none."""
-        if agent in self.cells:
-            del self.taken[self.cells.pop(agent)]
-
-    def beside(self, agent: AgentT) -> list[AgentT]:
-        """Return who is in the cells around an agent's, corners included, row by row."""
-        row, column = divmod(self.cells[agent], self.width)
-        around = [(row + down, column + right) for down in (-1, 0, 1) for right in (-1, 0, 1)]
-        found: list[Any] = [self._at(*place) for place in around]
-
-        # of a small space that wraps, some places are the same
-        return [other for other in dict.fromkeys(found) if other not in (None, agent)]
-
-    def _at(self, row: int, column: int) -> AgentT | None:
-        if self.wraps:
-            row, column = row % self.height, column % self.width
-        elif not (0 <= row < self.height and 0 <= column < self.width):
-            return None
-
-        return self.taken.get(row * self.width + column)
+# a lattice of six neighbours has every second row moved by a half, one of three is a wall of bricks
+_STEPS: Mapping[int, Callable[[int, int], Sequence[Pair]]] = {
+    3: lambda row, column: [(1, 0)] if (row + column) % 2 else [(1, 0), (0, 1)],
+    4: lambda _row, _column: [(1, 0), (0, 1)],
+    6: lambda row, _column: [(1, 0), (0, 1), (1, 1) if row % 2 else (-1, 1)],
+    8: lambda _row, _column: [(1, 0), (0, 1), (1, 1), (-1, 1)],
+}

@@ -1,14 +1,14 @@
 """Ticks of a world whose agents go on while others wait for an answer.
 
-Until its first ``await`` a step is carried out in the order of the agents. What comes after it is
-carried out when the answer arrives, while other agents may already be in the next tick; so it may
-change the agent alone whose step it is. No step may look at another agent, whose answer may be out.
-An agent that waits takes no turn before its step has ended.
+Until its first ``await`` a step is carried out in the order of the turns, which is the same in all
+ticks of a round. What comes after it is carried out when the answer arrives, while other agents may
+already be in the next tick; so it may change the agent alone whose step it is. No step may look at
+another agent, whose answer may be out. An agent that waits takes no turn before its step has ended.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,8 +17,11 @@ from prism.telemetry._loggers import EventLogger
 from prism.worlds._agent import Agent, Message, Writing
 from prism.worlds._asking import Answer, Answerers, Asked, Asking, TickByTick
 from prism.worlds._fields import Fields, slot_of
-from prism.worlds._host import RunHost, drawing_nowhere_else
+from prism.worlds._guest import Proxy
+from prism.worlds._host import RunHost
+from prism.worlds._kinds import Step
 from prism.worlds._ticks import Ticks, Waiting, asked_by
+from prism.worlds._turns import InTurn
 from prism.worlds._world import World
 
 _RULE = (
@@ -50,10 +53,22 @@ class OverlapTicks(Ticks):
         asking.apply = self._answered
         self._asking = asking
         self._running: dict[int, Waiting] = {}
+        self._in_turn = InTurn(self.roster, self._time_out)
+        self._busy: set[int] = set()
+        # an object that an agent stands for has one step, whatever its state
+        self._proxied: dict[Any, Step] = {
+            kind: next(iter(kind.steps.values()))
+            for kind in self.roster.kinds
+            if issubclass(kind.cls, Proxy)
+        }
+        self._ordered_for = -1
+        self._ordered: list[Any] = []
         host.sends = _refuse_message
-        guarded = {kind: _guarded(kind.cls) for kind in {agent._kind for agent in host.agents}}
+        # the steps of proxies are written by those who know the objects
+        kinds = {each._kind for each in host.agents if not isinstance(each, Proxy)}
+        guarded = {kind: _guarded(kind.cls) for kind in kinds}
         for agent in host.agents:
-            agent.__class__ = guarded[agent._kind]
+            agent.__class__ = guarded.get(agent._kind, agent.__class__)
 
     @property
     def open_questions(self) -> int:
@@ -66,15 +81,33 @@ class OverlapTicks(Ticks):
 
     async def run(self) -> None:
         """Give every agent its turn, and ask what they ask."""
-        asking = self._asking
-        if isinstance(asking, TickByTick):
-            # nothing else goes on meanwhile whose random numbers could be taken for the world's
-            with drawing_nowhere_else():
-                await self._turns_of_all()
-        else:
-            await self._turns_of_all()
+        asking, host = self._asking, self._host
+        try:
+            with host.explaining():
+                if isinstance(asking, TickByTick):
+                    # nothing else goes on meanwhile whose random numbers could be the world's
+                    with host.guarding():
+                        await self._turns_of_all()
+                else:
+                    await self._turns_of_all()
+        finally:
+            host.acting, host.may_ask = None, False
 
         await asking.end_tick()
+
+    async def last_steps(self, step: Callable[[Any, Any], Any]) -> None:
+        """Let every agent take a step at the end of a round, and settle what it asks.
+
+        Args:
+            step: What each does.
+        """
+        for agent in self._host.agents:
+            question = self._step(agent, step)
+            if question is not None:
+                await self._asking.ask(question)
+
+        await self._asking.end_tick()
+        await self._asking.end_round()
 
     async def end_round(self) -> None:
         """Settle every question that is still open."""
@@ -88,51 +121,100 @@ class OverlapTicks(Ticks):
         self._running.clear()
 
     async def _turns_of_all(self) -> None:
-        asking = self._asking
-        for agent, steps, limits in self._turns:
-            if agent is asking.next_agent:
+        asking, busy = self._asking, self._busy
+        # an agent changes itself alone, so that nobody gets anything to do in another's turn
+        self.roster.begin_tick(self._host.ticks, self._host.round)
+        for agent in self._in_order_of_places():
+            # who waits takes no turn before its step has ended
+            while id(agent) in busy:
                 await asking.settle_next()
 
-            question = self._turn(agent, steps, limits)
+            question = self._turn(agent)
             if question is not None:
                 await asking.ask(question)
 
-    def _turn(self, agent: Any, steps: Any, limits: Any) -> Asked | None:
+        # of those whose answers came in time, or who have no turn now
+        while asking.next_agent is not None:
+            await asking.settle_next()
+
+    def _in_order_of_places(self) -> Iterable[Any]:
+        """Return those who may have something to do, in their order."""
+        host = self._host
+        if self._proxied:
+            return self._all_in_order()
+
+        # those whose answers are out have their turns when they have gone on
+        away = host.gone | host.asleep
+        ordered = self._in_turn.agents(each.owner for each in list(self._running.values()))
+        return (each for each in ordered if each._place not in away) if away else ordered
+
+    def _all_in_order(self) -> Iterable[Any]:
+        """Return all agents that are there and awake; their order is one for a round."""
+        host, place_of = self._host, self.roster.place_of
+        if self._ordered_for != host.round:
+            self._ordered_for = host.round
+            self._ordered = sorted(host.agents, key=lambda each: (place_of(each), each.agent_id))
+
+        away = host.gone | host.asleep
+        if not away:
+            return self._ordered
+
+        return [each for each in self._ordered if each._place not in away]
+
+    def _turn(self, agent: Any) -> Asked | None:
         """Let an agent take its turn; return what it asks, if it does."""
-        ticks = agent._ticks_in_state = agent._ticks_in_state + 1
-        if limits is not None and self._times_out(agent, limits, ticks):
-            return None
+        step = self._proxied.get(agent._kind) or self._in_turn.step_of(agent)
+        return None if step is None else self._step(agent, step)
 
-        step = steps.get(agent._state)
-        if step is None:
-            return None
+    def _step(self, agent: Any, step: Any) -> Asked | None:
+        """Let an agent take a step; return what it asks, if it does."""
+        host = self._host
+        host.acting, host.may_ask = agent, True
+        running = step(self._world, agent)
+        if running is not None:
+            self._advance(agent, running, None)
+        elif host.unawaited is not None:
+            self._refuse_unawaited()
 
-        with self._acting(agent):
-            running = step(self._world, agent)
-            if running is not None:
-                self._advance(agent, running, None)
-            elif self._host.unawaited is not None:
-                self._refuse_unawaited()
-
-        return self._asked_next()
+        host.acting, host.may_ask = None, False
+        return self._asked_next() if self._waiting else None
 
     def _answered(self, question: Asked, answer: Answer) -> Asked | None:
         """Let a step go on with its answer; return what it asks next, if it does."""
         self.counts.add(answer)
         waiting = self._running.pop(id(question))
+        self._busy.discard(id(waiting.owner))
+        if isinstance(waiting.owner, Proxy):
+            self._go_on_with(waiting, answer)
+            return self._asked_next() if self._waiting else None
+
         host = self._host
         host.late = "after its first await a step changes its own agent alone: " + _RULE
         try:
-            with self._acting(waiting.owner), drawing_nowhere_else():
-                if isinstance(waiting.wanted, Writing):
-                    value: Any = self._wrote(waiting.wanted, answer)
-                else:
-                    value = self._apply(waiting.wanted, answer)  # type: ignore[arg-type]
-                self._advance(waiting.owner, waiting.running, value)
+            in_its_tick = self.roster.in_tick(host.ticks)
+            with self._acting(waiting.owner), in_its_tick, host.guarding():
+                self._advance_with(waiting, answer)
         finally:
             host.late = None
 
         return self._asked_next()
+
+    def _go_on_with(self, waiting: Waiting, answer: Answer) -> None:
+        """Let the step of a proxy go on, whose rest is no code of the user's."""
+        host = self._host
+        host.acting, host.may_ask = waiting.owner, True
+        try:
+            self._advance_with(waiting, answer)
+        finally:
+            host.acting, host.may_ask = None, False
+
+    def _advance_with(self, waiting: Waiting, answer: Answer) -> None:
+        if isinstance(waiting.wanted, Writing):
+            value: Any = self._wrote(waiting.wanted, answer)
+        else:
+            value = self._apply(waiting.wanted, answer)  # type: ignore[arg-type]
+
+        self._advance(waiting.owner, waiting.running, value)
 
     def _asked_next(self) -> Asked | None:
         """Return what the step that has just gone on asks."""
@@ -147,6 +229,7 @@ class OverlapTicks(Ticks):
             raise SimulationError(f"the step of {waiting.owner!r} waits for another agent: {_RULE}")
 
         self._running[id(question)] = waiting
+        self._busy.add(id(waiting.owner))
         return question
 
     @contextmanager

@@ -76,16 +76,11 @@ class AgentTable:
         for agent, record, agent_id, attributes in zip(
             made, self._records, self._ids, beyond, strict=True
         ):
-            given = _fields_of(record, type(agent), self.keep)
-            if agent_id:
-                given["agent_id"] = agent_id
-            if name := next((name for key in _NAMES if (name := record.text(key, ""))), ""):
-                given["name"] = name
-
             if _STATE in self.keep:
                 attributes.pop(_STATE, None)
                 _begin(agent, record)
-            agent._take(given, attributes)
+            given = _fields_of(record, type(agent), self.keep)
+            agent._take({**given, **_called(record, agent_id)}, attributes)
 
         return made
 
@@ -160,6 +155,12 @@ def _kind_of(record: Record, kinds: Sequence[type[Agent]]) -> type[Agent]:
 
     listed = ", ".join(kind.__name__ for kind in kinds)
     raise record.wrong(_KIND, f"there is no kind {named!r}: the world has {listed}")
+
+
+def _called(record: Record, agent_id: str) -> dict[str, str]:
+    names = (name for key in _NAMES if (name := record.text(key, "")))
+    called = {"agent_id": agent_id, "name": next(names, "")}
+    return {key: text for key, text in called.items() if text}
 
 
 def _fields_of(record: Record, cls: type[Agent], keep: Iterable[str]) -> dict[str, Any]:

@@ -5,42 +5,34 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 from prism.errors import DefinitionError, SimulationError
 from prism.worlds._addresses import code_of
-from prism.worlds._kinds import make_kinds, parts_of
-from prism.worlds._loop import DEFAULT_AGENTS
-from prism.worlds._options import WorldRun
-from prism.worlds._rehearsing import GENERATOR, sets_in
-from prism.worlds._world import World, kinds_of
+from prism.worlds._kinds import Parts, make_kinds, parts_of
+from prism.worlds._rehearsing import CLOCK, ENTROPY, GENERATOR, sets_in
+from prism.worlds._run import Run
+from prism.worlds._world import DEFAULT_AGENTS, World, kinds_of
 
 _PROGRAM = "prism.worlds._rehearsing"
 MOST_ROUNDS = 20
 
-_FIRST, _SECOND, _RESUMED, _AGAIN, _BACKWARDS = "first", "second", "resumed", "again", "backwards"
-_RUNS: Mapping[str, tuple[int, int]] = {
-    _FIRST: (1, 0),
-    _SECOND: (2, 5),
-    _RESUMED: (1, 0),
-    # only where the second differs: what then differs, too, does not come from a set of texts
-    _AGAIN: (1, 17),
-    # only of a together world: the last agent has its turn first
-    _BACKWARDS: (1, 0),
-}
-"""The hash seed of each process, and how much it shifts the addresses of objects."""
+_FIRST, _SECOND, _RESUMED, _BACKWARDS = "first", "second", "resumed", "backwards"
 
 _EXPLAINED = ("SimulationError", "DefinitionError", "AgentError", "FieldValueError")
+_STREAMS = "use agent.random in steps, and self.random in the world"
 _MENDS = {
-    "clock": "use self.round and self.tick, which are the run's own time",
-    "entropy": "use agent.random in steps, and self.random in the world",
-    GENERATOR: "use agent.random in steps, and self.random in the world",
+    CLOCK: "use self.round and self.tick, which are the run's own time",
+    ENTROPY: _STREAMS,
+    GENERATOR: _STREAMS,
 }
 
 
@@ -86,7 +78,7 @@ def rehearse(
     which must not change a field. Decisions are drawn by their weights; no model is asked.
 
     Args:
-        world: The world's class, or where it is, as `WorldRun` takes it.
+        world: The world's class, or where it is, as `Run` takes it.
         agents: How many agents, or a file of them.
         rounds: Number of rounds; by default what the class says, 20 at most.
         ticks: Ticks in a round; by default what the class says.
@@ -104,12 +96,13 @@ def rehearse(
         SimulationError: If a process could not be run to its end.
     """
     try:
-        cls = WorldRun(world)._class()
-        options = WorldRun(
-            world,
+        chosen: Any = world
+        cls = Run(chosen).world_class
+        options: Run[Any] = Run(
+            chosen,
             agents,
             rounds=min(cls.rounds, MOST_ROUNDS) if rounds is None else rounds,
-            ticks_per_round=ticks,
+            ticks=ticks,
             seed=seed,
             parameters=parameters or {},
             treatments=() if treatments is None else tuple(treatments),
@@ -118,26 +111,33 @@ def rehearse(
         parts = parts_of(cls)
         # a population of its own may be of other kinds; it is looked at when it is made
         if cls.populate is World.populate and (kinds := kinds_of(cls)):
-            make_kinds(cls(**options.parameters), kinds, parts, None, lambda: 0.0)
+            make_kinds(cls(**(parameters or {})), kinds, parts, None, lambda: 0.0)
     except DefinitionError as error:
         return [Finding(problem) for problem in str(error).split("; ")]
 
     if treatments is None:
-        middle = (int(options.rounds or 1) + 1) // 2
-        named = tuple(f"{name}@{middle}" for name, at in parts.treatments.items() if not at)
-        options = replace(options, treatments=named)
+        options = options.replace(treatments=_in_the_middle(options, parts))
 
     with TemporaryDirectory(prefix="prism-rehearsal-") as folder:
         return _Rehearsal(options, Path(folder)).findings()
 
 
-@dataclass(frozen=True, slots=True)
-class _Difference:
+def _in_the_middle(options: Run[Any], parts: Parts) -> tuple[str, ...]:
+    """Return the treatments that the class does not apply by itself."""
+    middle = (options.rounds + 1) // 2
+    return tuple(f"{name}@{middle}" for name, at in parts.treatments.items() if not at)
+
+
+class _Difference(NamedTuple):
     """The round and the place in which a run parts from the first, and what it failed with."""
 
     round: int
     where: str
     error: Mapping[str, Any] | None = None
+
+    def told(self, when: str) -> str:
+        fault = f"fails {when}: {self.error['type']}: {self.error['message']}" if self.error else ""
+        return fault or f"is not the same {when}"
 
 
 class _Rehearsal:
@@ -148,114 +148,107 @@ class _Rehearsal:
         folder: Where the runs are written.
     """
 
-    def __init__(self, options: WorldRun, folder: Path) -> None:
+    def __init__(self, options: Run[Any], folder: Path) -> None:
         self._options = options
         self._folder = folder
-        self._is_together = options._class().together
+        self._cls = options.world_class
 
     def findings(self) -> list[Finding]:
         """Run them, and return what was found."""
-        self._run(_FIRST, _SECOND, _RESUMED, *[_BACKWARDS] * self._is_together)
-        calls, changed = self._read(_FIRST, "notes") or ([], [])
-        error = self._read(_FIRST, "error")
-        if error is not None:
-            return [_of_failure(error, calls)]
+        self._run(_FIRST, _SECOND, _RESUMED, *[_BACKWARDS] * self._cls.together)
+        notes: Any = self._read(_FIRST, "notes") or ([], [])
+        self._calls: Sequence[Sequence[str]] = notes[0]
+        self._changed: Sequence[str] = notes[1]
+        if error := self._read(_FIRST, "error"):
+            return [self._of_failure(error)]
 
-        by_process, by_resume = self._difference(_SECOND), self._difference(_RESUMED)
-        if by_process is None and by_resume is None:
-            by_turns = self._difference(_BACKWARDS) if self._is_together else None
-            return [] if by_turns is None else [_of_turns(by_turns)]
-
-        self._run(_AGAIN)
-        by_time = self._difference(_AGAIN)
-        found = []
-        if by_time is not None:
-            found += _of_calls(by_time, calls) or [self._of_order(by_time, is_of_texts=False)]
-        elif by_process is not None:
-            found.append(self._of_order(by_process, is_of_texts=True))
-        if by_resume is not None and (by_time is None or changed):
-            found += self._of_resume(by_resume, calls, changed)
+        found: list[Finding] = []
+        if by_process := self._difference(_SECOND):
+            found = self._of_process(by_process)
+        # a call that answers otherwise in each process does so after a resume, too
+        if not by_process or self._changed or not self._calls:
+            found += self._of_resume()
+        if not found and self._cls.together and (by_turns := self._difference(_BACKWARDS)):
+            found.append(_of_turns(by_turns))
 
         return found
 
-    def _of_order(self, found: _Difference, *, is_of_texts: bool) -> Finding:
-        problem = (
-            "is not the same in processes of other hash seeds: the order of a set decides, or "
-            "hash()"
-            if is_of_texts
-            else "is not the same in two processes of one hash seed: something depends on the "
-            "addresses of objects (a set of agents, id), on a file or on the environment"
+    def _of_failure(self, error: Mapping[str, Any]) -> Finding:
+        kind = "" if error["type"] in _EXPLAINED else f"{error['type']}: "
+        where = error["place"] or ""
+        # a draw is found when the tick has ended
+        if not where and "draws from" in error["message"]:
+            where = ", ".join(place for _, place in self._draws())
+
+        # what failed did so in the round after the last that was finished
+        return Finding(f"{kind}{error['message']}", "", where, error["round"] + 1)
+
+    def _of_process(self, found: _Difference) -> list[Finding]:
+        problem = "gives another answer in each process, and after a resume"
+        if self._calls:
+            seen = f"seen in {found.where}"
+            return [
+                Finding(f"{name} {problem}", _MENDS[kind], f"{place}, {seen}", found.round)
+                for kind, name, place in self._calls
+            ]
+
+        problem = found.told("in processes of other hash seeds") + (
+            ": the order of a set decides, hash(), the address of an object (a set of agents, id), "
+            "a file or the environment"
         )
         mend = "use a dict[..., None], a list or sorted(...), and read files into fields"
-        mend += self._sets()
+        return [Finding(problem, mend + self._sets(), found.where, found.round)]
 
-        return Finding(problem, mend, found.where, found.round)
+    def _of_resume(self) -> list[Finding]:
+        if not (found := self._difference(_RESUMED)):
+            return []
 
-    def _of_resume(
-        self, found: _Difference, calls: Sequence[Sequence[str]], changed: Sequence[str]
-    ) -> list[Finding]:
-        told, where = "is not the same after a resume", found.where
-        if found.error is not None:
-            told = f"fails after a resume: {found.error['type']}: {found.error['message']}"
-            where = found.error["place"] or ""
-
-        draws = [
-            (f"{name} draws from a generator that is not kept, so that", _MENDS[kind], place)
-            for kind, name, place in calls
-            if kind == GENERATOR
-        ]
-        outside = [
-            (
-                f"{name} changes in the course of the run and is not kept, so that",
-                "declare a field with state(...), in the world or the agent",
-                name.rpartition(" ")[2],
-            )
-            for name in changed
-        ]
-        if draws or outside:
+        told = found.told("after a resume")
+        where = found.where if found.error is None else found.error["place"] or ""
+        if culprits := self._culprits(found.round):
             return [
-                Finding(f"{problem} {where} {told}", mend, place, found.round)
-                for problem, mend, place in draws or outside
+                Finding(f"{problem}, so that {where} {told}", mend, place, found.round)
+                for place, problem, mend in culprits
             ]
-        if unkept := self._unkept(found.round):
-            problem = f"state(kept=False) is not the same after a resume, and {where} shows it"
-            mend = "make it again in recall(event) from what the log tells, or keep it"
-            return [Finding(problem, mend, name, found.round) for name in unkept]
 
-        problem = (
-            f"{told}, so something is kept outside the declared fields, recall misses it, or it "
-            "depends on the addresses of objects (a set of agents, id)"
-        )
+        problem = f"{told}, so something is kept outside the declared fields, or recall misses it"
         mend = "declare fields with state(...), and look for closures, files and caches"
         return [Finding(problem, mend + self._sets(), where, found.round)]
 
+    def _culprits(self, number: int) -> list[tuple[str, str, str]]:
+        """Return where something is that no resume brings back, what it is, and what to do."""
+        problem = "draws from a generator that is not kept"
+        draws = [(place, f"{name} {problem}", _STREAMS) for name, place in self._draws()]
+        problem = "changes in the course of the run and is not kept"
+        mend = "declare a field with state(...), in the world or the agent"
+        outside = [(name.rpartition(" ")[2], f"{name} {problem}", mend) for name in self._changed]
+        problem = "state(kept=False) is not made again by recall(event)"
+        mend = "make it again from what the log tells, or keep it"
+        one, again = (
+            (self._read(name, str(number)) or {}).get("unkept", {}) for name in (_FIRST, _RESUMED)
+        )
+        unkept = [(name, problem, mend) for name in again if one.get(name) != again[name]]
+
+        return draws or outside or unkept
+
+    def _draws(self) -> Iterator[tuple[str, str]]:
+        return ((name, place) for kind, name, place in self._calls if kind == GENERATOR)
+
     def _sets(self) -> str:
-        place = str(self._options.world).rpartition(":")[0]
-        made = sets_in(code_of(self._options._class(), place).values())
+        place = self._options.place
+        made = sets_in(code_of(self._cls, place).values())
         return f" (sets are made at {', '.join(made)})" if made else ""
-
-    def _unkept(self, last: int) -> Sequence[str]:
-        """Return the fields that `recall` has not made again in the rounds up to one."""
-        found: dict[str, None] = {}
-        for number in range(last + 1):
-            one, other = (self._read(name, str(number)) for name in (_FIRST, _RESUMED))
-            if other is not None:
-                kept = other["unkept"]
-                names = (name for name, value in one["unkept"].items() if kept.get(name) != value)
-                found |= dict.fromkeys(names)
-
-        return list(found)
 
     def _difference(self, name: str) -> _Difference | None:
         """Return where a run parts from the first; where turns are turned, only fields count."""
-        for number in range(int(self._options.rounds or 1) + 1):
+        for number in range(self._options.rounds + 1):
             one, other = (self._read(each, str(number)) for each in (_FIRST, name))
             if other is None:
                 return _Difference(number, "the run", self._read(name, "error"))
 
             where = _other_field(one["fields"], other["fields"])
-            if not where and name != _BACKWARDS:
-                where = _other_line(one["lines"], other["lines"])
+            if name != _BACKWARDS:
+                where = where or _other_line(one["lines"], other["lines"])
             if where:
                 return _Difference(number, where)
 
@@ -267,31 +260,26 @@ class _Rehearsal:
 
     def _run(self, *names: str) -> None:
         """Run processes beside each other, to the end of all."""
-        started: list[subprocess.Popen[str]] = []
-        try:
-            started += map(self._start, names)
-            for name, process in zip(names, started, strict=True):
+        with ExitStack() as stack:
+            started = {name: stack.enter_context(self._start(name)) for name in names}
+            for process in started.values():
+                stack.callback(process.kill)
+            for name, process in started.items():
                 _, told = process.communicate()
                 if process.returncode:
-                    last = (told or "").strip().rpartition("\n")[2]
+                    last = told.strip().rpartition("\n")[2]
                     raise SimulationError(f"the rehearsal {name!r} could not be run: {last}")
-        finally:
-            for process in started:
-                if process.poll() is None:
-                    process.kill()
-                    process.wait()
 
     def _start(self, name: str) -> subprocess.Popen[str]:
-        hash_seed, padding = _RUNS[name]
         out = self._folder / name
         out.mkdir()
-        job = {"config": self._options.to_config(), "way": name, "padding": padding}
-        (out / "job.json").write_bytes(orjson.dumps(job))
+        (out / "job.json").write_bytes(orjson.dumps(self._options.to_config()))
         paths = os.pathsep.join(each or os.getcwd() for each in sys.path)  # noqa: PTH109
+        hash_seed = "2" if name == _SECOND else "1"
 
         return subprocess.Popen(
             [sys.executable, "-m", _PROGRAM, str(out)],
-            env={**os.environ, "PYTHONHASHSEED": str(hash_seed), "PYTHONPATH": paths},
+            env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": paths},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -308,41 +296,19 @@ def _other_field(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
 
 
 def _other_line(one: Sequence[str], other: Sequence[str]) -> str:
-    for line, others in zip(one, other, strict=False):
+    for line, others in zip_longest(one, other):
         if line != others:
-            event = orjson.loads(line)
+            event = orjson.loads(line or others)
             by = f" of {event['agent_id']}" if "agent_id" in event else ""
             return f"the event {event['event']}{by}"
 
-    return "" if len(one) == len(other) else "the number of events"
-
-
-def _of_failure(error: Mapping[str, Any], calls: Sequence[Sequence[str]]) -> Finding:
-    kind = "" if error["type"] in _EXPLAINED else f"{error['type']}: "
-    draws = [place for kind, _, place in calls if kind == GENERATOR]
-    # a draw is found when the tick has ended
-    where = error["place"] or ("" if "draws from" not in error["message"] else ", ".join(draws))
-
-    # what failed did so in the round after the last that was finished
-    return Finding(f"{kind}{error['message']}", "", where, error["round"] + 1)
-
-
-def _of_calls(found: _Difference, calls: Sequence[Sequence[str]]) -> list[Finding]:
-    problem = "gives another answer in each process, and after a resume"
-    return [
-        Finding(f"{name} {problem}", _MENDS[kind], f"{at}, seen in {found.where}", found.round)
-        for kind, name, at in calls
-    ]
+    return ""
 
 
 def _of_turns(found: _Difference) -> Finding:
-    told = "is not the same"
-    if found.error is not None:
-        told = f"fails with {found.error['type']}: {found.error['message']},"
-
     return Finding(
-        f"{told} when the last agent has its turn first, though in a together world the "
-        "order of agents decides nothing",
+        found.told("when the last agent has its turn first")
+        + ", though in a together world the order of agents decides nothing",
         "let a step change its own agent alone, send messages, or leave it to tick_ends",
         found.where,
         found.round,

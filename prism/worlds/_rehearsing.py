@@ -13,35 +13,40 @@ from __future__ import annotations
 import ast
 import multiprocessing
 import random
-import secrets
+import re
 import sys
-import uuid
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from enum import Enum
 from operator import attrgetter
 from pathlib import Path
 from traceback import walk_tb
-from types import FrameType, FunctionType, MemberDescriptorType, ModuleType
+from types import CellType, FrameType, FunctionType, MemberDescriptorType, ModuleType
 from typing import Any
 
 import orjson
 
 from prism.errors import SimulationError
-from prism.runlog import RunLog, SimulatedClock
+from prism.runlog import RunLog
 from prism.statechart import Statechart
+from prism.telemetry._loggers import LateLogger
 from prism.worlds._addresses import code_of
-from prism.worlds._loop import Run
-from prism.worlds._options import WorldRun
+from prism.worlds._loop import Loop
+from prism.worlds._run import Run
 from prism.worlds._snapshot import Encoder
 
 CLOCK, ENTROPY, GENERATOR = "clock", "entropy", "generator"
 
-_OF_TIME = "time"
-_NOT_A_CLOCK = ("sleep", "struct_time", "mktime", "strptime", "tzset")
-_NOWS = ("datetime.now", "datetime.today", "datetime.utcnow", "date.today")
-_OF_NUMPY = ("RandomState", "Generator")
-_LIBRARIES = {uuid.__file__: "uuid", secrets.__file__: "secrets"}
+_TELLING: Mapping[str, re.Pattern[str]] = {
+    CLOCK: re.compile(
+        r"time\.(?!sleep|struct_time|mktime|strptime|tzset)\w+|datetime\.(now|today|utcnow)|date\.today"
+    ),
+    ENTROPY: re.compile(r"(uuid|secrets)\.[a-z]\w*|\w+\.urandom|random\.SystemRandom\.[a-z]\w*"),
+    # numpy's are not seen here, but their states are compared
+    GENERATOR: re.compile(r"random\.(?!getstate)[a-z]\w*"),
+}
+"""Calls that give another answer each time, as `_named` names them."""
+
 _DEEPEST = 3
 
 Note = tuple[str, str, str]
@@ -53,106 +58,80 @@ class _Enough(BaseException):
 
 
 class Rehearsal:
-    """One run of a world, all of it or a round.
+    """One run of a world, all of it or a round at a time.
 
     Args:
-        out: A folder that holds what to run, as ``job.json``: ``config``, ``way`` and ``padding``;
-            what comes of it is written there.
+        out: A folder called as the way of running, which holds the options as ``job.json``; what
+            comes of it is written there.
     """
 
     def __init__(self, out: Path) -> None:
-        self.out = out
-        job = self._read("job")
-        self.way: str = job["way"]
-        self._padding = _padding(job["padding"])
-        self.options = WorldRun.from_config(job["config"], out / "run.json")
-        place = str(self.options.world).rpartition(":")[0]
-        self.files = {str(file) for file in code_of(self.options._class(), place).values()}
-        self.round = -1
+        self.out, self.way = out, out.name
+        self._padding = _padding(5 if self.way == "second" else 0)
+        self.options: Run[Any] = Run.from_config(self._read("job"), out / "run.json")
+        self.last = self.options.rounds
+        place = self.options.place
+        self.files = {str(file) for file in code_of(self.options.world_class, place).values()}
+        self.calls: dict[Note, None] = {}
+        self.round, self.told = -1, 0
 
-    def straight(self) -> None:
-        """Run all rounds; the first run notes what is called and what changes outside of fields."""
-        is_first = self.way == "first"
-        calls: dict[Note, None] = {}
-        with ExitStack() as stack:
-            if is_first:
-                calls = stack.enter_context(watching(self.files))
-            log, run = self._begin(stack, "log.jsonl")
-            before = self._outside() if is_first else {}
-            done = self._writing(log, run)
-            try:
-                done(None)
-                run.run(done)
-            finally:
-                after = self._outside() if is_first else {}
-                changed = [name for name in after if before.get(name) != after[name]]
-                self._write("notes", [list(calls), changed])
+    def run(self) -> None:
+        """Run as the folder is called; only the first run is watched, as that takes its time."""
+        if self.way == "resumed":
+            self.resumed()
+            return
+        with watching(self.files if self.way == "first" else ()) as self.calls:
+            attempt(self, 1, self.last)
 
     def resumed(self) -> None:
         """Make each round in a process that has not seen the others."""
         how = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
-        for number in range(1, int(self.options.rounds or 1) + 1):
-            process: Any = multiprocessing.get_context(how)
-            child = process.Process(target=attempt, args=(self, self.one_round, number))
+        context: Any = multiprocessing.get_context(how)
+        for number in range(1, self.last + 1):
+            child = context.Process(target=attempt, args=(self, number, number))
             child.start()
             child.join()
             if (self.out / "error.json").exists() or child.exitcode:
                 return
 
-    def one_round(self, number: int) -> None:
-        """Make one round from what the one before it has left."""
-        self._padding += _padding(number)
-        with ExitStack() as stack:
-            log, run = self._begin(stack, f"log_{number}.jsonl")
-            done = self._writing(log, run)
-            if number == 1:
-                done(None)
-            else:
-                self.round = number - 1
-                rounds = [self._read(str(each)) for each in range(number)]
-                lines = [orjson.loads(line) for each in rounds for line in each["lines"]]
-                run.restore(rounds[-1]["snapshot"], lines)
+    def rounds(self, first: int, last: int) -> None:
+        """Make some rounds, from what the one before them has left."""
+        self._padding += _padding(first)
+        late = LateLogger()
+        run = self.options.prepare(late)
+        with RunLog(self.out / f"log_{first}.jsonl", run.clock) as log:
+            late.open(log.logger)
+            run._host.is_permuted = self.way == "backwards"
+            before = self._outside()
 
-            def enough(summary: Any) -> None:
-                done(summary)
-                if summary.number < run.rounds:
+            def done(summary: Any) -> None:
+                self.round = 0 if summary is None else summary.number
+                log.flush()
+                lines = log.path.read_text().splitlines()
+                self._write(str(self.round), {**_left_by(run), "lines": lines[self.told :]})
+                self.told = len(lines)
+                if self.round == last < run.rounds:
                     raise _Enough
 
-            with suppress(_Enough):
-                run.run(enough)
-
-    def _begin(self, stack: ExitStack, name: str) -> tuple[RunLog, Run[Any]]:
-        clock = SimulatedClock()
-        log = stack.enter_context(RunLog(self.out / name, clock))
-        run = self.options.prepare()(log.logger, clock)
-        run._host.goes_backwards = self.way == "backwards"
-        return log, run
-
-    def _writing(self, log: RunLog, run: Run[Any]) -> Callable[[Any], None]:
-        told = 0
-
-        def write(summary: Any) -> None:
-            nonlocal told
-            self.round = 0 if summary is None else summary.number
-            log.flush()
-            content, snapshot = log.path.read_bytes(), run.snapshot()
-            kinds = [kind.__name__ for kind in dict.fromkeys(map(type, run.agents))]
-            made = {
-                "snapshot": snapshot,
-                "fields": dict(_fields(snapshot, kinds)),
-                "unkept": dict(_unkept(run)),
-                "lines": content[told:].decode().splitlines(),
-            }
-            self._write(str(self.round), made)
-            told = len(content)
-
-        return write
+            if first == 1:
+                done(None)
+            else:
+                self.round = first - 1
+                rounds = [self._read(str(each)) for each in range(first)]
+                lines = [orjson.loads(line) for each in rounds for line in each["lines"]]
+                run.restore(rounds[-1]["snapshot"], lines)
+            try:
+                run.run(done)
+            except _Enough:
+                return
+            finally:
+                after = self._outside().items()
+                changed = [name for name, text in after if before.get(name) != text]
+                self._write("notes", [list(self.calls), changed])
 
     def _outside(self) -> dict[str, str]:
-        modules = list(sys.modules.values())
-        return kept_outside(
-            each for each in modules if getattr(each, "__file__", None) in self.files
-        )
+        loaded = list(sys.modules.values())
+        return kept_outside(each for each in loaded if vars(each).get("__file__") in self.files)
 
     def _write(self, name: str, content: Any) -> None:
         data = orjson.dumps(content, option=orjson.OPT_NON_STR_KEYS)
@@ -167,23 +146,24 @@ def _padding(number: int) -> list[bytes]:
     return [bytes(size) for size in range(0, 1024, 16) for _ in range(number)]
 
 
-def attempt(rehearsal: Rehearsal, do: Callable[..., object], *arguments: Any) -> None:
-    """Do something; what goes wrong is written down."""
+def attempt(rehearsal: Rehearsal, first: int, last: int) -> None:
+    """Make some rounds; what goes wrong is written down."""
     try:
-        do(*arguments)
+        rehearsal.rounds(first, last)
     except Exception as error:
-        places = [
-            f"{Path(frame.f_code.co_filename).name}:{line}"
-            for frame, line in walk_tb(error.__traceback__)
-            if frame.f_code.co_filename in rehearsal.files
-        ]
-        told = {
-            "type": type(error).__name__,
-            "message": str(error),
-            "place": places[-1] if places else None,
-            "round": rehearsal.round,
-        }
-        rehearsal._write("error", told)
+        passed = [(each.f_code.co_filename, line) for each, line in walk_tb(error.__traceback__)]
+        own = [f"{Path(file).name}:{line}" for file, line in passed if file in rehearsal.files]
+        told = {"type": type(error).__name__, "message": str(error), "round": rehearsal.round}
+        rehearsal._write("error", {**told, "place": own[-1] if own else None})
+
+
+def _left_by(run: Loop[Any, Any, Any]) -> dict[str, Any]:
+    """Return what a round has left, also of the fields that no checkpoint keeps."""
+    snapshot = run.snapshot()
+    kinds = [kind.__name__ for kind in dict.fromkeys(map(type, run.agents))]
+    fields, unkept = dict(_fields(snapshot, kinds)), dict(_unkept(run))
+
+    return {"snapshot": snapshot, "fields": fields, "unkept": unkept}
 
 
 def _fields(snapshot: Mapping[str, Any], kinds: Sequence[str]) -> Iterator[tuple[str, Any]]:
@@ -199,7 +179,7 @@ def _fields(snapshot: Mapping[str, Any], kinds: Sequence[str]) -> Iterator[tuple
     yield from ((f"the world's {name}", each) for name, each in snapshot.items() if name != "world")
 
 
-def _unkept(run: Run[Any]) -> Iterator[tuple[str, Any]]:
+def _unkept(run: Loop[Any, Any, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the fields that no checkpoint keeps, as far as there is a form for them."""
     owners: Sequence[Any] = [run.world, *run.agents]
     for cls in dict.fromkeys(map(type, owners)):
@@ -222,58 +202,42 @@ def watching(files: Collection[str]) -> Iterator[dict[Note, None]]:
     notes: dict[Note, None] = {}
 
     def look(frame: FrameType, event: str, called: Any) -> None:
-        if event == "c_call":
-            caller, found = frame, _builtin(called)
-        elif event == "call" and frame.f_back is not None:
-            caller, found = frame.f_back, _written_in_python(frame)
-        else:
+        is_builtin = event == "c_call"
+        caller = frame if is_builtin else frame.f_back
+        if event not in ("call", "c_call") or caller is None:
+            return
+        if (file := caller.f_code.co_filename) not in files:
             return
 
-        if found is not None and caller.f_code.co_filename in files:
-            place = f"{Path(caller.f_code.co_filename).name}:{caller.f_lineno}"
-            notes[(*found, place)] = None
+        module, name = frame.f_globals.get("__name__", ""), frame.f_code.co_name
+        owner = frame.f_locals.get("self")
+        if is_builtin:
+            module, owner = getattr(called, "__module__", None), getattr(called, "__self__", None)
+            name = called.__name__
 
-    sys.setprofile(look)
+        asked = _named(module, owner, name)
+        for kind, pattern in _TELLING.items():
+            if pattern.fullmatch(asked):
+                notes[kind, f"{asked}()", f"{Path(file).name}:{caller.f_lineno}"] = None
+
+    # every call of the run passes through it, which takes its time: not where nothing is watched
+    sys.setprofile(look if files else None)
     try:
         yield notes
     finally:
         sys.setprofile(None)
 
 
-def _builtin(called: Any) -> tuple[str, str] | None:
-    name, owner = getattr(called, "__name__", ""), getattr(called, "__self__", None)
-    module = getattr(called, "__module__", None)
-    if module == _OF_TIME and name not in _NOT_A_CLOCK:
-        return CLOCK, f"time.{name}()"
-    if getattr(called, "__qualname__", "") in _NOWS:
-        return CLOCK, f"{called.__qualname__}()"
-    if name == "urandom":
-        return ENTROPY, "os.urandom()"
+def _named(module: str | None, owner: Any, name: str) -> str:
+    """Return what is called as a user would write it, of whatever class the object is."""
+    cls = owner if isinstance(owner, type) else type(owner)
     if isinstance(owner, random.Random):
-        return _generator(owner, name)
-    if type(owner).__name__ in _OF_NUMPY and type(owner).__module__.startswith("numpy"):
-        return GENERATOR, f"numpy.random's {name}()"
+        return f"random.{name}" if cls is random.Random else f"random.{cls.__name__}.{name}"
+    if module is None:
+        module = cls.__module__
+        name = f"{cls.__name__}.{name}"
 
-    return None
-
-
-def _written_in_python(frame: FrameType) -> tuple[str, str] | None:
-    file, name = frame.f_code.co_filename, frame.f_code.co_name
-    if file == random.__file__:
-        return _generator(frame.f_locals.get("self"), name)
-    if file in _LIBRARIES and not name.startswith("_"):
-        return ENTROPY, f"{_LIBRARIES[file]}.{name}()"
-
-    return None
-
-
-def _generator(owner: Any, name: str) -> tuple[str, str] | None:
-    if name.startswith("_") or name == "getstate":
-        return None
-    if isinstance(owner, random.SystemRandom):
-        return ENTROPY, f"random.SystemRandom's {name}()"
-
-    return GENERATOR, f"random.{name}()"
+    return name if module == "datetime" else f"{module}.{name}"
 
 
 def sets_in(files: Iterable[Path]) -> list[str]:
@@ -316,39 +280,40 @@ def _of_class(cls: type) -> dict[str, str]:
 
 
 def _text(value: Any, depth: int = 0) -> str:
+    """Return what a value is made of; addresses of objects stay the same in one process."""
     if isinstance(value, (Statechart, type, ModuleType, Enum)) or depth > _DEEPEST:
         return ""
-    if isinstance(value, random.Random):
-        return repr(value.getstate()) if not isinstance(value, random.SystemRandom) else ""
-    if hasattr(value, "bit_generator"):  # numpy's
-        return str(value.bit_generator.state)
-    if hasattr(value, "cache_info"):
-        return str(value.cache_info())
-    if isinstance(value, FunctionType):
-        cells = [cell.cell_contents for cell in value.__closure__ or () if _is_filled(cell)]
-        parts = [value.__defaults__, value.__kwdefaults__, vars(value), cells]
-        return "".join(_text(part, depth + 1) for part in parts)
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return f"{type(value).__name__}({[_text(each, depth + 1) for each in value]})"
-    if isinstance(value, dict):
-        return str([(_text(a, depth + 1), _text(b, depth + 1)) for a, b in value.items()])
 
-    shown = ""
-    # a user's own repr may fail
+    shown, parts = "", list[Any]()
+    # a user's own repr may fail, and not every object says what it is made of
     with suppress(Exception):
         shown = repr(value)
-    own = getattr(value, "__dict__", None)
+    with suppress(Exception):
+        parts = list(_parts(value))
 
-    return shown if not isinstance(own, dict) else f"{shown} {_text(own, depth + 1)}"
+    return shown + "".join(f"({_text(part, depth + 1)})" for part in parts)
 
 
-def _is_filled(cell: Any) -> bool:
-    try:
-        return bool(cell.cell_contents is not None)
-    except ValueError:
-        return False
+def _parts(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return (*value, *value.values())
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return value
+    if isinstance(value, FunctionType):
+        return (value.__defaults__, value.__kwdefaults__, vars(value), *_enclosed(value))
+
+    if hasattr(value, "bit_generator"):  # numpy's
+        return (str(value.bit_generator.state),)
+
+    state = value.cache_info() if hasattr(value, "cache_info") else value.__getstate__()
+    return () if state is None else (state,)
+
+
+def _enclosed(function: FunctionType) -> list[Any]:
+    # an empty cell is equal to an empty one alone
+    cells = [cell for cell in function.__closure__ or () if cell != CellType()]
+    return [cell.cell_contents for cell in cells]
 
 
 if __name__ == "__main__":
-    rehearsal = Rehearsal(Path(sys.argv[1]))
-    attempt(rehearsal, rehearsal.resumed if rehearsal.way == "resumed" else rehearsal.straight)
+    Rehearsal(Path(sys.argv[1])).run()

@@ -12,6 +12,10 @@ from prism.runs._rounds import RoundFrames, frames_of
 
 Measured = float | int | None
 
+_COUNTS = ("agent_ticks", "transitions", "decisions_asked", "decisions_answered")
+_ALWAYS = ("states", "measures", *_COUNTS, "timeouts")
+_ONLY_IF_ANY = ("texts", "fallbacks", "fallback_examples")
+
 _MOST_EXAMPLE = 300
 _EXCEPTION = re.compile(r"[A-Za-z_]\w*(?=: |$)")
 
@@ -48,6 +52,8 @@ class WorldRound:
             ``fallback``, or ``failed`` where there was none.
         fallbacks: Decisions that took the fallback, by the kind of reason and the server.
         fallback_examples: The first reason of each of these, in full.
+        stopped: If the run was stopped in this round: at which tick, after how much time in rounds
+            since the beginning, and the reason; None otherwise.
     """
 
     number: int
@@ -61,6 +67,7 @@ class WorldRound:
     texts: Mapping[str, int] = field(default_factory=dict)
     fallbacks: Mapping[str, int] = field(default_factory=dict)
     fallback_examples: Mapping[str, str] = field(default_factory=dict)
+    stopped: Mapping[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the round as plain data."""
@@ -72,6 +79,7 @@ class WorldRound:
             **({"texts": dict(self.texts)} if self.texts else {}),
             **_told_fallbacks(self.fallbacks, self.fallback_examples),
             "measures": dict(self.measures),
+            **({"stopped": dict(self.stopped)} if self.stopped else {}),
         }
 
     @classmethod
@@ -79,21 +87,40 @@ class WorldRound:
         """Read what `to_dict` returned, in a line of a log."""
         return cls(
             event["round"],
-            event["states"],
-            event["measures"],
-            event["agent_ticks"],
-            event["transitions"],
-            event["decisions_asked"],
-            event["decisions_answered"],
-            event["timeouts"],
-            event.get("texts", {}),
-            event.get("fallbacks", {}),
-            event.get("fallback_examples", {}),
+            **{name: event[name] for name in _ALWAYS},
+            **{name: event.get(name, {}) for name in _ONLY_IF_ANY},
+            stopped=event.get("stopped"),
         )
 
 
+class Measuring:
+    """What the results of every run of a world tell of its rounds."""
+
+    __slots__ = ()
+
+    rounds: Any
+
+    def series(self, measure: str) -> list[Measured]:
+        """Return what a measure came to in every round.
+
+        Raises:
+            KeyError: If there is no such measure.
+        """
+        return [each.measures[measure] for each in self.rounds]
+
+    def to_frames(self) -> RoundFrames:
+        """Return the rounds as polars frames.
+
+        The run's own events are in its log: see `prism.analysis.world_events`.
+
+        Raises:
+            MissingExtraError: If polars is not installed, which the extra ``analysis`` brings.
+        """
+        return frames_of([each.to_dict() for each in self.rounds])
+
+
 @dataclass(frozen=True, slots=True)
-class WorldResults:
+class WorldResults(Measuring):
     """A whole run.
 
     Args:
@@ -104,23 +131,22 @@ class WorldResults:
     agents: int
     rounds: tuple[WorldRound, ...]
 
-    def series(self, measure: str) -> list[Measured]:
-        """Return what a measure came to in every round.
+    @property
+    def stopped(self) -> Mapping[str, Any] | None:
+        """When the run was stopped, and why: round, tick, time in rounds, and reason.
 
-        Raises:
-            KeyError: If there is no such measure.
+        None for a run that went through all its rounds.
         """
-        return [each.measures[measure] for each in self.rounds]
+        last = self.rounds[-1] if self.rounds else None
+        return {"round": last.number, **last.stopped} if last and last.stopped else None
 
     def totals(self) -> dict[str, Any]:
         """Return the counts of all rounds together, as plain data."""
-        sums = {
-            name: sum(_counts_of(each)[name] for each in self.rounds)
-            for name in ("agent_ticks", "transitions", "decisions_asked", "decisions_answered")
-        }
-        timeouts = _added(each.timeouts for each in self.rounds)
-        texts = _added(each.texts for each in self.rounds)
-        fallbacks = _added(each.fallbacks for each in self.rounds)
+        sums = {name: sum(_counts_of(each)[name] for each in self.rounds) for name in _COUNTS}
+        timeouts, texts, fallbacks = (
+            _added(getattr(each, name) for each in self.rounds)
+            for name in ("timeouts", "texts", "fallbacks")
+        )
         examples = {
             group: example
             for each in reversed(self.rounds)
@@ -132,17 +158,8 @@ class WorldResults:
             "timeouts": timeouts,
             **({"texts": texts} if texts else {}),
             **_told_fallbacks(fallbacks, examples),
+            **({"stopped": dict(self.stopped)} if self.stopped else {}),
         }
-
-    def to_frames(self) -> RoundFrames:
-        """Return the rounds as polars frames.
-
-        The run's own events are in its log: see `prism.analysis.world_events`.
-
-        Raises:
-            MissingExtraError: If polars is not installed, which the extra ``analysis`` brings.
-        """
-        return frames_of([each.to_dict() for each in self.rounds])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the results as plain data, the same for the same run."""
@@ -175,9 +192,4 @@ def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def _counts_of(each: WorldRound) -> dict[str, int]:
-    return {
-        "agent_ticks": each.agent_ticks,
-        "transitions": each.transitions,
-        "decisions_asked": each.decisions_asked,
-        "decisions_answered": each.decisions_answered,
-    }
+    return {name: getattr(each, name) for name in _COUNTS}

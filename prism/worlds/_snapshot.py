@@ -7,6 +7,7 @@ hardly anything. Whatever JSON has no form for is an object with one key that sa
     {"q": [...]}    a deque             {"o": 3}              the fourth Thing
     {"d": [[...]]}  a dict, as pairs    {"e": [class, name]}  a member of an enum
     {"n": "nan"}    a number that JSON does not have
+    {"s": [...]}    a set of agents
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 
 from prism.errors import SimulationError
 from prism.worlds._agent import Agent, Thing
+from prism.worlds._agent_set import AgentSet
 
 Column = list[Any]
 
@@ -30,6 +32,15 @@ _LARGEST = 2**63
 
 class CannotKeepError(Exception):
     """A value that a checkpoint has no form for; the message says what to use instead."""
+
+
+_WRITTEN: Mapping[type, Callable[[Callable[[Any], Any], Any], Any]] = {
+    list: lambda write, held: list(held) if _is_plain(held) else list(map(write, held)),
+    tuple: lambda write, held: {"t": list(map(write, held))},
+    AgentSet: lambda write, held: {"s": list(map(write, held))},
+    deque: lambda write, held: {"q": [list(map(write, held)), held.maxlen]},
+    dict: lambda write, held: {"d": [[write(key), write(each)] for key, each in held.items()]},
+}
 
 
 class Encoder:
@@ -96,23 +107,16 @@ class Encoder:
         kind = type(value)
         if kind in _PLAIN or kind is float:
             return value if _is_plain((value,)) else _number_of_no_json(value)
-        if kind is list:
-            self._note(value)
-            return list(value) if _is_plain(value) else list(map(self.value, value))
-        if kind is tuple:
-            return {"t": list(map(self.value, value))}
+        if kind in _WRITTEN:
+            if kind not in (tuple, AgentSet):
+                self._note(value)
+            return _WRITTEN[kind](self.value, value)
         if isinstance(value, Agent):
             return {"a": self._place_of(value)}
         if isinstance(value, Thing):
             return {"o": self._number_of(value)}
         if isinstance(value, Enum):
             return {"e": [self._class_name(kind), value.name]}
-        if kind is deque:
-            self._note(value)
-            return {"q": [list(map(self.value, value)), value.maxlen]}
-        if kind is dict:
-            self._note(value)
-            return {"d": [[self.value(key), self.value(item)] for key, item in value.items()]}
 
         raise CannotKeepError(f"{_shown(value)} is a {kind.__name__}: {_mend(value)}")
 
@@ -211,6 +215,7 @@ class Decoder:
 
 _FORMS: Mapping[str, Callable[[Decoder, Any], Any]] = {
     "t": Decoder._tuple,
+    "s": lambda decoder, content: AgentSet(map(decoder.value, content)),
     "q": Decoder._deque,
     "d": Decoder._dict,
     "e": Decoder._member,
@@ -233,19 +238,13 @@ def find_class(name: str, home: str) -> Any:
 def _is_plain(values: Sequence[Any]) -> bool:
     """Return True if JSON gives values back as they are."""
     kinds = set(map(type, values))
-    if str in kinds and not _are_whole(values):
+    if not kinds <= _WITH_FLOATS or (str in kinds and not _are_whole(values)):
         return False
-    if kinds <= _PLAIN:
-        return int not in kinds or all(
-            -_LARGEST <= value < _LARGEST for value in values if type(value) is int
-        )
-    if not kinds <= _WITH_FLOATS:
+    if float in kinds and not all(isfinite(each) for each in values if type(each) is float):
         return False
 
-    return all(
-        isfinite(value) and (type(value) is float or abs(value) < _LARGEST)
-        for value in values
-        if type(value) in (int, float)
+    return int not in kinds or all(
+        -_LARGEST <= each < _LARGEST for each in values if type(each) is int
     )
 
 

@@ -22,7 +22,7 @@ from prism.telemetry._loggers import EventLogger, active_logger
 from prism.telemetry.events import AGENT_JOINED, ROUND_ENDED, TRANSITION
 from prism.worlds._agent import Agent
 from prism.worlds._asking import Answerers, Event, asking_with
-from prism.worlds._guest import OBJECT, Guest, join
+from prism.worlds._guest import OBJECT, Guest, Proxy, join
 from prism.worlds._host import RunHost, kept_notes, population, restore_notes
 from prism.worlds._kinds import Kind, Parts, make_kinds
 from prism.worlds._overlap import OverlapTicks
@@ -144,7 +144,7 @@ class AgentStage:
         logger: Where events go meanwhile.
     """
 
-    has_fields = True
+    has_fields: bool = True
 
     def __init__(self, setting: Setting) -> None:
         world = setting.world
@@ -155,16 +155,16 @@ class AgentStage:
         self._world = world
         self._kinds: dict[type, Kind] = {}
         self._transitions = 0
+        self._turns = 0
         self._ticks: Ticks
+        given = world._prism_logger(setting)
         self._asking = (
-            asking_with(setting.answerers, setting.logger, setting.clock, at_once=True)
+            asking_with(setting.answerers, given, setting.clock, at_once=True)
             if world.overlap
             else None
         )
         # in a world that overlaps, events wait there for those of earlier decisions
-        self.logger: EventLogger | None = (
-            setting.logger if self._asking is None else self._asking.logger
-        )
+        self.logger: EventLogger | None = given if self._asking is None else self._asking.logger
         self.host: RunHost = RunHost(world, setting.seed, setting.clock, self.logger)
         self.host.remembers = getattr(setting.answerers.reasoner, "memory", None) is not None
 
@@ -177,19 +177,25 @@ class AgentStage:
 
     def populate(self, agents: int | Iterable[Any] | AgentTable) -> None:
         """Take in the population, or have the world make so many agents, or those of a table."""
-        classes = self.host.populate(population(self._world, agents))
+        world = self._world
+        world._prism_begin(self._setting, self.host)
+        classes = self.host.populate(world._prism_invite(population(world, agents)))
         self._kinds = make_kinds(
             self._world, classes, self._setting.parts, self.logger, self._count_transition
         )
         self.host.join(self._kinds)
         for kind in self._kinds.values():
-            # one of each kind is enough: all have the same slots
-            require_fit([kind.agents[0]._subject], kind.chart.definition)
+            # every agent has a state, and one of each kind is enough: all have the same slots
+            if kind.chart.definition.needs or issubclass(kind.cls, Guest):
+                require_fit([kind.agents[0]._subject], kind.chart.definition)
 
         guests = [agent for agent in self.host.agents if isinstance(agent, Guest)]
         clock, seed = self._count_transition, self._setting.seed
         if guests:
             join(guests, partial(Lent, logger=self.logger, clock=clock, seed=seed))
+
+        self.has_fields = bool(guests) or not issubclass(classes[0], Proxy)
+        world._prism_joined_all()
 
     def ready(self) -> None:
         """Make what runs the ticks, which takes the agents as `setup` has left them."""
@@ -199,36 +205,45 @@ class AgentStage:
         else:
             self._ticks = (TogetherTicks if self._world.together else Ticks)(*arguments)
 
+        self.host.timed_out = self._count_time_out
+
     def describe(self) -> dict[str, Any]:
         """Return charts, number of agents, and the world with its parameters."""
-        charts = dict.fromkeys(kind.chart.name for kind in self._kinds.values())
-        return {
-            "chart": ", ".join(charts),
-            "agents": len(self.host.agents),
-            "world": type(self._world).__name__,
-            "parameters": parameters_told(self._world),
-        }
+        charts = dict.fromkeys(kind.chart.definition.name for kind in self._kinds.values())
+        return self._world._prism_described(
+            {
+                "chart": ", ".join(charts),
+                "agents": len(self.host.agents),
+                "world": type(self._world).__name__,
+                "parameters": parameters_told(self._world),
+            }
+        )
 
     def announce(self) -> None:
-        """Announce every agent."""
+        """Announce every agent, and what was there before the first round."""
         logger = active_logger(self.logger)
-        if logger is None:
-            return
+        if logger is not None:
+            for agent in self.host.agents:
+                self._announce(agent, logger)
 
-        for agent in self.host.agents:
+        self._world._prism_announce()
+
+    def _announce(self, agent: Any, logger: EventLogger) -> None:
+        told = self._world._prism_joined(agent)
+        if told is None:
             # of an object of another class nothing but its id is told
             names = [
                 name for name in type(agent).fields if name not in Agent.fields and name != OBJECT
             ]
             own = {name: getattr(agent, name) for name in names} | agent._attributes
-            logger.info(
-                AGENT_JOINED,
-                agent_id=agent.agent_id,
-                chart=agent._chart.name,
-                display_name=agent.name,
-                state=state_text(agent._state),
+            told = {
+                "chart": agent._chart.definition.name,
+                "display_name": agent.name,
+                "state": state_text(agent._state),
                 **({"attributes": identify(own)} if own else {}),
-            )
+            }
+
+        logger.info(AGENT_JOINED, agent_id=agent.agent_id, **told)
 
     # Rounds
 
@@ -236,10 +251,14 @@ class AgentStage:
         """Return the counts to 0, and give everybody new random numbers."""
         self.host.begin_phase("")
         self.host.fires = None
-        self._ticks.counts, self._transitions = Counts(), 0
+        self._ticks.counts, self._transitions, self._turns = Counts(), 0, 0
+        self._world._prism_begin_round()
 
     async def tick(self) -> None:
-        """Give every agent its turn."""
+        """Give every agent its turn that is there, and awake."""
+        host = self.host
+        self._world._prism_begin_tick()
+        self._turns += len(host.agents) - len(host.gone | host.asleep)
         await self._ticks.run()
 
     async def end_ticks(self) -> None:
@@ -248,7 +267,14 @@ class AgentStage:
 
     def states(self) -> dict[str, int]:
         """Return the number of agents in each state."""
-        found = Counter(state_text(agent._state) for agent in self.host.agents)
+        gone, found = self.host.gone, Counter[str]()
+        for kind in self._kinds.values():
+            if gone or issubclass(kind.cls, Proxy):
+                there = (agent for agent in kind.agents if agent._place not in gone)
+                found.update(state_text(agent._state) for agent in there)
+            else:
+                found.update({state_text(state): each for state, each in kind.counts.items()})
+
         texts = dict.fromkeys(
             state_text(state)
             for kind in self._kinds.values()
@@ -258,18 +284,22 @@ class AgentStage:
         return {text: found[text] for text in texts}
 
     async def end_round(self) -> None:
-        """Do nothing: what a round's end brings is the world's to say."""
+        """Let agents take the last step of a round, in a world that has one."""
+        step = self._world._prism_last_step()
+        if step is not None:
+            assert isinstance(self._ticks, OverlapTicks)
+            await self._ticks.last_steps(step)
 
     def summary(
         self, number: int, states: Mapping[str, int], measures: Mapping[str, Measured]
-    ) -> WorldRound:
+    ) -> Any:
         """Return what a round came to."""
         counts = self._ticks.counts
-        return WorldRound(
+        summary = WorldRound(
             number,
             states,
             measures,
-            len(self.host.agents) * self._setting.clock.tick,
+            self._turns,
             self._transitions,
             counts.decisions_asked,
             counts.decisions_answered,
@@ -277,15 +307,21 @@ class AgentStage:
             dict(sorted(counts.texts.items())),
             counts.fallbacks,
             counts.fallback_examples,
+            self.host.stopped,
         )
 
-    def results(self, rounds: Sequence[WorldRound]) -> WorldResults:
-        """Return what a run came to."""
-        return WorldResults(len(self.host.agents), tuple(rounds))
+        return self._world._prism_summary(summary)
 
-    def totals(self, results: WorldResults) -> dict[str, Any]:
+    def results(self, rounds: Sequence[Any]) -> Any:
+        """Return what a run came to."""
+        own = self._world._prism_results(rounds)
+        return WorldResults(len(self.host.agents), tuple(rounds)) if own is None else own
+
+    def totals(self, results: Any) -> dict[str, Any]:
         """Return the counts of all rounds together."""
-        return results.totals()
+        own = results.totals
+        told: dict[str, Any] = own() if callable(own) else own.to_dict()
+        return told
 
     async def close(self) -> None:
         """Cancel what is still being asked."""
@@ -299,7 +335,7 @@ class AgentStage:
             {
                 "ids": [agent.agent_id for agent in kind.agents],
                 "states": [agent._state.value for agent in kind.agents],
-                "ticks": [agent._ticks_in_state for agent in kind.agents],
+                "ticks": [agent.ticks_in_state for agent in kind.agents],
                 "inboxes": self._inboxes(kind, code),
                 **kept_notes(kind.agents),
                 "fields": {
@@ -326,25 +362,38 @@ class AgentStage:
             raise SimulationError("the run to resume has other agents: give the same population")
 
         for kind, kept in zip(self._kinds.values(), snapshot["kinds"], strict=True):
-            _restore_kind(kind, kept, code)
+            _restore_kind(kind, kept, code, self.host.ticks)
         if "attributes" in snapshot:
             for agent, attributes in zip(self.host.agents, snapshot["attributes"], strict=True):
                 agent._take({}, attributes)
+        self._ticks.roster.rebuild(self.host.ticks)
 
-    def read_log(self, _snapshot: Mapping[str, Any], events: Iterable[Event]) -> list[WorldRound]:
+    def read_log(self, _snapshot: Mapping[str, Any], events: Iterable[Event]) -> list[Any]:
         """Take histories from the log; return the rounds that had ended."""
+        world = self._world
         finished = []
-        histories = {agent.agent_id: (agent, agent._state_history) for agent in self.host.agents}
+        # a guest keeps its history itself, or has none
+        histories = {
+            agent.agent_id: (agent, agent._subject.state_history)
+            if isinstance(agent, Proxy)
+            else (agent, agent._state_history)
+            for agent in self.host.agents
+            if not isinstance(agent, Guest)
+        }
         for event in events:
+            world._prism_recall(event)
             if event["event"] == TRANSITION:
-                agent, history = histories[event["agent_id"]]
-                # an object of another class keeps its history itself, or has none
-                if isinstance(agent, Guest):
-                    continue
-
-                history.append(_record(type(agent).chart.state_type, event))
+                if event["agent_id"] in histories:
+                    agent, history = histories[event["agent_id"]]
+                    history.append(_record(type(agent).chart.state_type, event))
             elif event["event"] == ROUND_ENDED:
-                finished.append(WorldRound.from_event(event))
+                own = world._prism_summary_of(event)
+                finished.append(WorldRound.from_event(event) if own is None else own)
+
+        world._prism_recalled()
+
+        stopped = getattr(finished[-1], "stopped", None) if finished else None
+        self.host.stopped = None if stopped is None else dict(stopped)
 
         return finished
 
@@ -356,6 +405,9 @@ class AgentStage:
         )
 
         return [list(pair) for pair in zip(full, messages, strict=True)]
+
+    def _count_time_out(self, state: Any) -> None:
+        self._ticks.counts.timeouts[state_text(state)] += 1
 
     def _count_transition(self) -> float:
         # the charts ask for the time exactly once for each transition
@@ -381,10 +433,10 @@ def _require_overlapping(cls: type[World[Any]]) -> None:
         )
 
 
-def _restore_kind(kind: Kind, kept: Mapping[str, Any], code: Decoder) -> None:
+def _restore_kind(kind: Kind, kept: Mapping[str, Any], code: Decoder, now: int) -> None:
     members = {state.value: state for state in kind.chart.definition.states}
     for agent, text, ticks in zip(kind.agents, kept["states"], kept["ticks"], strict=True):
-        agent._state, agent._ticks_in_state = members[text], ticks
+        agent._state, agent._since = members[text], now - ticks
         agent.inbox.clear()
 
     for name, column in kept["fields"].items():

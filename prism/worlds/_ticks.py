@@ -1,10 +1,10 @@
-"""A tick: every agent's step, and then waves of decisions and messages until nobody waits."""
+"""A tick: the steps of those whose turn it is, then waves of answers until nobody waits."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -15,17 +15,18 @@ from prism.statechart.reasoner._recollection import stay_in_words
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, active_logger
 from prism.telemetry.events import ANSWER_DISCARDED
-from prism.worlds._agent import Asked, Receiving, Writing
+from prism.worlds._agent import WAITING, Asked, Receiving, Writing
 from prism.worlds._asking import Answer, Answerers
 from prism.worlds._asking import Asked as Put
 from prism.worlds._guest import Guest
-from prism.worlds._host import RunHost, drawing_nowhere_else, last_record
+from prism.worlds._host import RunHost, last_record
+from prism.worlds._rates import ByRate
 from prism.worlds._results import fallback_group
+from prism.worlds._turns import Activation, Drawn, DrawnPair, InTurn, Roster
 from prism.worlds._world import World
 
 Running = Coroutine[Any, Any, Any]
 Advance = Callable[[Any, Running, Any], None]
-Turn = tuple[Any, Mapping[Any, Any], Mapping[Any, float] | None]
 
 MOST_WAVES = 10_000
 """Waves of one tick; a step that asks again and again would go on for ever."""
@@ -98,6 +99,7 @@ class Ticks:
         logger: Where events go.
 
     Attributes:
+        roster: Where the agents are.
         counts: What has happened in this round.
         open_questions: Number of questions without an answer; other threads may look.
     """
@@ -105,6 +107,7 @@ class Ticks:
     def __init__(
         self, world: World[Any], host: RunHost, answerers: Answerers, logger: EventLogger | None
     ) -> None:
+        self.roster: Roster = Roster(host.agents, is_listed=world.order == "listed")
         self.counts: Counts = Counts()
         self.open_questions: int = 0
         self._world = world
@@ -113,27 +116,45 @@ class Ticks:
         self._logger = logger
         self._waiting: list[Waiting] = []
         self._elsewhere = Elsewhere()
-        self._turns: list[Turn] = [
-            (agent, agent._kind.steps, agent._kind.limits) for agent in host.agents
-        ]
+        self._is_by_event = world.activation == "rate"
+        self._activation = self._activated_by()
+        host.roster = self.roster
+
+    def _activated_by(self) -> Activation:
+        """Return the way in which the world gives turns."""
+        activation, roster, host = self._world.activation, self.roster, self._host
+        if activation == "rate":
+            return ByRate(roster, self._time_out, host)
+        if activation == "all":
+            return InTurn(roster, self._time_out)
+
+        return (DrawnPair if activation == "pair" else Drawn)(roster, self._time_out, host)
 
     async def run(self) -> None:
         """Run one tick; nothing that it began is left running."""
         host, world = self._host, self._world
         with host.explaining():
             try:
-                with drawing_nowhere_else():
+                self.roster.begin_tick(host.ticks, host.ticks)
+                with host.guarding():
                     world.tick_begins()
-                    host.may_ask = True
-                    await self._take_turns()
 
-                await self._waves()
-                with drawing_nowhere_else():
+                for agents in self._activation.batches():
+                    with host.guarding():
+                        host.may_ask = True
+                        await self._take_turns(agents)
+
+                    await self._waves()
+                    if host.stopped is not None or (self._is_by_event and host.is_to_end()):
+                        break
+
+                with host.guarding():
                     self._finish()
                     host.may_ask, host.acting = False, None
                     world.tick_ends()
             finally:
                 host.may_ask = False
+                self.roster.end_turns()
                 self._elsewhere.close()
                 for left in self._waiting:
                     left.running.close()
@@ -147,25 +168,21 @@ class Ticks:
     async def close(self) -> None:
         """Cancel what is still being asked; nothing is left running."""
 
-    async def _take_turns(self) -> None:
+    async def _take_turns(self, agents: Iterable[Any]) -> None:
         if not self._host.has_guests:
-            self._steps(self._turns)
+            self._steps(agents)
             return
 
         # one after another, as an object of another class may await what changes the world
-        for turn in self._turns:
-            self._steps((turn,))
+        for agent in agents:
+            self._steps((agent,))
             await self._elsewhere.settle(self._advance)
 
-    def _steps(self, turns: Iterable[Turn]) -> None:
-        host, world = self._host, self._world
-        for agent, steps, limits in turns:
-            ticks = agent._ticks_in_state = agent._ticks_in_state + 1
-            if limits is not None and self._times_out(agent, limits, ticks):
-                continue
-
-            # the state now, as an agent before this one may have changed it
-            step = steps.get(agent._state)
+    def _steps(self, agents: Iterable[Any]) -> None:
+        host, world, step_of = self._host, self._world, self._activation.step_of
+        for agent in agents:
+            # now, as an agent before this one may have changed its state
+            step = step_of(agent)
             if step is None:
                 continue
 
@@ -176,14 +193,19 @@ class Ticks:
             elif host.unawaited is not None:
                 self._refuse_unawaited()
 
-    def _times_out(self, agent: Any, limits: Mapping[Any, float], ticks: int) -> bool:
-        """Fire a time-out that is due; return whether it took the agent's turn."""
-        state = agent._state
-        if not is_due(agent, limits, ticks) or agent._chart.fire(agent, TIMEOUT) is None:
-            return False
+    def _time_out(self, world: Any, agent: Any) -> Any:
+        """Fire the time-out that is due; if no transition applies, the turn is that of the step."""
+        state, kind = agent._state, agent._kind
+        has_fired = is_due(agent) and agent._chart.fire(agent, TIMEOUT) is not None
+        # a transition to the state itself leaves it due, as does a guard that lets none pass
+        self.roster.put_off(agent)
+        if has_fired:
+            self.counts.timeouts[state_text(state)] += 1
+            return None
 
-        self.counts.timeouts[state_text(state)] += 1
-        return True
+        step = kind.steps.get(agent._state)
+
+        return None if step is None else step(world, agent)
 
     def _finish(self) -> None:
         """Do what waits for the end of the tick."""
@@ -241,11 +263,11 @@ class Ticks:
         )
 
     async def _wave(self, wave: Sequence[Waiting]) -> None:
-        """Ask for all decisions and texts together; let steps go on in the order of the agents."""
+        """Ask for all decisions and texts together; let steps go on in the order of the turns."""
         late = self._open(wave)
         asked = [put for each in wave if (put := asked_by(each)) is not None]
         answers = iter(await self._ask(asked))
-        with drawing_nowhere_else():
+        with self._host.guarding():
             await self._go_on(wave, late, answers)
 
     async def _go_on(self, wave: Sequence[Waiting], late: set[int], answers: Iterator[Any]) -> None:
@@ -319,8 +341,8 @@ class Ticks:
 
     def _apply(self, asked: Asked, decision: Decision) -> Any:
         """Carry out an answer; return the state now, or None if the agent has moved."""
-        agent, question = asked.agent, asked.question
-        if last_record(agent) is not asked.since:
+        agent, question, asked.decision = asked.agent, asked.question, decision
+        if asked.since is not WAITING and last_record(agent) is not asked.since:
             self._discard(asked, decision.chosen)
             return None
 
@@ -361,7 +383,7 @@ class Ticks:
         )
 
     def _in_order(self, waiting: list[Waiting]) -> list[Waiting]:
-        """Return who waits in the order in which they go on: that of the agents."""
+        """Return who waits in the order in which they go on: that of the turns."""
         return waiting
 
     def _refuse_unawaited(self) -> None:
@@ -384,10 +406,14 @@ def asked_by(waiting: Waiting) -> Put | None:
     return wanted.question if isinstance(wanted, Asked) and waiting.is_open else None
 
 
-def is_due(agent: Any, limits: Mapping[Any, float], ticks: int) -> bool:
-    """Return whether an agent has been in its state for longer than its limit."""
-    limit = limits.get(agent._state, agent.timeout_threshold)
-    return limit is not None and ticks > limit
+def is_due(agent: Any) -> bool:
+    """Return whether an agent, whose turn it is, has been in its state for too long."""
+    if agent._due:
+        return True
+
+    # a limit of its own, which may change in every tick
+    limit = agent.timeout_threshold
+    return limit is not None and agent.ticks_in_state > limit
 
 
 class Elsewhere:

@@ -22,7 +22,7 @@ from prism.worlds._asking import Answerers
 from prism.worlds._fields import Fields, slot_of
 from prism.worlds._host import RunHost
 from prism.worlds._kinds import Kind
-from prism.worlds._ticks import Ticks, Turn, Waiting, is_due
+from prism.worlds._ticks import Ticks, Waiting, is_due
 from prism.worlds._world import World
 
 _CONTAINERS = frozenset((list, dict, deque, tuple))
@@ -35,26 +35,21 @@ class TogetherTicks(Ticks):
         self, world: World[Any], host: RunHost, answerers: Answerers, logger: EventLogger | None
     ) -> None:
         super().__init__(world, host, answerers, logger)
-        self._made: list[tuple[str, Any, str, Any, Any]] = []
-        self._sent: list[tuple[str, Message, Any]] = []
+        self._made: list[tuple[tuple[int, str], Any, str, Any, Any]] = []
+        self._sent: list[tuple[tuple[int, str], Message, Any]] = []
         self._written: dict[int, tuple[Any, tuple[Any, ...]]] = {}
         self._fields = {id(kind): _OwnFields(kind) for kind in _kinds_of(host.agents)}
         for agent in host.agents:
             agent.__class__ = self._fields[id(agent._kind)].guarded
 
-    def _steps(self, _turns: Iterable[Turn]) -> None:
-        host, world = self._host, self._world
+    def _steps(self, agents: Iterable[Any]) -> None:
+        host, world, step_of = self._host, self._world, self._activation.step_of
         host.fires, host.sends = self._put_off, self._put_off_message
-        count_tick = slot_of(Agent, "_ticks_in_state").__set__
-        for agent in reversed(host.agents) if host.goes_backwards else host.agents:
+        # at the end of the tick, when what they do is carried out, all have had their turn
+        turns = list(agents)
+        for agent in reversed(turns) if host.is_permuted else turns:
             host.acting = agent
-            ticks, limits = agent._ticks_in_state + 1, agent._kind.limits
-            count_tick(agent, ticks)
-            if limits is not None and is_due(agent, limits, ticks):
-                self._put_off(agent, TIMEOUT, None, None)
-                continue
-
-            step = agent._kind.steps.get(agent._state)
+            step = step_of(agent)
             if step is None:
                 continue
 
@@ -69,6 +64,15 @@ class TogetherTicks(Ticks):
             self._take_back(agent, own, before)
 
         host.acting = None
+
+    def _time_out(self, world: Any, agent: Any) -> Any:
+        """Put a time-out that is due off to the end of the tick, in place of the step."""
+        if not is_due(agent):
+            step = agent._kind.steps.get(agent._state)
+            return None if step is None else step(world, agent)
+
+        self._put_off(agent, TIMEOUT, None, None)
+        return None
 
     def _advance(self, owner: Any, running: Coroutine[Any, Any, Any], value: Any) -> None:
         own = self._fields[id(owner._kind)]
@@ -94,13 +98,16 @@ class TogetherTicks(Ticks):
 
     def _put_off(self, agent: Any, trigger: str, context: Any, chosen: Any) -> None:
         actor = self._host.acting or agent
-        self._made.append((actor.agent_id, agent, trigger, context, chosen))
+        self._made.append((self._place(actor), agent, trigger, context, chosen))
+
+    def _place(self, agent: Any) -> tuple[int, str]:
+        return self.roster.place_of(agent), agent.agent_id
 
     def _put_off_message(self, message: Message, to: Any) -> None:
-        self._sent.append((message.sender.agent_id, message, to))
+        self._sent.append((self._place(message.sender), message, to))
 
     def _finish(self) -> None:
-        """Write, fire and send in an order that does not depend on that of the agents."""
+        """Write, fire and send in the order of the places of those who did."""
         self._host.fires = self._host.sends = self._host.acting = None
         for agent, values in self._written.values():
             self._fields[id(agent._kind)].write(agent, values)
@@ -114,13 +121,15 @@ class TogetherTicks(Ticks):
                 agent._chart.fire_to(agent, trigger, chosen, context, asked_in=state)
             elif agent._chart.fire(agent, trigger, context) is not None and trigger == TIMEOUT:
                 self.counts.timeouts[state_text(began_in[id(agent)])] += 1
+            if trigger == TIMEOUT:
+                self.roster.put_off(agent)
 
         sent, self._sent = sorted(self._sent, key=lambda each: each[0]), []
         for _, message, to in sent:
             self._host.deliver(message, to)
 
     def _in_order(self, waiting: list[Waiting]) -> list[Waiting]:
-        return sorted(waiting, key=lambda each: each.owner.agent_id)
+        return sorted(waiting, key=lambda each: self._place(each.owner))
 
 
 class _OwnFields:

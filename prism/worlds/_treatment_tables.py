@@ -19,10 +19,10 @@ from pydantic import ConfigDict, create_model
 from prism.errors import InputError
 from prism.files._declarations import Declaration, Listed, Optionally, meant, part_schema_of, shaped
 from prism.files._source import Problems, Source, Where
-from prism.runs._settings import ModelSettings, names_of
-from prism.runs._settings import settings_of as model_settings_of
+from prism.llm._settings import AgentSettings, settings_by_key
+from prism.llm._settings import settings_of as model_settings_of
 from prism.worlds._kinds import parts_of
-from prism.worlds._treatments import SetParameters, SwitchModel, Treatment, settings_of
+from prism.worlds._treatments import SetParameters, SwitchModel, Treatment, key_of, settings_of
 from prism.worlds._world import World
 
 OWN = "own"
@@ -180,11 +180,12 @@ def table_class(cls: type[Treatment]) -> Any:
     hints = get_type_hints(cls)
     keys: dict[str, Any] = {"kind": (Literal[cls.kind], ...)}
     keys |= {
-        each.name: (_in_documents(hints[each.name]), _field(cls, each)) for each in settings_of(cls)
+        key_of(cls, each.name): (_in_documents(hints[each.name]), _field(cls, each))
+        for each in settings_of(cls)
     }
     schema: dict[str, Any] = {"description": (cls.__doc__ or "").partition("\n")[0]}
     if cls is SwitchModel:
-        schema["anyOf"] = [{"required": [name]} for name in names_of(ModelSettings)]
+        schema["anyOf"] = [{"required": [key]} for key in settings_by_key(AgentSettings)]
 
     class Table(_Table):
         model_config = ConfigDict(json_schema_extra=schema)
@@ -213,7 +214,7 @@ def _in_documents(hint: Any) -> Any:
     if NoneType in inside:
         others = tuple(_in_documents(each) for each in inside if each is not NoneType)
         return Optionally[Union[others]]  # type: ignore[misc, valid-type]  # noqa: UP007
-    if get_origin(hint) is tuple and inside[-1] is ...:
+    if get_origin(hint) in (tuple, Sequence) and inside[-1] in (..., str):
         return Listed[_in_documents(inside[0])]  # type: ignore[misc]
     if isinstance(get_origin(hint), type) and issubclass(get_origin(hint), Mapping):
         return dict[str, Any]
@@ -235,15 +236,16 @@ def _ready_made(
     if declared is None:
         return None
 
+    keys = {key_of(classes[kind], each.name): each.name for each in settings_of(classes[kind])}
     given = {
-        name: getattr(declared, name) if isinstance(value, list) else value
-        for name, value in table.items()
-        if name != "kind"
+        keys[key]: getattr(declared, key) if isinstance(value, list) else value
+        for key, value in table.items()
+        if key != "kind"
     }
     try:
         return classes[kind](**given, place=_place(problems.source, top))
     except InputError as error:
-        name = error.field or "kind"
+        name = key_of(classes[kind], error.field or "kind")
         problems.add((*top, *name.split(".")), error.problem)
         return None
 

@@ -10,12 +10,14 @@ from typing import Any, ClassVar
 
 from prism.errors import FieldTypeError, FieldValueError, InputError, PrismError
 from prism.llm._addresses import check_address, credentials
-from prism.runs._assigned import ALL_OTHERS, ModelAssignment, ModelSwitch
-from prism.runs._credentials import full_address
+from prism.llm._assignments import ModelAssignment
+from prism.llm._credentials import full_address
+from prism.llm._settings import AgentSettings, given_settings
+from prism.llm._settings import settings_of as model_settings_of
+from prism.runs._assigned import ALL_OTHERS
 from prism.runs._options import PolicyOptions, options_of
-from prism.runs._settings import ModelSettings, given_settings
 from prism.statechart import BaseReasoner
-from prism.statechart.reasoner._by_agent import ReasonerByAgent
+from prism.statechart.reasoner._router import Router
 from prism.telemetry.events import TREATMENT_APPLIED, TREATMENT_ASSIGNED
 from prism.worlds._asking import Decider
 from prism.worlds._assignments import CONTROL
@@ -71,11 +73,7 @@ class Treatment(ABC):
 
     def __post_init__(self) -> None:
         """Refuse a round that there is not."""
-        number: Any = self.round
-        if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-            problem = f"must be a whole number, 1 or more, got {number!r}"
-            raise InputError(problem, field="round")
-
+        require_count("round", self.round)
         object.__setattr__(self, "name", self.name or type(self).kind)
         if self.name == CONTROL:
             raise InputError(f"{CONTROL} is the arm of those who are not treated", field="name")
@@ -112,7 +110,7 @@ class Treatment(ABC):
             value = getattr(self, each.name)
             default = each.default_factory() if callable(each.default_factory) else each.default
             if each.name != "round" and value != default:
-                table[each.name] = plain_value(value)
+                table[key_of(type(self), each.name)] = plain_value(value)
 
         if self.name == type(self).kind:
             del table["name"]
@@ -120,9 +118,38 @@ class Treatment(ABC):
         return table
 
 
+def require_count(name: str, value: Any) -> None:
+    """Refuse what is no whole number from 1 on.
+
+    Raises:
+        InputError: If it is none; names the field.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise InputError(f"must be a whole number, 1 or more, got {value!r}", field=name)
+
+
+def require_agents(world: World[Any], treatment: str, names: Iterable[str]) -> None:
+    """Refuse agents that a run does not have.
+
+    Raises:
+        FieldValueError: If there is one.
+    """
+    known = {agent.agent_id for agent in world.agents}
+    if strangers := [name for name in names if name not in known]:
+        raise FieldValueError(
+            f"treatment {treatment!r}: there is no agent {strangers[0]!r} in the run"
+        )
+
+
 def tables_of(treatments: Iterable[str | Treatment]) -> list[Any]:
     """Return treatments as ``run.json`` has them: texts and tables."""
     return [each if isinstance(each, str) else each.to_table() for each in treatments]
+
+
+def key_of(cls: type[Treatment], name: str) -> str:
+    """Return the name that a field of a class of treatments has in files."""
+    setting = model_settings_of(cls).get(name)
+    return name if setting is None else setting.key
 
 
 def settings_of(cls: type[Treatment]) -> list[Field[Any]]:
@@ -174,12 +201,7 @@ class SharedTreatment(Treatment):
 
     def check(self, world: World[Any]) -> None:
         """Refuse agents that there are not, and attributes that no agent has."""
-        known = {agent.agent_id for agent in world.agents}
-        if strangers := [name for name in self.agents if name not in known]:
-            raise FieldValueError(
-                f"treatment {self.name!r}: there is no agent {strangers[0]!r} in the run"
-            )
-
+        require_agents(world, self.name, self.agents)
         for name in self.where:
             if not any(_attribute(agent, name) is not _MISSING for agent in world.agents):
                 raise FieldValueError(
@@ -312,13 +334,15 @@ class Treating:
     def __init__(
         self, world: World[Any], parts: Parts, given: Iterable[str | Treatment], rounds: int
     ) -> None:
-        everything = list(given)
-        self.made: list[Treatment] = [each for each in everything if isinstance(each, Treatment)]
         self._world = world
-        texts = [each for each in everything if not isinstance(each, Treatment)]
+        self.made: list[Treatment] = []
+        texts: list[str] = []
+        for each in given:
+            (self.made if isinstance(each, Treatment) else texts).append(each)  # type: ignore[arg-type]
+
+        own = treatments_by_round(world, parts, texts, rounds)
         self._by_round: dict[int, list[str | Treatment]] = {
-            number: list(names)
-            for number, names in treatments_by_round(world, parts, texts, rounds).items()
+            number: [*names] for number, names in own.items()
         }
         for each in self.made:
             if each.round > rounds:
@@ -328,14 +352,7 @@ class Treating:
                 raise _placed(each, FieldValueError(problem))
             self._by_round.setdefault(each.round, []).append(each)
 
-        arms = Counter(
-            (each.experiment, each.name) for each in self.made if isinstance(each, SharedTreatment)
-        )
-        for (_, name), count in arms.items():
-            if count > 1:
-                raise FieldValueError(
-                    f"two treatments are called {name!r}: give each a name of its own"
-                )
+        _refuse_twins(self.made)
 
     def check(self) -> None:
         """Refuse what cannot be done to the world, once it is set up."""
@@ -386,6 +403,14 @@ class Treating:
             getattr(self._world, each)()
 
 
+def _refuse_twins(made: Iterable[Treatment]) -> None:
+    shared = [each for each in made if isinstance(each, SharedTreatment)]
+    arms = Counter((each.experiment, each.name) for each in shared)
+    if twins := [name for (_, name), count in arms.items() if count > 1]:
+        problem = f"two treatments are called {twins[0]!r}: give each a name of its own"
+        raise FieldValueError(problem)
+
+
 def _placed(treatment: Treatment, error: PrismError) -> PrismError:
     """Return an error about a treatment that says where it was read, if anywhere."""
     if treatment.place is None:
@@ -408,7 +433,7 @@ def _settings(treatment: Treatment) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class SwitchModel(ModelSettings, SharedTreatment):
+class SwitchModel(AgentSettings, SharedTreatment):
     """Another model, or the same one with other settings, from a round on.
 
     The models of a run share its budget, its file of answers and, on a server that both are asked
@@ -418,8 +443,8 @@ class SwitchModel(ModelSettings, SharedTreatment):
     Args:
         round: The round from whose beginning on it is asked.
         model: Its name; by default the one of the run.
-        host: Addresses of its servers; by default those of the run.
-        server: As for `prism.runs.ModelOptions`, and so are the other settings: ``mode``,
+        hosts: Addresses of its servers; by default those of the run.
+        server: As for `prism.llm.Model`, and so are the other settings: ``mode``,
             ``pick``, ``think``, ``temperature``, ``concurrency``, ``timeout`` and ``patience``.
         reasoner: Who decides instead, in a run that is made from Python with a reasoner.
         share: The share of the agents who have it, above 0 and at most 1.
@@ -432,24 +457,24 @@ class SwitchModel(ModelSettings, SharedTreatment):
     kind: ClassVar[str] = "model"
 
     model: str | None = None
-    host: tuple[str, ...] = ()
+    hosts: Sequence[str] | None = None
     reasoner: BaseReasoner | None = field(default=None, compare=False, repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
         """Refuse to switch nothing, and addresses that no file may have."""
         SharedTreatment.__post_init__(self)
-        ModelSettings.__post_init__(self)
+        AgentSettings.__post_init__(self)
         if self.reasoner is None and not self._settings():
             raise InputError("must say what is other than before: name a model", field="model")
 
-        for host in self.host:
+        for host in self.hosts or ():
             try:
                 check_address(full_address(host))
             except FieldValueError as error:
-                raise InputError(str(error).removeprefix("host "), field="host") from None
+                raise InputError(str(error).removeprefix("host "), field="hosts") from None
             if credentials(full_address(host)) is not None:
                 problem = "must have no name and password: run.json keeps a treatment as it is"
-                raise InputError(problem, field="host")
+                raise InputError(problem, field="hosts")
 
         self.assignment()
 
@@ -470,7 +495,8 @@ class SwitchModel(ModelSettings, SharedTreatment):
         """Refuse agents that there are not, and a switch to nobody."""
         SharedTreatment.check(self, world)
         host: Any = world._hosted("a treatment")
-        if host.model_switch is None and not host.is_replayed:
+        router = host.router
+        if not host.is_replayed and (router is None or not router.can_switch_to(self.title)):
             raise FieldValueError(
                 f"treatment {self.name!r}: nobody is there to switch to: give it a reasoner, as in "
                 f"SwitchModel({self.round}, reasoner=Reasoner(...))"
@@ -480,8 +506,8 @@ class SwitchModel(ModelSettings, SharedTreatment):
         """Switch to the model."""
         host: Any = world._hosted("a treatment")
         chosen = self.treated(world, self.candidates(world))
-        if host.model_switch is not None:
-            host.model_switch.switch(self.title, [agent.agent_id for agent in chosen])
+        if host.router is not None:
+            host.router.switch(self.title, [agent.agent_id for agent in chosen])
 
     def go_on(self, world: World[Any]) -> None:
         """Switch to the model again."""
@@ -499,7 +525,7 @@ class SwitchModel(ModelSettings, SharedTreatment):
         return SharedTreatment.to_table(self)
 
     def _settings(self) -> dict[str, Any]:
-        return {name: value for name, value in given_settings(self).items() if value != ()}
+        return given_settings(self)
 
 
 def later_models(treatments: Iterable[Any]) -> Mapping[str, ModelAssignment]:
@@ -540,6 +566,4 @@ def with_reasoners(reasoner: Decider, treatments: Iterable[Any]) -> Decider:
 
     first: Any = reasoner
 
-    return ReasonerByAgent(
-        {ALL_OTHERS: first, **given}, ModelSwitch(lambda _agent: ALL_OTHERS, given)
-    )
+    return Router({ALL_OTHERS: first, **given}, lambda _agent: ALL_OTHERS)

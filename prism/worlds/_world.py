@@ -3,24 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from enum import Enum
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, get_args, get_origin, overload
+from inspect import isfunction
+from typing import (
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    Protocol,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+    overload,
+)
 
-from prism.errors import DefinitionError, SimulationError
+from prism.errors import DefinitionError, InputError, SimulationError
 from prism.randomness import RandomStream
 from prism.worlds._agent import Agent
+from prism.worlds._agent_set import AgentSet
 from prism.worlds._assignments import Assignments
-from prism.worlds._fields import Fields, check_value, hints_of, unknown_field
+from prism.worlds._fields import (
+    Declared,
+    Fields,
+    check_value,
+    hints_of,
+    refuse_shared,
+    unknown_field,
+    words_of_type,
+)
 from prism.worlds._networks import Network
 from prism.worlds._parameters import in_groups
+from prism.worlds._results import WorldResults
 
 AgentT = TypeVar("AgentT", bound=Agent)
-KindT = TypeVar("KindT", bound=Agent)
 MethodT = TypeVar("MethodT", bound=Callable[..., Any])
+MeasuredT = TypeVar("MeasuredT")
 
+DEFAULT_AGENTS = 100
 DEFAULT_ROUNDS = 10
 
+ORDERS = ("random", "listed")
+ACTIVATIONS = ("all", "one", "pair", "rate")
+
 STEP = "_prism_step"
+RATE = "_prism_rate"
 MEASURE = "_prism_measure"
 TREATMENT = "_prism_treatment"
 
@@ -32,23 +60,30 @@ class WorldHost(Protocol):
 
     Attributes:
         agents: The population.
+        seed: Seed of every random number.
         acting: The agent whose step is under way.
         round: The round, counted from 1; 0 before the first.
         tick: The tick of the round.
         may_set_parameters: Whether a treatment is being applied.
         refusing: Why nothing may change now; None if it may.
         late: Why a step may not change the world now; None if it may.
+        time: Time since the beginning, in rounds.
         assignments: Who is treated.
     """
 
     assignments: Assignments
     agents: Sequence[Any]
+    seed: int
     acting: Any
     round: int
     tick: int
     may_set_parameters: bool
     refusing: str | None
     late: str | None
+
+    @property
+    def time(self) -> float:
+        """Time since the beginning, in rounds."""
 
     def world_stream(self) -> RandomStream:
         """Return the world's random numbers for this round."""
@@ -59,14 +94,20 @@ class WorldHost(Protocol):
     def log(self, event: str, keys: Mapping[str, Any]) -> None:
         """Write an event of the world's own."""
 
+    def count(self, state: Enum) -> int:
+        """Return the number of agents in a state."""
+
     def able_to_be_in(self, state: Enum) -> int:
         """Return the number of agents whose chart has a state."""
+
+    def stop(self, reason: str) -> None:
+        """End the run."""
 
 
 class _Parts:
     """The slots of a world that its class does not declare."""
 
-    __slots__ = ("_host", "_network")
+    __slots__ = ("_everybody", "_host", "_network")
 
 
 class World(_Parts, Generic[AgentT], metaclass=Fields):
@@ -83,6 +124,11 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
     Attributes:
         rounds: Rounds of a run that does not say how many.
         ticks: Ticks in a round, of a run that does not say how many.
+        order: In which order agents have their turns: ``"random"``, where each has a place of its
+            own in every tick, keyed by seed, tick and id; or ``"listed"``, that of the population.
+        activation: Who has a turn in a tick: ``"all"`` agents; ``"one"``, drawn at random; a
+            ``"pair"``, whose first acts on the second, ``step(self, one, other)``; or whoever
+            something happens to at its ``"rate"``, in continuous time of which a round is one unit.
         together: Whether all agents of a tick act on what was there when it began.
         overlap: Whether agents go on while others wait for an answer; for worlds whose steps read
             no other agent.
@@ -101,17 +147,24 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
 
     rounds: ClassVar[int] = DEFAULT_ROUNDS
     ticks: ClassVar[int] = 1
+    order: ClassVar[Literal["random", "listed"]] = "random"
+    activation: ClassVar[Literal["all", "one", "pair", "rate"]] = "all"
     together: ClassVar[bool] = False
     overlap: ClassVar[bool] = False
     meanings: ClassVar[Mapping[Any, str]] = {}
     treatment_classes: ClassVar[Sequence[type]] = ()
-    # what runs the agents; None for those of class `Agent`
-    _prism_stage: ClassVar[Callable[[Any], Any] | None] = None
+    # what reads a file of agents; None for an `AgentTable`
+    _prism_table: ClassVar[Callable[[Any, Any], Any] | None] = None
+    _prism_agents: ClassVar[int] = DEFAULT_AGENTS
+    # arguments that are no parameters
+    _prism_arguments: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, **parameters: Any) -> None:
         """Set parameters and state."""
         cls = type(self)
-        parameters = in_groups(cls, parameters)
+        own = {name: parameters.pop(name) for name in cls._prism_arguments if name in parameters}
+        groups = self._prism_take(own, parameters)
+        parameters = {**groups, **in_groups(cls, parameters, groups)}
         hints = hints_of(cls)
         for name, field in cls.fields.items():
             if name in parameters:
@@ -129,6 +182,7 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
 
             object.__setattr__(self, name, value)
 
+        object.__setattr__(self, "_everybody", AgentSet())
         object.__setattr__(self, "_host", None)
         object.__setattr__(self, "_network", None)
 
@@ -144,9 +198,15 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
     # What the world is
 
     @property
-    def agents(self) -> Sequence[AgentT]:
-        """All agents, in the order in which they act."""
-        return self._hosted("agents").agents
+    def agents(self) -> AgentSet[AgentT]:
+        """All agents, in the order in which they were given."""
+        agents = self._hosted("agents").agents
+        everybody: AgentSet[AgentT] = self._everybody
+        if len(everybody) != len(agents):
+            everybody = AgentSet(agents)
+            object.__setattr__(self, "_everybody", everybody)
+
+        return everybody
 
     @property
     def round(self) -> int:
@@ -157,6 +217,16 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
     def tick(self) -> int:
         """The tick of the round, counted from 1; 0 outside of ticks."""
         return self._hosted("tick").tick
+
+    @property
+    def time(self) -> float:
+        """Time since the beginning, in rounds: that of the event, where things happen at rates."""
+        return self._hosted("time").time
+
+    @property
+    def seed(self) -> int:
+        """The run's seed, for generators of other libraries in `setup`: ``seed=self.seed``."""
+        return self._hosted("seed").seed
 
     @property
     def random(self) -> RandomStream:
@@ -188,18 +258,9 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
 
         network.wire()
 
-    def of(self, kind: type[KindT]) -> Sequence[KindT]:
-        """Return the agents of one kind, in their order."""
-        everybody: Sequence[Any] = self.agents
-        return [agent for agent in everybody if isinstance(agent, kind)]
-
-    def in_state(self, state: Enum) -> Sequence[AgentT]:
-        """Return the agents that are in a state, in their order."""
-        return [agent for agent in self.agents if agent.state is state]
-
     def count(self, state: Enum) -> int:
-        """Return how many agents are in a state."""
-        return sum(agent.state is state for agent in self.agents)
+        """Return how many agents are in a state: ``len(world.agents.where(state=state))``."""
+        return self._hosted("count").count(state)
 
     def share(self, state: Enum) -> float:
         """Return the share of the agents that are in a state, of those whose chart has it."""
@@ -215,6 +276,19 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
                 ``agent_id``.
         """
         self._hosted("log").log(event, keys)
+
+    def stop(self, reason: str = "stopped") -> None:
+        """End the run: with this tick, or this event where things happen at rates.
+
+        The round is measured and ends as any other. Log and results say when the run stopped.
+
+        Args:
+            reason: Why, for log and results.
+
+        Raises:
+            SimulationError: If the run has not begun, or nothing may change now.
+        """
+        self._hosted("stop").stop(reason)
 
     def assign(
         self,
@@ -271,7 +345,7 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
             names = " | ".join(kind.__name__ for kind in kinds) or "several kinds"
             raise DefinitionError(
                 f"{type(self).__name__} is a world of {names}: define populate(self, agents), "
-                "which returns them in the order in which they act"
+                "which returns them"
             )
 
         return [kinds[0]() for _ in range(agents)]
@@ -280,6 +354,38 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         """Make the population of a run from an `AgentTable`."""
         made: Iterable[Any] = table.agents_of(self)
         return made
+
+    # What a run needs to know of worlds of prism's own
+
+    def _prism_take(
+        self,
+        own: Mapping[str, Any],  # noqa: ARG002 - there are none here
+        parameters: Mapping[str, Any],  # noqa: ARG002
+    ) -> Mapping[str, Any]:
+        """Take arguments that are no parameters; return groups of parameters to begin with."""
+        return {}
+
+    def _prism_told(self) -> dict[str, Any]:
+        """Return these arguments, but for those with their defaults."""
+        return {}
+
+    def _prism_files(self) -> dict[str, Any]:
+        """Return the files that a run reads besides the code, by what they are called."""
+        return {}
+
+    def _prism_fallback(self) -> tuple[Any, str | None]:
+        """Return the state to take when a model gives no valid answer, and the chart's name."""
+        return None, None
+
+    def _prism_comes_to(self) -> WorldResults:
+        """Say to type checkers what a run of it comes to."""
+        raise NotImplementedError
+
+    @classmethod
+    def _prism_check_prompt(cls, prompt: str) -> None:  # noqa: ARG003
+        """Refuse a template of a writer's prompt."""
+        problem = "has a prompt, which is for the feed: agents of a world say what to write"
+        raise InputError(problem, field="writer")
 
     def setup(self) -> None:
         """Prepare the world before the first round; it runs again on resuming."""
@@ -296,12 +402,77 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
     def round_ends(self) -> None:
         """Do what is due at the end of a round, after it has been measured."""
 
+    def until(self) -> bool:
+        """Return whether the run is to end; asked after every tick, and every event at a rate.
+
+        In a world that overlaps it is asked after every round.
+        """
+        return False
+
     def recall(self, event: Mapping[str, Any]) -> None:
         """Make ``state(kept=False)`` again from an event of the world's own, on resuming.
 
         Args:
             event: A line of the log whose name begins with ``world.``.
         """
+
+    # What a world whose agents stand for objects says besides; no hooks, as its own may be defined
+
+    def _prism_begin(self, setting: Any, host: Any) -> None:
+        """Take note of what the run is made of."""
+
+    def _prism_invite(self, agents: Iterable[Any]) -> Iterable[Any]:
+        """Return agents for those who are given or made."""
+        return agents
+
+    def _prism_joined_all(self) -> None:
+        """Go on when all agents have joined, before `setup`."""
+
+    def _prism_logger(self, setting: Any) -> Any:
+        """Return where the run's events go."""
+        return setting.logger
+
+    def _prism_described(self, told: dict[str, Any]) -> dict[str, Any]:
+        """Return what ``run.started`` says of the world."""
+        return told
+
+    def _prism_joined(self, agent: Any) -> Mapping[str, Any] | None:
+        """Return what ``agent.joined`` says; None for what it says of any agent."""
+        del agent
+        return None
+
+    def _prism_announce(self) -> None:
+        """Tell what was there before the first round, once the agents are announced."""
+
+    def _prism_begin_round(self) -> None:
+        """Prepare for a round, before its treatments."""
+
+    def _prism_begin_tick(self) -> None:
+        """Prepare for a tick."""
+
+    def _prism_last_step(self) -> Callable[[Any, Any], Any] | None:
+        """Return what each agent does at the end of a round; None if nothing."""
+        return None
+
+    def _prism_summary(self, summary: Any) -> Any:
+        """Return what a round came to."""
+        return summary
+
+    def _prism_summary_of(self, event: Mapping[str, Any]) -> Any:
+        """Return what a round came to, from its line in the log; None as of any world."""
+        del event
+        return None
+
+    def _prism_results(self, rounds: Sequence[Any]) -> Any:
+        """Return what a run came to; None as of any world."""
+        del rounds
+        return None
+
+    def _prism_recall(self, event: Mapping[str, Any]) -> None:
+        """Take note of a line of the log, on resuming."""
+
+    def _prism_recalled(self) -> None:
+        """Go on from all that the log and the checkpoint tell, on resuming."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Refuse what nobody declared, and parameters outside of treatments."""
@@ -313,7 +484,7 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         elif not field.declared.is_state and not (host is None or host.may_set_parameters):
             raise AttributeError(
                 f"{cls.__name__}.{name} is a parameter, which only a @treatment changes: declare "
-                f"{name}: {_text(field.annotation)} = state(...) if it changes by itself"
+                f"{name}: {words_of_type(field.annotation)} = state(...) if it changes by itself"
             )
         elif not field.declared.is_state and host is not None:
             check_value(field, hints_of(cls).get(name, field.annotation), value)
@@ -339,13 +510,18 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         return host
 
 
-def during(*states: Enum) -> Callable[[MethodT], MethodT]:
+def during(
+    *states: Enum, rate: float | str | Callable[[Any, Any], float] | None = None
+) -> Callable[[MethodT], MethodT]:
     """Mark a method as the step of agents in some states: ``step(self, agent)``.
 
     A step that decides, or waits for a message, is ``async``.
 
     Args:
         states: The states.
+        rate: How often it happens to each of them, in a world with ``activation = "rate"``: events
+            a round. A number, the name of a field of the world, or a function of world and agent,
+            which is asked anew after every event.
 
     Raises:
         DefinitionError: If none is named.
@@ -355,15 +531,29 @@ def during(*states: Enum) -> Callable[[MethodT], MethodT]:
 
     def mark(method: MethodT) -> MethodT:
         setattr(method, STEP, states)
+        setattr(method, RATE, rate)
         return method
 
     return mark
 
 
-def measure(method: MethodT) -> MethodT:
-    """Mark a method, without arguments, that returns a number to be kept every round."""
-    setattr(method, MEASURE, True)
-    return method
+def measure(of: MeasuredT) -> MeasuredT:
+    """Mark what is measured at the end of every round.
+
+    A method of a world, without arguments, returns a number, or None where there is nothing to
+    measure. A method of an agent is measured of each agent, and so is a field of an agent:
+    ``wealth: float = measure(state(1.0))``. Of at most 500 agents of a kind each value is kept; of
+    more, quantiles in steps of 5 %, and the values of 20.
+    """
+    if isfunction(of):
+        setattr(of, MEASURE, True)
+        return of
+
+    if not isinstance(of, Declared):
+        refuse_shared(of, "state(list)")
+        of = cast(MeasuredT, Declared(of))
+
+    return cast(MeasuredT, replace(cast(Any, of), is_measured=True))
 
 
 @overload
@@ -388,20 +578,15 @@ def treatment(method: Any = None, *, round: int | None = None) -> Any:  # noqa: 
 
 def kinds_of(cls: type) -> tuple[type[Agent], ...]:
     """Return the kinds of agents that a world's class names: ``World[Buyer | Seller]``."""
-    for base in cls.__mro__:
-        for written in vars(base).get("__orig_bases__", ()):
-            origin = get_origin(written)
-            if isinstance(origin, type) and issubclass(origin, World):
-                named = [
-                    each for given in get_args(written) for each in (get_args(given) or (given,))
-                ]
-                # Any is a class, too
-                kinds = [each for each in named if isinstance(each, type) and each is not Any]
-                if kinds:
-                    return tuple(kinds)
-
-    return ()
+    written = (each for base in cls.__mro__ for each in vars(base).get("__orig_bases__", ()))
+    return next((kinds for each in written if (kinds := _kinds_in(each))), ())
 
 
-def _text(annotation: Any) -> str:
-    return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "...")
+def _kinds_in(written: Any) -> tuple[type[Agent], ...]:
+    origin = get_origin(written)
+    if not (isinstance(origin, type) and issubclass(origin, World)):
+        return ()
+
+    named = [each for given in get_args(written) for each in (get_args(given) or (given,))]
+    # Any is a class, too
+    return tuple(each for each in named if isinstance(each, type) and each is not Any)

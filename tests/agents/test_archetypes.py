@@ -1,14 +1,11 @@
 """Kinds of users."""
 
-from collections import Counter
-from math import sqrt
-
 import pytest
 
 from prism.agents import ARCHETYPES, SocialAgent
-from prism.agents._archetypes import archetype_named, draw_archetype
+from prism.agents._archetypes import archetype_named
 from prism.errors import FieldValueError
-from prism.statechart import AgentState, RandomStream
+from prism.statechart import AgentState
 
 
 def test_proportions_follow_participation_inequality() -> None:
@@ -52,14 +49,3 @@ def test_an_unknown_archetype_is_refused_with_the_known_ones() -> None:
         match="archetype must be one of lurker, contributor, superuser, got 'Lurker'",
     ):
         archetype_named("Lurker")
-
-
-def test_archetypes_are_drawn_in_proportion() -> None:
-    """Each archetype is drawn in its proportion, within six standard deviations."""
-    size = 5_000
-    counts = Counter(
-        draw_archetype(RandomStream(3, f"a{number}", "archetype")).name for number in range(size)
-    )
-    for kind in ARCHETYPES.values():
-        deviation = sqrt(size * kind.share * (1 - kind.share))
-        assert abs(counts[kind.name] - size * kind.share) < 6 * deviation

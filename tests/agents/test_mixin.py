@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from prism.agents._mixin import StatechartMixin
+from prism.agents import StatechartMixin
 from prism.agents.social_agent import SocialAgent
 from prism.errors import AgentError, FieldTypeError, FieldValueError
 from prism.statechart import AgentState, Statechart, StateTransition, Transition, state_enum

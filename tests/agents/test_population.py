@@ -17,7 +17,7 @@ from prism.agents import (
     opening_posts,
     synthetic_population,
 )
-from prism.agents._population import TOPICS
+from prism.agents._population import TOPICS, archetype_for
 from prism.errors import FieldValueError
 
 DIGEST = """
@@ -56,6 +56,7 @@ def test_a_seed_fixes_the_population() -> None:
     assert [post.topics for post in one.posts] != [post.topics for post in other.posts]
 
 
+@pytest.mark.slow
 def test_the_population_does_not_depend_on_the_process() -> None:
     """Processes with different hash seeds generate the same population."""
     digests = {
@@ -143,3 +144,12 @@ def test_opening_posts_are_of_agents_with_interests() -> None:
     assert [(post.author_id, post.topics) for post in posts] == [("a", ("tea",)), ("c", ("music",))]
     assert all(isinstance(post, SeedPost) and post.post_id is None for post in posts)
     assert opening_posts([music], seed=4) == posts[1:]
+
+
+def test_archetypes_are_drawn_in_proportion() -> None:
+    """Each archetype is drawn in its proportion, within six standard deviations."""
+    size = 5_000
+    counts = Counter(archetype_for(f"a{number}", 3).name for number in range(size))
+    for kind in ARCHETYPES.values():
+        deviation = sqrt(size * kind.share * (1 - kind.share))
+        assert abs(counts[kind.name] - size * kind.share) < 6 * deviation

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.agents._relevance import Terms, relevance, terms_of
@@ -47,7 +47,6 @@ def rate(interests: Iterable[str], context: Any) -> float:
     return relevance(terms_of(interests), context)
 
 
-@settings(max_examples=60)
 @given(topic_sets, topic_sets)
 def test_relevance_is_a_symmetric_measure_from_zero_to_one(
     one: frozenset[str], other: frozenset[str]
@@ -58,7 +57,6 @@ def test_relevance_is_a_symmetric_measure_from_zero_to_one(
     assert rating == rate(other, Post(topics=one))
 
 
-@settings(max_examples=30)
 @given(topic_sets.filter(bool))
 def test_equal_topics_are_fully_relevant(topics: frozenset[str]) -> None:
     """A post on exactly the agent's interests has relevance 1, in upper or lower case."""
@@ -66,7 +64,6 @@ def test_equal_topics_are_fully_relevant(topics: frozenset[str]) -> None:
     assert rate(map(str.upper, topics), Post(topics=map(str.lower, topics))) == 1.0
 
 
-@settings(max_examples=30)
 @given(topic_sets)
 def test_disjoint_topics_are_irrelevant(topics: frozenset[str]) -> None:
     """A post without a topic or word of the interests has relevance 0."""

@@ -24,8 +24,8 @@ async def think() -> None:
         "nothing of use",
         OSError("down"),
     ]
-    data = {**working(10), "state": "dreaming"}
-    config = limited(FIXED + 800)
+    data = {**working(10, 250), "state": "dreaming"}
+    config = limited(FIXED + 2400)
     await thinker(replies, data, config, count=letters, agent_id="ada").run(8)
 
 
@@ -63,7 +63,8 @@ def test_faults_are_told_once(log: Path) -> None:
             "executing",
             "storage_burn",
             "'storage_burn' is no action that can be carried out: working_memory_add, "
-            "working_memory_remove, storage_load, storage_save",
+            "working_memory_remove, storage_load, storage_save, storage_search; did you mean "
+            "storage_search?",
             1,
         ),
         ("state_reset", "dreaming", None, "there is no such state", 1),
@@ -76,14 +77,14 @@ def test_the_story_of_an_agent(log: Path) -> None:
     told = [what for what in story["what"] if what.startswith(("cycle", "begins"))]
     assert told[:4] == [
         "begins anew in thinking: there is no state dreaming",
-        "cycle 11, paging (soft_limit): went m0, m1, m2, m3, m4, m5, came nothing",
+        "cycle 11, paging (soft_limit): moved out m0, m1, m2, m3",
         "cycle 11 in paging done, then thinking",
         "cycle 12 in thinking done, then executing",
     ]
     assert "cycle 13, working_memory_add of a done" in told
     assert told[-1] == "cycle 18 in thinking failed, then thinking: down"
-    assert story.filter(pl.col("event") == "cognition.paged")["went"].to_list() == [
-        ["m0", "m1", "m2", "m3", "m4", "m5"]
+    assert story.filter(pl.col("event") == "cognition.paged")["moved_out"].to_list() == [
+        ["m0", "m1", "m2", "m3"]
     ]
 
 

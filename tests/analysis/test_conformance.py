@@ -178,6 +178,7 @@ def test_real_run_agrees_with_its_chart(folder: Path, events: list[dict[str, Any
         ("trigger", "feed_ready", "unknown_move"),
     ],
 )
+@pytest.mark.sampled(4)
 def test_changed_step_is_found(
     key: str, value: str, kind: str, events: list[dict[str, Any]], write_log: WriteLog
 ) -> None:
@@ -215,6 +216,7 @@ def test_lost_line_breaks_the_path(events: list[dict[str, Any]], write_log: Writ
     assert row["line"] > line
 
 
+@pytest.mark.slow
 @given(
     path=st.lists(
         st.tuples(st.sampled_from("xy"), st.sampled_from("abc"), st.sampled_from("abc")),
@@ -239,18 +241,20 @@ def test_broken_paths_are_those_of_following_every_agent(
     assert violations.filter(kind="broken_chain")["line"].to_list() == expected
 
 
+@pytest.mark.usefixtures("small_blocks")
 def test_paths_are_followed_across_blocks(write_log: WriteLog, make: SimpleNamespace) -> None:
     """In a log of many blocks every break of a path is found."""
-    lines = [make.move("x", "a", "b", padding="x" * 100_000)] * 200
+    lines = [make.move("x", "a", "b", padding="x" * 200)] * 200
     violations = check_log(read_log(write_log(lines)), DOORS).violations
     assert violations["line"].to_list() == list(range(2, 201))
     assert violations["allowed"][150] == "a transition from b, entered in line 151"
 
 
+@pytest.mark.usefixtures("small_blocks")
 def test_sound_path_is_sound_across_blocks(write_log: WriteLog, make: SimpleNamespace) -> None:
     """A transition follows the agent's last one of the block before, not its first."""
     ends = [("a", "b", "go"), ("b", "c", "go"), ("c", "a", "back")]
-    lines = [make.move("x", *ends[number % 3], padding="x" * 100_000) for number in range(240)]
+    lines = [make.move("x", *ends[number % 3], padding="x" * 200) for number in range(240)]
     found = check_log(read_log(write_log(lines)), DOORS)
     assert (found.checked, found.found) == (240, {})
 
@@ -295,6 +299,8 @@ def test_transitions_of_other_charts_are_left_out(
     assert (found.found, found.checked, found.other_charts) == ({}, 2, {"other": 2})
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("small_blocks")
 def test_agents_time_out_by_the_limit_that_they_joined_with(
     write_log: WriteLog, make: SimpleNamespace
 ) -> None:
@@ -303,8 +309,8 @@ def test_agents_time_out_by_the_limit_that_they_joined_with(
     agents = {"quick": 2, "slow": 8, "unknown": None}
     lines = [make.joined(name, "b", timeout_threshold=limit) for name, limit in agents.items()]
     stay = [
-        make.move(name, "b", "b", "stay", padding="x" * 10_000, ticks_in_state=1) for name in agents
-    ] * 300
+        make.move(name, "b", "b", "stay", padding="x" * 200, ticks_in_state=1) for name in agents
+    ] * 30
     lines += [*stay, *(make.move(name, "b", "a", "timeout", ticks_in_state=5) for name in agents)]
     log = read_log(write_log(lines))
     for fallback, early in ((None, ["slow"]), (4, ["slow"]), (9, ["slow", "unknown"])):
@@ -318,11 +324,12 @@ def test_limit_in_the_log_overrides_the_given_one(folder: Path) -> None:
     assert check_log(read_log(folder), social_media_chart(), timeout_threshold=1).found == {}
 
 
+@pytest.mark.usefixtures("small_blocks")
 def test_first_violations_are_returned_and_all_counted(
     write_log: WriteLog, make: SimpleNamespace
 ) -> None:
     """With a wrong chart every step is a violation; the first are returned in order."""
-    lines = [make.move(f"x{number}", "p", "q", padding="x" * 50_000) for number in range(300)]
+    lines = [make.move(f"x{number}", "p", "q", padding="x" * 200) for number in range(300)]
     found = check_log(read_log(write_log(lines)), DOORS, most=250)
     assert found.found == {"unknown_state": 600}
     assert found.violations.height == 250
@@ -330,9 +337,10 @@ def test_first_violations_are_returned_and_all_counted(
     assert found.violations["line"].to_list()[:3] == [1, 1, 2]
 
 
+@pytest.mark.usefixtures("small_blocks")
 def test_query_returns_all_violations(write_log: WriteLog, make: SimpleNamespace) -> None:
     """The query returns every violation of every block and run in order, or the first of them."""
-    lines = [make.move(f"x{number}", "a", "q", padding="x" * 50_000) for number in range(100)]
+    lines = [make.move(f"x{number}", "a", "q", padding="x" * 200) for number in range(100)]
     logs = read_log(write_log(lines, "one.jsonl"), write_log(lines[:30], "two.jsonl"))
     whole = check_log(logs, DOORS, most=10_000).violations
     found = check_log(logs, DOORS, most=3)

@@ -24,8 +24,7 @@ from prism.runlog import configure
 from prism.statechart import Written
 from prism.telemetry.events import TEXT_WRITTEN, WORKFLOW_REFUSED, WORKFLOW_STEP
 from prism.testing import ScriptedWriter
-from prism.workflow._agent import WorkflowAgent
-from prism.workflow._workflow import Workflow
+from prism.workflow import Workflow, WorkflowAgent
 
 WORKFLOW = Workflow.from_text(
     """

@@ -16,7 +16,7 @@ from typing import Any
 
 import structlog
 
-from prism.agents._mixin import StatechartMixin
+from prism.agents import StatechartMixin
 from prism.statechart import AgentState, Statechart, Transition
 from tests.benchmarks.harness import Column
 

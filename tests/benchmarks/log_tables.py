@@ -18,10 +18,11 @@ from pathlib import Path
 from time import perf_counter
 
 import prism
+from prism import Run
 from prism.agents import opening_posts, synthetic_population
 from prism.runlog import RunLog, SimulatedClock
-from prism.runlog._clock import DEFAULT_START
-from prism.social import Simulation
+from prism.runlog._writer import DEFAULT_START
+from prism.social import Feed
 from prism.telemetry.events import AGENT_JOINED, RUN_ENDED, RUN_STARTED
 from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table, ratio
 
@@ -103,15 +104,16 @@ def run(effort: Effort) -> Sequence[Table]:
         return [reading, _tables(tables, size), _memory(tables, size)]
 
 
-def write_log(path: Path, rounds: int) -> None:
-    """Write a log of so many rounds, each with about 120,000 transitions.
+def write_log(path: Path, rounds: int, agents: int = AGENTS) -> None:
+    """Write a log of so many rounds, each with about 12 transitions of each agent.
 
     Args:
         path: The log.
         rounds: Its rounds.
+        agents: Its agents.
     """
     with tempfile.TemporaryDirectory() as folder:
-        lines = _real_round(Path(folder) / "events.jsonl")
+        lines = _real_round(Path(folder) / "events.jsonl", agents)
     once = [line for line in lines if _event(line) in (RUN_STARTED, AGENT_JOINED)]
     again = b"".join(
         line for line in lines if _event(line) not in (RUN_STARTED, AGENT_JOINED, RUN_ENDED)
@@ -197,15 +199,15 @@ def _ran(*arguments: str | Path) -> Ran:
         return Ran(seconds, usage.ru_maxrss / 1024, said)
 
 
-def _real_round(path: Path) -> list[bytes]:
-    population, clock = synthetic_population(AGENTS, seed=SEED), SimulatedClock()
+def _real_round(path: Path, agents: int) -> list[bytes]:
+    population, clock = synthetic_population(agents, seed=SEED), SimulatedClock()
     posts = opening_posts(population.agents, seed=SEED)
     with RunLog(path, clock) as log:
-        Simulation(
+        Run(
+            Feed(first_posts=posts),
             population.agents,
-            posts,
             rounds=1,
-            ticks_per_round=TICKS,
+            ticks=TICKS,
             seed=SEED,
             logger=log.logger,
             clock=clock,

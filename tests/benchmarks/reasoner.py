@@ -17,9 +17,10 @@ from typing import IO, Any
 
 import ollama
 
+from prism import Run
 from prism.agents import SocialAgent, synthetic_population
-from prism.llm import OllamaPool
-from prism.social import Post, Simulation
+from prism.llm._router import OllamaPool
+from prism.social import Feed, Post
 from prism.statechart import AgentState, Decision, Question, Reasoner
 from prism.statechart.reasoner._prompts import answer_schema, chat_prompt
 from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table, ratio
@@ -121,8 +122,12 @@ def _simulation(size: Size) -> Table:
     population = synthetic_population(size.agents, seed=1)
     with model_server() as (host, counts):
         reasoner = Timed(pool_of([host]), mode="chat", fallback=AgentState.SCROLLING)
-        Simulation(
-            population.agents, population.posts, rounds=size.rounds, seed=1, reasoner=reasoner
+        Run(
+            Feed(first_posts=population.posts),
+            population.agents,
+            rounds=size.rounds,
+            seed=1,
+            reasoner=reasoner,
         ).run()
     pending = Measurement("decisions pending", (reasoner.pending,))
     busy = Measurement("slots busy, on average", (counts["busy"] / SLOTS,))

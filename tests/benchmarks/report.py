@@ -9,9 +9,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
+from prism import Run
 from prism.agents import opening_posts, synthetic_population
 from prism.runlog import RunLog, SimulatedClock
-from prism.social import Simulation
+from prism.social import Feed
 from tests.benchmarks.harness import Claim, Effort, Measurement, Table
 
 MOST_SECONDS, MOST_MEGABYTES = 10.0, 15.0
@@ -47,8 +48,13 @@ def _simulate(path: Path, agents: int, rounds: int) -> None:
     population, clock = synthetic_population(agents, seed=2), SimulatedClock()
     with RunLog(path, clock) as log:
         posts = opening_posts(population.agents, seed=2)
-        Simulation(
-            population.agents, posts, rounds=rounds, seed=2, logger=log.logger, clock=clock
+        Run(
+            Feed(first_posts=posts),
+            population.agents,
+            rounds=rounds,
+            seed=2,
+            logger=log.logger,
+            clock=clock,
         ).run()
 
 

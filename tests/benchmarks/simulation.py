@@ -9,9 +9,10 @@ from statistics import mean
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
+from prism import Run
 from prism.agents import synthetic_population
 from prism.runlog import RunLog, SimulatedClock
-from prism.social import Parameters, Simulation
+from prism.social import Feed, Parameters
 from prism.social._presets import DEFAULT_PRESET, PRESETS
 from tests.benchmarks.harness import Claim, Effort, Measurement, Table, ratio
 
@@ -148,13 +149,12 @@ def _once(
     population, clock = synthetic_population(agents, seed=seed), SimulatedClock()
     with TemporaryDirectory() as directory:
         log = RunLog(Path(directory) / "events.jsonl", clock) if logged else None
-        simulation = Simulation(
+        simulation = Run(
+            Feed(first_posts=population.posts, parameters=Parameters.preset(preset)),
             population.agents,
-            population.posts,
             rounds=rounds,
-            ticks_per_round=TICKS,
+            ticks=TICKS,
             seed=seed,
-            parameters=Parameters.preset(preset),
             logger=None if log is None else log.logger,
             clock=clock,
         )

@@ -11,7 +11,7 @@ from importlib import import_module, metadata
 from importlib.util import find_spec
 from pathlib import Path
 
-from prism.cognition._config._config import Config
+from prism.cognition import Config
 from prism.cognition._prompts import build_prompt
 
 ROOT = Path(__file__).parents[2]

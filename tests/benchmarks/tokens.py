@@ -8,7 +8,7 @@ from importlib import import_module
 from time import perf_counter
 from typing import Any
 
-from prism.statechart.reasoner._tokens import count_tokens
+from prism.cognition import count_tokens
 from tests.benchmarks.harness import Claim, Effort, Measurement, Table
 from tests.benchmarks.token_texts import texts
 

@@ -15,11 +15,12 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
+from prism import Run
 from prism.agents import SocialAgent, synthetic_population
 from prism.runlog import RunLog, SimulatedClock
-from prism.social import Feed, Parameters, Post, Simulation
+from prism.social import Feed, Parameters, Post
 from prism.statechart import AgentState, Statechart, Transition
-from prism.worlds import Agent, Run, World, during, measure, param
+from prism.worlds import Agent, World, during, measure, param
 from prism.worlds.examples import rumour
 from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table, ratio
 from tests.benchmarks.reasoner import SLOTS, Timed, model_server, pool_of
@@ -231,12 +232,10 @@ def _feeds(agents: int, turns: int) -> Table:
     for turn in range(3 * turns):
         for name in list(ways)[:: -1 if turn % 2 else 1]:
             population = synthetic_population(agents, seed=turn)
-            simulation = Simulation(
+            simulation = Run(
+                ways[name](first_posts=population.posts, parameters=Parameters.preset("classic")),
                 population.agents,
-                population.posts,
                 seed=turn,
-                world=ways[name](),
-                parameters=Parameters.preset("classic"),
             )
             began = perf_counter()
             ticks = simulation.run().totals.agent_ticks
@@ -297,8 +296,12 @@ class Waiting(Thinkers):
 def _slots(agents: int, rounds: int) -> Table:
     population = synthetic_population(agents, seed=1)
     ways: dict[str, Callable[[Any], Any]] = {
-        "the feed": lambda reasoner: Simulation(
-            population.agents, population.posts, rounds=rounds, seed=1, reasoner=reasoner
+        "the feed": lambda reasoner: Run(
+            Feed(first_posts=population.posts),
+            population.agents,
+            rounds=rounds,
+            seed=1,
+            reasoner=reasoner,
         ),
         "a world, overlap = True": lambda reasoner: Run(
             Thinkers(), agents, rounds=rounds, seed=1, reasoner=reasoner

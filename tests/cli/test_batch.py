@@ -9,7 +9,7 @@ from tests.kit.commands import Prism
 
 pytest.importorskip("polars")
 
-PLAN = 'world = "rumour"\nagents = 20\nrounds = 2\n'
+PLAN = 'world = "rumour"\nagents = 8\nrounds = 2\n'
 
 
 def test_a_plan_is_carried_out_and_resumed(prism: Prism) -> None:
@@ -76,3 +76,6 @@ def test_a_failed_run_is_told_with_status_1(prism: Prism) -> None:
     assert ended.status == 1
     assert "1 of 2 runs are complete" in ended.out
     assert "fails=true/seed-0 failed: " in ended.err
+    # its traceback lies in its folder
+    assert ended.err.count("\n") == 2
+    assert "broken" in Path("out/fails=true/seed-0/traceback.txt").read_text()

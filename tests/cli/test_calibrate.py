@@ -7,6 +7,7 @@ import pytest
 
 pytest.importorskip("statsmodels")
 
+from prism.testing import FakeOllama, FakeOpenAI, ReadingModel
 from tests.kit.commands import Prism
 
 
@@ -33,6 +34,30 @@ def test_a_policy_takes_the_place_of_who_decided(prism: Prism) -> None:
     assert "Jensen-Shannon divergence" in (prism.folder / "d.svg").read_text()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("mass", "told"), [(1.0, False), (0.2, True)])
+def test_choices_without_probabilities_are_counted(prism: Prism, mass: float, told: bool) -> None:
+    """A model that meant to say something else is told of: its choices were forced."""
+    with FakeOpenAI(reader=ReadingModel(option_mass=mass)) as server:
+        asked = ("--reasoner", "openai", "--mode", "decision", "--model", "llama3.2")
+        asked = (*asked, "--host", server.host)
+        prism("simulate", "--agents", 40, "--rounds", 2, "--seed", 7, *asked, "--out", "model")
+    found = prism("calibrate", "model")
+    assert found.status == 0
+    assert ("have no probabilities" in found.out) is told
+
+
+def test_a_run_in_which_every_decision_fell_back_is_refused(prism: Prism) -> None:
+    """Nobody chose in it, which one line says."""
+    with FakeOllama(choose=lambda _: "nonsense") as server:
+        asked = ("--reasoner", "ollama", "--model", "llama3.2", "--host", server.host)
+        limits = ("--stop-at-fallbacks", "never", "--patience", 0)
+        prism("simulate", "--agents", 8, "--rounds", 1, *asked, *limits, "--out", "model")
+    found = prism("calibrate", "model")
+    assert (found.status, len(found.err.splitlines())) == (2, 1)
+    assert "there is nothing to calibrate on" in found.err
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
@@ -43,7 +68,7 @@ def test_a_policy_takes_the_place_of_who_decided(prism: Prism) -> None:
 )
 def test_mistakes_are_one_line(prism: Prism, options: tuple[str, ...], problem: str) -> None:
     """What cannot be is said in one line, and nothing is written."""
-    prism("simulate", "--agents", 20, "--rounds", 1, "--out", "model")
+    prism("simulate", "--agents", 8, "--rounds", 1, "--out", "model")
     before = (prism.folder / "model" / "events.jsonl").read_bytes()
     found = prism("calibrate", "model", *options)
     assert (found.status, len(found.err.splitlines())) == (2, 1)
@@ -55,7 +80,6 @@ def test_mistakes_are_one_line(prism: Prism, options: tuple[str, ...], problem: 
     ("options", "named"),
     [
         (("--reasoner", "ollama", "--model", "m"), "--reasoner ollama"),
-        (("--replay", "r"), "--replay"),
     ],
 )
 def test_only_one_can_decide(prism: Prism, options: tuple[str, ...], named: str) -> None:

@@ -25,7 +25,7 @@ NO_CHARTS = {
     "latin.json": ["latin.json", "UTF-8"],
     "deep.json": ["deep.json", "nested too deeply"],
     "long.json": ["long.json", "longer than 10,000,000 characters"],
-    "nothing.here:chart": ["there is no module 'nothing'"],
+    "nothing.here:chart": ["there is no module 'nothing.here' (no 'nothing' on"],
     "moods.here:chart": ["there is no module 'moods.here'"],
     "moods:carht": ["'moods' has no 'carht'"],
     "moods:Charts.messy": ["'Charts' has no 'messy'"],

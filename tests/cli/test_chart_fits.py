@@ -41,6 +41,7 @@ MISSING = {
     "agents:Towns.inner": [],
     "agents:Towns": ["state", "should_engage", "pending_action"],
     "agents:make": [],
+    "agents.py:Walker": ["pending_action"],
     "prism.agents:SocialAgent": [],
 }
 

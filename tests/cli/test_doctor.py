@@ -18,6 +18,7 @@ def test_a_good_server_is_well(prism: Prism, server: FakeOllama) -> None:
         ["ok", "decisions"],
         ["...", "load"],
         ["ok", "load"],
+        ["ok", "window"],
         ["ok", "answer"],
     ]
     assert told == steps

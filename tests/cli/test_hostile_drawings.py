@@ -75,7 +75,8 @@ def made_hostile(prism: Prism, *simulated: Argument, copies: list[Path]) -> None
         (copy / "events.jsonl").write_text(hostile_log(folder / "events.jsonl", IN_UTF_8))
 
 
-@pytest.mark.parametrize("kind", SVG_AND_SLOWLY_OTHERS)
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
 def test_comparisons_of_hostile_names_are_drawn(kind: str, tidy: Prism) -> None:
     """Groups in folders of such names are drawn on a page, and in files of each format."""
     groups = [tidy.folder / f"{letter}{FILE_NAME}" for letter in "ab"]
@@ -85,6 +86,7 @@ def test_comparisons_of_hostile_names_are_drawn(kind: str, tidy: Prism) -> None:
             made_hostile(tidy, *asked, copies=[group / f"{seed}{FILE_NAME}"])
 
     drawn = ("--page", "compared.html", "--figures", kind, "--figure-format", kind)
+    drawn = (*drawn, "--measure", "reached")
     ran = tidy("compare", *groups, *drawn)
     assert ran.status == 0, ran.err
     assert drawn_in(tidy.folder / kind)

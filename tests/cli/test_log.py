@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import os
-import pty
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +22,7 @@ TABLES = [
     "decisions",
     "engagement",
     "cascades",
+    "threads",
     "events",
     "agent",
 ]
@@ -107,6 +107,7 @@ def test_drawn_states_are_those_at_the_ends_of_rounds(run: Path, log: Prism) -> 
     assert "Agents at the end of 3 of 3 rounds; all of them with --format csv" in said.out
 
 
+@pytest.mark.slow
 def test_states_are_drawn_by_tick_or_time(run: Path, log: Prism) -> None:
     """One round is drawn by tick, a log without rounds by time, both together in a long table."""
     events = [json.loads(line) for line in (run / "events.jsonl").read_bytes().splitlines()]
@@ -202,6 +203,7 @@ def test_runs_of_different_times_are_all_drawn(run: Path, log: Prism) -> None:
     }
 
 
+@pytest.mark.slow
 def test_long_table_says_how_to_get_the_rest(run: Path, log: Prism) -> None:
     """A long table is cut after 40 rows and says so; in a file it is whole."""
     said = log("cascades", run)
@@ -278,6 +280,19 @@ def test_nothing_to_show_is_status_2(
     assert all(line.startswith("prism: log.jsonl") for line in said.err.splitlines())
 
 
+def test_threads_are_indented_below_their_posts(log: Prism) -> None:
+    """An answer stands below its post, two signs further to the right, with who and when."""
+    talk = simulated(log.folder / "talk", "--set", "compose_chance=0.5", "--agents", "30")
+    rows = log("threads", talk, "--most", 1, "--format", "json").rows
+    drawn = [line for line in log("threads", talk, "--most", 1).out.splitlines() if "ag" in line]
+    assert max(row["depth"] for row in rows) > 0
+    for row, line in zip(rows, drawn, strict=False):
+        assert line.index(row["agent_id"]) == drawn[0].index("agent_") + 2 * row["depth"]
+    of_post = log("threads", talk, "--post", rows[-1]["post_id"], "--format", "json")
+    assert of_post.rows == rows
+    assert log("threads", talk, "--post", "nothing").status == 2
+
+
 def test_unknown_agent_is_status_2(run: Path, log: Prism) -> None:
     """An unknown agent is reported in one line."""
     said = log("agent", "nobody", run)
@@ -324,18 +339,12 @@ def test_notes_precede_an_unknown_agent(content: bytes, told: list[str], log: Pr
     assert said.err.splitlines() == [f"prism: {line}" for line in told]
 
 
-def test_parquet_is_not_for_a_terminal(run: Path, prism: Prism, log: Prism) -> None:
+def test_parquet_is_not_for_a_terminal(run: Path, log: Prism) -> None:
     """Parquet is refused on a terminal, and written into a pipe."""
-    reading, writing = pty.openpty()
-    try:
-        ran = prism.run("log", "transitions", run, "--format", "parquet", stdout=writing)
-    finally:
-        os.close(writing)
-        os.close(reading)
-    assert ran.status == 2
-    assert (
-        ran.err
-        == "prism: --format parquet is not for a terminal: name a file with --out, or pipe it on\n"
+    said = log.on_terminal("transitions", run, "--format", "parquet")
+    assert (said.status, said.out.replace("\r", "")) == (
+        2,
+        "prism: --format parquet is not for a terminal: name a file with --out, or pipe it on\n",
     )
     assert (
         pl.read_parquet(io.BytesIO(log("transitions", run, "--format", "parquet").stdout)).height
@@ -346,7 +355,7 @@ def test_parquet_is_not_for_a_terminal(run: Path, prism: Prism, log: Prism) -> N
 @pytest.mark.parametrize(
     ("table", "as_format"), [("transitions", "table"), ("events", "csv"), ("events", "parquet")]
 )
-@pytest.mark.sampled(3)
+@pytest.mark.slow
 def test_closed_pipe_causes_no_traceback(
     table: str, as_format: str, run: Path, prism: Prism
 ) -> None:

@@ -7,18 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from prism.testing import FakeOllama, Fault
+from prism.testing import Asked, FakeOllama
 from tests.kit.commands import Prism
-from tests.kit.servers import CHAT
 
-NEITHER = Fault.says("\x1b[31mneither")
+NEITHER = "\x1b[31mneither"
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[FakeOllama]:
-    """Return a server whose first reply names no option."""
-    with FakeOllama(models=["tiny"]) as running:
-        running.fail(NEITHER, path=CHAT)
+    """Return a server whose replies to the first agent of a run name no option, however asked."""
+    first: list[str] = []
+
+    def choose(asked: Asked) -> str:
+        agent = asked.prompt.partition("\n")[0]
+        first.append(agent)
+        return NEITHER if agent == first[0] else asked.options[0]
+
+    with FakeOllama(models=["tiny"], choose=choose) as running:
         yield running
 
 
@@ -37,7 +42,7 @@ def log(prism: Prism) -> Prism:
 def simulated(server: FakeOllama, folder: Path, *options: str) -> Path:
     """Make a run of a model, and return its folder."""
     asking = ("--reasoner", "ollama", "--model", "tiny", "--host", server.host)
-    size = ("--agents", 12, "--rounds", 3, "--seed", 5)
+    size = ("--agents", 8, "--rounds", 3, "--seed", 5)
     said = Prism(folder.parent)("simulate", *size, *asking, "--out", folder, *options)
     assert said.status == 0, said.err
     return folder
@@ -94,11 +99,11 @@ def test_decisions_are_listed_by_agent_and_round(recorded: Path, log: Prism) -> 
     assert "no decision" in log("decision", recorded, "--agent", "nobody").err
 
 
+@pytest.mark.slow
 def test_without_prompts_the_log_is_shown_and_how_to_get_them(
     server: FakeOllama, recorded: Path, log: Prism
 ) -> None:
     """A run without prompts has the same ids, counted; the last line says how to record."""
-    server.fail(NEITHER, path=CHAT)
     folder = simulated(server, log.folder / "plain")
     assert ids(log, folder) == ids(log, recorded)
     said = log("decision", folder, ids(log, folder)[0])
@@ -108,9 +113,8 @@ def test_without_prompts_the_log_is_shown_and_how_to_get_them(
 
 def test_a_replay_names_the_run_that_was_recorded(recorded: Path, log: Prism) -> None:
     """In a replayed run the prompts are those of the run it replays, and the command is given."""
-    size = ("--agents", 12, "--rounds", 3, "--seed", 5)
     prism = replace(log, group=())
-    assert prism("simulate", *size, "--replay", recorded, "--out", "again").status == 0
+    assert prism("replay", recorded, "--out", "again").status == 0
     first, *_ = ids(log, recorded)
     assert f"prism log decision {recorded} {first}" in log("decision", "again", first).err
 

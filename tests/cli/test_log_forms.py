@@ -14,6 +14,7 @@ import pytest
 
 from prism.analysis import interactions, let_pass, read_log
 from tests.kit.commands import Prism
+from tests.kit.logs import AGENTS
 
 WriteLog = Callable[..., Path]
 
@@ -53,6 +54,7 @@ def test_why_shows_relevance_and_choice(folder: Path, log: Prism) -> None:
     ].to_list()
 
 
+@pytest.mark.slow
 def test_why_says_what_an_older_log_lacks(
     log: Prism, write_log: WriteLog, events: list[dict[str, Any]]
 ) -> None:
@@ -64,6 +66,7 @@ def test_why_says_what_an_older_log_lacks(
     assert said.err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_faults_are_said_with_every_table(
     log: Prism, write_log: WriteLog, make: SimpleNamespace
 ) -> None:
@@ -107,7 +110,7 @@ def test_graphml_is_read_by_networkx(folder: Path, log: Prism) -> None:
     assert log("interactions", folder, "-o", "run.graphml").status == 0
     assert (log.folder / "run.graphml").read_bytes() == said.stdout
     graph = networkx.read_graphml(log.folder / "run.graphml")
-    assert graph.number_of_nodes() == 80
+    assert graph.number_of_nodes() == AGENTS
     assert {
         (*pair, *(graph.edges[pair][name] for name in ("replies", "reshares", "likes", "weight")))
         for pair in graph.edges

@@ -46,6 +46,7 @@ def test_a_run_is_read_from_top_to_bottom(folder: Path, log: Prism) -> None:
     assert lines["browsing"] == f"{row['browsing']:.4g}"
 
 
+@pytest.mark.slow
 def test_tables_of_the_extra_science(folder: Path, log: Prism) -> None:
     """Steady states and tails are told in words, also that a run is too short."""
     pytest.importorskip("statsmodels")

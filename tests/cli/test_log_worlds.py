@@ -69,7 +69,7 @@ def test_the_chart_of_a_kind_is_named_by_its_class(log: Prism) -> None:
         "        ant.fire('go')\n"
         "        ant.fire('gone')\n"
     )
-    run = replace(log, group=())("simulate", "--world", "ants.py", "--agents", "5", "--out", "hill")
+    run = replace(log, group=())("run", "ants.py", "--agents", "5", "--out", "hill")
     assert run.status == 0
     assert run.err.count("no transition has the trigger 'gone'; did you mean 'go'?") == 1
 

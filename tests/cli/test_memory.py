@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from prism.cognition._memory._memory import Memory
+from prism.cognition import Memory
 from tests.kit import processes
 from tests.kit.commands import Prism
 
@@ -21,7 +21,7 @@ DOCUMENT = {
     "storage": {"plot_1": "Alice finds a letter", "plot_2": "Bob follows the map"},
     "state": "executing",
     "thinking_log_001": "Where does the letter lead?",
-    "prism": {"schema": 1, "cycle": 4, "next_thought": 2, "used": {"alice": 3}},
+    "prism": {"schema": 2, "cycle": 4, "next_thought": 2, "used": {"alice": 3}},
 }
 KINDS: list[Any] = ["json", "sqlite"]
 
@@ -326,3 +326,19 @@ def test_hostile_memories(prism: Prism) -> None:
         assert ended.status == 0
         assert "x" in ended.out
         assert not any(letter in ended.out for letter in "\x1b\x07\u202e")
+
+
+def test_one_memory_is_shown_whole(prism: Prism) -> None:
+    """With a tag the whole value is shown, and its versions if they are asked for."""
+    with Memory.create(prism.folder / "memory.json", {}) as memory:
+        memory.save("alice", "young " * 60)
+        memory.save("alice", "old " * 60)
+        memory.commit()
+    shown = prism("memory", "show", "memory.json", "alice", "--json").rows
+    assert [(row["where"], row["value"]) for row in shown] == [("storage", "old " * 60)]
+    both = prism("memory", "show", "memory.json", "alice", "--versions", "--json").rows
+    assert [row["where"] for row in both] == ["storage", "version 1"]
+    assert prism("memory", "show", "memory.json", "bob").status == 1
+    assert prism("memory", "compact", "memory.json", "--versions", "0").status == 0
+    left = prism("memory", "show", "memory.json", "alice", "--versions", "--json").rows
+    assert [row["where"] for row in left] == ["storage"]

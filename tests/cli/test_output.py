@@ -4,33 +4,42 @@ import csv
 import io
 import json
 import os
-import resource
-import signal
-from dataclasses import replace
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.kit.commands import Argument, Prism
+from tests.kit.commands import LIMITED, Argument, Prism
 
 OUT = Path("OUT")
 WRITERS: dict[str, tuple[Argument, ...]] = {
+    "export": ("chart", "export", "c.json", "--format", "svg", "-o", OUT),
     "events": ("log", "events", "run", "-o", OUT),
     "table": ("log", "states", "run", "--format", "table", "-o", OUT),
     "json": ("log", "agent", "agent_0001", "run", "--format", "json", "-o", OUT),
     "parquet": ("log", "dwell", "run", "--format", "parquet", "-o", OUT),
     "check": ("log", "check", "run", "--chart", "c.json", "--format", "csv", "-o", OUT),
-    "export": ("chart", "export", "c.json", "--format", "svg", "-o", OUT),
     "report": ("report", "run", "-o", OUT),
 }
 
 
-@pytest.fixture
-def made(prism: Prism) -> Prism:
-    """Return the command line in a folder with a run, and a chart in a file."""
+@pytest.fixture(scope="module")
+def ready(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a run, and a chart in a file."""
+    prism = Prism(tmp_path_factory.mktemp("ready"))
     assert prism("simulate", "--agents", 20, "--rounds", 2, "--out", "run").status == 0
     chart = ("chart", "export", "social_media", "--format", "json", "-o", "c.json")
     assert prism(*chart).status == 0
+    return prism.folder
+
+
+@pytest.fixture
+def made(prism: Prism, ready: Path) -> Prism:
+    """Return the command line in a folder with a run, and a chart in a file."""
+    shutil.copytree(ready, prism.folder, dirs_exist_ok=True)
     return prism
 
 
@@ -74,12 +83,18 @@ def test_a_chart_is_not_written_over_itself(made: Prism) -> None:
     assert (made.folder / "c.json").read_bytes() == before
 
 
-def test_redirected_output_is_not_appended_to_what_is_read(made: Prism) -> None:
+@pytest.mark.parametrize(
+    "command", [("report", "run", "-o", "-"), ("log", "events", "run", "--format", "json")]
+)
+@pytest.mark.sampled(2)
+def test_redirected_output_is_not_appended_to_what_is_read(
+    command: tuple[Argument, ...], made: Prism
+) -> None:
     """``prism log events run >> run/events.jsonl`` is refused."""
     log = made.folder / "run" / "events.jsonl"
     before = log.read_bytes()
     with log.open("ab") as out:
-        ran = made.run("log", "events", "run", "--format", "json", stdout=out)
+        ran = made.run(*command, stdout=out)
     assert ran.status == 2
     assert log.read_bytes() == before
 
@@ -88,41 +103,64 @@ def test_redirected_output_is_not_appended_to_what_is_read(made: Prism) -> None:
 @pytest.mark.sampled(8)
 def test_a_full_disk_keeps_the_old_file_and_names_it(writer: str, made: Prism) -> None:
     """Where the disk is full the old file stays, no half of a new one, and the error names it."""
-
-    def fill_disk() -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))
-
     old = made.folder / "out"
     old.write_bytes(b"<!DOCTYPE html>old")
     before = content(made.folder)
     # half a compiled module would be there for good
-    limited = replace(made, environment={"PYTHONDONTWRITEBYTECODE": "1"})
-    ran = limited.run(*naming(WRITERS[writer], "out"), preexec_fn=fill_disk)
+    first = f"import sys; sys.dont_write_bytecode = True; {LIMITED.format(10)}"
+    ran = made.run(*naming(WRITERS[writer], "out"), first=first)
     assert ran.status == 1
     assert ran.err.splitlines()[-1] == "prism: out: File too large"
     assert content(made.folder) == before
 
 
-def test_standard_output_by_name_is_a_pipe_as_ever(made: Prism) -> None:
+@pytest.mark.parametrize(
+    ("command", "least"),
+    [
+        (("chart", "export", "c.json", "--format", "json"), 3),
+        (("log", "events", "run", "--format", "json"), 100),
+    ],
+)
+@pytest.mark.sampled(2)
+def test_standard_output_by_name_is_a_pipe_as_ever(
+    command: tuple[Argument, ...], least: int, made: Prism
+) -> None:
     """``-o /dev/stdout`` writes to standard output."""
-    ran = made.run("log", "events", "run", "--format", "json", "-o", "/dev/stdout")
+    ran = made.run(*command, "-o", "/dev/stdout")
     assert ran.status == 0
-    assert len(ran.rows) > 100
+    assert len(ran.rows) > least
+
+
+@contextmanager
+def piped(content: bytes) -> Iterator[None]:
+    """Let this process find a text in its standard input, which comes through a pipe."""
+    own = os.dup(0)
+    reading, writing = os.pipe()
+    os.dup2(reading, 0)
+    os.close(reading)
+
+    def write() -> None:
+        with os.fdopen(writing, "wb") as pipe:
+            pipe.write(content)
+
+    with ThreadPoolExecutor(1) as beside:
+        try:
+            wrote = beside.submit(write)
+            yield
+        finally:
+            os.dup2(own, 0)
+            os.close(own)
+        wrote.result()
 
 
 def test_logs_are_read_from_pipes(made: Prism) -> None:
     """A log that comes through a pipe gives the tables and the report of the file."""
     log = (made.folder / "run" / "events.jsonl").read_bytes()
     for arguments in (("log", "states"), ("log", "transitions"), ("log", "dwell")):
-        reading, writing = os.pipe()
-        with made.start(*arguments, "/dev/stdin", "--format", "csv", stdin=reading) as process:
-            os.close(reading)
-            with os.fdopen(writing, "wb") as pipe:
-                pipe.write(log)
-            out, err = process.communicate()
-        assert (process.returncode, err) == (0, "")
-        assert out == made(*arguments, "run", "--format", "csv").out
+        with piped(log):
+            ran = made(*arguments, "/dev/stdin", "--format", "csv")
+        assert (ran.status, ran.err) == (0, "")
+        assert ran.out == made(*arguments, "run", "--format", "csv").out
 
 
 FORMULAS = ["=1+1", "+x", "-x", "@SUM(A1)", "\t=1", " =1", "\uff1d1"]

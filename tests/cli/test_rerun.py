@@ -14,7 +14,7 @@ share = 0.3
 def test_a_change_is_said_and_a_run_without_one_is_the_run(prism: Prism) -> None:
     """The command tells where the runs part, as text and as JSON."""
     (prism.folder / "change.toml").write_text(CHANGE)
-    assert prism("simulate", "--agents", "40", "--rounds", "4", "--out", "run").status == 0
+    assert prism("simulate", "--agents", "15", "--rounds", "4", "--out", "run").status == 0
 
     again = prism("rerun", "run", "--from-round", "2", "--out", "again")
     assert "No decision and no transition is other than in run." in again.out

@@ -1,7 +1,6 @@
-"""``prism simulate --resume`` as a user runs it."""
+"""``prism resume`` as a user runs it."""
 
 import json
-import resource
 import shutil
 import signal
 from itertools import count
@@ -13,18 +12,18 @@ from typing import Any
 import orjson
 import pytest
 
-from prism import runs
-from prism.social import SocialRun
+from prism import Run
+from prism.social import Feed
 from prism.testing import Asked, FakeOllama
-from tests.kit.commands import Prism
+from tests.kit.commands import LIMITED, Prism
 from tests.kit.dice import tree
 from tests.kit.waiting import has_ended, wait_until
 
-AGENTS, ROUNDS, SEED = 60, 30, 5
+AGENTS, ROUNDS, SEED = 30, 30, 5
 RUN = ("simulate", "--agents", AGENTS, "--rounds", ROUNDS, "--seed", SEED)
 KEEPING = ("--out", "run", "--checkpoint-every", 0)
-RESUME = ("simulate", "--resume", "run", "--checkpoint-every", 0)
-HINT = "when that is mended, go on with: prism simulate --resume run"
+RESUME = ("resume", "run", "--checkpoint-every", 0)
+HINT = "when that is mended, go on with: prism resume run"
 
 Tree = dict[str, bytes | None]
 Ended = tuple[int, str, str]
@@ -40,16 +39,11 @@ def wait_for(process: Popen[str], path: Path) -> None:
     wait_until(lambda: path.exists() or has_ended(process))
 
 
-def limit_files(process: Popen[str], size: int) -> None:
-    """Let a process write no file longer than so many bytes, as on a full disk."""
-    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (size, size))
-
-
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Tree:
     """Return what a run that nothing disturbed leaves behind."""
     path = tmp_path_factory.mktemp("whole") / "run"
-    runs.begin(SocialRun(AGENTS, rounds=ROUNDS, seed=SEED), path, checkpoint_every=0)
+    Run(Feed, AGENTS, rounds=ROUNDS, seed=SEED).keep(path, checkpoint_every=0)
     return tree(path)
 
 
@@ -60,10 +54,8 @@ def full(whole: Tree, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, E
     fourth = [found.end() for found in finditer(b'"round.started"', whole["events.jsonl"] or b"")][
         3
     ]
-    with Prism(folder).start(*RUN, *KEEPING) as process:
-        limit_files(process, fourth)
-        out, err = process.communicate()
-    return folder / "run", (process.returncode, out, err)
+    ran = Prism(folder).run(*RUN, *KEEPING, first=LIMITED.format(fourth))
+    return folder / "run", (ran.status, ran.out, ran.err)
 
 
 @pytest.fixture
@@ -97,6 +89,7 @@ def test_a_full_disk_ends_a_run_in_one_line(
 @pytest.mark.parametrize(
     "file", ["checkpoints/.round_00000004.part", ".run.json.part"], ids=["checkpoint", "run.json"]
 )
+@pytest.mark.sampled(2)
 def test_a_full_disk_elsewhere_can_be_gone_on_from(
     file: str, prism: Prism, stopped: Path, whole: Tree
 ) -> None:
@@ -113,6 +106,7 @@ def test_a_full_disk_elsewhere_can_be_gone_on_from(
     assert tree(stopped) == whole
 
 
+@pytest.mark.slow
 def test_a_disk_full_from_the_start_leaves_no_run(prism: Prism, run: Path, whole: Tree) -> None:
     """Where not even run.json can be written no run has begun, and the same command begins it."""
     run.mkdir()
@@ -133,7 +127,7 @@ def test_a_disk_full_from_the_start_leaves_no_run(prism: Prism, run: Path, whole
         (
             signal.SIGINT,
             130,
-            "prism: go on with: prism simulate --resume run\nprism: interrupted\n",
+            "prism: go on with: prism resume run\nprism: interrupted\n",
         ),
         (signal.SIGTERM, -signal.SIGTERM, ""),
     ],
@@ -177,6 +171,7 @@ def test_a_killed_run_keeps_its_attributes(prism: Prism, run: Path, tmp_path: Pa
     assert [event["attributes"] for event in joined] == [{"age": age} for age in range(AGENTS)]
 
 
+@pytest.mark.slow
 def test_a_damaged_folder_is_told_of(prism: Prism, stopped: Path, whole: Tree) -> None:
     """Damage is named on stderr, and where the run goes on; with both damaged it begins again."""
     for name in ("round_00000002", "round_00000003"):
@@ -246,15 +241,11 @@ def test_a_complete_run_needs_nothing(prism: Prism, run: Path, whole: Tree) -> N
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["--resume", "file"], "file: cannot be read: Not a directory"),
-        (["--resume", ""], "--resume must name a folder of its own, got '.'"),
+        (["resume", "file"], "file: cannot be read: Not a directory"),
+        (["resume", ""], "RUN must name a folder of its own, got '.'"),
+        (["resume", "nowhere"], "nowhere: there is no such folder"),
         (
-            ["--resume", "nowhere", "--agents", "100", "--out", "x", "--max-calls", "3"],
-            "--resume takes everything from the run's folder: "
-            "leave out --agents, --max-calls, --out",
-        ),
-        (
-            ["--checkpoint-every", "5"],
+            ["simulate", "--checkpoint-every", "5"],
             "--checkpoint-every needs --out, the folder to keep checkpoints in",
         ),
     ],
@@ -262,7 +253,7 @@ def test_a_complete_run_needs_nothing(prism: Prism, run: Path, whole: Tree) -> N
 def test_what_cannot_be_resumed_is_one_line(given: list[str], message: str, prism: Prism) -> None:
     """A folder without a run and options that contradict each other end with one line."""
     (prism.folder / "file").touch()
-    ran = prism("simulate", *given)
+    ran = prism(*given)
     assert (ran.status, ran.out, ran.err) == (2, "", f"prism: {message}\n")
     assert [path.name for path in prism.folder.iterdir()] == ["file"]
 
@@ -277,10 +268,8 @@ def test_changed_inputs_are_refused(prism: Prism, run: Path) -> None:
     given = ("simulate", "--agents", "people.jsonl", "--posts", "posts.jsonl", "--rounds", 3)
     assert prism(*given, "--out", "recorded").status == 0
     recorded = (prism.folder / "recorded" / "events.jsonl").read_bytes()
-    with prism.start(*given, "--replay", "recorded", *KEEPING) as process:
-        limit_files(process, len(recorded) * 3 // 4)
-        process.communicate()
-    assert process.returncode == 1
+    limited = LIMITED.format(len(recorded) * 3 // 4)
+    assert prism.run("replay", "recorded", *KEEPING, first=limited).status == 1
     before = tree(run)
     (prism.folder / "posts.jsonl").write_bytes(posts + b"\n")
     ran = prism(*RESUME)
@@ -330,14 +319,15 @@ def test_a_run_with_a_model_goes_on(prism: Prism, run: Path) -> None:
     assert 0 < snapshot["spent"]["calls"] < 300
     decisions = [event for event in events_of(run) if event["event"] == "reasoner.decision"]
     spent = json.loads((run / "run.json").read_bytes())["spent"]
-    assert sum(event["attempts"] for event in decisions) == spent["calls"] == 300
+    # what was under way when the process was killed was sent, and its answers are in no log
+    assert sum(event["attempts"] for event in decisions) <= spent["calls"] == 300
     assert (
         sum(
             event["input_tokens"] + event["output_tokens"]
             for event in decisions
             if event["attempts"]
         )
-        == spent["tokens"]
+        <= spent["tokens"]
     )
     assert {event["reason"] for event in decisions if event["source"] == "fallback"} == {
         "BudgetSpentError: budget spent: 300 calls"

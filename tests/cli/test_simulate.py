@@ -10,11 +10,11 @@ from typing import Any
 import orjson
 import pytest
 
-from prism import runs
+from prism import Run
 from prism.errors import InputError
-from prism.llm import AnswerCache
-from prism.runs import ModelOptions, ReplayOptions
-from prism.social import SocialRun
+from prism.llm import AnswerCache, Model
+from prism.runs import RunFolder
+from prism.social import Feed
 from prism.statechart import AgentState
 from prism.testing import FakeOllama, Fault
 from tests.kit.commands import Prism
@@ -92,15 +92,19 @@ def test_every_option_is_part_of_the_run(prism: Prism, monkeypatch: pytest.Monke
     """What is given on the command line is what is run, and where and how often it is kept."""
     begun: list[Any] = []
 
-    def begin(run: SocialRun, folder: Path, **keeping: Any) -> None:
-        begun.extend((run, folder, keeping["checkpoint_every"]))
+    def carry_out(run: Run[Any], folder: RunFolder, **keeping: Any) -> None:
+        begun.extend((run.to_config(), folder.path, keeping["checkpoint_every"]))
         raise InputError("enough")
 
-    monkeypatch.setattr(runs, "begin", begin)
+    monkeypatch.setattr("prism.cli._running.carry_out", carry_out)
+    person = {"agent_id": "ann", "interests": ["music"], "age": 3, "trust": 1}
+    (prism.folder / "people.jsonl").write_text(json.dumps(person))
+    (prism.folder / "posts.jsonl").write_text('{"author_id": "ann", "text": "Look."}')
+    monkeypatch.chdir(prism.folder)
     given = (
         *(
             "--agents",
-            "9",
+            "people.jsonl",
             "--keep",
             "age, trust",
             "--keep",
@@ -121,9 +125,9 @@ def test_every_option_is_part_of_the_run(prism: Prism, monkeypatch: pytest.Monke
         *("--out", "run", "--checkpoint-every", "7"),
     )
     assert prism("simulate", *given).err == "prism: enough\n"
-    model = ModelOptions(
+    model = Model(
         model="tiny",
-        host=("http://a", "http://b"),
+        hosts=("http://a", "http://b"),
         mode="chat",
         pick="argmax",
         think="low",
@@ -140,26 +144,22 @@ def test_every_option_is_part_of_the_run(prism: Prism, monkeypatch: pytest.Monke
         remember_tokens=90,
         reasons=True,
     )
-    run = SocialRun(9, Path("posts.jsonl"), 2, 3, 4, model, keep=("age", "trust"))
-    assert begun == [run, Path("run"), 7.0]
-
-
-def test_a_replay_is_part_of_the_run(prism: Prism, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With --replay the decisions are those of the run that is named, by its folder or log."""
-    begun: list[Any] = []
-
-    def begin(run: SocialRun, folder: Path | None, **keeping: Any) -> None:
-        begun.extend((run, folder))
-        raise InputError("enough")
-
-    monkeypatch.setattr(runs, "begin", begin)
-    prism("simulate", "--agents", 20, "--replay", "first")
-    assert begun == [SocialRun(20, reasoner=ReplayOptions(Path("first"))), None]
+    run = Run(
+        Feed,
+        "people.jsonl",
+        rounds=2,
+        ticks=3,
+        seed=4,
+        reasoner=model,
+        keep=("age", "trust"),
+        parameters={"first_posts": Path("posts.jsonl")},
+    )
+    assert begun == [run.to_config(), Path("run"), 7.0]
 
 
 def test_a_model_writes_and_a_replay_has_its_words(prism: Prism) -> None:
-    """With ``--writer`` posts are the model's; ``--replay`` takes them from the log, unasked."""
-    size = ("simulate", "--agents", "20", "--rounds", "2")
+    """With ``--writer`` posts are the model's; a replay takes them from the log, unasked."""
+    size = ("simulate", "--agents", "30", "--rounds", "3")
     with FakeOllama(models=["tiny"], write=lambda prompt, schema: {"text": "Words."}) as server:
         ran = prism(
             *(*size, "--writer", "ollama", "--model", "tiny", "--host", server.url),
@@ -171,7 +171,7 @@ def test_a_model_writes_and_a_replay_has_its_words(prism: Prism) -> None:
     totals = summary_of(prism.folder / "first")["results"]["totals"]
     assert totals["texts"] == {"model": asked}
     assert "texts, model" in ran.out
-    assert prism(*size, "--replay", "first", "--out", "again").status == 0
+    assert prism("replay", "first", "--out", "again").status == 0
     log = (prism.folder / "again" / "events.jsonl").read_bytes()
     assert log == (prism.folder / "first" / "events.jsonl").read_bytes()
     assert log.count(b'"text":"Words."') == asked > 0
@@ -188,8 +188,9 @@ def test_nothing_is_written_without_a_folder(prism: Prism) -> None:
 def test_model_on_a_server_decides(prism: Prism, server: FakeOllama) -> None:
     """With ``--reasoner ollama`` a server is asked, by model and with a schema of the options."""
     ran = prism(
-        *("simulate", "--agents", PERSONAS, "--rounds", "1", "--out", "run"),
+        *("simulate", "--agents", PERSONAS, "--rounds", "1", "--ticks", "6", "--out", "run"),
         *("--reasoner", "ollama", "--model", "tiny", "--host", server.url),
+        *("--option-order", "chart"),
     )
     assert (ran.status, troubles(ran.err)) == (0, [])
     totals = summary_of(prism.folder / "run")["results"]["totals"]
@@ -200,18 +201,21 @@ def test_model_on_a_server_decides(prism: Prism, server: FakeOllama) -> None:
     assert {(event["source"], event["chosen"] == event["options"][0]) for event in decisions} == {
         ("model", True)
     }
+    offered = []
     for request in chats_of(server):
         assert request["model"] == "tiny"
+        choice = request["format"]["properties"].pop("next_state")
         assert request["format"] == {
             "type": "object",
-            "properties": {
-                "next_state": {
-                    "type": "string",
-                    "enum": ["composing", "engaging_like", "scrolling"],
-                }
-            },
+            "properties": {},
             "required": ["next_state"],
         }
+        assert choice.pop("type") == "string"
+        offered.append(choice.pop("enum"))
+        assert not choice
+    assert sorted(offered) == sorted(event["options"] for event in decisions)
+    acts = ["composing", "engaging_like", "engaging_reply", "engaging_reshare", "scrolling"]
+    assert acts in offered
     assert totals["posts"] + totals["replies"] + totals["reshares"] > 0
 
 
@@ -251,21 +255,40 @@ def test_answers_outlast_a_locked_cache(prism: Prism, server: FakeOllama) -> Non
     assert (ran.status, len(chats_of(server))) == (0, asked)
 
 
+def test_a_run_without_its_server_does_not_begin(prism: Prism) -> None:
+    """Where nothing listens a run is an error at once: one line, status 1, and no folder."""
+    with FakeOllama(models=["tiny"]) as server:
+        host = server.host
+    ran = prism(
+        *("simulate", "--agents", 8, "--rounds", 1, "--out", "run"),
+        *("--reasoner", "ollama", "--model", "tiny", "--host", host),
+    )
+    assert (ran.status, ran.out) == (1, "")
+    assert troubles(ran.err) == [
+        f"prism: cannot reach {host} (All connection attempts failed): "
+        "see that 'ollama serve' is running there"
+    ]
+    assert not (prism.folder / "run").exists()
+
+
 def test_unreachable_model_does_not_stop_a_run(prism: Prism) -> None:
-    """Where nothing listens a run ends well, and says how many decisions fell back and why."""
+    """Where nothing listens a run that is told to goes on, and says what fell back and why."""
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}"
         ran = prism(
             *("simulate", "--agents", PERSONAS, "--rounds", "1", "--ticks", "3", "--out", "run"),
             *("--reasoner", "ollama", "--model", "tiny", "--host", url),
+            *("--patience", 0, "--stop-at-fallbacks", "never"),
         )
     assert ran.status == 0
-    assert troubles(ran.err) == [
+    first, opened = troubles(ran.err)
+    assert first == (
         f"prism: cannot reach {url} (All connection attempts failed): "
         "see that 'ollama serve' is running there; "
         "until that is mended every decision will fall back (see: prism doctor)"
-    ]
+    )
+    assert opened.startswith(f"prism: tiny at {url} fails, and is only probed until it answers: ")
     totals = summary_of(prism.folder / "run")["results"]["totals"]
     assert totals["decisions_answered"] == 0
     assert sum(totals["fallbacks"].values()) == totals["decisions_asked"] > 0
@@ -288,7 +311,7 @@ def test_a_model_thinks_as_it_is_told(
 ) -> None:
     """With ``--think`` every question says whether the model may think; by default it may not."""
     ran = prism(
-        *("simulate", "--agents", PERSONAS, "--rounds", "1", "--ticks", "4", *given),
+        *("simulate", "--agents", 12, "--rounds", "1", "--ticks", "4", *given),
         *("--reasoner", "ollama", "--model", "tiny", "--host", server.url),
     )
     assert (ran.status, troubles(ran.err)) == (0, [])
@@ -298,6 +321,7 @@ def test_a_model_thinks_as_it_is_told(
 @pytest.mark.parametrize(
     "given", [[], ["--agents", "1", "--ticks", "1", "--rounds", "1"], ["--seed", "-1"]]
 )
+@pytest.mark.sampled(3)
 def test_defaults_and_extremes_run(given: list[str], prism: Prism) -> None:
     """A run without any option, the smallest one and one with a negative seed end well."""
     ran = prism("simulate", *given)
@@ -312,11 +336,6 @@ def test_defaults_and_extremes_run(given: list[str], prism: Prism) -> None:
         (["--agents", ""], "--agents must be a number or a file, got nothing"),
         (["--out", ""], "--out must name a folder of its own"),
         (["--max-calls", "3"], "--max-calls needs --reasoner ollama"),
-        (
-            ["--replay", "nothing", "--model", "m"],
-            "--model asks no model: leave it out with --replay",
-        ),
-        (["--replay", "nothing"], "nothing: cannot be read"),
         (["--writer", "ollama"], "--writer ollama needs --model"),
         (["--writer-length", "9"], "--writer-length needs --writer ollama or openai"),
         (
@@ -332,10 +351,6 @@ def test_defaults_and_extremes_run(given: list[str], prism: Prism) -> None:
             "--reasons needs --reasoner ollama or openai",
         ),
         (["--reasons"], "--reasons needs --reasoner ollama or openai\n"),
-        (
-            ["--replay", "nothing", "--writer-model", "m"],
-            "--writer-model asks no model: leave it out with --replay",
-        ),
     ],
 )
 def test_confusions_are_told_apart(given: list[str], message: str, prism: Prism) -> None:
@@ -416,7 +431,7 @@ def test_a_limit_on_tokens_that_cannot_work_is_told(prism: Prism, server: FakeOl
     body = {"message": {"role": "assistant", "content": '{"next_state": "scrolling"}'}}
     server.fail_always(Fault.body(json.dumps(body).encode()), path="/api/chat")
     ran = prism(
-        *("simulate", "--agents", PERSONAS, "--rounds", "1", "--max-tokens", "100"),
+        *("simulate", "--agents", PERSONAS, "--rounds", "1", "--ticks", "4", "--max-tokens", "100"),
         *("--reasoner", "ollama", "--model", "tiny", "--host", server.url),
     )
     assert ran.status == 0
@@ -431,9 +446,9 @@ def test_a_world_is_asked_with_memories_attributes_and_reasons(
 ) -> None:
     """What the options ask for is in run.json, in the prompts, and the reasons in the log."""
     ran = prism(
-        *("simulate", "--world", "vaccination", "--agents", "6", "--rounds", "3", "--out", "run"),
+        *("run", "vaccination", "--agents", "6", "--rounds", "3", "--out", "run"),
         *("--reasoner", "ollama", "--model", "tiny", "--host", server.host, "--mode", "chat"),
-        *("--remember", "2", "--attributes", "trust", "--reasons"),
+        *("--remember", "2", "--attributes", "trust", "--reasons", "--option-order", "chart"),
     )
     assert ran.status == 0, ran.err
     prompt = server.questions[-1].prompt
@@ -447,12 +462,12 @@ def test_a_world_is_asked_with_memories_attributes_and_reasons(
 
     template = prism.folder / "prompt.txt"
     template.write_text("{name}: {agent.trust}\n{situation}", encoding="utf-8")
-    world = ("--world", "vaccination", "--agents", "6", "--rounds", "1")
+    world = ("vaccination", "--agents", "6", "--rounds", "1")
     asking = ("--reasoner", "ollama", "--model", "tiny", "--host", server.host, "--mode", "chat")
-    assert prism("simulate", *world, *asking, "--prompt", template).status == 0
-    assert re.match(r"parent_6: 0\.\d+\nYour doctor", server.questions[-1].prompt)
+    assert prism("run", *world, *asking, "--prompt", template).status == 0
+    assert re.match(r"parent_\d: 0\.\d+\nYour doctor", server.questions[-1].prompt)
     template.write_text("{nme}", encoding="utf-8")
-    ran = prism("simulate", *world, *asking, "--prompt", template)
+    ran = prism("run", *world, *asking, "--prompt", template)
     assert ran.err.startswith("prism: prompt names {nme}, which is no field: there are name,")
 
     alone = prism(

@@ -1,4 +1,4 @@
-"""``prism simulate --world`` as a user runs it."""
+"""``prism run`` as a user runs it."""
 
 import json
 from pathlib import Path
@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from prism import runs
+from prism import Run
 from prism.errors import InputError
-from prism.runs import ModelOptions
+from prism.llm import Model
+from prism.runs import RunFolder
 from prism.testing import FakeOllama, Fault
-from prism.worlds import WorldRound, WorldRun
+from prism.worlds import WorldRound
 from tests.kit.commands import Prism
 from tests.kit.waiting import wait_until
 
@@ -89,12 +90,13 @@ def test_every_option_is_part_of_the_run(mine: Prism, monkeypatch: pytest.Monkey
     """What is given on the command line is what is run; what is not is as the world says."""
     begun: list[Any] = []
 
-    def begin(run: WorldRun, folder: Path, **keeping: Any) -> None:
-        begun.extend((run, folder, keeping["checkpoint_every"]))
+    def carry_out(run: Run[Any], folder: RunFolder, **keeping: Any) -> None:
+        begun.extend((run.to_config(), folder.path, keeping["checkpoint_every"]))
         raise InputError("enough")
 
-    monkeypatch.setattr(runs, "begin", begin)
-    line = ("simulate", "--world", "own_mine.py:Mine", "--out", "run")
+    monkeypatch.setattr("prism.cli._running.carry_out", carry_out)
+    monkeypatch.chdir(mine.folder)
+    line = ("run", "own_mine.py:Mine", "--out", "run")
     given = (
         *("--set", "beta=0.7", "--set", "level=HIGH", "--set", "cap=3", "--set", "fast=yes"),
         *("--treat", "hurry@2", "--agents", "people.csv", "--keep", "age, trust", "--rounds", 3),
@@ -103,24 +105,24 @@ def test_every_option_is_part_of_the_run(mine: Prism, monkeypatch: pytest.Monkey
     )
     assert mine(*line, *given).err == "prism: enough\n"
     assert mine(*line).err == "prism: enough\n"
-    run = WorldRun(
+    run = Run(
         "own_mine.py:Mine",
         "people.csv",
         rounds=3,
-        ticks_per_round=5,
+        ticks=5,
         seed=4,
         parameters={"beta": 0.7, "level": 2, "cap": 3, "fast": True},
         treatments=("hurry@2",),
-        reasoner=ModelOptions("tiny", stop_at_fallbacks=0.5),
+        reasoner=Model("tiny", stop_at_fallbacks=0.5),
         keep=("age", "trust"),
     )
-    assert begun[:3] == [run, Path("run"), 7]
-    assert begun[3] == WorldRun("own_mine.py:Mine", 100, rounds=4, ticks_per_round=2)
+    assert begun[:3] == [run.to_config(), Path("run"), 7]
+    assert begun[3] == Run("own_mine.py:Mine", 100, rounds=4, ticks=2).to_config()
 
 
 def test_a_run_is_kept_and_shown(mine: Prism) -> None:
     """States, measures and counts are shown, and run.json and run.started have the parameters."""
-    line = ("simulate", "--world", "own_mine.py", "--agents", 6, "--set", "cap=3", "--out", "run")
+    line = ("run", "own_mine.py", "--agents", 6, "--set", "cap=3", "--out", "run")
     ran = mine(*line)
     assert (ran.status, ran.err) == (0, "")
     rows = [row.split() for row in ran.out.splitlines()]
@@ -143,15 +145,11 @@ def test_a_run_is_kept_and_shown(mine: Prism) -> None:
 
 def test_a_replay_writes_the_same_log(mine: Prism) -> None:
     """The decisions of an earlier run make the same run again."""
-    line = ("simulate", "--world", "own_mine.py", "--agents", "people.csv", "--keep", "trust,age")
+    line = ("run", "own_mine.py", "--agents", "people.csv", "--keep", "trust,age")
     assert mine(*line, "--out", "run").status == 0
-    assert mine(*line, "--replay", "run", "--out", "again").status == 0
+    assert mine("replay", "run", "--out", "again").status == 0
     logs = [(mine.folder / name / "events.jsonl").read_bytes() for name in ("run", "again")]
     assert logs[0] == logs[1]
-
-    ran = mine("simulate", "--replay", "run", "--out", "third")
-    assert ran.status == 2
-    assert "is a run of the world own_mine.py:Mine: give --world own_mine.py:Mine" in ran.err
 
 
 @pytest.mark.parametrize(
@@ -168,13 +166,10 @@ def test_a_replay_writes_the_same_log(mine: Prism) -> None:
         (("--treat", "hury@2"), "Mine has no treatment 'hury': it has hurry"),
         (("--treat", "hurry"), "treatment 'hurry' needs its round: write hurry@12"),
         (("--treat", "hurry@9"), "the run has the rounds 1 to 4"),
-        (("--posts", "p.jsonl"), "--posts is of the social feed: leave it out with --world"),
+        (("--goal", "x"), "--goal is for an agent that is run alone, in YAML or thinking"),
         (("--keep", "age"), "--keep needs a file of agents"),
         (("--agents", "0"), "--agents must be 1 or more, got 0"),
         (("--agents", "people.csv", "--keep", "agee"), "--keep names 'agee', but people.csv has"),
-        (("--world", "nobody"), "--world must be package.module:Name, file.py:Name or one of"),
-        (("--world", "own_none.py"), "--world names own_none.py, but there is no such file"),
-        (("--world", "own_mine.py:Yours"), "--world own_mine.py has no world 'Yours': it has Mine"),
         (("--mode", "chat"), "--mode needs --reasoner"),
     ],
 )
@@ -182,11 +177,26 @@ def test_what_makes_no_run_is_refused_by_name(
     given: tuple[str, ...], problem: str, mine: Prism
 ) -> None:
     """Each mistake is one line with status 2, and nothing is written."""
-    ran = mine("simulate", "--world", "own_mine.py:Mine", "--out", "run", *given)
+    ran = mine("run", "own_mine.py:Mine", "--out", "run", *given)
     assert ran.status == 2
     assert problem in ran.err
     assert ran.err.count("\n") <= 2
     assert not (mine.folder / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("world", "problem"),
+    [
+        ("nobody", "WORLD must be package.module:Name, file.py:Name or one of"),
+        ("own_none.py", "WORLD names own_none.py, but there is no such file"),
+        ("own_mine.py:Yours", "WORLD own_mine.py has no world 'Yours': it has Mine"),
+    ],
+)
+def test_a_world_that_there_is_not_is_told(world: str, problem: str, mine: Prism) -> None:
+    """The message says what a world may be called, and what its file has."""
+    ran = mine("run", world)
+    assert (ran.status, ran.err.count("\n")) == (2, 1)
+    assert problem in ran.err
 
 
 @pytest.mark.parametrize(
@@ -197,7 +207,7 @@ def test_what_makes_no_run_is_refused_by_name(
             ("--set", "mean_folows=1"),
             "prism: --set Feed has no parameter 'mean_folows'; did you mean 'mean_follows'?",
         ),
-        (("--treat", "a@1"), "prism: --treat needs --world"),
+        (("--treat", "a@1"), "prism: Feed has no treatment 'a'"),
     ],
 )
 def test_options_of_worlds_are_read_without_one(
@@ -212,7 +222,7 @@ def test_options_of_worlds_are_read_without_one(
 @pytest.mark.slow
 def test_a_killed_run_goes_on_to_the_same_bytes(mine: Prism) -> None:
     """A run that is killed is told by status, and resumed; not with another file beside it."""
-    line = ("simulate", "--world", "own_mine.py", "--agents", "people.csv", "--keep", "trust")
+    line = ("run", "own_mine.py", "--agents", "people.csv", "--keep", "trust")
     line += ("--rounds", "12", "--set", "pause=0.02", "--checkpoint-every", "0")
     assert mine(*line, "--out", "whole").status == 0
 
@@ -221,14 +231,14 @@ def test_a_killed_run_goes_on_to_the_same_bytes(mine: Prism) -> None:
         process.kill()
         process.communicate()
 
-    assert "prism simulate --resume killed" in mine("status", "killed").out
+    assert "prism resume killed" in mine("status", "killed").out
     rates = mine.folder / "own_rates.py"
     rates.write_text("RATE = 0.8\n")
-    refused = mine("simulate", "--resume", "killed")
+    refused = mine("resume", "killed")
     assert (refused.status, "own_rates.py: is not what it was" in refused.err) == (2, True)
 
     rates.write_text("RATE = 0.9\n")
-    assert mine("simulate", "--resume", "killed", "--checkpoint-every", "0").status == 0
+    assert mine("resume", "killed", "--checkpoint-every", "0").status == 0
     for name in ("events.jsonl", "run.json"):
         assert (mine.folder / "killed" / name).read_bytes() == (
             mine.folder / "whole" / name
@@ -240,7 +250,7 @@ def test_a_model_that_fails_is_told_by_its_reasons(mine: Prism) -> None:
     with FakeOllama(models=["tiny"]) as server:
         server.fail_always(Fault.status(400, "no"))
         ran = mine(
-            *("simulate", "--world", "own_mine.py", "--agents", 5, "--rounds", 2, "--out", "run"),
+            *("run", "own_mine.py", "--agents", 5, "--rounds", 2, "--out", "run"),
             *("--reasoner", "ollama", "--model", "tiny", "--mode", "chat", "--host", server.host),
         )
     assert ran.status == 0
@@ -262,21 +272,24 @@ def log_of(folder: Path) -> list[bytes]:
     return (folder / "run" / "events.jsonl").read_bytes().splitlines()
 
 
-def test_a_run_ends_where_too_many_decisions_fall_back(mine: Prism) -> None:
+def test_a_run_ends_where_too_many_decisions_fall_back(
+    mine: Prism, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A model that fails ends the run of a world, too, and says how it goes on."""
+    monkeypatch.setattr("prism.statechart.reasoner._router.WINDOW", 10)
     with FakeOllama(models=["tiny"]) as server:
         server.fail_always(Fault.status(400, "no"))
         ran = mine(
-            *("simulate", "--world", "own_mine.py", "--agents", 300, "--rounds", 1),
+            *("run", "own_mine.py", "--agents", 12, "--rounds", 1),
             *("--reasoner", "ollama", "--model", "tiny", "--mode", "chat", "--host", server.host),
-            *("--stop-at-fallbacks", "0.5", "--out", "run"),
+            *("--out", "run"),
         )
     assert ran.status == 1
-    assert "go on with: prism simulate --resume run" in ran.err
+    assert "go on with: prism resume run" in ran.err
 
 
 def test_texts_are_counted_once(prism: Prism) -> None:
     """What is printed has a line for each source of texts."""
-    ran = prism("simulate", "--world", "council", "--agents", "3", "--rounds", "1")
+    ran = prism("run", "council", "--agents", "3", "--rounds", "1")
     assert ran.status == 0, ran.err
     assert ran.out.count("texts") == ran.out.count("texts, ") == 1

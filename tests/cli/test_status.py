@@ -11,6 +11,7 @@ from prism.runs import RunStatus
 from prism.testing import Asked, FakeOllama
 from tests.kit.commands import Prism
 from tests.kit.dice import tree
+from tests.kit.servers import hanging_after
 from tests.kit.waiting import has_ended, wait_until
 
 RUN = ("simulate", "--agents", 20, "--rounds", 3, "--seed", 1)
@@ -36,9 +37,7 @@ def test_a_run_is_followed_and_killed(prism: Prism) -> None:
     said = prism("status", "run")
     assert (said.status, said.err) == (0, "")
     place = f"round {found[1]} of 3 tick {found[2]} of 12"
-    assert said.out == (
-        f"run: not alive, stopped at {place}\ngo on with: prism simulate --resume run\n"
-    )
+    assert said.out == (f"run: not alive, stopped at {place}\ngo on with: prism resume run\n")
     assert (prism.folder / "run" / "heartbeat.json").exists()
 
 
@@ -51,7 +50,7 @@ def test_a_killed_run_is_resumed_to_the_same_files(prism: Prism) -> None:
         process.send_signal(signal.SIGKILL)
 
     assert "not alive, stopped at round" in prism("status", "run").out
-    assert prism("simulate", "--resume", "run").status == 0
+    assert prism("resume", "run").status == 0
     assert prism(*RUN[:2], 60, "--rounds", 30, "--out", "whole").status == 0
     assert tree(prism.folder / "run") == tree(prism.folder / "whole")
     assert prism("status", "run").out == "run: complete, 30 rounds\n"
@@ -63,7 +62,7 @@ def test_an_interrupted_run_says_where_it_stopped(prism: Prism) -> None:
     def choose(asked: Asked) -> str:
         return asked.options[-1]
 
-    with FakeOllama(models=["tiny"], choose=choose, latency=0.05) as server:
+    with FakeOllama(models=["tiny"], choose=choose, latency=hanging_after(3)) as server:
         model = ("--reasoner", "ollama", "--model", "tiny", "--mode", "chat")
         with prism.start(*RUN, *model, "--host", server.host, "--out", "run") as process:
             wait_until(lambda: server.asked > 3 or has_ended(process))

@@ -4,9 +4,10 @@ import json
 import os
 import pty
 import re
-import select
+import shutil
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from subprocess import Popen
 from typing import Any
@@ -14,15 +15,16 @@ from typing import Any
 import pytest
 
 from prism.cognition import Config, Memory
-from prism.testing import FakeOllama
+from prism.testing import FakeOllama, Fault
 from tests.cli.test_hostile import EVIL, only_shown
 from tests.kit.cognition import action, add, limited, thought
-from tests.kit.commands import Prism
+from tests.kit.commands import Ended, Prism, all_from
+from tests.kit.servers import hanging_after
 from tests.kit.waiting import has_ended, wait_until
 
 CYCLES = 9
-FILES = ("--config", "config.json", "--memory", "memory.json")
-RUN = ("think", *FILES, "--cycles", CYCLES)
+FILES = ("config.json", "--memory", "memory.json")
+RUN = ("run", *FILES, "--rounds", CYCLES)
 
 
 def say(prompt: str, *_more: Any) -> str:
@@ -65,39 +67,53 @@ def cycles_of(path: Path) -> int:
         return memory.cycle
 
 
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ended]:
+    """Return the folder in which a run was kept, and what it has printed."""
+    folder = tmp_path_factory.mktemp("done")
+    (folder / "config.json").write_text(limited(500, 700).to_json())
+    with FakeOllama(write=say) as running:
+        asking = ("--model", "llama3.2", "--host", running.url)
+        return folder, Prism(folder)(*RUN, *asking, "--out", "run")
+
+
+@pytest.fixture
+def ran(done: tuple[Path, Ended], prism: Prism) -> Ended:
+    """Return what a run has printed; it is kept in the folder of the commands."""
+    shutil.copytree(done[0], prism.folder, dirs_exist_ok=True)
+    return done[1]
+
+
 # running
 
 
+@pytest.mark.usefixtures("ran")
 def test_a_damaged_memory(prism: Prism, asking: tuple[str, ...]) -> None:
     """It goes on from the backup, with one line that names both files, as every command says it."""
-    assert prism(*RUN, *asking).status == 0
     memory = prism.folder / "memory.json"
     memory.write_bytes(memory.read_bytes()[:50])
 
-    ran = prism(*RUN, *asking)
-    assert ran.status == 0
-    told = ran.err.splitlines()[0]
+    again = prism(*RUN, *asking)
+    assert again.status == 0
+    told = again.err.splitlines()[0]
     assert told.startswith("prism: ")
     assert f"restored from {memory}.1.bak; the file is kept as {memory}.damaged" in told
-    assert "RuntimeWarning" not in ran.err
+    assert "RuntimeWarning" not in again.err
     assert cycles_of(memory) == 2 * CYCLES - 1
 
 
-def test_a_run_prints_what_came_of_it(prism: Prism, asking: tuple[str, ...]) -> None:
+def test_a_run_prints_what_came_of_it(prism: Prism, ran: Ended) -> None:
     """Cycles, state, outcomes and sizes are printed, and where the run is kept."""
-    ran = prism(*RUN, *asking, "--out", "run")
     assert ran.status == 0
     for line in ("cycles done", "state", "actions done", "pagings", "working memory", "storage"):
         assert line in ran.out
-    assert "Every cycle is in run/events.jsonl, this in run/run.json." in ran.out
+    assert "Every cycle is in run/events.jsonl, this summary in run/run.json." in ran.out
     assert cycles_of(prism.folder / "memory.json") == CYCLES
 
 
-def test_each_cycle_is_a_line_where_there_is_no_terminal(
-    prism: Prism, asking: tuple[str, ...]
-) -> None:
+def test_each_cycle_is_a_line_where_there_is_no_terminal(done: tuple[Path, Ended]) -> None:
     """Standard error gets a line a cycle: states, size of the prompt, action, paging, thought."""
-    lines = prism(*RUN, *asking).err.splitlines()
+    lines = done[1].err.splitlines()
     assert len(lines) == CYCLES
     assert re.fullmatch(
         r"prism: cycle 1/9: thinking -> executing; a prompt of \d+ tokens; so far \d+ letters",
@@ -120,11 +136,11 @@ def test_only_the_memory_is_written_without_a_folder(prism: Prism, asking: tuple
     assert {path.name.partition(".")[0] for path in prism.folder.iterdir()} == {"config", "memory"}
 
 
+@pytest.mark.usefixtures("ran")
 def test_the_memory_goes_on_in_the_next_run(prism: Prism, asking: tuple[str, ...]) -> None:
     """A second run begins with what the first one knew."""
-    prism(*RUN, *asking)
-    ran = prism(*RUN, *asking, "--json")
-    assert json.loads(ran.out)["results"]["cycle"] == 2 * CYCLES
+    again = prism(*RUN, *asking, "--json")
+    assert json.loads(again.out)["results"]["cycle"] == 2 * CYCLES
 
 
 def test_the_configuration_is_the_most(prism: Prism, asking: tuple[str, ...]) -> None:
@@ -132,8 +148,8 @@ def test_the_configuration_is_the_most(prism: Prism, asking: tuple[str, ...]) ->
     document = Config().to_dict()
     document["agent"]["iterate"]["max_iterations"] = 3
     (prism.folder / "config.json").write_text(json.dumps(document))
-    for options in ((), ("--cycles", 50)):
-        ran = prism("think", *FILES, *options, *asking, "--json")
+    for options in ((), ("--rounds", 50)):
+        ran = prism("run", *FILES, *options, *asking, "--json")
         assert json.loads(ran.out)["results"]["cycles"] == 3
 
 
@@ -143,69 +159,56 @@ def test_a_memory_in_a_database(prism: Prism, asking: tuple[str, ...]) -> None:
     assert (prism.folder / "memory.json").read_bytes().startswith(b"SQLite format 3")
 
 
-@pytest.mark.parametrize("given", [(), FILES, ("--cycles", CYCLES)])
 @pytest.mark.parametrize("recorded", ["run", "run/events.jsonl"])
-@pytest.mark.sampled(3)
-def test_a_run_is_replayed_to_the_same_bytes(
-    prism: Prism,
-    asking: tuple[str, ...],
-    server: FakeOllama,
-    given: tuple[str, ...],
-    recorded: str,
-) -> None:
-    """--replay asks no model, writes the same log and memory, and leaves the first memory alone."""
-    prism(*RUN, *asking, "--out", "run")
+@pytest.mark.usefixtures("ran")
+def test_a_run_is_replayed_to_the_same_bytes(prism: Prism, recorded: str) -> None:
+    """A replay asks no model, writes the same log and memory, and leaves the first memory alone."""
     first = (prism.folder / "memory.json").read_bytes()
-    server.stop()
-    ran = prism("think", *given, "--replay", recorded, "--out", "again")
-    assert ran.status == 0
+    again = prism("replay", recorded, "--out", "again")
+    assert again.status == 0
     assert log_of(prism.folder / "again") == log_of(prism.folder / "run")
     assert (prism.folder / "again" / "memory.json").read_bytes() == first
     assert (prism.folder / "memory.json").read_bytes() == first
 
 
-def test_a_log_of_a_run_can_be_read(prism: Prism, asking: tuple[str, ...]) -> None:
+def test_a_log_of_a_run_can_be_read(done: tuple[Path, Ended]) -> None:
     """``prism log`` knows the agent, its states and why it moved."""
-    prism(*RUN, *asking, "--out", "run")
+    prism = Prism(done[0])
     assert "executing" in prism("log", "states", "run").out
     assert "agent" in prism("log", "agents", "run").out
-    assert "paging (soft_limit): went entry_" in prism("log", "agent", "agent", "run").out
+    assert "paging (soft_limit): moved out entry_" in prism("log", "agent", "agent", "run").out
 
 
 def test_a_run_without_one_reply_of_use_ends_with_status_1(
     prism: Prism, asking: tuple[str, ...], server: FakeOllama
 ) -> None:
     """Where every cycle failed the command says so; the memory is as it was, and some older."""
-    server.stop()
-    ran = prism(*RUN, *asking)
+    server.fail_always(Fault.status(400, "no"))
+    ran = prism("run", *FILES, "--rounds", 2, *asking)
     assert ran.status == 1
     assert ran.err.splitlines()[-1].startswith("prism: no cycle got a reply of use")
-    assert cycles_of(prism.folder / "memory.json") == CYCLES
+    assert cycles_of(prism.folder / "memory.json") == 2
 
 
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (("--memory", "m.json"), "name the configuration: --config FILE"),
-        (("--config", "config.json"), "name the memory: --memory FILE"),
-        (FILES, "name the model: --model NAME"),
-        (("--check",), "name the configuration: --config FILE"),
-        (("--check", *FILES), "--check reads the configuration alone: leave out --memory"),
-        (("--check", "--config", "nowhere.json"), "nowhere.json: there is no such file"),
-        (("--check", "--config", "broken.json"), "broken.json:1:"),
-        (("--config", "nowhere.json", "--memory", "m", "--model", "x"), "nowhere.json: there is"),
-        (("--config", "bad.json", "--memory", "m", "--model", "x"), "bad.json"),
-        ((*FILES, "--model", "x", "--cycles", "0"), "--cycles"),
-        ((*FILES, "--max-calls", "3"), "--max-calls needs --model"),
-        (("--replay", "run", "--model", "x"), "--model asks no model: leave it out with --replay"),
-        (("--replay", "nowhere"), "nowhere: "),
-        (("--resume", "nowhere"), "nowhere: there is no such folder"),
-        (("--resume", "run", "--cycles", "3"), "--resume takes everything from the run's folder"),
-        (("--resume", "."), "--resume must name a folder of its own"),
-        ((*FILES, "--goal", "word " * 3000, "--model", "x"), "config.json, field 'hard_limit"),
-        ((*FILES, "init"), "'prism think init' takes its own options"),
-        (("dance",), "No such command 'dance'"),
-        (("init",), "config.json: is there already, and nothing is overwritten"),
+        (("run", "config.json"), "name the memory: --memory FILE"),
+        (("run", *FILES), "name the model: --model NAME"),
+        (("run", *FILES, "--agents", 3), "--agents is not for a thinking agent: leave it out"),
+        (("run", *FILES, "--workers", 3), "--workers is not for a thinking agent: leave it out"),
+        (("think", "check", "nowhere.json"), "nowhere.json: there is no such file"),
+        (("think", "check", "broken.json"), "broken.json:1:"),
+        (("run", "nowhere.json", "--memory", "m", "--model", "x"), "nowhere.json: there is"),
+        (("run", "bad.json", "--memory", "m", "--model", "x"), "bad.json"),
+        (("run", *FILES, "--model", "x", "--rounds", "0"), "--rounds"),
+        (("run", *FILES, "--max-calls", "3"), "--max-calls needs --model"),
+        (("replay", "nowhere"), "nowhere: "),
+        (("resume", "nowhere"), "nowhere: there is no such folder"),
+        (("resume", "."), "RUN must name a folder of its own"),
+        (("run", *FILES, "--goal", "word " * 3000, "--model", "x"), "config.json, field 'hard_lim"),
+        (("think", "dance"), "No such command 'dance'"),
+        (("think", "init"), "config.json: is there already, and nothing is overwritten"),
     ],
 )
 def test_wrong_input_is_one_line(prism: Prism, line: tuple[str, ...], said: str) -> None:
@@ -213,7 +216,7 @@ def test_wrong_input_is_one_line(prism: Prism, line: tuple[str, ...], said: str)
     (prism.folder / "bad.json").write_text('{"agent": {"golas": "x"}}')
     (prism.folder / "broken.json").write_text('{"agent": ')
     before = sorted(prism.folder.rglob("*"))
-    ran = prism("think", *line)
+    ran = prism(*line)
     assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
     assert said in ran.err
     assert sorted(prism.folder.rglob("*")) == before
@@ -233,7 +236,7 @@ def test_a_memory_in_use_is_refused(prism: Prism, asking: tuple[str, ...]) -> No
 
 def slow_line(url: str, *more: str) -> tuple[str | int, ...]:
     """Return a run that takes a while."""
-    return ("think", *FILES, "--cycles", 300, "--model", "llama3.2", "--host", url, *more)
+    return ("run", *FILES, "--rounds", 300, "--model", "llama3.2", "--host", url, *more)
 
 
 @pytest.mark.parametrize("is_kept", [True, False])
@@ -241,7 +244,7 @@ def slow_line(url: str, *more: str) -> tuple[str | int, ...]:
 def test_an_interrupted_run_says_what_it_has_left(prism: Prism, is_kept: bool) -> None:
     """Ctrl-C leaves a memory of whole cycles; one line says so, and how to go on."""
     with (
-        FakeOllama(write=say, latency=0.05) as slow,
+        FakeOllama(write=say, latency=hanging_after(3)) as slow,
         prism.start(*slow_line(slow.url, *(("--out", "run") if is_kept else ()))) as process,
     ):
         assert process.stderr is not None
@@ -251,28 +254,27 @@ def test_an_interrupted_run_says_what_it_has_left(prism: Prism, is_kept: bool) -
 
     *_, kept, interrupted = [*said, *err.splitlines(keepends=True)]
     number = cycles_of(prism.folder / "memory.json")
-    how = "go on with: prism think --resume run" if is_kept else "the same command goes on from"
+    how = "go on with: prism resume run" if is_kept else "the same command goes on from"
     assert (process.returncode, out, interrupted) == (130, "", "prism: interrupted\n")
     assert kept.startswith(f"prism: memory.json holds {number} cycles; {how}")
 
 
 def test_an_interrupted_run_is_resumed(prism: Prism) -> None:
     """What was interrupted goes on to all of its cycles, with one memory."""
-    with FakeOllama(write=say, latency=0.02) as slow:
+    with FakeOllama(write=say, latency=hanging_after(1)) as slow:
         line = slow_line(slow.url, "--out", "run")
-        with prism.start(*line[:6], 20, *line[6 + 1 :]) as process:
+        with prism.start(*line[:5], 20, *line[5 + 1 :]) as process:
             assert process.stderr is not None
             process.stderr.readline()
             process.send_signal(signal.SIGINT)
             process.communicate()
-        ran = prism("think", "--resume", "run", "--json")
+        slow.latency = 0.0
+        ran = prism("resume", "run", "--json")
 
     assert ran.status == 0
     assert json.loads(ran.out)["results"]["cycles"] == 20
     assert cycles_of(prism.folder / "memory.json") == 20
-    assert prism("think", "--resume", "run").err == (
-        "prism: run is complete: there is nothing to resume\n"
-    )
+    assert prism("resume", "run").err == ("prism: run is complete: there is nothing to resume\n")
 
 
 @pytest.mark.slow
@@ -280,89 +282,64 @@ def test_a_killed_replay_is_resumed_to_the_same_bytes(
     prism: Prism, asking: tuple[str, ...]
 ) -> None:
     """A repeated run that was killed goes on to the log and the memory of one that never was."""
-    prism("think", *FILES, "--cycles", 150, *asking, "--out", "run")
+    prism("run", *FILES, "--rounds", 150, *asking, "--out", "run")
     again = prism.folder / "again"
-    with prism.start("think", "--replay", "run", "--out", "again") as process:
+    with prism.start("replay", "run", "--out", "again") as process:
         wait_until(lambda: bool(list(again.glob("checkpoints/round_*5"))) or has_ended(process))
         process.kill()
         process.communicate()
 
     assert process.returncode == -signal.SIGKILL
-    assert prism("think", "--resume", "again").status == 0
+    assert prism("resume", "again").status == 0
     assert log_of(again) == log_of(prism.folder / "run")
     assert (again / "memory.json").read_bytes() == (prism.folder / "memory.json").read_bytes()
-
-
-def test_a_run_of_another_kind_is_not_resumed(prism: Prism, asking: tuple[str, ...]) -> None:
-    """A run is resumed by the command that began it, which is named."""
-    prism("simulate", "--agents", 3, "--rounds", 1, "--out", "feed")
-    prism(*RUN, *asking, "--out", "run")
-    other = prism("think", "--resume", "feed")
-    assert (other.status, other.err.count("prism simulate --resume feed")) == (2, 1)
-    other = prism("simulate", "--resume", "run")
-    assert (other.status, other.err.count("prism think --resume run")) == (2, 1)
 
 
 # the live view
 
 
-def drawn(prism: Prism, *line: Any, until: str | None = None) -> tuple[Popen[str], str]:
-    """Run a command whose standard error is a terminal, and return what was drawn on it.
+TERMINAL = {"TERM": "xterm", "LINES": "40"}
 
-    Args:
-        prism: The command line.
-        *line: The command.
-        until: After this was drawn the command is interrupted.
-    """
+
+def interrupted(prism: Prism, *line: Any, after: str) -> tuple[Popen[str], str]:
+    """Interrupt a command once it has drawn something, and return all that it has drawn."""
     ours, theirs = pty.openpty()
     seen = b""
-    environment = {"TERM": "xterm", "LINES": "40"}
-    with Prism(prism.folder, environment=environment).start(*line, stderr=theirs) as process:
+    with Prism(prism.folder, environment=TERMINAL).start(*line, stderr=theirs) as process:
         os.close(theirs)
-        while _is_readable(ours):
-            try:
-                piece = os.read(ours, 65536)
-            except OSError:  # the other end is closed
-                break
-            seen += piece
-            if until is not None and until in seen.decode(errors="replace"):
-                process.send_signal(signal.SIGINT)
-                until = None
+        while after not in seen.decode(errors="replace") and not has_ended(process):
+            seen += os.read(ours, 65536)
+        process.send_signal(signal.SIGINT)
+        seen += all_from(ours)
         process.communicate()
-    os.close(ours)
-
     return process, seen.decode()
 
 
-def _is_readable(descriptor: int) -> bool:
-    return bool(select.select([descriptor], [], [], 30)[0])
-
-
-def test_the_live_view_shows_what_the_agent_does(prism: Prism) -> None:
+@pytest.mark.slow
+def test_the_live_view_shows_what_the_agent_does(prism: Prism, asking: tuple[str, ...]) -> None:
     """State, last thought, memory, the prompt against its limits, and tokens a cycle are drawn."""
-    with FakeOllama(write=say, latency=0.05) as slow:
-        process, seen = drawn(prism, *slow_line(slow.url)[:5], "--cycles", 12,
-                              "--model", "llama3.2", "--host", slow.url)  # fmt: skip
-    assert process.returncode == 0
+    line = ("run", *FILES, "--rounds", 12, *asking)
+    ran = replace(prism, environment=TERMINAL).on_terminal(*line)
+    assert ran.status == 0
     for told in (
         *("agent", "cycle", "12/12", "executing, for ", "so far", "working_memory_add entry_"),
         *("paged out entry_", "in working memory", "paging limit 500, hard limit 700"),
         *("in this cycle", "a cycle lately"),
     ):
-        assert told in seen
-    assert "prism: cycle" not in seen
+        assert told in ran.out
+    assert "prism: cycle" not in ran.out
 
 
 @pytest.mark.slow
 def test_the_live_view_is_gone_after_an_interruption(prism: Prism) -> None:
     """Ctrl-C ends the view, shows the cursor again and prints the two lines below."""
-    with FakeOllama(write=say, latency=0.05) as slow:
-        process, seen = drawn(prism, *slow_line(slow.url, "--out", "run"), until="3/300")
+    with FakeOllama(write=say, latency=hanging_after(4)) as slow:
+        process, seen = interrupted(prism, *slow_line(slow.url, "--out", "run"), after="3/300")
     number = cycles_of(prism.folder / "memory.json")
     assert process.returncode == 130
     assert seen.rfind("\x1b[?25h") > seen.rfind("\x1b[?25l")
     assert CODES.sub("", seen).splitlines()[-2:] == [
-        f"prism: memory.json holds {number} cycles; go on with: prism think --resume run",
+        f"prism: memory.json holds {number} cycles; go on with: prism resume run",
         "prism: interrupted",
     ]
 
@@ -384,8 +361,8 @@ def test_no_reply_speaks_to_the_terminal(prism: Prism, is_terminal: bool) -> Non
     with FakeOllama(write=evil) as server:
         line = (*RUN, "--model", "llama3.2", "--host", server.url, "--agent-id", f"a{EVIL}b")
         if is_terminal:
-            _, said = drawn(prism, *line)
-            said = CODES.sub("", said)
+            shown = replace(prism, environment=TERMINAL).on_terminal(*line)
+            said = CODES.sub("", shown.out)
         else:
             ran = prism(*line)
             said = ran.out + ran.err
@@ -411,7 +388,7 @@ WRONG = """\
 def test_check_prints_one_line_a_problem(prism: Prism) -> None:
     """Each problem is a line of file, line, column, key and message; status 1."""
     (prism.folder / "config.json").write_text(WRONG)
-    ran = prism("think", "--check", "--config", "config.json")
+    ran = prism("think", "check", "config.json")
     places = [line.split(": ")[:2] for line in ran.out.splitlines()]
     assert (ran.status, ran.err) == (1, "")
     assert [(place.split(":")[1], key) for place, key in places] == [
@@ -424,7 +401,7 @@ def test_check_prints_one_line_a_problem(prism: Prism) -> None:
 def test_check_prints_json(prism: Prism) -> None:
     """The problems as data."""
     (prism.folder / "config.json").write_text(WRONG)
-    found = json.loads(prism("think", "--check", "--config", "config.json", "--json").out)
+    found = json.loads(prism("think", "check", "config.json", "--json").out)
     assert found["config"] == "config.json"
     assert [(one["severity"], one["line"]) for one in found["problems"]] == [
         ("error", 3),
@@ -435,13 +412,13 @@ def test_check_prints_json(prism: Prism) -> None:
 
 def test_check_finds_nothing(prism: Prism) -> None:
     """A sound configuration has no lines and status 0."""
-    ran = prism("think", "--check", "--config", "config.json")
+    ran = prism("think", "check", "config.json")
     assert (ran.status, ran.out, ran.err) == (0, "", "")
 
 
 def test_check_holds_a_goal_against_the_limits(prism: Prism) -> None:
     """A goal of the command line that leaves no room for a memory is a problem."""
-    ran = prism("think", "--check", "--config", "config.json", "--goal", "word " * 3000)
+    ran = prism("think", "check", "config.json", "--goal", "word " * 3000)
     assert ran.status == 1
     assert "config.json: agent.hard_limit: the prompt in state thinking has" in ran.out
 
@@ -455,12 +432,12 @@ def test_init_writes_what_runs(prism: Prism, asking: tuple[str, ...], storage: s
     ran = prism("think", "init", "story", "--storage", storage, "--goal", "a story")
     assert (ran.status, ran.err) == (0, "")
     memory = "memory.json" if storage == "json" else "memory.db"
-    files = ("--config", "story/config.json", "--memory", f"story/{memory}")
-    assert ran.out.splitlines()[-1] == f"next: prism think {' '.join(files)} --model NAME"
+    files = ("story/config.json", "--memory", f"story/{memory}")
+    assert ran.out.splitlines()[-1] == f"next: prism run {' '.join(files)} --model NAME"
     assert Config.check(prism.folder / "story" / "config.json") == []
     assert Config.load(prism.folder / "story" / "config.json").goal == "a story"
     assert cycles_of(prism.folder / "story" / memory) == 0
-    assert prism("think", *files, *asking, "--cycles", 2).status == 0
+    assert prism("run", *files, *asking, "--rounds", 2).status == 0
 
 
 @pytest.mark.parametrize("name", ["config.json", "memory.json"])

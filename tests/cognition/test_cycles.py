@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from prism.cognition import CarriedOut, CognitiveState, Memory
+from prism.cognition import ActionResult, CognitiveState, Memory
 from tests.kit.cognition import action, add, thinker, thought
 
 
@@ -107,7 +107,7 @@ async def test_an_action_while_thinking_is_not_carried_out() -> None:
     agent = thinker([reply])
     cycle = await agent.cycle()
     assert (cycle.next_state, cycle.thought) == ("executing", "now")
-    assert cycle.action == CarriedOut(
+    assert cycle.action == ActionResult(
         "working_memory_add",
         "a",
         "refused",

@@ -30,7 +30,7 @@ def author() -> Any:
         del sys.modules["author"]
 
 
-@pytest.fixture(scope="module", params=["lru", "model"])
+@pytest.fixture(scope="module", params=["lru", pytest.param("model", marks=pytest.mark.slow)])
 def planned(
     author: Any, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Prism:
@@ -43,10 +43,10 @@ def planned(
     assert document["agent"]["paging"]["policy"] == "lru"
     document["agent"]["paging"]["policy"] = request.param
     (prism.folder / "config.json").write_text(json.dumps(document))
-    files = ("--config", "config.json", "--memory", "memory.json")
+    files = ("config.json", "--memory", "memory.json")
     with FakeOllama(write=author.write) as server:
         model = ("--model", "llama3.2", "--host", server.url)
-        ran = prism("think", *files, *model, "--cycles", CYCLES, "--out", "story")
+        ran = prism("run", *files, *model, "--rounds", CYCLES, "--out", "story")
     assert ran.status == 0, ran.err
     return prism
 
@@ -92,7 +92,7 @@ def test_no_prompt_passes_the_hard_limit(planned: Prism) -> None:
 
 def test_what_is_thought_of_comes_back(planned: Prism) -> None:
     """By use, the setting comes back when it is thought of; a model has to ask for it."""
-    came = [tag for event in events_of(planned, "cognition.paged") for tag in event["came"]]
+    came = [tag for event in events_of(planned, "cognition.paged") for tag in event["moved_in"]]
     policy = Config.load(planned.folder / "config.json").paging.policy
     assert came == (["setting"] if policy == "lru" else [])
 
@@ -120,7 +120,7 @@ def test_an_action_out_of_place_is_a_fault_of_the_log(planned: Prism) -> None:
 
 def test_it_is_repeated_without_the_model(planned: Prism) -> None:
     """Thirty cycles from the log write the same log and the same memory."""
-    assert planned("think", "--replay", "story", "--out", "again").status == 0
+    assert planned("replay", "story", "--out", "again").status == 0
     for one, other in (
         ("story/events.jsonl", "again/events.jsonl"),
         ("memory.json", "again/memory.json"),

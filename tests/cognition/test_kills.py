@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from prism import runs
 from prism.cognition import CognitiveRun, Memory
+from tests.kit import kept as runs
 from tests.kit.killed_runs import CYCLES, Home
 
 logger = logging.getLogger(__name__)

@@ -11,6 +11,7 @@ from tests.kit.writers import said
 CYCLE_KEYS = {
     "event", "log_level", "agent_id", "cycle", "state", "next_state", "outcome", "reason",
     "prompt_tokens", "input_tokens", "output_tokens", "memories", "thoughts", "stored", "defects",
+    "thought", "soft_limit", "hard_limit", "memory_tokens",
 }  # fmt: skip
 
 
@@ -68,7 +69,7 @@ def test_every_paging_is_an_event(events: list[Any]) -> None:
     """What went and why, with the tokens before and after."""
     (paged,) = said(events, "cognition.paged")
     assert (paged["why"], paged["by"], paged["limit"]) == ("soft_limit", "lru", FIXED + 800)
-    assert paged["went"][0] == "m0"
+    assert paged["moved_out"][0] == "m0"
     assert paged["tokens_before"] > paged["limit"] > paged["tokens_after"]
 
 

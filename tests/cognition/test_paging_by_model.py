@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from prism.cognition import Config
-from prism.cognition._config._values import Paging
+from prism.cognition import Config, Paging
 from prism.statechart import TextCall
 from tests.kit.cognition import FIXED, action, letters, limited, thinker, thought, working
 from tests.kit.writers import prompts_of, writer_of
@@ -26,7 +25,7 @@ async def test_the_model_is_asked_what_goes() -> None:
     (call,) = writer.calls
     assert call.key == "11:paging"
     (paged,) = cycle.paged
-    assert (paged.why, paged.by, paged.went) == ("soft_limit", "model", ("m5", "m7", "m8"))
+    assert (paged.why, paged.by, paged.moved_out) == ("soft_limit", "model", ("m5", "m7", "m8"))
     assert (cycle.state, cycle.next_state) == ("paging", "thinking")
     assert "m5" not in agent.memory.working
     assert agent.memory.stored("m7") == "7" * 100
@@ -38,7 +37,7 @@ async def test_the_model_brings_back() -> None:
     data = {**working(2), "storage": storage, "state": "paging"}
     agent = thinker([action("page_in", "near,huge,far")], data, config(900), count=letters)
     (paged,) = (await agent.cycle()).paged
-    assert (paged.why, paged.by, paged.came) == ("asked", "model", ("near", "far"))
+    assert (paged.why, paged.by, paged.moved_in) == ("asked", "model", ("near", "far"))
     assert paged.reason == "there is no room for huge"
     assert set(agent.memory.working) == {"m0", "m1", "near", "far"}
 
@@ -48,7 +47,7 @@ async def test_what_the_model_brings_back_has_room_made_for_it() -> None:
     data = {**working(10), "storage": {"near": "n" * 50}}
     agent = thinker([action("page_in", "near")], data, config(800), count=letters)
     (paged,) = (await agent.cycle()).paged
-    assert (paged.by, paged.went[0], paged.came) == ("model", "m0", ("near",))
+    assert (paged.by, paged.moved_out[0], paged.moved_in) == ("model", "m0", ("near",))
     assert paged.reason is None
     assert paged.tokens_after <= FIXED + 800
 
@@ -59,7 +58,7 @@ async def test_what_the_model_leaves_above_the_limit_goes_by_use() -> None:
     cycle = await agent.cycle()
     (paged,) = cycle.paged
     assert paged.by == "model"
-    assert paged.went[:3] == ("m9", "m0", "m1")
+    assert paged.moved_out[:3] == ("m9", "m0", "m1")
     assert paged.tokens_after <= FIXED + 600
 
 
@@ -81,7 +80,7 @@ async def test_a_reply_of_no_use_means_by_use(reply: Any, reason: str) -> None:
     agent = thinker([reply], working(10), config(800), count=letters)
     cycle = await agent.cycle()
     (paged,) = cycle.paged
-    assert (paged.by, paged.went[0]) == ("lru", "m0")
+    assert (paged.by, paged.moved_out[0]) == ("lru", "m0")
     assert (paged.reason or "").startswith(reason)
     assert (cycle.outcome, cycle.next_state) == ("done", "thinking")
 
@@ -95,7 +94,7 @@ async def test_tags_are_separated_by_commas(tags: str, went: tuple[str, ...]) ->
     data = {"state": "paging", "working_memory": dict.fromkeys(("a,b", "x", "_y"), "v")}
     agent = thinker([action("page_out", tags)], data, config(None))
     (paged,) = (await agent.cycle()).paged
-    assert paged.went == went
+    assert paged.moved_out == went
 
 
 async def test_an_action_that_is_not_available_is_of_no_use() -> None:
@@ -140,7 +139,7 @@ async def test_the_model_is_shown_what_fits_in_storage() -> None:
         shown.append('<memory tag="dragon"/>' in prompt)
         assert len(prompt) <= limit
         assert '"tax"' not in prompt
-        assert paged.came == ("dragon",)
+        assert paged.moved_in == ("dragon",)
         limit = len(prompt) - 1
 
     assert shown == [True, False]

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.cognition._config._config import Config
-from prism.cognition._prompts import build_prompt, render_memory
+from prism.cognition import Config
+from prism.cognition._prompts import Seen, build_prompt
 from prism.errors import UnknownStateError
+from tests.kit.texts import ANY
 
 CONFIG = Config(goal="Plan a story")
 STATES = ("thinking", "executing", "paging")
@@ -29,7 +30,8 @@ def text_of(
     thoughts: Mapping[str, str] | None = None,
     **more: Any,
 ) -> str:
-    return build_prompt(CONFIG, state, working or {}, thoughts or {}, **more).text
+    about = {name: more.pop(name) for name in ("named", "stored", "news") if name in more}
+    return build_prompt(CONFIG, state, Seen(working or {}, thoughts or {}, **about), **more).text
 
 
 def common_start(first: str, *others: str) -> str:
@@ -81,7 +83,7 @@ def test_the_end_of_a_section_inside_a_value_is_text() -> None:
     assert "&lt;/working_memory>" in text
 
 
-@given(st.text())
+@given(st.text(ANY))
 def test_any_text_makes_a_prompt_that_can_be_sent(value: str) -> None:
     """Control characters and lone surrogates are replaced, so every prompt is UTF-8."""
     text = text_of(working={value: value}, thoughts={"thinking_log_001": value}, goal=value)
@@ -92,8 +94,8 @@ def test_any_text_makes_a_prompt_that_can_be_sent(value: str) -> None:
 @given(st.lists(VALUES, min_size=1, max_size=4))
 def test_tags_in_storage_cannot_forge_a_section_either(tags: list[str]) -> None:
     """What storage offers stands in a section of its own, one empty element for each tag."""
-    text = text_of("paging", stored=tags)
-    assert text.count("<") == text_of("paging").count("<") + 2 + len(tags)
+    text = text_of("paging", named=tags)
+    assert text.count("<") == text_of("paging").count("<") + len(tags)
 
     inside = text.split("<storage>\n")[1].split("</storage>")[0]
     found = re.findall(r'^<memory tag="([^"]*)"/>$', inside, re.MULTILINE)
@@ -102,7 +104,7 @@ def test_tags_in_storage_cannot_forge_a_section_either(tags: list[str]) -> None:
 
 def test_nothing_in_storage_is_no_section() -> None:
     """A prompt that has nothing to offer from storage does not mention it."""
-    assert "<storage>" not in text_of("paging", stored=[])
+    assert "<storage>\n0 memories are stored.\n</storage>" in text_of("paging", named=[])
 
 
 def test_values_that_are_not_texts_are_shown_as_json() -> None:
@@ -164,7 +166,7 @@ def test_the_example_is_an_action_that_is_available(
 ) -> None:
     """The form shows no action, and no value, that the configuration does not allow."""
     config = Config(available_actions=dict.fromkeys(actions, "x"))
-    text = build_prompt(config, "executing", {}, {}).text
+    text = build_prompt(config, "executing", Seen()).text
     assert f"<type>{example}</type>" in text
     assert ("<value>" in text) == has_value
     assert "working_memory_add" not in text.replace(CONFIG.state_description["executing"], "")
@@ -173,7 +175,7 @@ def test_the_example_is_an_action_that_is_available(
 def test_texts_of_the_configuration_stand_as_they_are() -> None:
     """Its author may write markup, braces included; empty texts leave no gap."""
     config = Config(role="<b>{example}</b>", instructions="", goal="")
-    text = build_prompt(config, "executing", {}, {}).text
+    text = build_prompt(config, "executing", Seen()).text
     assert text.startswith("<b>{example}</b>\n\n<states>")
     assert "<goal>" not in text
 
@@ -186,15 +188,17 @@ def test_a_goal_that_is_given_replaces_the_configured_one() -> None:
 
 @given(st.dictionaries(KEPT, KEPT, max_size=5), st.sampled_from(STATES))
 def test_tokens_are_those_of_the_counter(working: dict[str, str], state: str) -> None:
-    """A prompt has the tokens that the counter says, its fixed part those without memory."""
-    thoughts = {"thinking_log_001": "hm"}
-    prompt = build_prompt(CONFIG, state, working, thoughts, count=len)
-    bare = build_prompt(CONFIG, state, {}, {}, count=len)
-    assert prompt.tokens == len(prompt.text)
-    assert prompt.fixed_tokens == bare.tokens == bare.fixed_tokens == len(bare.text)
-    memories = sum(len(render_memory(tag, value)) for tag, value in working.items())
+    """A prompt has the tokens that the counter says, and each memory adds its own."""
+
+    def tokens(memories: dict[str, str], thoughts: dict[str, str]) -> int:
+        prompt = build_prompt(CONFIG, state, Seen(memories, thoughts), count=len)
+        assert prompt.tokens == len(prompt.text)
+        return prompt.tokens
+
+    bare = tokens({}, {})
+    memories = sum(tokens({tag: value}, {}) - bare for tag, value in working.items())
     thought = len('<thought key="thinking_log_001">hm</thought>\n')
-    assert prompt.tokens == prompt.fixed_tokens + memories + thought
+    assert tokens(working, {"thinking_log_001": "hm"}) == bare + memories + thought
 
 
 def test_there_are_three_states() -> None:

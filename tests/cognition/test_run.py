@@ -1,23 +1,27 @@
 """A run of cycles that is kept in a folder, resumed and repeated."""
 
 import json
+import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jsonschema
 import orjson
 import pytest
 
-from prism import runs
 from prism.cognition import CognitiveRun, Config, Cycle, Memory
 from prism.errors import InputError, ReplayError
+from prism.llm import Model
 from prism.runlog._schema import json_schema
-from prism.runs import ModelOptions, run_status
+from prism.runs import run_status
 from prism.testing import FakeOllama
+from tests.kit import kept as runs
 from tests.kit.cognition import action, add, limited, thought
+from tests.kit.files import folder_in_memory
 
-CYCLES = 16
+CYCLES = 10
 
 
 def say(prompt: str, *_more: Any) -> str:
@@ -27,7 +31,7 @@ def say(prompt: str, *_more: Any) -> str:
         return thought(f"{size} of it, entry_{size % 5}", "executing" if size % 7 else "dancing")
 
     kinds = (
-        add(f"entry_{size}", f"a value of {size} " * 8),
+        add(f"entry_{size}", f"a value of {size} " * 12),
         action("storage_save", f"entry {size % 5}", f"kept {size}"),
         action("storage_load", f"entry {size % 5}"),
         action("storage_burn", "all"),
@@ -35,32 +39,53 @@ def say(prompt: str, *_more: Any) -> str:
     return kinds[size % 4] if size % 3 else kinds[0]
 
 
-@pytest.fixture
+class Complete(NamedTuple):
+    """A complete run with a model, at which tests look only."""
+
+    storage: str
+    options: CognitiveRun
+    folder: Path
+    results: Any
+
+
+@pytest.fixture(scope="module")
 def server() -> Iterator[FakeOllama]:
     """Return a server whose model writes."""
     with FakeOllama(write=say) as running:
         yield running
 
 
-@pytest.fixture(params=["json", "sqlite"])
-def options(tmp_path: Path, server: FakeOllama, request: pytest.FixtureRequest) -> CognitiveRun:
-    """Return a run with a model, in which paging happens."""
-    config = tmp_path / "config.json"
-    config.write_text(limited(600, 800).to_json())
-    memory = tmp_path / "memory"
-    with Memory.create(
-        memory, {"storage": {"entry_1": "old"}, "mine": {"kept": [1]}}, storage=request.param
-    ):
-        pass
-    model = ModelOptions("llama3.2", host=(server.url,))
-    return CognitiveRun(config, memory, cycles=CYCLES, goal="to be brief", reasoner=model)
+@pytest.fixture(scope="module", params=["json", "sqlite"])
+def complete(request: pytest.FixtureRequest, server: FakeOllama) -> Iterator[Complete]:
+    """Return a complete run with a memory of either kind."""
+    with folder_in_memory() as folder:
+        options = options_in(folder, server, request.param)
+        results = runs.begin(options, folder / "run").results
+        yield Complete(request.param, options, folder / "run", results)
 
 
 @pytest.fixture
-def kept(options: CognitiveRun, tmp_path: Path) -> Path:
-    """Return the folder of a complete run with a model."""
-    runs.begin(options, tmp_path / "run")
-    return tmp_path / "run"
+def options(complete: Complete, server: FakeOllama, tmp_path: Path) -> CognitiveRun:
+    """Return the options of such a run, with a configuration and a memory of their own."""
+    return options_in(tmp_path, server, complete.storage)
+
+
+@pytest.fixture
+def kept(complete: Complete, tmp_path: Path) -> Path:
+    """Return a copy of the folder of the complete run."""
+    return Path(shutil.copytree(complete.folder, tmp_path / "kept"))
+
+
+def options_in(folder: Path, server: FakeOllama, storage: Any) -> CognitiveRun:
+    """Return a run with a model and a new memory, in which paging happens."""
+    config = folder / "config.json"
+    config.write_text(limited(500, 900).to_json())
+    data = {"storage": {"entry_1": "old"}, "mine": {"kept": [1]}}
+    Memory.create(folder / "memory", data, storage=storage).close()
+    model = Model("llama3.2", hosts=(server.url,))
+    return CognitiveRun(
+        config, folder / "memory", cycles=CYCLES, goal="to be brief", reasoner=model
+    )
 
 
 def events_of(folder: Path) -> list[dict[str, Any]]:
@@ -88,14 +113,14 @@ def repeated(folder: Path) -> Path:
 def assert_same_memory(one: Path, other: Path) -> None:
     """Assert that two memories are the same: JSON to the byte, databases in what they hold."""
     assert memory_of(one) == memory_of(other)
-    if other.suffix == ".json":
+    if not other.read_bytes().startswith(b"SQLite"):
         assert one.read_bytes() == other.read_bytes()
 
 
-def test_every_event_of_a_run_is_of_the_schema(kept: Path) -> None:
+def test_every_event_of_a_run_is_of_the_schema(complete: Complete) -> None:
     """The log of a run of cycles holds events of the published schema only, with all their keys."""
     validator = jsonschema.Draft202012Validator(json_schema(strict=True))
-    events = events_of(kept)
+    events = events_of(complete.folder)
     assert [error.message for event in events for error in validator.iter_errors(event)] == []
     assert {event["event"] for event in events} >= {
         "run.started",
@@ -110,51 +135,49 @@ def test_every_event_of_a_run_is_of_the_schema(kept: Path) -> None:
     }
 
 
-def test_results_say_what_came_of_the_run(options: CognitiveRun, tmp_path: Path) -> None:
+def test_results_say_what_came_of_the_run(complete: Complete) -> None:
     """Cycles, outcomes, actions, pagings, tokens and sizes are in run.json."""
-    outcome = runs.begin(options, tmp_path / "run")
-    results = outcome.results
+    options, folder, results = complete.options, complete.folder, complete.results
     assert (results.cycles, results.cycle) == (CYCLES, CYCLES)
     assert sum(results.outcomes.values()) == CYCLES
     assert results.pagings > 0
     assert results.tokens > 0
-    summary = json.loads((tmp_path / "run" / "run.json").read_text())
+    summary = json.loads((folder / "run.json").read_text())
     assert summary["results"] == results.to_dict()
-    assert run_status(tmp_path / "run").state == "complete"
+    assert run_status(folder).state == "complete"
     with Memory.read(options.memory) as memory:
         assert (len(memory.working), memory.stored_count) == (results.memories, results.stored)
         assert memory.unknown == {"mine": {"kept": [1]}}
 
 
 def test_a_run_is_repeated_without_its_model(
-    options: CognitiveRun, kept: Path, server: FakeOllama
+    complete: Complete, server: FakeOllama, tmp_path: Path
 ) -> None:
     """A replay asks no model, and writes the same log and the same memory; the first one stays."""
-    server.stop()
-    before = options.memory.read_bytes()
-    again = kept.parent / "again"
-    runs.replay(kept, CognitiveRun, again)
-    assert log_of(again) == log_of(kept)
-    assert_same_memory(options.memory, repeated(again))
-    assert options.memory.read_bytes() == before
+    before, asked = complete.options.memory.read_bytes(), len(server.questions)
+    again = tmp_path / "again"
+    runs.replay(complete.folder, CognitiveRun, again)
+    assert len(server.questions) == asked
+    assert log_of(again) == log_of(complete.folder)
+    assert_same_memory(complete.options.memory, repeated(again))
+    assert complete.options.memory.read_bytes() == before
 
 
 @pytest.mark.sampled(2)
-def test_a_replay_needs_no_folder(options: CognitiveRun, kept: Path) -> None:
+def test_a_replay_needs_no_folder(complete: Complete) -> None:
     """Without a folder a replay's memory is nowhere, and its results are the same."""
-    before = options.memory.read_bytes()
-    outcome = runs.replay(kept, CognitiveRun)
-    first = json.loads((kept / "run.json").read_text())["results"]
-    assert outcome.results.to_dict() == first
-    assert options.memory.read_bytes() == before
+    before = complete.options.memory.read_bytes()
+    outcome = runs.replay(complete.folder, CognitiveRun)
+    assert outcome.results.to_dict() == complete.results.to_dict()
+    assert complete.options.memory.read_bytes() == before
 
 
 @pytest.mark.sampled(2)
-def test_a_replay_is_replayed(kept: Path) -> None:
+def test_a_replay_is_replayed(complete: Complete, tmp_path: Path) -> None:
     """A repeated run can be repeated in its turn."""
-    runs.replay(kept, CognitiveRun, kept.parent / "again")
-    runs.replay(kept.parent / "again", CognitiveRun, kept.parent / "third")
-    assert log_of(kept.parent / "third") == log_of(kept)
+    runs.replay(complete.folder, CognitiveRun, tmp_path / "again")
+    runs.replay(tmp_path / "again", CognitiveRun, tmp_path / "third")
+    assert log_of(tmp_path / "third") == log_of(complete.folder)
 
 
 class StopError(Exception):
@@ -182,47 +205,36 @@ def _without_time(event: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("stopped", [1, 5, 15])
+@pytest.mark.parametrize("stopped", [1, 5, CYCLES - 1])
 @pytest.mark.sampled(3)
-def test_a_stopped_run_goes_on(options: CognitiveRun, tmp_path: Path, stopped: int) -> None:
+def test_a_stopped_run_goes_on(
+    complete: Complete, options: CognitiveRun, tmp_path: Path, stopped: int
+) -> None:
     """A resumed run has the log and the memory of one that never stopped."""
-    beside = tmp_path / "beside"
-    data = memory_of(options.memory)
-    storage = "sqlite" if options.memory.read_bytes().startswith(b"SQLite") else "json"
-    Memory.create(beside, data, storage=storage).close()
-    runs.begin(options, tmp_path / "whole")
-
-    other = CognitiveRun(**{**_fields(options), "memory": beside})
     with pytest.raises(StopError):
-        runs.begin(other, tmp_path / "run", on_round=stop_after(stopped))
-    assert memory_of(beside)["prism"]["cycle"] == stopped
+        runs.begin(options, tmp_path / "run", on_round=stop_after(stopped))
+    assert memory_of(options.memory)["prism"]["cycle"] == stopped
     outcome = runs.resume(tmp_path / "run", CognitiveRun)
     assert outcome is not None
     assert outcome.results.cycles == CYCLES
     assert list(map(_without_time, events_of(tmp_path / "run"))) == list(
-        map(_without_time, events_of(tmp_path / "whole"))
+        map(_without_time, events_of(complete.folder))
     )
-    assert memory_of(beside) == memory_of(options.memory)
-    if storage == "json":
-        assert beside.read_bytes() == options.memory.read_bytes()
-
-
-def _fields(options: CognitiveRun) -> dict[str, Any]:
-    return {name: getattr(options, name) for name in CognitiveRun.__dataclass_fields__}
+    assert_same_memory(complete.options.memory, options.memory)
 
 
 @pytest.mark.parametrize("stopped", [1, 6, CYCLES])
 @pytest.mark.sampled(3)
 def test_a_stopped_replay_is_resumed_to_the_same_bytes(
-    options: CognitiveRun, kept: Path, stopped: int
+    complete: Complete, tmp_path: Path, stopped: int
 ) -> None:
     """Stopped after any cycle, a replayed run goes on to the log of one that never stopped."""
-    again = kept.parent / "again"
+    kept, again = complete.folder, tmp_path / "again"
     with pytest.raises(StopError):
         runs.replay(kept, CognitiveRun, again, on_round=stop_after(stopped))
     assert runs.resume(again, CognitiveRun) is not None
     assert log_of(again) == log_of(kept)
-    assert_same_memory(options.memory, repeated(again))
+    assert_same_memory(complete.options.memory, repeated(again))
     results = [json.loads((path / "run.json").read_text())["results"] for path in (kept, again)]
     assert results[0] == results[1]
 
@@ -230,18 +242,18 @@ def test_a_stopped_replay_is_resumed_to_the_same_bytes(
 @pytest.mark.sampled(2)
 def test_a_memory_that_was_changed_is_gone_on_from(options: CognitiveRun, tmp_path: Path) -> None:
     """A change between stop and resume stays, is told, and is repeated by a replay."""
-    out = tmp_path / "run"
+    out, cycles = tmp_path / "run", 6
     with pytest.raises(StopError):
-        runs.begin(options, out, on_round=stop_after(4))
+        runs.begin(replace(options, cycles=cycles), out, on_round=stop_after(4))
     with Memory.open(options.memory) as memory:
         memory.add("by_hand", "written by somebody else")
         memory.commit()
     assert runs.resume(out, CognitiveRun) is not None
-    assert memory_of(options.memory)["prism"]["cycle"] == CYCLES
+    assert memory_of(options.memory)["prism"]["cycle"] == cycles
     (event,) = [each for each in events_of(out) if each["event"] == "cognition.memory_changed"]
     assert (event["round"], event["cycle"], event["expected_cycle"]) == (4, 4, 4)
 
-    for number in (3, 4, 5, CYCLES):
+    for number in (3, 4, 5, cycles):
         again = tmp_path / f"again_{number}"
         with pytest.raises(StopError):
             runs.replay(out, CognitiveRun, again, on_round=stop_after(number))
@@ -257,11 +269,13 @@ def test_a_memory_that_was_changed_is_gone_on_from(options: CognitiveRun, tmp_pa
 @pytest.mark.sampled(2)
 def test_a_second_run_goes_on_with_the_memory(options: CognitiveRun, tmp_path: Path) -> None:
     """A memory is used by one run after another, and each is repeated from where it began."""
-    runs.begin(options, tmp_path / "first")
-    runs.begin(options, tmp_path / "second")
-    assert memory_of(options.memory)["prism"]["cycle"] == 2 * CYCLES
+    short = replace(options, cycles=5)
+    runs.begin(short, tmp_path / "first")
+    runs.begin(short, tmp_path / "second")
+    assert memory_of(options.memory)["prism"]["cycle"] == 10
     runs.replay(tmp_path / "first", CognitiveRun, tmp_path / "again")
     runs.replay(tmp_path / "second", CognitiveRun, tmp_path / "more")
+    assert log_of(tmp_path / "again") == log_of(tmp_path / "first")
     assert log_of(tmp_path / "more") == log_of(tmp_path / "second")
     assert_same_memory(options.memory, repeated(tmp_path / "more"))
 
@@ -286,12 +300,11 @@ def test_max_iterations_bounds_a_run_with_its_resumes(
 
 
 @pytest.mark.sampled(2)
-def test_the_options_are_in_run_json(options: CognitiveRun, kept: Path) -> None:
+def test_the_options_are_in_run_json(complete: Complete) -> None:
     """What a run is can be read from its folder again, and how its memory is stored with it."""
-    config = json.loads((kept / "run.json").read_text())["config"]
-    read = CognitiveRun.from_config(config, kept / "run.json")
-    assert read.storage in ("json", "sqlite")
-    assert {**_fields(read), "storage": None} == _fields(options)
+    file = complete.folder / "run.json"
+    read = CognitiveRun.from_config(json.loads(file.read_text())["config"], file)
+    assert read == replace(complete.options, storage=complete.storage)
 
 
 def test_a_run_whose_configuration_changed_is_not_resumed(
@@ -306,9 +319,9 @@ def test_a_run_whose_configuration_changed_is_not_resumed(
 
 
 @pytest.mark.sampled(2)
-def test_a_replay_beyond_the_log_says_so(options: CognitiveRun, kept: Path) -> None:
+def test_a_replay_beyond_the_log_says_so(complete: Complete) -> None:
     """More cycles than were recorded have no texts."""
-    other = CognitiveRun(**{**_fields(options), "cycles": CYCLES + 1}).replaying(kept)
+    other = replace(complete.options, cycles=CYCLES + 1).replaying(complete.folder)
     with pytest.raises(ReplayError, match="holds no"):
         runs.begin(other)
 
@@ -332,7 +345,7 @@ def test_a_run_need_not_be_kept(options: CognitiveRun) -> None:
 
 
 @pytest.mark.sampled(2)
-def test_a_replay_needs_the_folder_of_the_run(options: CognitiveRun, kept: Path) -> None:
+def test_a_replay_needs_the_folder_of_the_run(kept: Path) -> None:
     """A log alone does not say what the memory was."""
     (kept / "memory_before.json").unlink()
     with pytest.raises(ReplayError, match=r"holds no memory_before\.json"):
@@ -356,7 +369,7 @@ def test_a_memory_in_use_is_refused(options: CognitiveRun, tmp_path: Path) -> No
 
 def test_a_memory_that_cannot_be_opened_is_refused(options: CognitiveRun, tmp_path: Path) -> None:
     """A memory in a folder that there is not is named, and nothing is written."""
-    elsewhere = CognitiveRun(**{**_fields(options), "memory": tmp_path / "no" / "memory.json"})
+    elsewhere = replace(options, memory=tmp_path / "no" / "memory.json")
     with pytest.raises(InputError, match="cannot be opened: No such file"):
         runs.begin(elsewhere, tmp_path / "run")
     assert not (tmp_path / "run").exists()
@@ -379,10 +392,12 @@ def test_options_out_of_range_are_refused(tmp_path: Path, bad: dict[str, Any]) -
         CognitiveRun(tmp_path / "c.json", tmp_path / "m.json", **bad)
 
 
+@pytest.mark.usefixtures("no_backoff")
 @pytest.mark.sampled(2)
-def test_a_model_that_fails_fails_cycles(options: CognitiveRun, server: FakeOllama) -> None:
-    """A run whose model is gone comes to its end, every cycle failed and counted."""
-    server.stop()
-    outcome = runs.begin(options, options.memory.parent / "run")
-    assert outcome.results.outcomes["failed"] >= CYCLES - 1
-    assert outcome.results.cycle == CYCLES
+def test_a_model_that_fails_fails_cycles(options: CognitiveRun) -> None:
+    """A run whose model is gone ends after a few cycles, every one failed and counted."""
+    with FakeOllama() as server:
+        gone = Model("llama3.2", hosts=(server.url,), patience=0.0)
+    outcome = runs.begin(replace(options, reasoner=gone), options.memory.parent / "run")
+    assert outcome.results.outcomes["failed"] == outcome.results.cycle == 5
+    assert "5 cycles in a row brought nothing" in str(outcome.results.stopped)

@@ -11,6 +11,8 @@ from prism.drawing._layout import Box, Layout, Link, Point, lay_out, spread, spr
 
 SIZES = st.floats(10, 200)
 SLACK = 0.01
+MANY = 5 * settings().max_examples
+"""Examples of what is cheap: more where CI asks for more of all."""
 
 
 @st.composite
@@ -197,7 +199,6 @@ def test_boxes_without_arrows_form_one_row(count: int) -> None:
 RING = ([Box(80, 30)] * 3, [Link(0, 1), Link(1, 2), Link(2, 0)])
 
 
-@settings(max_examples=40)
 @given(diagrams(), st.booleans())
 @example(RING, False)
 @example(RING, True)
@@ -237,7 +238,7 @@ def test_unconnected_parts_are_laid_out_separately(count: int) -> None:
             assert (same.x - shift, same.y) == (pytest.approx(box.x), box.y)
 
 
-@settings(max_examples=200)
+@settings(max_examples=MANY)
 @given(
     st.lists(
         st.tuples(st.floats(-50, 50), st.floats(0.1, 10), st.floats(0, 20)), min_size=1, max_size=8
@@ -263,7 +264,7 @@ def test_spread_keeps_distances_at_least_cost(
     assert cost(placed) <= cost(other) + 1e-6
 
 
-@settings(max_examples=200)
+@settings(max_examples=MANY)
 @given(
     st.lists(st.floats(-50, 50), min_size=1, max_size=8),
     st.floats(-20, 0),

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from prism.errors import InputError
 from prism.files._places import Where, depth_of, json_places, nearest, repeated_key
 from prism.files._source import Source
+from tests.kit.texts import ANY
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    st.none() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False) | st.text(ANY),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(ANY), inner),
 )
 
 

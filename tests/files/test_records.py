@@ -230,7 +230,7 @@ def test_a_repeated_key_is_refused(text: str, tmp_path: Path) -> None:
     assert (caught.value.line, caught.value.field) == (2, "a")
 
 
-@pytest.mark.parametrize("end", ["jsonl", "json"])
+@pytest.mark.parametrize("end", ["jsonl", pytest.param("json", marks=pytest.mark.slow)])
 def test_an_endless_line_is_refused_before_it_is_held(end: str, tmp_path: Path) -> None:
     """A line of a gigabyte costs no more memory than the longest line that is read."""
     path = tmp_path / f"a.{end}"

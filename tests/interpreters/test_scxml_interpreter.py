@@ -10,12 +10,13 @@ from statemachine import StateChart
 from statemachine.io import load
 
 from prism.statechart import Statechart, Transition, social_media_chart, state_enum
-from prism.statechart.formats._scxml import scxml_guards, scxml_name
+from prism.statechart.formats import scxml_guards, scxml_name
+from tests.kit.texts import ANY
 
 TAKEN_BY_THE_INTERPRETER = frozenset(dir(StateChart))
 """Its own attributes cannot be states, as it makes each state an attribute of the machine."""
 
-TEXTS = st.text(min_size=1, max_size=4).filter(
+TEXTS = st.text(ANY, min_size=1, max_size=4).filter(
     lambda text: scxml_name(text) not in TAKEN_BY_THE_INTERPRETER
 )
 AWKWARD = [

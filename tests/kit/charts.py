@@ -9,6 +9,7 @@ import pytest
 from hypothesis import strategies as st
 
 from prism.statechart import Statechart, Transition, state_enum
+from tests.kit.texts import ANY
 
 WORDS = [
     "*",
@@ -27,7 +28,7 @@ WORDS = [
     "_x0020_",
     "é",
 ]
-TEXTS = st.text(min_size=1, max_size=6) | st.sampled_from(WORDS)
+TEXTS = st.text(ANY, min_size=1, max_size=6) | st.sampled_from(WORDS)
 
 
 class OutcomeGuard:

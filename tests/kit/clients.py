@@ -50,6 +50,12 @@ class Counting(ollama.AsyncClient):
         return await super().show(model)
 
 
+def bare(host: str, kind: type[ollama.AsyncClient] = ollama.AsyncClient, **settings: Any) -> Any:
+    """Return Ollama's own client of a server that speaks plain HTTP."""
+    # certificates are read for every client otherwise, which takes longer than most tests
+    return kind(host=host, verify=False, **settings)
+
+
 class Told:
     """A client that keeps what it was told and answers with a given reply."""
 

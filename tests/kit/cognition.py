@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
-from prism import runs
-from prism.cognition import CognitiveAgent, CognitiveRun, Config, Cycle, Memory
-from prism.cognition._config._values import Paging
-from prism.cognition._prompts import build_prompt
+from prism.cognition import CognitiveAgent, CognitiveRun, Config, Cycle, Memory, Paging
+from prism.cognition._prompts import LEAST, build_prompt
 from prism.cognition._replies import read_reply
-from prism.runs import ModelOptions
+from prism.llm import Model
 from prism.statechart import BaseWriter, Cost, TextCall, Written
 from prism.testing import FakeOllama, ScriptedWriter
+from tests.kit import kept as runs
 from tests.kit.writers import Reply, writer_of
 
 
@@ -62,11 +61,11 @@ def letters(prompt: str) -> int:
     return len(prompt)
 
 
-FIXED = build_prompt(Config(), "thinking", {}, {}, count=letters).fixed_tokens
+FIXED = build_prompt(Config(), "thinking", LEAST, count=letters).tokens
 """Letters of a thinking prompt without memories."""
 
 LARGEST = max(
-    build_prompt(Config(), state, {}, {}, count=letters).fixed_tokens
+    build_prompt(Config(), state, LEAST, count=letters).tokens
     for state in ("thinking", "executing", "paging")
 )
 
@@ -114,14 +113,24 @@ async def all_that_happens(logger: Any) -> None:
         data = {**working(10), "state": "paging"}
         await thinker([page], data, by_model, count=letters, logger=logger).cycle()
 
+    def wave(agent: CognitiveAgent, times: int) -> str:
+        """Wave."""
+        return f"{agent.agent_id} waves {times} times"
+
+    waves = "<agent><action><type>wave</type><times>3</times></action></agent>"
+    for reply in (waves, action("storage_search", "older")):
+        data = {"state": "executing", "storage": {"m0": "older"}}
+        await thinker([reply], data, actions=[wave], logger=logger).cycle()
+
 
 def interrupted_run(folder: Path) -> Path:
-    """Run cycles that are stopped, change the memory, and go on; return the run's folder."""
+    """Run cycles that are stopped, change the memory, and go on until nothing comes of them."""
+    written = iter([thought("on")])
     config, memory = folder / "config.json", folder / "memory.json"
     config.write_text(Config().to_json())
-    with FakeOllama(write=lambda *_: thought("on")) as server:
-        model = ModelOptions("llama3.2", host=(server.url,))
-        options = CognitiveRun(config, memory, cycles=2, reasoner=model)
+    with FakeOllama(write=lambda *_: next(written, "nothing of use")) as server:
+        model = Model("llama3.2", hosts=(server.url,))
+        options = CognitiveRun(config, memory, cycles=9, reasoner=model)
         with suppress(InterruptedError):
             runs.begin(options, folder / "thinking", on_round=_interrupt)
         with Memory.open(memory) as changed:

@@ -3,14 +3,16 @@
 import json
 import logging
 import os
+import pty
 import subprocess
 import sys
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pytest
 
@@ -22,6 +24,9 @@ KEPT = ("PATH", "HOME", "TMPDIR", "SYSTEMROOT", "TEMP")
 """Environment variables that a command takes over from the tests."""
 
 MAIN = "from prism.cli import main; main()"
+
+LIMITED = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({0}, {0}))"
+"""Code that lets a process write no file longer than so many bytes, as on a full disk."""
 
 Argument = str | int | Path
 
@@ -63,6 +68,19 @@ class Prism:
     def __call__(self, *arguments: Argument) -> Ended:
         """Run a command to its end in this process: no interpreter to start, nothing to import."""
         out, err = (TextIOWrapper(BytesIO(), encoding="utf-8") for _ in range(2))
+        status = self._carry_out(arguments, out, err)
+        return Ended(status, written_to(out), written_to(err).decode())
+
+    def on_terminal(self, *arguments: Argument) -> Ended:
+        """Run a command as `__call__` does, with a terminal for both of its outputs."""
+        ours, theirs = pty.openpty()
+        with ThreadPoolExecutor(1) as beside:
+            with open(theirs, "w", encoding="utf-8") as screen:  # noqa: PTH123
+                seen = beside.submit(all_from, ours)
+                status = self._carry_out(arguments, screen, screen)
+            return Ended(status, seen.result(), "")
+
+    def _carry_out(self, arguments: tuple[Argument, ...], out: TextIO, err: TextIO) -> int:
         logger = logging.getLogger("prism")
         handlers = list(logger.handlers)
 
@@ -77,24 +95,25 @@ class Prism:
                 main()
 
         logger.handlers[:] = handlers
-        return Ended(int(ended.value.code or 0), written_to(out), written_to(err).decode())
+        return int(ended.value.code or 0)
 
     def start(
-        self, *arguments: Argument, fresh: bool = False, **options: Any
+        self, *arguments: Argument, first: str = "", fresh: bool = False, **options: Any
     ) -> subprocess.Popen[str]:
         """Start a command in a process of its own.
 
         Args:
             arguments: What follows ``prism`` and `group`.
+            first: Code that the process carries out before the command.
             fresh: Start an interpreter instead of forking one that has imported prism, as for an
-                environment with variables of Python and for a `preexec_fn`.
+                environment with variables of Python.
             options: Options of `subprocess.Popen`.
         """
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
-        line = [sys.executable, "-c", MAIN, *self._line(arguments)]
+        line = [sys.executable, "-c", f"{first}\n{MAIN}", *self._line(arguments)]
         variables = {"PYTHONPATH": str(ROOT), **self._variables()}
         is_pythons = any(name.startswith("PYTHON") for name in self.environment)
-        start = subprocess.Popen if fresh or is_pythons or "preexec_fn" in options else fork
+        start = subprocess.Popen if fresh or is_pythons else fork
         return start(line, cwd=self.folder, env=variables, encoding="utf-8", **pipes)
 
     def run(self, *arguments: Argument, **options: Any) -> Ended:
@@ -116,6 +135,17 @@ def written_to(stream: TextIOWrapper) -> bytes:
     stream.flush()
     content: bytes = stream.buffer.getvalue()  # type: ignore[attr-defined]
     return content
+
+
+def all_from(terminal: int) -> bytes:
+    """Return everything that is written to a terminal until its other end is closed."""
+    seen = b""
+    while True:
+        try:
+            seen += os.read(terminal, 65536)
+        except OSError:
+            os.close(terminal)
+            return seen
 
 
 @pytest.fixture

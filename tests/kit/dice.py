@@ -11,6 +11,7 @@ from prism.errors import InputError
 from prism.randomness import RandomStream
 from prism.runlog import SimulatedClock
 from prism.runs import RunFolder
+from prism.telemetry._loggers import LateLogger
 
 ROUNDS, THROWS = 5, 8
 CONFIG = {"rounds": ROUNDS, "seed": 1, "recorded": None}
@@ -41,7 +42,11 @@ class DiceOptions:
     is_repeatable = True
     deadline = None
 
-    def prepare(self) -> "Callable[[Any, SimulatedClock | None], Dice]":
+    def replace(self, **changes: Any) -> Self:
+        """Return the same with other numbers."""
+        return replace(self, **changes)
+
+    def prepare(self, logger: Any) -> "Dice":
         """Read the throws of an earlier run, if there is one."""
         if self.rounds < 0:
             raise InputError("must be 0 or more", field="rounds")
@@ -52,7 +57,7 @@ class DiceOptions:
             events = map(orjson.loads, lines)
             throws = [event["eyes"] for event in events if event["event"] == "die.thrown"]
 
-        return lambda logger, clock: Dice(self, throws, logger, clock or SimulatedClock())
+        return Dice(self, throws, logger)
 
     def to_config(self) -> dict[str, Any]:
         """Return the options as plain data."""
@@ -80,21 +85,19 @@ class Dice:
 
     reasoner = None
 
-    def __init__(
-        self, options: DiceOptions, throws: list[int] | None, logger: Any, clock: SimulatedClock
-    ) -> None:
+    def __init__(self, options: DiceOptions, throws: list[int] | None, logger: Any) -> None:
         self.rounds = options.rounds
         self.finished: list[int] = []
         self.total = 0
         self._seed = options.seed
         self._throws = throws
         self._logger = logger
-        self._clock = clock
+        self.clock = SimulatedClock()
 
     def run(self, on_round: Callable[[int], object]) -> Sum:
         """Throw in every round that is left."""
         for number in range(len(self.finished) + 1, self.rounds + 1):
-            self._clock.begin_round(number)
+            self.clock.begin_round(number)
             self.total += sum(self._throw(number, place) for place in range(THROWS))
             self._log("round.ended")
             self.finished.append(number)
@@ -113,7 +116,7 @@ class Dice:
         for event in events:
             if event["event"] == "round.ended":
                 self.finished.append(event["round"])
-                self._clock.begin_round(event["round"])
+                self.clock.begin_round(event["round"])
 
     def _throw(self, number: int, place: int) -> int:
         if self._throws is None:
@@ -150,9 +153,10 @@ def throw_in(
     Returns:
         The rounds that were not run again.
     """
-    clock = SimulatedClock()
-    with folder.writing(CONFIG, clock) as logger:
-        dice = DiceOptions().prepare()(logger, clock)
+    late = LateLogger()
+    dice = DiceOptions().prepare(late)
+    with folder.writing(CONFIG, dice.clock) as logger:
+        late.open(logger)
         folder.restore(dice)
         done = len(dice.finished)
 

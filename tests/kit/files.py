@@ -1,11 +1,32 @@
-"""Files to read."""
+"""Files to read, and where to write them without waiting for a disk."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from prism.errors import InputError
+
+_SHARED = Path("/dev/shm")
+IN_MEMORY: Path | None = _SHARED if os.access(_SHARED, os.W_OK) else None
+"""A folder of a file system in memory, for `tempfile`; None where there is none."""
+
+
+@contextmanager
+def folder_in_memory() -> Iterator[Path]:
+    """Yield a folder that is kept in memory, where there is such a file system.
+
+    What is made durable there costs nothing. On a busy disk each time takes longer than the rest of
+    a test, of which none asks what is left after a loss of power.
+    """
+    with TemporaryDirectory(dir=IN_MEMORY, prefix="prism-test-") as folder:
+        # one further down, as some tests write beside their folder
+        inner = Path(folder, "test")
+        inner.mkdir()
+        yield inner
 
 
 @pytest.fixture

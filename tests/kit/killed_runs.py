@@ -19,9 +19,8 @@ CYCLES = 24
 CHILD = f"""
 import os, signal, sys
 from pathlib import Path
-from prism import runs
 from prism.cognition import CognitiveRun
-from prism.runs import ModelOptions
+from prism.llm import Model
 
 url, storage, doomed = sys.argv[1], sys.argv[2], int(sys.argv[3])
 
@@ -38,7 +37,7 @@ folder = Path("run")
 if (folder / "run.json").exists():
     runs.resume(folder, CognitiveRun, on_round=on_round, observer=Loud())
 else:
-    model = ModelOptions("llama3.2", host=(url,))
+    model = Model("llama3.2", hosts=(url,))
     options = CognitiveRun(
         Path("config.json"), Path("memory"), storage=storage, cycles={CYCLES}, reasoner=model
     )

@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import Any
 
 from prism.statechart import Question, Statechart, Transition
-from prism.worlds import Agent, World, state
+from prism.worlds import Agent, World, during, measure, state, uniform
 
 
 class Light(StrEnum):
@@ -48,9 +48,33 @@ class Room(World[Lamp]):
     """A world whose steps tests override."""
 
     rounds = 1
+    order = "listed"
     closed: list[str] = state(list)
     mode: str = ""
 
     def other(self, lamp: Lamp) -> Lamp:
         """Return the first lamp, or the second one of the first."""
         return self.agents[1] if lamp is self.agents[0] else self.agents[0]
+
+
+class Burner(Lamp):
+    """A lamp that uses energy."""
+
+    energy: int = measure(state(0))
+    tint: float = measure(uniform(0, 1))
+
+    @measure
+    def is_hot(self) -> bool | None:
+        """Return whether it is hot; a broken lamp is neither."""
+        return None if self.state is Light.BROKEN else self.energy > 1
+
+
+class Street(World[Burner]):
+    """Lamps that burn."""
+
+    rounds = 3
+
+    @during(Light.OFF)
+    def burn(self, lamp: Burner) -> None:
+        """Use energy."""
+        lamp.energy += 1

@@ -11,12 +11,18 @@ SMALLEST_EXPECTED = 5.0
 
 LEAST_P = 0.01
 
-FEW, ALL = range(2), range(20)
+ONE, FEW, ALL = range(1), range(2), range(20)
 
 on_fixed_seeds = pytest.mark.parametrize(
-    "seeds", [FEW, pytest.param(ALL, marks=pytest.mark.long)], ids=["2_seeds", "20_seeds"]
+    "seeds",
+    [
+        ONE,
+        pytest.param(FEW, marks=pytest.mark.slow),
+        pytest.param(ALL, marks=pytest.mark.long),
+    ],
+    ids=["1_seed", "2_seeds", "20_seeds"],
 )
-"""The ordinary form of a law has two seeds, the long one twenty; neither is chosen."""
+"""A law is held with one seed in the suite, two in the slow tests, twenty in the long ones."""
 
 
 def p_of_counts(counts: Sequence[float], chances: Sequence[float]) -> float:

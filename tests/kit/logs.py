@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from prism import Run
 from prism.agents import opening_posts, synthetic_population
 from prism.runlog import RunLog, SimulatedClock
-from prism.social import Parameters, Results, Simulation
+from prism.social import Feed, Parameters, Results
 
-ROUNDS, TICKS, SEED = 4, 12, 3
+AGENTS, ROUNDS, TICKS, SEED = 50, 4, 12, 3
 
 
 @pytest.fixture(scope="session")
@@ -21,16 +22,15 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Results]:
     """Return the folder of a real run and what the simulation says came of it."""
     folder = tmp_path_factory.mktemp("runs") / "real"
     folder.mkdir()
-    population = synthetic_population(80, seed=SEED)
+    population = synthetic_population(AGENTS, seed=SEED)
     clock = SimulatedClock()
     with RunLog(folder / "events.jsonl", clock) as log:
-        simulation = Simulation(
+        simulation = Run(
+            Feed(first_posts=opening_posts(population.agents, seed=SEED), parameters=Parameters()),
             population.agents,
-            opening_posts(population.agents, seed=SEED),
             rounds=ROUNDS,
-            ticks_per_round=TICKS,
+            ticks=TICKS,
             seed=SEED,
-            parameters=Parameters(),
             logger=log.logger,
             clock=clock,
         )

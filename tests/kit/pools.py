@@ -1,14 +1,14 @@
 """Pools whose servers fail, for the tests of `prism.llm`."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
-from prism.errors import (
-    UnreachableError,
-)
-from prism.llm import OllamaPool
-from prism.llm._health import FAILURES_TO_OPEN, CircuitBreaker
+from prism.errors import UnreachableError
+from prism.llm._router import OllamaPool
+from prism.statechart.reasoner._hedging import FEWEST_SEEN
+from prism.statechart.reasoner._slots import FAILURES_TO_OPEN, CircuitBreaker, Throttle
 from prism.testing import FakeOllama, Fault
 from tests.kit.servers import HELLO
 
@@ -24,11 +24,28 @@ async def ask_in_turn(pool: OllamaPool, times: int) -> list[str]:
 
 
 def impatient(
-    pool: OllamaPool, *, pause: float = 0.05, probe_wait: float = 10, patience: float = 0
-) -> OllamaPool:
+    pool: Any, *, pause: float = 0.05, probe_wait: float = 10, patience: float = 0
+) -> Any:
     """Shorten the pauses of a pool's circuit breakers, and set how long others wait for a probe."""
     for host in pool.servers:
         host.breaker = CircuitBreaker(first_pause=pause, probe_wait=probe_wait, patience=patience)
+    return pool
+
+
+def unpaused(pool: OllamaPool) -> OllamaPool:
+    """Have a pool ask again at once, and put no server on hold for longer than it asks for."""
+    pool.backoff = lambda attempt: 0.0
+    for host in pool.servers:
+        host.traffic.throttle = Throttle(first_hold=0)
+    return pool
+
+
+def paced(pool: OllamaPool, seconds: float, times: int = FEWEST_SEEN) -> OllamaPool:
+    """Have a pool that hedges take so many answers for seen, each of which took so long."""
+    for pace in (pool.chat_pace, pool.decision_pace):
+        assert pace is not None
+        for _ in range(times):
+            pace.note(seconds)
     return pool
 
 
@@ -46,7 +63,7 @@ async def open_breaker(server: FakeOllama, pool: OllamaPool) -> None:
             await pool.chat(HELLO)
 
 
-def at_rest(pool: OllamaPool) -> bool:
+def at_rest(pool: Any) -> bool:
     """Return True if no question is under way or waits, and no host is doubted."""
     return not pool.waiting and not any(
         host.traffic.in_flight or host.traffic.doubts for host in pool.servers

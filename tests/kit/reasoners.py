@@ -4,9 +4,9 @@ import json
 from types import SimpleNamespace
 from typing import Any
 
-from prism.llm import OllamaPool
+from prism.llm._router import OllamaPool
+from prism.statechart import Decision, Question
 from prism.statechart.reasoner import Reasoner
-from prism.statechart.reasoner._questions import Decision, Question
 from prism.statechart.states import AgentState
 from prism.testing import FakeOllama
 

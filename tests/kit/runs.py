@@ -9,16 +9,18 @@ from typing import Any
 import orjson
 import pytest
 
+from prism import Run
 from prism.agents import synthetic_population
 from prism.runlog import RunLog, SimulatedClock
-from prism.social import Parameters, Results, Simulation
+from prism.social import Parameters, Results
+from tests.kit.social import run_of_feed
 
 
 @dataclass(frozen=True)
 class LoggedRun:
     """A run that has ended."""
 
-    simulation: Simulation
+    simulation: Run[Any]
     results: Results
     log: bytes
 
@@ -30,14 +32,24 @@ class LoggedRun:
 
 @pytest.fixture
 def run_logged(tmp_path: Path) -> Callable[..., LoggedRun]:
-    """Return a function that runs and logs a simulation, by default 60 agents for 6 rounds.
+    """Return a function that runs and logs a simulation, by default 60 agents for 4 rounds.
 
     Where neither parameters nor a world are given, the parameters are those of ``classic``.
     """
+    return _runner(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def logged(tmp_path_factory: pytest.TempPathFactory) -> LoggedRun:
+    """Return one run of 60 agents for 6 rounds, to read."""
+    return _runner(tmp_path_factory.mktemp("logged"))(rounds=6)
+
+
+def _runner(folder: Path) -> Callable[..., LoggedRun]:
     numbers = count()
 
     def run(
-        agents: Any = None, posts: Any = (), *, seed: int = 0, rounds: int = 6, **options: Any
+        agents: Any = None, posts: Any = (), *, seed: int = 0, rounds: int = 4, **options: Any
     ) -> LoggedRun:
         if agents is None:
             population = synthetic_population(60, seed=seed)
@@ -45,17 +57,11 @@ def run_logged(tmp_path: Path) -> Callable[..., LoggedRun]:
         if "world" not in options:
             options.setdefault("parameters", Parameters())
         clock = SimulatedClock()
-        with RunLog(tmp_path / f"{next(numbers)}.jsonl", clock) as log:
-            simulation = Simulation(
+        with RunLog(folder / f"{next(numbers)}.jsonl", clock) as log:
+            simulation = run_of_feed(
                 agents, posts, seed=seed, rounds=rounds, logger=log.logger, clock=clock, **options
             )
             results = simulation.run()
         return LoggedRun(simulation, results, log.path.read_bytes())
 
     return run
-
-
-@pytest.fixture
-def logged(run_logged: Callable[..., LoggedRun]) -> LoggedRun:
-    """Return one run of the default size."""
-    return run_logged()

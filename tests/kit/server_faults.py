@@ -1,7 +1,6 @@
 """What a model server does wrong, and the error of prism's tree that each fault is."""
 
 import httpx
-import ollama
 
 from prism.errors import (
     BadReplyError,
@@ -10,7 +9,9 @@ from prism.errors import (
     OverloadedError,
     TimedOutError,
     UnreachableError,
+    UselessReplyError,
 )
+from prism.llm._wire import RefusedError
 from prism.testing import Fault
 
 NOT_FOUND = b'{"error": "model \'tiny\' not found"}'
@@ -28,18 +29,18 @@ FAULTS: list[tuple[str, Fault, type[LLMError], str, type[BaseException]]] = [
         "silent",
         Fault.hang(),
         TimedOutError,
-        "no complete reply from tiny at .* within 0.2 s",
+        "no complete reply from tiny at .* within 5 s",
         TimeoutError,
     ),
-    ("half a body", Fault.stall(), TimedOutError, "within 0.2 s", TimeoutError),
-    ("slow body", Fault.trickle(), TimedOutError, "within 0.2 s", TimeoutError),
+    ("half a body", Fault.stall(), TimedOutError, "within 5 s", TimeoutError),
+    ("slow body", Fault.trickle(), TimedOutError, "within 5 s", TimeoutError),
     *(
         (
             str(code),
             Fault.status(code, "busy"),
             OverloadedError,
             f"answered {code}: busy$",
-            ollama.ResponseError,
+            RefusedError,
         )
         for code in (429, 502, 503, 504)
     ),
@@ -48,38 +49,38 @@ FAULTS: list[tuple[str, Fault, type[LLMError], str, type[BaseException]]] = [
         Fault.status(404, body=NOT_FOUND),
         ModelMissingError,
         "ollama pull tiny$",
-        ollama.ResponseError,
+        RefusedError,
     ),
     (
         "no path",
         Fault.status(404, body=b"404 page not found"),
         BadReplyError,
         "answered 404: 404 page not found",
-        ollama.ResponseError,
+        RefusedError,
     ),
     (
         "400",
         Fault.status(400, "bad\nformat"),
         LLMError,
         "answered 400: bad format",
-        ollama.ResponseError,
+        RefusedError,
     ),
-    ("500", Fault.status(500, body=b""), LLMError, "answered 500: ", ollama.ResponseError),
+    ("500", Fault.status(500, body=b""), LLMError, "answered 500: ", RefusedError),
     (
         "null error",
         Fault.status(500, body=b'{"error": null}'),
         LLMError,
         "answered 500: ",
-        ollama.ResponseError,
+        RefusedError,
     ),
     (
         "error object",
         Fault.status(429, body=b'{"error": {"message": "slow down"}}'),
         OverloadedError,
         "answered 429: .*slow down",
-        ollama.ResponseError,
+        RefusedError,
     ),
-    ("error list", SAID_A_LIST, OverloadedError, "answered 503: ", AttributeError),
+    ("error list", SAID_A_LIST, OverloadedError, "answered 503: ", RefusedError),
     (
         "a web page",
         Fault.body(b"<!DOCTYPE html>\n<html><title>Sign&nbsp;in </title></html>"),
@@ -92,24 +93,24 @@ FAULTS: list[tuple[str, Fault, type[LLMError], str, type[BaseException]]] = [
         Fault.status(404, body=b"<html><title>404 Not Found</title>This model is not found."),
         BadReplyError,
         r"answered 404 with a web page \('404 Not Found'\): see that this is the address",
-        ollama.ResponseError,
+        RefusedError,
     ),
     (
         "a web page that is busy",
         Fault.status(503, body=b"<html>"),
         OverloadedError,
         "answered 503 with a web page$",
-        ollama.ResponseError,
+        RefusedError,
     ),
     (
         "no such model elsewhere",
         Fault.status(404, body=b'{"error": "The model `tiny` does not exist."}'),
         ModelMissingError,
         "ollama pull tiny$",
-        ollama.ResponseError,
+        RefusedError,
     ),
     ("not JSON", Fault.body(b"yes"), BadReplyError, "is not a reply", ValueError),
-    ("deep", Fault.body(b"[" * 500_000), BadReplyError, "is not a reply", RecursionError),
+    ("deep", Fault.body(b"[" * 500_000), BadReplyError, "is not a reply", ValueError),
     ("no body", Fault.body(b""), BadReplyError, "is not a reply", ValueError),
     (
         "error with 200",
@@ -125,13 +126,13 @@ FAULTS: list[tuple[str, Fault, type[LLMError], str, type[BaseException]]] = [
         "answered with an error instead of a reply: no room$",
         ValueError,
     ),
-    ("an array", Fault.body(b"[1]"), BadReplyError, "is not a reply", TypeError),
-    ("null", Fault.body(b"null"), BadReplyError, "is not a reply", TypeError),
+    ("an array", Fault.body(b"[1]"), BadReplyError, "is not a reply", ValueError),
+    ("null", Fault.body(b"null"), BadReplyError, "is not a reply", ValueError),
     (
         "wrong shape",
         Fault.body(b'{"message": {"role": "assistant", "content": 3}}'),
         BadReplyError,
-        r"is not a reply \(message.content: Input should be a valid string\)",
+        r"is not a reply \(the content of its message is not text\)",
         ValueError,
     ),
     (
@@ -141,6 +142,6 @@ FAULTS: list[tuple[str, Fault, type[LLMError], str, type[BaseException]]] = [
         "answered with an error instead of a reply: the model crashed$",
         ValueError,
     ),
-    ("empty", Fault.says(""), BadReplyError, "tiny at .* gave an empty reply", type(None)),
+    ("empty", Fault.says(""), UselessReplyError, "tiny at .* gave an empty reply", type(None)),
 ]
-"""By name: the fault, the class of the error, its message, and the cause with Ollama's client."""
+"""By name: the fault, the class of the error, its message, and the cause."""

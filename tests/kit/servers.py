@@ -1,14 +1,19 @@
 """Fake model servers, and clients that ask them."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack
+from dataclasses import replace
+from itertools import count
 from typing import Any
 
-import ollama
 import pytest
 
-from prism.llm import OllamaChatClient, OllamaPool, OpenAIPool
-from prism.testing import FakeOllama, FakeOpenAI
+from prism.llm import OllamaChatClient
+from prism.llm._router import OllamaPool, OpenAIPool
+from prism.testing import FakeOllama, FakeOpenAI, Fault
+from tests.kit.clients import bare
+from tests.kit.waiting import MOST_SECONDS, POLL_SECONDS
 
 Serve = Callable[..., FakeOllama]
 Connect = Callable[..., Any]
@@ -22,15 +27,55 @@ BOTH = pytest.mark.parametrize("dialect", ["ollama", "openai"], indirect=True)
 """Has `serve`, `server` and `connect` speak Ollama's dialect in one test, OpenAI's in another."""
 
 
+class Gate:
+    """A latency that lasts until the test opens the gate.
+
+    Attributes:
+        is_open: Whether answers pass at once.
+    """
+
+    def __init__(self) -> None:
+        self.is_open = False
+
+    async def __call__(self) -> float:
+        """Wait for the gate, in the server's thread."""
+        while not self.is_open:
+            await asyncio.sleep(POLL_SECONDS)
+        return 0.0
+
+
+def watched(fault: Fault, reached: list[str]) -> Fault:
+    """Return a fault that notes when it happens, for those that nobody else hears of."""
+
+    async def reply(exchange: Any) -> None:
+        assert fault.reply is not None
+        reached.append(fault.name)
+        await fault.reply(exchange)
+
+    return replace(fault, reply=reply)
+
+
 def chats_of(server: FakeOllama) -> list[Mapping[str, Any]]:
     """Return the body of every chat that a server was asked for."""
     return [asked.body for asked in server.questions if asked.path == CHAT]
+
+
+def hanging_after(answers: int) -> Callable[[], float]:
+    """Return the latency of a server that gives so many answers, and then none."""
+    numbers = count()  # the first of them loads the model
+    return lambda: 0.0 if next(numbers) <= answers else MOST_SECONDS
 
 
 @pytest.fixture
 def dialect(request: pytest.FixtureRequest) -> str:
     """Return the dialect that servers and clients speak, Ollama's unless a test is for `BOTH`."""
     return str(getattr(request, "param", "ollama"))
+
+
+@pytest.fixture
+def no_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have pools that a run makes ask again at once after a failure."""
+    monkeypatch.setattr("prism.statechart.reasoner._pool.random_backoff", lambda state: 0.0)
 
 
 @pytest.fixture
@@ -67,7 +112,7 @@ async def connect(server: FakeOllama, dialect: str) -> AsyncIterator[Connect]:
             addresses = [host if isinstance(host, str) else host.host for host in hosts or [server]]
             settings = {"timeout": 5, "attempts": 1, **settings}
             if kind == "ollama":
-                client: Any = ollama.AsyncClient(host=addresses[0])
+                client: Any = bare(addresses[0])
             elif kind == "prism":
                 client = OllamaChatClient(addresses[0], model, **settings)
             else:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from prism.runs import begin
+from prism import Run
 from prism.statechart import Statechart, Transition
-from prism.worlds import Agent, World, WorldRun, during, measure, state, uniform
+from prism.worlds import Agent, World, during, measure, state, uniform
 from prism.worlds.examples.rumour import Rumour
 
 Need = StrEnum("Need", ["LOOKING", "SATISFIED"])
@@ -72,7 +72,7 @@ class Bazaar(World[Buyer | Seller]):
 def market(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a run with two kinds of agents, and events of its own."""
     folder = tmp_path_factory.mktemp("worlds") / "market"
-    begin(WorldRun(Bazaar, 20, rounds=12, seed=1), folder)
+    Run(Bazaar, 20, rounds=12, seed=1).keep(folder)
     return folder
 
 
@@ -81,9 +81,9 @@ def rumours(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Return the folders of two runs with other parameters and treatments."""
     parent = tmp_path_factory.mktemp("worlds")
     for friends, treated in ((4, "warning@3"), (8, "warning@5")):
-        options = WorldRun(
+        options = Run(
             Rumour, 30, rounds=10, seed=1, parameters={"friends": friends}, treatments=(treated,)
         )
-        begin(options, parent / f"friends-{friends}")
+        options.keep(parent / f"friends-{friends}")
 
     return sorted(parent.iterdir())

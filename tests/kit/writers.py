@@ -11,9 +11,7 @@ from prism.statechart import BaseWriter, TextCall, Written
 from prism.statechart.reasoner._texts import or_fallback, read_as
 from prism.testing import ScriptedWriter
 from prism.testing._writers import Text
-from prism.workflow._agent import WorkflowAgent
-from prism.workflow._steps import StepRun, Turn
-from prism.workflow._workflow import Workflow
+from prism.workflow import StepRun, Turn, Workflow, WorkflowAgent
 
 Reply = str | Exception
 

@@ -9,7 +9,6 @@ from urllib.parse import quote
 import pytest
 
 from prism.errors import FieldValueError, LLMError
-from prism.llm import OllamaPool
 from prism.llm._addresses import (
     check_address,
     credentials,
@@ -18,8 +17,10 @@ from prism.llm._addresses import (
     server_key,
     shown_address,
 )
+from prism.llm._router import OllamaPool
 from prism.testing import FakeOllama, Fault
-from tests.kit.servers import BOTH, HELLO, Serve
+from tests.kit.servers import BOTH, HELLO, Gate, Serve
+from tests.kit.waiting import until
 
 
 @pytest.mark.parametrize(
@@ -143,10 +144,14 @@ async def test_a_short_key_takes_no_words_out_of_answers(
 
 async def test_a_server_spelt_in_two_ways_has_one_limit(server: FakeOllama, connect: Any) -> None:
     """However often a server is named, it gets no more questions at once than the limit."""
-    server.latency = 0.05
+    gate = server.latency = Gate()
     pool = connect(server, server.host + "/", server.host.removeprefix("http://"), concurrency=2)
     assert pool.hosts == [server.host]
-    await asyncio.gather(*(pool.chat(HELLO) for _ in range(12)))
+    asking = [asyncio.create_task(pool.chat(HELLO)) for _ in range(6)]
+    await until(lambda: server.asked == 2)
+    assert pool.waiting == 4
+    gate.is_open = True
+    await asyncio.gather(*asking)
     assert server.most_at_once == 2
 
 

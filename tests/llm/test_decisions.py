@@ -10,10 +10,10 @@ from prism.errors import (
     OverloadedError,
     UnreachableError,
 )
-from prism.llm import OllamaPool
-from prism.llm._health import FAILURES_TO_OPEN
-from prism.llm._host import LOOK_SECONDS
+from prism.llm._dialect import LOOK_SECONDS
+from prism.llm._router import OllamaPool
 from prism.statechart.reasoner import Cost
+from prism.statechart.reasoner._slots import FAILURES_TO_OPEN
 from prism.testing import Fault
 from tests.kit.pools import ask, impatient, open_at_once
 from tests.kit.servers import HELLO, QUESTION, SHOW, Connect, Serve

@@ -1,14 +1,23 @@
 """What is wrong with a server, in words to act on."""
 
+import asyncio
 from contextlib import aclosing
 
 import pytest
 
-from prism.llm import OllamaChatClient, diagnose
-from prism.testing import FakeOllama, Fault
-from tests.kit.servers import Serve
+from prism.llm import OllamaChatClient
+from prism.llm._doctor import diagnose
+from prism.llm._router import OpenAIPool
+from prism.testing import Asked, FakeOllama, FakeOpenAI, Fault, ReadingModel
+from tests.kit.clocks import Clock
+from tests.kit.servers import Serve, watched
 
-STEPS = ["server", "model", "decisions", "load", "answer"]
+STEPS = ["server", "model", "decisions", "load", "window", "answer"]
+
+
+def idle(asked: Asked) -> str:
+    """Choose the same in any order."""
+    return "idle" if "idle" in asked.options else asked.options[0]
 
 
 async def findings(
@@ -37,6 +46,7 @@ async def test_a_good_server_passes(
     server: FakeOllama, model: str, decisions: str, answer: str
 ) -> None:
     """Where all is well every step is, and tells what it found and how long it took."""
+    server.choose = idle
     found = await findings(server, model)
     assert [(what, ok) for what, ok, _ in found] == [(step, True) for step in STEPS]
     texts = [text for _, _, text in found]
@@ -44,7 +54,8 @@ async def test_a_good_server_passes(
     assert texts[1].startswith(f"{model} is there, one of 2 (")
     assert texts[2].startswith(decisions)
     assert texts[3].startswith("loaded, and kept for 30m (")
-    assert texts[4].startswith(f"{answer} (")
+    assert texts[4].startswith("unknown: the server does not tell it (")
+    assert texts[5].startswith(f"{answer} (")
 
 
 TROUBLES: list[tuple[str, str, str, list[Fault], str | None, str]] = [
@@ -56,7 +67,7 @@ TROUBLES: list[tuple[str, str, str, list[Fault], str | None, str]] = [
         "/api/version",
         "answered with a web page instead of a reply",
     ),
-    ("silent", "server", "tiny", [Fault.hang()], "/api/version", "within 0.3 s"),
+    ("silent", "server", "tiny", [Fault.hang()], "/api/version", "within 5 s"),
     ("no model", "model", "vast", [], None, "run  ollama pull vast"),
     ("no list", "model", "tiny", [Fault.status(500, "disk")], "/api/tags", "answered 500: disk"),
     ("show fails", "model", "tiny", [Fault.status(500, "disk")], "/api/show", "answered 500: disk"),
@@ -95,13 +106,24 @@ TROUBLES: list[tuple[str, str, str, list[Fault], str | None, str]] = [
     [pytest.param(*row, id=name) for name, *row in TROUBLES],
 )
 async def test_each_kind_of_trouble_is_found(
-    server: FakeOllama, step: str, model: str, faults: list[Fault], path: str | None, message: str
+    server: FakeOllama,
+    step: str,
+    model: str,
+    faults: list[Fault],
+    path: str | None,
+    message: str,
+    loop_clock: Clock,
 ) -> None:
     """The examination ends at the first failing step and says what is wrong."""
     # the load is well
     coming = [Fault("nothing wrong"), *faults] if step == "answer" and path is None else faults
+    reached: list[str] = []
+    coming = [watched(each, reached) if each.name == "hang" else each for each in coming]
     server.fail(*coming, path=path)
-    found = await findings(server, model, 0.3 if faults and faults[0].name == "hang" else 5)
+    finding = asyncio.create_task(findings(server, model))
+    if faults and faults[0].name == "hang":
+        await loop_clock.passes(5, when=lambda: reached)
+    found = await finding
     assert [(what, ok) for what, ok, _ in found] == [
         (each, each != step) for each in STEPS[: STEPS.index(step) + 1]
     ]
@@ -109,7 +131,7 @@ async def test_each_kind_of_trouble_is_found(
 
 
 LACKING = "unknown: the server lacks Ollama's own path for it, so the answer has to show"
-OWN_PATHS = ("/api/version", "/api/tags", "/api/show", "/api/generate", "/api/chat")
+OWN_PATHS = ("/api/version", "/api/tags", "/api/show", "/api/ps", "/api/generate", "/api/chat")
 
 
 @pytest.mark.parametrize(
@@ -147,16 +169,17 @@ async def test_each_finding_is_told_when_it_is_known(
 
 async def test_a_model_that_refuses_not_to_think_is_told_of(server: FakeOllama) -> None:
     """A model that answers only if it may think is well, and what prism does about it is said."""
+    server.choose = idle
     server.fail(Fault.status(400, "invalid think value: false"), path="/api/chat")
     *_, (what, ok, found) = await findings(server, "tiny")
     assert (what, ok) == ("answer", True)
-    assert found.startswith("answers idle; it refuses think=False, so prism leaves that out (")
+    assert found.startswith("answers idle; it refuses think, so prism leaves that out (")
 
 
 async def test_a_load_that_is_refused_leaves_it_to_the_answer(server: FakeOllama) -> None:
     """A server that does not take the request to load may answer all the same, so that is tried."""
     server.fail_always(Fault.status(400, "prompt is required"), path="/api/generate")
-    *_, (load, load_ok, found), (answer, ok, _) = await findings(server, "tiny")
+    *_, (load, load_ok, found), _, (answer, ok, _) = await findings(server, "tiny")
     assert (load, load_ok, answer, ok) == ("load", True, "answer", True)
     assert found.startswith(
         f"unknown: {server.host} answered 400: prompt is required; so the answer has to show"
@@ -165,9 +188,42 @@ async def test_a_load_that_is_refused_leaves_it_to_the_answer(server: FakeOllama
 
 async def test_a_server_that_only_chats_may_lack_the_other_paths(serve: Serve) -> None:
     """A model that neither says nor shows that it decides is asked to chat."""
-    server = serve(decides=False)
+    server = serve(decides=False, choose=idle)
     server.fail_always(Fault.status(404, body=b"no such page"), path="/api/show")
     assert (await findings(server, "tiny"))[-1][2].startswith("answers idle (")
+
+
+@pytest.mark.parametrize(
+    ("model", "answer"),
+    [
+        (
+            "tiny",
+            "answers idle; with the options in the other order scrolling: the order changes 100%",
+        ),
+        (
+            "nimble",
+            "answers idle 90%, scrolling 10%; with the options in the other order idle 10%, "
+            "scrolling 90%: the order changes 80%",
+        ),
+    ],
+)
+async def test_a_model_that_prefers_the_first_place_is_found_out(
+    server: FakeOllama, model: str, answer: str
+) -> None:
+    """The question is put in two orders, and what that changes is told."""
+    what, ok, found = (await findings(server, model))[-1]
+    assert (what, ok) == ("answer", True)
+    assert found.startswith(answer)
+    assert "runs shuffle it" in found
+
+
+async def test_options_with_hardly_any_mass_are_told() -> None:
+    """A model whose letters have hardly any probability is well, and told of."""
+    with FakeOpenAI(reader=ReadingModel(option_mass=0.01)) as server:
+        async with OpenAIPool([server.host], "llama3.2") as client:
+            *_, check = [check async for check in diagnose(client)]
+    assert check.ok
+    assert "without probabilities, since all options together have 0.0" in check.found
 
 
 async def test_a_server_that_is_not_there_is_the_first_finding(server: FakeOllama) -> None:

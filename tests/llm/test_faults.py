@@ -1,10 +1,12 @@
 """What a server does wrong, as one tree of errors."""
 
+import asyncio
 import re
 import socket
 import time
 from typing import Any
 
+import httpx
 import pytest
 
 from prism.errors import (
@@ -17,9 +19,10 @@ from prism.errors import (
     TimedOutError,
     UnreachableError,
 )
-from prism.llm._faults import is_internal, is_retryable, is_unusable, lacks_path
 from prism.statechart.reasoner import Cost
+from prism.statechart.reasoner._faults import is_internal, is_retryable, is_unusable, lacks_path
 from prism.testing import FakeOllama, Fault
+from tests.kit.clocks import Clock
 from tests.kit.server_faults import FAULTS
 from tests.kit.servers import HELLO, QUESTION, Connect
 
@@ -35,41 +38,57 @@ def free_port() -> int:
     ("fault", "kind", "message", "cause"), [pytest.param(*row, id=name) for name, *row in FAULTS]
 )
 async def test_every_fault_has_its_class(
-    server: FakeOllama, connect: Connect, fault: Fault, kind: type, message: str, cause: type
+    server: FakeOllama,
+    connect: Connect,
+    fault: Fault,
+    kind: type,
+    message: str,
+    cause: type,
+    loop_clock: Clock,
 ) -> None:
     """Every fault of a server is one error of prism's tree, with advice, its host and cause."""
     server.fail(fault)
     cost = Cost()
+    asking = asyncio.create_task(connect(timeout=5).chat(HELLO, cost=cost))
+    if kind is TimedOutError:
+        await loop_clock.passes(5, when=lambda: server.asked)
     with pytest.raises(LLMError, match=message) as caught:
-        await connect(timeout=0.2 if kind is TimedOutError else 5).chat(HELLO, cost=cost)
+        await asking
     assert type(caught.value) is kind
     assert caught.value.host == server.host
     assert (cost.attempts, cost.host) == (1, server.host)
     assert isinstance(caught.value.__cause__, cause)
 
 
+START = "see that 'ollama serve' is running there"
+
+
 @pytest.mark.parametrize(
-    ("host", "why"),
+    ("host", "why", "advice"),
     [
-        ("http://127.0.0.1:{closed}", "All connection attempts failed"),
-        ("http://nowhere.invalid", r"\[Errno -?\d+\] [^(]+"),
-        ("https://127.0.0.1:{server}", r"\[SSL.*"),
+        ("http://127.0.0.1:{closed}", "All connection attempts failed", START),
+        ("http://nowhere.invalid", r"\[Errno -?\d+\] [^(]+", START),
+        (
+            "https://127.0.0.1:{server}",
+            r"\[SSL.*",
+            "no TLS is spoken there, so write http:// instead of https://",
+        ),
     ],
     ids=["refused", "no such name", "no TLS"],
 )
 async def test_a_server_that_is_not_there_is_unreachable(
-    server: FakeOllama, connect: Connect, host: str, why: str
+    server: FakeOllama, connect: Connect, host: str, why: str, advice: str
 ) -> None:
-    """A failure to connect is a ConnectionError; it says which host, why, and what to start."""
+    """A failure to connect is a ConnectionError; it says which host, why, and what to do."""
     host = host.format(closed=free_port(), server=server.host.rpartition(":")[2])
     with pytest.raises(ConnectionError) as caught:
         await connect(host).chat(HELLO)
     assert re.fullmatch(
-        rf"cannot reach {host} \({why}\): see that 'ollama serve' is running there",
+        rf"cannot reach {host} \({why}\): {advice}",
         str(caught.value),
     )
     assert type(caught.value) is UnreachableError
-    assert isinstance(caught.value.__cause__, ConnectionError)
+    assert isinstance(caught.value.__cause__, httpx.ConnectError)
 
 
 @pytest.mark.parametrize(

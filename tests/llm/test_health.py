@@ -2,7 +2,7 @@
 
 import pytest
 
-from prism.llm._health import (
+from prism.statechart.reasoner._slots import (
     FAILURES_TO_OPEN,
     FIRST_HOLD_SECONDS,
     FIRST_PAUSE_SECONDS,

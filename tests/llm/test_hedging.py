@@ -1,7 +1,7 @@
 """Stragglers of a pool, and the second requests for them."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from math import log
 from random import Random
 from statistics import quantiles
@@ -11,17 +11,16 @@ from typing import Any
 import pytest
 
 from prism.errors import BadReplyError, LLMError, ModelMissingError, TimedOutError, UnreachableError
-from prism.llm import OllamaPool
-from prism.llm._hedging import FEWEST_SEEN, Pace
 from prism.statechart import Reasoner
 from prism.statechart.reasoner import Cost
+from prism.statechart.reasoner._hedging import FEWEST_SEEN, Pace
+from prism.statechart.reasoner._slots import FAILURES_TO_OPEN
 from prism.testing import FakeOllama, Fault
-from tests.kit.pools import ask, ask_in_turn, at_rest
+from tests.kit.clocks import Clock
+from tests.kit.pools import ask, ask_in_turn, at_rest, paced
 from tests.kit.reasoners import crowd
-from tests.kit.servers import BOTH, HELLO, QUESTION, Connect, Serve
+from tests.kit.servers import BOTH, HELLO, QUESTION, Connect, Gate, Serve, watched
 from tests.kit.waiting import until
-
-FOREVER = 60.0
 
 
 def test_a_pace_needs_some_answers() -> None:
@@ -63,59 +62,57 @@ def test_a_request_that_was_given_up_late_counts() -> None:
     assert pace.straggles_after() == 0.7
 
 
-async def warmed(pool: OllamaPool, times: int = FEWEST_SEEN) -> OllamaPool:
-    """Have a pool learn how long answers take."""
-    await ask_in_turn(pool, times)
-    return pool
-
-
-@pytest.fixture
-def straggle() -> Iterator[Callable[[FakeOllama, int], None]]:
-    """Return what makes the next answers of a server take forever."""
-
-    def make(server: FakeOllama, times: int) -> None:
-        left = [FOREVER] * times
-        server.latency = lambda: left.pop() if left else 0.001
-
-    return make
-
-
-Straggle = Callable[[FakeOllama, int], None]
-
-
 @BOTH
 async def test_a_straggler_is_asked_elsewhere(
-    serve: Serve, connect: Connect, straggle: Straggle
+    serve: Serve, connect: Connect, loop_clock: Clock
 ) -> None:
     """An answer that takes far too long comes from another server, and both requests count."""
-    servers = [serve(latency=0.001) for _ in range(2)]
-    pool = await warmed(connect(*servers, hedge=True, timeout=FOREVER))
-    straggle(servers[0], 1)
-    before, cost = len(servers[1].questions), Cost()
-    async with asyncio.timeout(10):
-        reply = await pool.chat(HELLO, cost=cost)
+    servers = [serve() for _ in range(2)]
+    pool, cost = paced(connect(*servers, hedge=True), 0.5), Cost()
+    servers[0].fail(Fault.hang())
+    asking = asyncio.create_task(pool.chat(HELLO, cost=cost))
+    await loop_clock.passes(0.4, when=lambda: servers[0].questions)
+    assert servers[1].questions == []
+    loop_clock.time += 0.2
+    reply = await asking
     assert (reply.host, cost.host, cost.attempts) == (servers[1].host, servers[1].host, 2)
-    assert len(servers[1].questions) == before + 1
+    assert len(servers[1].questions) == 1
     await until(lambda: servers[0].open_connections == 0)
     assert at_rest(pool)
     assert not any(host.breaker.is_open() for host in pool.servers)
 
 
+async def test_a_pool_learns_its_pace_from_answers(server: FakeOllama, connect: Connect) -> None:
+    """By the real clock, too: after twenty answers one that hangs is asked for once more."""
+    pool, cost = connect(concurrency=2, hedge=True, timeout=60), Cost()
+    await ask_in_turn(pool, FEWEST_SEEN)
+    server.fail(Fault.hang())
+    assert (await pool.chat(HELLO, cost=cost)).text == "Hello."
+    assert cost.attempts == 2
+
+
 async def test_the_cost_is_that_of_the_request_that_answered(
-    serve: Serve, connect: Connect
+    serve: Serve, connect: Connect, loop_clock: Clock
 ) -> None:
     """A straggler that answers before its hedge took all its time, and waited for nothing."""
-    servers = [serve(latency=0.2) for _ in range(2)]
-    pool = connect(*servers, hedge=True, concurrency=10, timeout=FOREVER)
-    await ask(pool, FEWEST_SEEN)
-    servers[0].latency, servers[1].latency = 0.6, FOREVER
+    servers = [serve() for _ in range(2)]
+    pool = paced(connect(*servers, hedge=True, concurrency=10), 0.5)
+    gate = servers[0].latency = Gate()
+    servers[1].fail(Fault.hang())
     cost = Cost()
     began = perf_counter()
-    reply = await pool.chat(HELLO, cost=cost)
+    asking = asyncio.create_task(pool.chat(HELLO, cost=cost))
+    await loop_clock.passes(0.5, when=lambda: servers[0].questions)
+    straggled = perf_counter()
+    await until(lambda: servers[1].questions)
+    hedged = perf_counter()
+    gate.is_open = True
+    reply = await asking
     cost.settle(perf_counter() - began)
     assert (reply.host, cost.host, cost.attempts) == (servers[0].host, servers[0].host, 2)
+    # longer than the hedge can have taken, whose request was sent when the other straggled
     assert cost.request_seconds is not None
-    assert cost.request_seconds >= 0.6
+    assert cost.request_seconds >= hedged - straggled
     assert cost.eval_duration is not None
     # all that the server did was done in that time
     assert cost.total_duration is not None
@@ -124,98 +121,112 @@ async def test_the_cost_is_that_of_the_request_that_answered(
 
 @BOTH
 async def test_a_straggler_of_a_lone_server_is_asked_again_there(
-    server: FakeOllama, connect: Connect, straggle: Straggle
+    server: FakeOllama, connect: Connect, loop_clock: Clock
 ) -> None:
     """One server with a second slot is asked twice; its capabilities are kept to."""
-    pool = await warmed(connect(concurrency=2, hedge=True, timeout=FOREVER))
-    straggle(server, 1)
-    cost = Cost()
-    async with asyncio.timeout(10):
-        await pool.chat(HELLO, cost=cost)
+    pool, cost = paced(connect(concurrency=2, hedge=True), 0.5), Cost()
+    server.fail(Fault.hang())
+    asking = asyncio.create_task(pool.chat(HELLO, cost=cost))
+    await loop_clock.passes(0.5, when=lambda: server.questions)
+    await asking
     assert cost.attempts == 2
     assert at_rest(pool)
 
 
 async def test_decision_questions_are_hedged(
-    serve: Serve, connect: Connect, straggle: Straggle
+    serve: Serve, connect: Connect, loop_clock: Clock
 ) -> None:
     """A decision that straggles is asked twice as well, by the pace of decisions."""
-    servers = [serve(latency=0.001) for _ in range(2)]
-    pool = connect(*servers, model="nimble", hedge=True, timeout=FOREVER)
+    servers = [serve() for _ in range(2)]
+    pool = connect(*servers, model="nimble", hedge=True)
+    servers[0].latency = servers[1].latency = loop_clock.takes(0.5)
     for _ in range(FEWEST_SEEN):
         await pool.systemone("about Ada", QUESTION)
-    straggle(servers[0], 1)
-    cost = Cost()
-    async with asyncio.timeout(10):
-        reply = await pool.systemone("about Ada", QUESTION, cost=cost)
+    servers[0].fail(Fault.hang())
+    before, cost = len(servers[0].questions), Cost()
+    asking = asyncio.create_task(pool.systemone("about Ada", QUESTION, cost=cost))
+    await loop_clock.passes(0.5, when=lambda: len(servers[0].questions) > before)
+    reply = await asking
     assert (reply.host, cost.attempts) == (servers[1].host, 2)
 
 
 @BOTH
-@pytest.mark.parametrize(
-    ("settings", "seen"), [({}, FEWEST_SEEN), ({"hedge": True}, FEWEST_SEEN - 1)]
-)
-@pytest.mark.sampled(3)
+@pytest.mark.parametrize("settings", [{}, {"hedge": True}], ids=["unasked", "unseen"])
 async def test_nothing_is_hedged_unasked_or_unseen(
-    settings: dict[str, Any], seen: int, serve: Serve, connect: Connect, straggle: Straggle
+    settings: dict[str, Any], serve: Serve, connect: Connect, loop_clock: Clock
 ) -> None:
     """Without the option, or before twenty answers, a straggler is waited for."""
-    servers = [serve(latency=0.001) for _ in range(2)]
-    pool = await warmed(connect(*servers, timeout=0.3, **settings), seen)
-    straggle(servers[0], 1)
-    cost = Cost()
+    servers = [serve() for _ in range(2)]
+    pool, cost = connect(*servers, timeout=5, **settings), Cost()
+    if settings:
+        paced(pool, 0.5, FEWEST_SEEN - 1)
+    servers[0].fail(Fault.hang())
+    asking = asyncio.create_task(pool.chat(HELLO, cost=cost))
+    await loop_clock.passes(4, when=lambda: servers[0].questions)
+    assert not asking.done()
+    loop_clock.time += 1
     with pytest.raises(LLMError, match="no complete reply"):
-        await pool.chat(HELLO, cost=cost)
-    assert cost.attempts == 1
+        await asking
+    assert (cost.attempts, servers[1].questions) == (1, [])
 
 
 @BOTH
+@pytest.mark.sampled(2)
 async def test_a_hedge_takes_only_a_slot_that_nobody_wants(
-    server: FakeOllama, connect: Connect, straggle: Straggle
+    server: FakeOllama, connect: Connect, loop_clock: Clock
 ) -> None:
     """While others wait for slots they are served first; the straggler is hedged after them."""
-    pool = await warmed(connect(concurrency=2, hedge=True, timeout=FOREVER))
-    straggle(server, 1)
+    pool = paced(connect(concurrency=2, hedge=True), 0.5)
+    server.fail(Fault.hang())
     served: list[str] = []
 
     async def one(name: str) -> None:
         await pool.chat([{"role": "user", "content": name}])
         served.append(name)
 
-    async with asyncio.timeout(20):
-        slow = asyncio.create_task(one("slow"))
-        await until(lambda: server.questions[-1].prompt == "slow")
-        await asyncio.gather(slow, *(one(str(number)) for number in range(30)))
-    prompts = [asked.prompt for asked in server.questions[FEWEST_SEEN:]]
+    slow = asyncio.create_task(one("slow"))
+    await until(lambda: server.questions)
+    others = [asyncio.create_task(one(str(number))) for number in range(30)]
+    await until(lambda: pool.waiting == 29 or served)
+    loop_clock.time += 0.5
+    await asyncio.gather(slow, *others)
+    prompts = [asked.prompt for asked in server.questions]
     assert sorted(map(int, served[:30])) == list(range(30))
     assert (prompts.count("slow"), prompts[-1], served[-1]) == (2, "slow", "slow")
     assert at_rest(pool)
 
 
 @BOTH
-@pytest.mark.slow
 async def test_a_hedge_that_fails_leaves_the_question_to_the_first(
-    serve: Serve, connect: Connect
+    serve: Serve, connect: Connect, loop_clock: Clock
 ) -> None:
     """A refusal of the second server is charged to it once the first has answered after all."""
-    first, second = (serve(latency=0.001) for _ in range(2))
-    pool = await warmed(connect(first, second, hedge=True, timeout=FOREVER), 10 * FEWEST_SEEN)
-    for _ in range(5):
-        first.latency = 0.3
-        second.fail_always(Fault.status(400))
-        assert (await pool.chat(HELLO)).host == first.host
+    first, second = (serve() for _ in range(2))
+    pool = paced(connect(first, second, hedge=True), 0.5)
+    second.fail_always(Fault.status(400))
+    for number in range(1, FAILURES_TO_OPEN + 1):
+        gate = first.latency = Gate()
+        asking = asyncio.create_task(pool.chat(HELLO))
+        await loop_clock.passes(0.5, when=lambda asked=number: len(first.questions) == asked)
+        await until(lambda: pool.servers[1].traffic.doubts)
+        gate.is_open = True
+        assert (await asking).host == first.host
     assert [host.breaker.is_open() for host in pool.servers] == [False, True]
     assert at_rest(pool)
 
 
 @BOTH
-async def test_a_server_that_hangs_costs_no_time_out(serve: Serve, connect: Connect) -> None:
+async def test_a_server_that_hangs_costs_no_time_out(
+    serve: Serve, connect: Connect, loop_clock: Clock
+) -> None:
     """Where a server hangs, the other one answers before the time-out of the request."""
-    first, second = (serve(latency=0.001) for _ in range(2))
-    pool = await warmed(connect(first, second, hedge=True, timeout=0.2))
+    first, second = (serve() for _ in range(2))
+    pool = paced(connect(first, second, hedge=True, timeout=5), 0.5)
     first.fail_always(Fault.hang())
-    second.latency = 0.15
-    assert (await pool.chat(HELLO)).host == second.host
+    second.latency = loop_clock.takes(4)
+    asking = asyncio.create_task(pool.chat(HELLO))
+    await loop_clock.passes(0.5, when=lambda: first.questions)
+    assert (await asking).host == second.host
     assert at_rest(pool)
 
 
@@ -223,18 +234,19 @@ async def test_a_server_that_hangs_costs_no_time_out(serve: Serve, connect: Conn
 @pytest.mark.parametrize("steps", range(6))
 @pytest.mark.sampled(6)
 async def test_a_cancelled_question_takes_its_hedge_along(
-    steps: int, serve: Serve, connect: Connect
+    steps: int, serve: Serve, connect: Connect, loop_clock: Clock
 ) -> None:
     """A hedged question that is cancelled, however early, leaves no slot in use."""
-    servers = [serve(latency=0.001) for _ in range(2)]
-    pool = await warmed(connect(*servers, hedge=True, timeout=FOREVER))
+    servers = [serve() for _ in range(2)]
+    # so that a hedge follows at once
+    pool = paced(connect(*servers, hedge=True), 0)
     for server in servers:
         server.fail_always(Fault.hang())
     task = asyncio.create_task(pool.chat(HELLO))
     if steps == 5:
         await until(
             lambda: all(
-                server.questions[-1:] and host.traffic.in_flight
+                server.questions and host.traffic.in_flight
                 for server, host in zip(servers, pool.servers, strict=True)
             )
         )
@@ -266,16 +278,21 @@ async def test_hedging_changes_no_decision(seed: int, serve: Serve, connect: Con
     chosen = []
     for hedge in (False, True):
         pool = connect(*servers, hedge=hedge, concurrency=3)
-        decisions = await Reasoner(pool, mode="chat").decide_many(crowd(150))
+        decisions = await Reasoner(pool, mode="chat").decide_many(crowd(70))
         assert {decision.source for decision in decisions} == {"model"}
         chosen.append([decision.chosen for decision in decisions])
         assert at_rest(pool)
     assert chosen[0] == chosen[1]
     requests = sum(len(server.questions) for server in servers)
-    assert 300 <= requests <= 345
+    assert 140 <= requests <= 170
 
 
 LOAD, VERSION = "/api/generate", "/api/version"
+
+
+def loading() -> int:
+    """Return on how many servers the model is being loaded."""
+    return sum(getattr(task.get_coro(), "__name__", "") == "_load" for task in asyncio.all_tasks())
 
 
 async def test_warming_up_reports_for_each_server(serve: Serve, connect: Connect) -> None:
@@ -289,30 +306,38 @@ async def test_warming_up_reports_for_each_server(serve: Serve, connect: Connect
     assert report == {}
 
 
-async def test_one_warm_server_is_enough(serve: Serve, connect: Connect) -> None:
+async def test_one_warm_server_is_enough(serve: Serve, connect: Connect, loop_clock: Clock) -> None:
     """A load that takes much longer than another is cancelled, and no connection stays open."""
     good, silent = serve(), serve()
     silent.fail_always(Fault.hang(), path=LOAD)
-    report = await connect(good, silent, load_timeout=600).warm_up()
+    warming = asyncio.create_task(connect(good, silent, load_timeout=600).warm_up())
+    await loop_clock.passes(1, when=lambda: loading() == 1)
+    report = await warming
     assert report[good.host] is None
     assert isinstance(report[silent.host], TimedOutError)
     assert str(report[silent.host]) == f"tiny is not loaded at {silent.host} yet"
     await until(lambda: silent.open_connections == 0)
 
 
-async def test_those_who_are_almost_ready_are_waited_for(serve: Serve, connect: Connect) -> None:
+async def test_those_who_are_almost_ready_are_waited_for(
+    serve: Serve, connect: Connect, loop_clock: Clock
+) -> None:
     """A server that takes a little longer than the first is waited for."""
-    report = await connect(serve(), serve(latency=0.3)).warm_up()
-    assert list(report.values()) == [None, None]
+    gate = Gate()
+    warming = asyncio.create_task(connect(serve(), serve(latency=gate)).warm_up())
+    await loop_clock.passes(0.9, when=lambda: loading() == 1)
+    gate.is_open = True
+    assert list((await warming).values()) == [None, None]
 
 
-async def test_patience_has_an_end(serve: Serve, connect: Connect) -> None:
+async def test_patience_has_an_end(serve: Serve, connect: Connect, loop_clock: Clock) -> None:
     """If no server is warm in time, all are told to be late."""
     servers = [serve() for _ in range(2)]
     for server in servers:
         server.fail_always(Fault.hang(), path=LOAD)
-    async with asyncio.timeout(5):
-        report = await connect(*servers, load_timeout=600).warm_up(0.2)
+    warming = asyncio.create_task(connect(*servers, load_timeout=600).warm_up(4))
+    await loop_clock.passes(4, when=lambda: loading() == 2)
+    report = await warming
     assert [type(error) for error in report.values()] == [TimedOutError] * 2
 
 
@@ -326,12 +351,94 @@ async def test_patience_has_an_end(serve: Serve, connect: Connect) -> None:
     ids=["silent", "no such page", "no version"],
 )
 async def test_a_silent_server_is_found_out_before_the_long_wait(
-    server: FakeOllama, connect: Connect, fault: Fault, found: str | None
+    server: FakeOllama, connect: Connect, fault: Fault, found: str | None, loop_clock: Clock
 ) -> None:
     """A server that does not tell its version is not asked to load; one with an odd version is."""
     server.fail_always(fault, path=VERSION)
     if found:
         server.fail_always(Fault.body(b"<html>"), path=LOAD)  # which would be another error
-    (error,) = (await connect(timeout=0.5, load_timeout=5).warm_up()).values()
+    warming = asyncio.create_task(connect(timeout=4, load_timeout=600).warm_up())
+    if found:
+        await loop_clock.passes(4, when=lambda: server.open_connections)
+    (error,) = (await warming).values()
     assert (None if error is None else type(error).__name__) == found
     assert not isinstance(error, BadReplyError)
+
+
+@BOTH
+async def test_a_request_that_was_cancelled_before_it_was_sent_is_not_counted(
+    server: FakeOllama, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is given up while its connection is being made has cost no request."""
+    connecting = asyncio.Event()
+
+    async def never(*_of: Any, **_more: Any) -> None:
+        connecting.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr("httpcore._backends.auto.AutoBackend.connect_tcp", never)
+    cost = Cost(trail=[])
+    asking = asyncio.create_task(connect().chat(HELLO, cost=cost))
+    await asyncio.wait_for(connecting.wait(), 30)
+    asking.cancel()
+    await asyncio.wait({asking})
+    assert (cost.attempts, cost.trail, server.asked) == (0, [], 0)
+
+
+@BOTH
+async def test_a_request_that_was_cancelled_after_it_was_sent_is_counted(
+    server: FakeOllama, connect: Connect
+) -> None:
+    """What is given up while the server works at it has cost one request."""
+    server.fail(Fault.hang())
+    cost = Cost(trail=[])
+    asking = asyncio.create_task(connect().chat(HELLO, cost=cost))
+    await until(lambda: server.asked)
+    asking.cancel()
+    await asyncio.wait({asking})
+    assert (cost.attempts, len(cost.trail or ())) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("fault", "patience", "waits", "loaded"),
+    [
+        (Fault.status(503, "no slot"), 0, [], False),
+        (Fault.status(503, "no slot"), 60, [50], True),
+        (Fault.status(429, "later", retry_after="30"), 60, [31, 29], False),
+        (Fault.status(503, "Loading model"), 60, [400], True),
+    ],
+    ids=["no patience", "busy", "for ever", "loading"],
+)
+async def test_with_patience_a_busy_server_is_waited_for_before_a_run(
+    fault: Fault,
+    patience: float,
+    waits: list[float],
+    loaded: bool,
+    server: FakeOllama,
+    connect: Connect,
+    loop_clock: Clock,
+) -> None:
+    """A server that is busy is asked again for a while, and for minutes while it is loading."""
+    reached: list[str] = []
+    server.fail_always(watched(fault, reached), path="/api/version")
+    loading = asyncio.create_task(connect(patience=patience).warm_up())
+    for count, seconds in enumerate(waits, start=1):
+        await loop_clock.passes(seconds, when=_rest_at(reached, count))
+    if loaded:
+        await until(lambda: len(reached) == 2)
+        server.recover()
+        await loop_clock.passes(1)
+    ((_, error),) = (await loading).items()
+    assert (error is None) is loaded
+
+
+def _rest_at(reached: list[str], count: int) -> Callable[[], bool]:
+    """Return whether so many questions have come, and the client has had time to read the last."""
+    since: list[float] = []
+
+    def rests() -> bool:
+        if len(reached) == count and not since:
+            since.append(perf_counter())
+        return bool(since) and perf_counter() - since[0] > 0.1
+
+    return rests

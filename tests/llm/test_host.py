@@ -12,12 +12,14 @@ from typing import Any
 import pytest
 
 from prism.errors import LLMError, ModelMissingError, TimedOutError
-from prism.llm import OllamaPool
-from prism.llm._host import ModelSettings
-from prism.llm._ollama import OllamaHost
+from prism.llm._dialect import ModelSettings
+from prism.llm._host import Host
+from prism.llm._ollama import OLLAMA
+from prism.llm._router import OllamaPool
 from prism.statechart.reasoner import Cost
 from prism.testing import FakeOllama, Fault
-from tests.kit.servers import HELLO, Connect
+from tests.kit.clocks import Clock
+from tests.kit.servers import HELLO, Connect, Gate
 from tests.kit.waiting import until
 
 QUESTION = {"q0": {"type": "choice", "instructions": "?", "criteria": {"a": "first", "b": None}}}
@@ -27,7 +29,7 @@ QUESTION = {"q0": {"type": "choice", "instructions": "?", "criteria": {"a": "fir
 async def host(server: FakeOllama) -> Any:
     """Return the decision model of the server."""
     settings = ModelSettings("nimble", 5, 5, temperature=0.0, seed=0, think=False, keep_alive="1m")
-    host = OllamaHost(server.host, settings)
+    host = Host(server.host, settings, OLLAMA)
     yield host
     await host.close()
 
@@ -51,7 +53,6 @@ async def test_a_question_is_sent_as_the_server_expects_it(
         "options": {"seed": 7, "temperature": 0.5},
         "keep_alive": "5m",
         "stream": False,
-        "tools": [],
     }
 
 
@@ -86,14 +87,16 @@ async def test_a_refused_think_is_left_out_from_then_on(
     "after", [Fault.status(400, "no"), Fault.hang()], ids=lambda fault: fault.name
 )
 async def test_a_failure_without_think_has_cost_two_requests(
-    server: FakeOllama, connect: Connect, after: Fault
+    server: FakeOllama, connect: Connect, after: Fault, loop_clock: Clock
 ) -> None:
     """Both requests count, also if the second is refused or given up."""
     server.fail(REFUSES, after)
     cost = Cost()
-    with pytest.raises((LLMError, TimeoutError)):
-        async with asyncio.timeout(0.3):
-            await connect(timeout=60).chat(HELLO, cost=cost)
+    asking = asyncio.create_task(connect(timeout=60).chat(HELLO, cost=cost))
+    await until(lambda: len(server.questions) == 2)
+    loop_clock.time += 60
+    with pytest.raises(LLMError):
+        await asking
     assert cost.attempts == len(server.questions) == 2
 
 
@@ -145,7 +148,7 @@ async def test_capabilities_are_asked_for_once(
     ids=["500", "503", "429", "html", "dropped"],
 )
 async def test_capabilities_are_asked_for_again_after_a_failure(
-    server: FakeOllama, host: OllamaHost, fault: Fault
+    server: FakeOllama, host: Host, fault: Fault
 ) -> None:
     """After a failure that passes it is unknown whether the model decides, and asked again."""
     server.fail(fault, path="/api/show")
@@ -159,7 +162,7 @@ async def test_capabilities_are_asked_for_again_after_a_failure(
     ("code", "decides"), [(400, False), (403, False), (404, None), (405, None), (501, None)]
 )
 async def test_a_server_that_refuses_to_show_a_model_takes_no_decisions(
-    server: FakeOllama, host: OllamaHost, code: int, decides: bool | None
+    server: FakeOllama, host: Host, code: int, decides: bool | None
 ) -> None:
     """A server that refuses to show a model takes no decisions; without the path it is unknown."""
     server.fail(Fault.status(code, "no such page"), path="/api/show")
@@ -167,7 +170,7 @@ async def test_a_server_that_refuses_to_show_a_model_takes_no_decisions(
     assert host.known_to_decide is decides
 
 
-async def test_a_model_that_comes_later_can_decide(server: FakeOllama, host: OllamaHost) -> None:
+async def test_a_model_that_comes_later_can_decide(server: FakeOllama, host: Host) -> None:
     """A missing model says what to type, and is asked about again once it may have been pulled."""
     models, server.models = server.models, ()
     with pytest.raises(ModelMissingError, match=r"ollama pull nimble$"):
@@ -176,9 +179,9 @@ async def test_a_model_that_comes_later_can_decide(server: FakeOllama, host: Oll
     assert await host.decides() is True
 
 
-async def test_version_models_and_loading(server: FakeOllama, host: OllamaHost) -> None:
+async def test_version_models_and_loading(server: FakeOllama, host: Host) -> None:
     """A server tells its version and models, and loads one without that counting as a question."""
-    assert await host.version() == server.version
+    assert await host.kind() == f"Ollama {server.version}"
     assert await host.models() == ["tiny", "nimble"]
     await host.load()
     assert server.questions == []
@@ -186,12 +189,12 @@ async def test_version_models_and_loading(server: FakeOllama, host: OllamaHost) 
 
 @pytest.mark.parametrize("body", [b"{}", b"[]", b"html", b"null"])
 async def test_an_invalid_version_is_a_bad_reply(
-    server: FakeOllama, host: OllamaHost, body: bytes
+    server: FakeOllama, host: Host, body: bytes
 ) -> None:
     """Something else than Ollama at the address is told by its answer to the first request."""
     server.fail(Fault.body(body), path="/api/version")
     with pytest.raises(LLMError, match="answered with something that is not a reply"):
-        await host.version()
+        await host.kind()
 
 
 @pytest.fixture
@@ -231,16 +234,16 @@ async def behind(front: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch) ->
     """Return the host behind that server, asked with the key."""
     monkeypatch.setenv("OLLAMA_API_KEY", "k")
     settings = ModelSettings("nimble", 5, 5, temperature=0.0, seed=0, think=False, keep_alive="1m")
-    host = OllamaHost(f"http://127.0.0.1:{front.server_port}", settings)
+    host = Host(f"http://127.0.0.1:{front.server_port}", settings, OLLAMA)
     yield host
     await host.close()
 
 
 async def test_every_request_has_the_key_and_follows_redirects(
-    server: FakeOllama, behind: OllamaHost
+    server: FakeOllama, behind: Host
 ) -> None:
     """Behind a server that wants a key and redirects, looks and questions are answered alike."""
-    assert await behind.version() == server.version
+    assert await behind.kind() == f"Ollama {server.version}"
     assert await behind.models() == ["tiny", "nimble"]
     assert await behind.decides() is True
     cost = Cost()
@@ -249,34 +252,41 @@ async def test_every_request_has_the_key_and_follows_redirects(
 
 
 async def test_a_model_is_loaded_for_as_long_as_it_is_kept(
-    front: ThreadingHTTPServer, behind: OllamaHost
+    front: ThreadingHTTPServer, behind: Host
 ) -> None:
     """Loading asks for nothing but to keep the model for the time that questions ask for."""
     await behind.load()
-    (body,) = front.sent  # type: ignore[attr-defined]
+    sent: list[dict[str, Any] | None] = front.sent  # type: ignore[attr-defined]
+    (body,) = [each for each in sent if each and "prompt" in each]
     assert (body["model"], body["prompt"], body["keep_alive"]) == ("nimble", "", "1m")
 
 
-LOOKS: list[tuple[str, Callable[[OllamaHost], Awaitable[Any]], str]] = [
-    ("/api/version", OllamaHost.version, "0.2 s"),
-    ("/api/tags", OllamaHost.models, "0.2 s"),
-    ("/api/show", OllamaHost.decides, "0.2 s"),
-    ("/api/generate", OllamaHost.load, "0.1 s"),
+LOOKS: list[tuple[str, Callable[[Host], Awaitable[Any]], str]] = [
+    ("/api/version", Host.kind, "20 s"),
+    ("/api/tags", Host.models, "20 s"),
+    ("/api/show", Host.decides, "20 s"),
+    ("/api/generate", Host.load, "30 s"),
 ]
 
 
 @pytest.mark.parametrize(("path", "look", "limit"), LOOKS, ids=[path for path, *_ in LOOKS])
 async def test_looks_have_their_own_time_limits(
-    server: FakeOllama, path: str, look: Callable[[OllamaHost], Awaitable[Any]], limit: str
+    server: FakeOllama,
+    path: str,
+    look: Callable[[Host], Awaitable[Any]],
+    limit: str,
+    loop_clock: Clock,
 ) -> None:
     """Looks have a short time-out and loading its own, whatever that of a question is."""
     settings = ModelSettings(
-        "nimble", 60, 0.1, 0.0, 0, think=False, keep_alive="1m", look_timeout=0.2
+        "nimble", 60, 30, 0.0, 0, think=False, keep_alive="1m", look_timeout=20
     )
-    host = OllamaHost(server.host, settings)
+    host = Host(server.host, settings, OLLAMA)
     server.fail(Fault.hang(), path=path)
+    looking = asyncio.ensure_future(look(host))
+    await loop_clock.passes(30, when=lambda: server.open_connections)
     with pytest.raises(TimedOutError, match=f"within {limit}"):
-        await look(host)
+        await looking
     await host.close()
 
 
@@ -359,10 +369,12 @@ async def test_a_cancelled_question_leaves_others_their_connection(
     broken_off = asyncio.create_task(pool.chat(HELLO))
     await until(lambda: len(server.questions) == 1)
     server.recover()
-    server.latency = 0.2
+    gate = server.latency = Gate()
     other = asyncio.create_task(pool.chat(HELLO))
     await until(lambda: len(server.questions) == 2)
     broken_off.cancel()
+    await asyncio.wait({broken_off})
+    gate.is_open = True
     assert (await other).text == "Hello."
     await until(lambda: server.open_connections == 0)
     assert (await pool.chat(HELLO)).text == "Hello."

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from prism.errors import LLMError
-from prism.llm import OllamaPool
-from prism.llm._slots import OneLoop
+from prism.llm._router import OllamaPool
+from prism.statechart.reasoner._slots import OneLoop
 from prism.testing import FakeOllama
 from tests.kit.servers import HELLO
 

@@ -9,13 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.llm._openai_words import (
-    Completion,
-    LetteredChoice,
-    part_refused,
-    read_completion,
-    response_format,
-)
+from prism.llm._dialect import Completion, ModelSettings
+from prism.llm._letters import LetteredChoice
+from prism.llm._openai import part_refused, read_completion, response_format
+from tests.kit.texts import ANY
 
 DATA = Path(__file__).parents[1] / "data"
 STATE = "Ann is tired."
@@ -65,12 +62,11 @@ def test_a_reply_of_llama_cpp_is_read() -> None:
     found = LetteredChoice.of(STATE, QUESTION).read(read_completion(said))
     (place,) = [each for each in said["choices"][0]["logprobs"]["content"] if each["token"] == "A"]
     odds = {one["token"]: math.exp(one["logprob"]) for one in place["top_logprobs"]}
-    total = odds["A"] + odds["B"] + odds["C"]
     assert found["choice"] == OPTIONS[0]
-    assert list(found["probabilities"].values()) == pytest.approx(
-        [odds[letter] / total for letter in "ABC"]
-    )
-    assert list(found["probabilities"].values()) == pytest.approx([0.702, 0.101, 0.197], abs=1e-3)
+    assert found["option_mass"] == pytest.approx(odds["A"] + odds["B"] + odds["C"], abs=1e-6)
+    # the grammar made it write a letter: it says nothing of how likely the options are
+    assert found["option_mass"] < 0.5
+    assert found["probabilities"] is None
 
 
 WRAPPED = ["{}", ' "{}', '"{}"', '{}"}}', '":"{}', " {}", "▁{}", "Ġ{}", '{}"}}\n']
@@ -87,7 +83,7 @@ def test_a_letter_is_found_however_it_is_cut_into_tokens(form: str) -> None:
     )
     assert found["choice"] == "engaging_reply"
     assert found["probabilities"] == pytest.approx(
-        {"engaging_like": 1 / 3, "engaging_reply": 2 / 3, "composing": 0.0}
+        {"engaging_like": 1 / 3, "engaging_reply": 2 / 3, "composing": 0.0}, abs=1e-12
     )
     assert found["confidence"] == pytest.approx(2 / 3)
 
@@ -96,7 +92,7 @@ def test_forms_of_one_letter_are_added_up() -> None:
     """A letter with and without a space before it are two tokens, and one option."""
     found = read("B", token("B", 0.4, **{"B": 0.4, " B": 0.2, " A": 0.4}))
     assert found["probabilities"] == pytest.approx(
-        {"engaging_like": 0.4, "engaging_reply": 0.6, "composing": 0.0}
+        {"engaging_like": 0.4, "engaging_reply": 0.6, "composing": 0.0}, abs=1e-12
     )
 
 
@@ -111,17 +107,49 @@ def test_the_answer_counts_and_not_the_thoughts_before_it() -> None:
     assert found["probabilities"]["engaging_reply"] == pytest.approx(0.8)
 
 
-def test_a_token_that_is_not_among_the_likeliest_counts() -> None:
-    """What was written has its own probability, also where the list leaves it out."""
-    found = read("C", token("C", 0.1, A=0.6, B=0.3))
-    assert found["choice"] == "composing"
-    assert found["probabilities"]["composing"] == pytest.approx(0.1)
+def test_a_choice_that_is_not_among_the_likeliest_has_no_probability() -> None:
+    """What a grammar forced on the model is its choice, and says nothing of how likely it is."""
+    assert read("C", token("C", 0.1, A=0.6, B=0.3)) == {
+        "choice": "composing",
+        "option_mass": 1.0,
+        "probabilities": None,
+    }
+
+
+@pytest.mark.parametrize(("mass", "has_chances"), [(0.0014, False), (0.49, False), (0.5, True)])
+def test_options_without_half_of_the_mass_have_no_probabilities(
+    mass: float, has_chances: bool
+) -> None:
+    """Where a model would rather say something else, its choice counts, and no probability."""
+    found = read("A", token("A", mass / 2, A=mass / 2, B=mass / 4, C=mass / 4, x=1 - mass))
+    assert found["choice"] == "engaging_like"
+    assert found["option_mass"] == pytest.approx(mass)
+    assert (found["probabilities"] is not None) == has_chances
+
+
+@pytest.mark.parametrize(
+    ("likeliest", "bound"),
+    [
+        # the last that is listed is likelier than what is left
+        ({"A": 0.6, "B": 0.3}, 0.1),
+        # what is left is more than the last that is listed
+        ({"A": 0.6, "x": 0.01}, 0.01),
+    ],
+)
+def test_an_option_that_is_not_listed_is_unknown_and_bounded(
+    likeliest: dict[str, float], bound: float
+) -> None:
+    """It is as likely as the last that is listed or as what is left, whichever is less."""
+    found = read("A", token("A", 0.6, **likeliest))["probabilities"]
+    assert found["composing"] / found["engaging_like"] == pytest.approx(bound / 0.6)
+    assert sum(found.values()) == pytest.approx(1)
 
 
 @given(
     st.lists(st.floats(1e-6, 1), min_size=3, max_size=3),
     st.sampled_from("ABC"),
-    st.floats(0, 0.5),
+    # at a half the sum of floats is on either side
+    st.floats(0, 0.49),
 )
 def test_probabilities_are_those_of_the_letters_alone(
     weights: list[float], letter: str, rest: float
@@ -137,7 +165,7 @@ def test_probabilities_are_those_of_the_letters_alone(
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(ANY, max_size=5),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
@@ -165,7 +193,9 @@ def test_whatever_a_server_sends_is_a_completion_or_a_value_error(
         except ValueError:
             continue
 
-        assert sum(found["probabilities"].values()) == pytest.approx(1)
+        assert 0 <= found["option_mass"] <= 1
+        if found["probabilities"] is not None:
+            assert sum(found["probabilities"].values()) == pytest.approx(1)
 
 
 def test_tokens_without_alternatives_are_no_probabilities() -> None:
@@ -233,9 +263,8 @@ REFUSALS = [
 @pytest.mark.parametrize(("message", "part"), REFUSALS)
 def test_a_refusal_names_a_part(message: str, part: str | None) -> None:
     """What a server refuses is found by its words, if it was sent at all."""
-    sent = {
-        *("logprobs", "response_format", "chat_template_kwargs", "reasoning_effort"),
-        *("seed", "temperature", "max_tokens"),
-    }
-    assert part_refused(message, sent) == part
-    assert part_refused(message, {"model", "messages"}) is None
+    names = ("logprobs", "chat_template_kwargs", "reasoning_effort", "seed", "temperature")
+    sent = {**dict.fromkeys((*names, "max_tokens")), "response_format": {"type": "json_schema"}}
+    settings = ModelSettings("tiny", 5, 5, temperature=0.0, seed=0, think=False)
+    assert part_refused(message, sent, settings) == part
+    assert part_refused(message, {"model": "tiny", "messages": []}, settings) is None

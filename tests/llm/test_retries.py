@@ -3,19 +3,20 @@
 import asyncio
 
 import pytest
-from tenacity import RetryCallState
 
 from prism.errors import (
     CircuitOpenError,
     LLMError,
+    ModelMissingError,
     OverloadedError,
     UnreachableError,
 )
-from prism.llm._health import FAILURES_TO_OPEN, Throttle
-from prism.llm._pool import random_backoff
 from prism.statechart.reasoner import Cost
+from prism.statechart.reasoner._slots import FAILURES_TO_OPEN, FIRST_HOLD_SECONDS, Throttle
+from prism.statechart.reasoner._spending import random_backoff
 from prism.testing import FakeOllama, Fault
-from tests.kit.pools import ask, at_rest, impatient, open_at_once
+from tests.kit.clocks import Clock
+from tests.kit.pools import ask, at_rest, impatient, open_at_once, unpaused
 from tests.kit.servers import BOTH, HELLO, Connect, Serve
 from tests.kit.waiting import until
 
@@ -26,21 +27,21 @@ from tests.kit.waiting import until
     [
         Fault.drop(),
         Fault.drop_midway(),
-        # each takes until its time is out
-        pytest.param(Fault.hang(), marks=pytest.mark.slow),
+        Fault.hang(),
         *(Fault.status(code) for code in (429, 502, 503, 504)),
     ],
     ids=lambda fault: fault.name,
 )
 async def test_a_retryable_failure_is_retried(
-    server: FakeOllama, connect: Connect, fault: Fault
+    server: FakeOllama, connect: Connect, fault: Fault, loop_clock: Clock
 ) -> None:
     """A failure that passes costs attempts, which are counted, but not the answer."""
     server.fail(fault, fault)
-    pool, cost = connect(attempts=3, timeout=1), Cost()
-    pool.backoff = lambda state: 0.0
-    pool.servers[0].traffic.throttle = Throttle(first_hold=0.01)
-    reply = await pool.chat(HELLO, cost=cost)
+    pool, cost = unpaused(connect(attempts=3, timeout=5)), Cost()
+    asking = asyncio.create_task(pool.chat(HELLO, cost=cost))
+    for requests in (1, 2) if fault.name == "hang" else ():
+        await loop_clock.passes(5, when=lambda count=requests: len(server.questions) == count)
+    reply = await asking
     assert (reply.text, cost.attempts, len(server.questions)) == ("Hello.", 3, 3)
 
 
@@ -53,7 +54,7 @@ async def test_the_last_attempt_raises_its_error(
     server.fail_always(fault)
     cost = Cost()
     with pytest.raises((UnreachableError, OverloadedError), match=r"broke|answered 503"):
-        await connect(attempts=2).chat(HELLO, cost=cost)
+        await unpaused(connect(attempts=2)).chat(HELLO, cost=cost)
     assert (cost.attempts, len(server.questions)) == (2, 2)
 
 
@@ -115,22 +116,25 @@ async def test_a_retry_goes_to_another_server(serve: Serve, connect: Connect) ->
 
 
 @BOTH
-@pytest.mark.sampled(2)
-async def test_retry_after_is_respected(server: FakeOllama, connect: Connect) -> None:
+async def test_retry_after_is_respected(
+    server: FakeOllama, connect: Connect, loop_clock: Clock
+) -> None:
     """With Retry-After the second request does not come within the usual jitter."""
     server.fail(Fault.status(503, retry_after="20"))
-    task = asyncio.create_task(connect(attempts=2).chat(HELLO))
-    await until(lambda: len(server.questions) == 1)
-    _, pending = await asyncio.wait({task}, timeout=0.4)
-    assert pending
-    assert len(server.questions) == 1
-    task.cancel()
+    pool = connect(attempts=2)
+    task = asyncio.create_task(pool.chat(HELLO))
+    # the answer is there before the pause begins, and with it the time of the hold
+    await until(lambda: pool.servers[0].traffic.throttle.seconds_left())
+    await loop_clock.passes(19.9)
+    assert (task.done(), len(server.questions)) == (False, 1)
+    loop_clock.time += 0.1 + FIRST_HOLD_SECONDS
+    await task
+    assert len(server.questions) == 2
 
 
 @BOTH
-@pytest.mark.sampled(2)
 async def test_retry_after_is_respected_if_all_other_circuits_are_open(
-    serve: Serve, connect: Connect
+    serve: Serve, connect: Connect, loop_clock: Clock
 ) -> None:
     """A second server that cannot be asked now is no reason to pass over the wish of the first."""
     busy, dead = serve(), serve()
@@ -138,20 +142,17 @@ async def test_retry_after_is_respected_if_all_other_circuits_are_open(
     pool = connect(busy, dead, attempts=2)
     open_at_once(impatient(pool, pause=60), 1)
     task = asyncio.create_task(pool.chat(HELLO))
-    await until(lambda: len(busy.questions) == 1)
-    _, pending = await asyncio.wait({task}, timeout=0.4)
-    assert pending
-    assert (len(busy.questions), dead.questions) == (1, [])
-    task.cancel()
+    await until(lambda: pool.servers[0].traffic.throttle.seconds_left())
+    await loop_clock.passes(19.9)
+    assert (task.done(), len(busy.questions), dead.questions) == (False, 1, [])
+    loop_clock.time += 0.1 + FIRST_HOLD_SECONDS
+    assert (await task).host == busy.host
 
 
 @pytest.mark.parametrize(("attempt", "longest"), [(1, 0.2), (2, 0.4), (3, 0.8), (20, 5.0)])
 def test_backoff_grows_and_is_random(attempt: int, longest: float) -> None:
     """The pause after a failure is random; its bound doubles with every attempt up to 5 s."""
-    state, error = RetryCallState(None, None, (), {}), UnreachableError("gone")
-    state.attempt_number = attempt
-    state.set_exception((UnreachableError, error, None))
-    pauses = {random_backoff(state) for _ in range(200)}
+    pauses = {random_backoff(attempt) for _ in range(200)}
     assert len(pauses) > 100
     assert longest / 2 < max(pauses) <= longest
 
@@ -166,25 +167,26 @@ async def test_a_busy_server_opens_no_circuit(
     server = serve(slots=slots, queue_limit=queue_limit, latency=0.005)
     pool = connect(server, concurrency=8, attempts=3)
     cost = Cost()
-    replies = await asyncio.gather(*(pool.chat(HELLO, cost=cost) for _ in range(80)))
-    assert len(replies) == 80
-    assert len(server.questions) == cost.attempts < 3 * 80
+    replies = await asyncio.gather(*(pool.chat(HELLO, cost=cost) for _ in range(40)))
+    assert len(replies) == 40
+    assert len(server.questions) == cost.attempts < 3 * 40
     assert not pool.servers[0].breaker.is_open()
     assert at_rest(pool)
 
 
 @BOTH
 @pytest.mark.parametrize("code", [429, 503])
-@pytest.mark.parametrize("retry_after", [None, "0.1"])
+@pytest.mark.parametrize("retry_after", [None, "0.02"])
 @pytest.mark.sampled(8)
 async def test_a_burst_of_refusals_loses_no_answer(
     server: FakeOllama, connect: Connect, code: int, retry_after: str | None
 ) -> None:
     """Questions refused together, and those that wait, are answered when the server can."""
     server.fail(*[Fault.status(code, retry_after=retry_after)] * 8)
+    # by the real clock, with short holds
     pool = connect(concurrency=8, attempts=3)
-    async with asyncio.timeout(20):
-        assert len(await ask(pool, 50)) == 50
+    pool.servers[0].traffic.throttle = Throttle(first_hold=0.01)
+    assert len(await ask(pool, 50)) == 50
     assert len(server.questions) == 58
 
 
@@ -205,6 +207,7 @@ async def test_other_questions_respect_retry_after_too(
 
 
 @BOTH
+@pytest.mark.sampled(2)
 async def test_a_server_that_is_always_busy_opens_its_circuit(
     server: FakeOllama, connect: Connect
 ) -> None:
@@ -212,10 +215,78 @@ async def test_a_server_that_is_always_busy_opens_its_circuit(
     server.fail_always(Fault.status(503))
     pool = connect(concurrency=8, attempts=3)
     pool.servers[0].traffic.throttle = Throttle(first_hold=0.01, longest_busy=0)
-    async with asyncio.timeout(20):
-        ended = await asyncio.gather(
-            *(pool.chat(HELLO) for _ in range(200)), return_exceptions=True
-        )
+    ended = await asyncio.gather(*(pool.chat(HELLO) for _ in range(100)), return_exceptions=True)
     assert {type(end) for end in ended} == {OverloadedError, CircuitOpenError}
     assert len(server.questions) < 50
     assert at_rest(pool)
+
+
+@BOTH
+async def test_with_patience_a_refusal_uses_up_no_attempt(
+    server: FakeOllama, connect: Connect
+) -> None:
+    """A server that takes nothing for a moment, as behind a gateway, costs no question."""
+    pool = unpaused(connect(attempts=1, patience=60))
+    server.fail(*[Fault.status(503)] * 4)
+    assert (await pool.chat(HELLO)).text == "Hello."
+
+
+@BOTH
+@pytest.mark.sampled(2)
+async def test_a_model_that_is_pulled_anew_is_waited_for(
+    server: FakeOllama, connect: Connect
+) -> None:
+    """With patience a model that was there is waited for; that costs a few probes, no answer."""
+    pool = impatient(connect(concurrency=8, patience=60), patience=60)
+    await ask(pool)
+    before, models = len(server.questions), server.models
+    server.models = ()
+    asking = asyncio.create_task(ask(pool, 200))
+    await until(lambda: pool.servers[0].breaker.is_open() and pool.waiting)
+    server.models = models
+    assert len(await asking) == 200
+    # those under way, and probes whose pauses double
+    assert len(server.questions) - before <= 200 + 8 + FAILURES_TO_OPEN + 8
+    assert at_rest(pool)
+
+
+@pytest.mark.parametrize("patience", [0, 60])
+async def test_a_model_whose_files_are_being_replaced_is_waited_for(
+    server: FakeOllama, connect: Connect, patience: float
+) -> None:
+    """HTTP 500 for files that cannot be read is waited for with patience, not asked once more."""
+    pool = impatient(connect(patience=patience), patience=patience)
+    await ask(pool)
+    server.fail(*[Fault.status(500, "unable to load model: /models/blobs/sha256-0f5e")] * 12)
+    if patience:
+        assert len(await ask(pool, 20)) == 20
+    else:
+        with pytest.raises(LLMError, match="unable to load model"):
+            await pool.chat(HELLO)
+    assert at_rest(pool)
+
+
+@BOTH
+@pytest.mark.parametrize("patience", [0, 60])
+async def test_a_model_that_never_was_there_is_not_waited_for(
+    server: FakeOllama, connect: Connect, patience: float
+) -> None:
+    """A wrong name costs each question one request, whatever the patience."""
+    pool, cost = connect(model="vast", patience=patience), Cost()
+    for _ in range(3):
+        with pytest.raises(ModelMissingError):
+            await pool.chat(HELLO, cost=cost)
+    assert cost.attempts == len(server.questions) == 3
+
+
+@BOTH
+@pytest.mark.sampled(2)
+async def test_another_server_answers_while_a_model_is_pulled(
+    serve: Serve, connect: Connect
+) -> None:
+    """A server whose model is away for a moment costs nothing where another one has it."""
+    coming, other = serve(), serve()
+    pool = impatient(connect(coming, other, patience=60), patience=60)
+    await ask(pool, 8)
+    coming.models = ()
+    assert set(await ask(pool, 40)) == {other.host}

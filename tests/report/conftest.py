@@ -1,8 +1,7 @@
 """Fixtures of the report's tests: logs of real runs, what a page holds, and a real browser."""
 
 import json
-import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
@@ -10,25 +9,16 @@ from typing import Any
 
 import pytest
 
+from prism import Run
 from prism.agents import opening_posts, synthetic_population
 from prism.analysis import RunLogs, read_log
 from prism.llm import OllamaChatClient
 from prism.report import Report, make_report
+from prism.report._facts.run_facts import RunFacts, facts_of
 from prism.runlog import RunLog, SimulatedClock
-from prism.social import Simulation
+from prism.social import Feed
 from prism.statechart import AgentState, Reasoner
 from prism.testing import FakeOllama, Fault
-
-HOSTILE = (
-    "</script><script>window.hacked = 1</script>",
-    '<img src=x onerror="window.hacked = 1">',
-    "'\"><svg onload='window.hacked = 1'>",
-    "]]>--><!--<script>window.hacked = 1",
-    "{{ 7 * 7 }}{% raw %}",
-    "a\x00b\u2028c\u2029d\u202ee\ud7ff\ufffe",
-    "javascript:window.hacked=1",
-    "x" * 100_000,
-)
 
 
 @dataclass
@@ -89,17 +79,18 @@ class Page(HTMLParser):
         return json.loads(script.text)
 
 
+def read_page(html: str) -> Page:
+    """Read a page, and refuse one with elements left open."""
+    page = Page()
+    page.feed(html)
+    page.close()
+    return page
+
+
 @pytest.fixture
 def parse() -> Callable[[str], Page]:
     """Return a function that reads a page, and refuses one with elements left open."""
-
-    def read(html: str) -> Page:
-        page = Page()
-        page.feed(html)
-        page.close()
-        return page
-
-    return read
+    return read_page
 
 
 @pytest.fixture
@@ -115,19 +106,57 @@ def report(run: tuple[Path, Any]) -> Report:
 
 
 @pytest.fixture(scope="session")
+def html(report: Report) -> str:
+    """Return the page of the real run."""
+    return report.html()
+
+
+@pytest.fixture(scope="session")
+def page(html: str) -> Page:
+    """Return the page of the real run, to read."""
+    return read_page(html)
+
+
+@pytest.fixture(scope="session")
+def side_by_side(run: tuple[Path, Any], model_log: Path) -> Report:
+    """Return the report of the real run beside that of the model."""
+    return make_report(read_log(run[0], model_log))
+
+
+@pytest.fixture(scope="session")
+def both(side_by_side: Report) -> Page:
+    """Return the page of the two runs, to read."""
+    return read_page(side_by_side.html())
+
+
+@pytest.fixture(scope="session")
+def bare(tmp_path_factory: pytest.TempPathFactory, make: Any) -> RunFacts:
+    """Return the facts of a run in which an agent joins and nothing happens."""
+    path = tmp_path_factory.mktemp("bare") / "events.jsonl"
+    path.write_text(json.dumps(make.joined("x")) + "\n")
+    return facts_of(read_log(path))[0][0]
+
+
+@pytest.fixture
+def facts(write_log: Callable[..., Path]) -> Callable[..., RunFacts]:
+    """Return a function that writes a log and gives its facts, without figures and a page."""
+    return lambda lines, *name: facts_of(read_log(write_log(lines, *name)))[0][0]
+
+
+@pytest.fixture(scope="session")
 def model_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the log of a run decided by a model server, with quick, slow and bad answers."""
     path = tmp_path_factory.mktemp("model") / "model.jsonl"
-    population, clock = synthetic_population(40, seed=5), SimulatedClock()
+    population, clock = synthetic_population(16, seed=5), SimulatedClock()
     with FakeOllama() as server, RunLog(path, clock) as log:
         server.choose = lambda asked: _answer(server, asked.options)
-        Simulation(
+        Run(
+            Feed(first_posts=opening_posts(population.agents, seed=5)),
             population.agents,
-            opening_posts(population.agents, seed=5),
             reasoner=Reasoner(
                 OllamaChatClient(server.host, "nimble"), fallback=AgentState.SCROLLING, seed=5
             ),
-            rounds=3,
+            rounds=2,
             seed=5,
             logger=log.logger,
             clock=clock,
@@ -143,123 +172,10 @@ def _answer(server: FakeOllama, options: Sequence[str]) -> str:
     return options[asked % len(options)]
 
 
-@pytest.fixture
-def hostile_log(write_log: Callable[..., Path], make: Any) -> Path:
-    """Return a log in which every text tries to get out of its place on the page."""
-    events = [make.started()]
-    for number, text in enumerate(HOSTILE):
-        agent, state, post = f"{number}{text}", f"{text}{number}", f"p{number}{text}"
-        events += [
-            make.joined(agent, state, name=text, archetype=text),
-            make.move(agent, state, f"other {text}", trigger=text, ticks_in_state=number % 3),
-            make.decision(
-                agent,
-                [state, text],
-                text,
-                state=state,
-                source="fallback",
-                reason=text,
-                model=text,
-                latency=0.1,
-            ),
-            make.post(agent, post, text=text),
-            make.post(agent, f"answer {post}", post, post, text=text),
-            make.like(agent, post, agent),
-        ]
-    return write_log(events, f"{HOSTILE[1][:8].replace('<', '(')}&'.jsonl")
-
-
-_PAGES_OF_ITS_OWN = ("chrome://", "chrome-untrusted://")
-
-
-@dataclass
-class Browser:
-    """A real browser without a window, and what it tells of a page."""
-
-    driver: Any
-
-    def open(self, html: str, folder: Path) -> None:
-        """Show a page from a file, and wait until its figures are drawn."""
-        path = folder / "report.html"
-        path.write_text(html, encoding="utf-8")
-        self.driver.get_log("browser")
-        self.driver.get_log("performance")
-        self.driver.get(path.as_uri())
-        self.wait("document.body.dataset.drawn")
-
-    def prefer(self, scheme: str) -> None:
-        """Prefer ``light`` or ``dark`` pages."""
-        feature = {"name": "prefers-color-scheme", "value": scheme}
-        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
-
-    def be_a_phone(self, width: int) -> None:
-        """Show pages as a phone of this width does; 0 ends that."""
-        if not width:
-            self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-            return
-
-        metrics = {"width": width, "height": 800, "deviceScaleFactor": 2, "mobile": True}
-        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-
-    def run(self, script: str) -> Any:
-        """Evaluate a script in the page."""
-        return self.driver.execute_script(script)
-
-    def wait(self, condition: str) -> None:
-        """Wait until something is true in the page."""
-        from selenium.webdriver.support.ui import WebDriverWait
-
-        WebDriverWait(self.driver, 60, 0.05).until(
-            lambda driver: driver.execute_script(f"return {condition}")
-        )
-
-    def console(self) -> list[str]:
-        """Return what was written to the console since the page was opened."""
-        return [entry["message"] for entry in self.driver.get_log("browser")]
-
-    def requests(self) -> list[str]:
-        """Return the addresses requested since the page was opened, except the browser's own."""
-        messages = [
-            json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")
-        ]
-        return [
-            message["params"]["request"]["url"]
-            for message in messages
-            if message["method"] == "Network.requestWillBeSent"
-            and not message["params"]["documentURL"].startswith(_PAGES_OF_ITS_OWN)
-        ]
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """Start a headless Chromium that keeps all that its pages log and ask for."""
-    from selenium.webdriver import Chrome, ChromeOptions
-    from selenium.webdriver.chrome.service import Service
-
-    found = [shutil.which(name) for name in ("chromium", "chromedriver")]
-    assert all(found), "needs a browser: apt-get install chromium chromium-driver"
-    options = ChromeOptions()
-    options.binary_location = str(found[0])
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    for argument in (
-        *(
-            "headless=new",
-            "no-sandbox",
-            "disable-gpu",
-            "disable-quic",
-            "no-first-run",
-            "disable-component-update",
-        ),
-        *("disable-background-networking", "disable-sync", "window-size=1200,1000"),
-        f"user-data-dir={tmp_path_factory.mktemp('browser')}",
-    ):
-        options.add_argument(f"--{argument}")
-    options.add_argument("about:blank")
-    driver = Chrome(options=options, service=Service(found[1]))
-    try:
-        yield Browser(driver)
-    finally:
-        driver.quit()
+@pytest.fixture(scope="session")
+def hostile(hostile_log: Path) -> Report:
+    """Return the report of the hostile log."""
+    return make_report(read_log(hostile_log))
 
 
 @pytest.fixture(scope="session")
@@ -270,8 +186,13 @@ def long_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     population, clock = synthetic_population(150, seed=2), SimulatedClock()
     with RunLog(folder / "events.jsonl", clock) as log:
         posts = opening_posts(population.agents, seed=2)
-        Simulation(
-            population.agents, posts, rounds=25, seed=2, logger=log.logger, clock=clock
+        Run(
+            Feed(first_posts=posts),
+            population.agents,
+            rounds=25,
+            seed=2,
+            logger=log.logger,
+            clock=clock,
         ).run()
     return folder
 

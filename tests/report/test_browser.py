@@ -23,6 +23,7 @@ from prism.analysis import (
 )
 from prism.report import Report, make_report
 from prism.statechart import AgentState
+from tests.kit.logs import AGENTS
 
 pytestmark = pytest.mark.slow
 
@@ -253,12 +254,13 @@ def test_the_table_of_agents_can_be_searched(shown: Any, folder: Path) -> None:
     from selenium.webdriver.common.by import By
 
     box = shown.driver.find_element(By.ID, "search")
-    assert len(shown.run(CELLS)["agents"]) == 1 + 80
+    assert len(shown.run(CELLS)["agents"]) == 1 + AGENTS
     box.send_keys("AGENT_000")
     assert [row[0] for row in shown.run(CELLS)["agents"][1:]] == [
         f"agent_000{number}" for number in range(1, 10)
     ]
-    assert "9 of 80 agents" in shown.run("return document.getElementById('matches').textContent")
+    said = shown.run("return document.getElementById('matches').textContent")
+    assert f"9 of {AGENTS} agents" in said
     box.send_keys(" lurker")
     lurkers = [row for row in shown.run(CELLS)["agents"][1:] if "lurker" in row]
     assert len(shown.run(CELLS)["agents"]) == 1 + len(lurkers)

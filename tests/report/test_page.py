@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import altair as alt
 import pytest
 
 from prism.analysis import read_log
@@ -17,6 +18,8 @@ from prism.errors import InputError
 from prism.report import Report, make_report
 from prism.statechart import Statechart, Transition, state_enum
 from tests.kit import processes
+from tests.kit.commands import Prism
+from tests.kit.logs import AGENTS
 
 NAMESPACES = ("http://www.w3.org/2000/svg", "https://vega.github.io/schema/vega-lite/")
 SECTIONS = [
@@ -25,21 +28,14 @@ SECTIONS = [
 ]
 
 
-@pytest.fixture(scope="session")
-def html(report: Report) -> str:
-    """Return the page of the real run."""
-    return report.html()
-
-
 def policy(page: Any) -> str:
     """Return the content security policy of a page."""
     (meta,) = page.all("meta", **{"http-equiv": "Content-Security-Policy"})
     return str(meta.attributes["content"])
 
 
-def test_sections_stand_under_headings(html: str, parse: Callable[[str], Any]) -> None:
+def test_sections_stand_under_headings(page: Any) -> None:
     """Each section has its heading and a link to it, and ids are unique."""
-    page = parse(html)
     assert [section.attributes["id"] for section in page.all("section")] == SECTIONS
     assert [link.attributes["href"] for link in page.all("a")] == [f"#{name}" for name in SECTIONS]
     assert len(page.all("h1")) == 1
@@ -51,9 +47,8 @@ def test_sections_stand_under_headings(html: str, parse: Callable[[str], Any]) -
     assert len(ids) == len(set(ids))
 
 
-def test_tables_name_their_columns(html: str, parse: Callable[[str], Any]) -> None:
+def test_tables_name_their_columns(page: Any) -> None:
     """Every heading has a scope, sorting is done by buttons, and the search is labelled."""
-    page = parse(html)
     assert {head.attributes.get("scope") for head in page.all("th")} == {"col", "row"}
     (search,) = page.all("input", id="search")
     assert search.attributes["aria-label"]
@@ -63,9 +58,8 @@ def test_tables_name_their_columns(html: str, parse: Callable[[str], Any]) -> No
     ]
 
 
-def test_only_our_scripts_may_run(html: str, parse: Callable[[str], Any]) -> None:
+def test_only_our_scripts_may_run(page: Any) -> None:
     """The page allows its two scripts by their digests, evaluates no text, and loads nothing."""
-    page = parse(html)
     scripts = [script.text for script in page.all("script") if "type" not in script.attributes]
     digests = [f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in scripts]
     assert len(digests) == 2
@@ -75,9 +69,8 @@ def test_only_our_scripts_may_run(html: str, parse: Callable[[str], Any]) -> Non
     assert "connect-src" not in rules
 
 
-def test_nothing_is_fetched(html: str, parse: Callable[[str], Any]) -> None:
+def test_nothing_is_fetched(html: str, page: Any) -> None:
     """No element names another file, and outside the library addresses only name formats."""
-    page = parse(html)
     for element in page.elements:
         for name in ("src", "href", "srcset", "action", "data", "poster"):
             assert re.match(r"#|data:,$", element.attributes.get(name) or "#"), element
@@ -88,9 +81,8 @@ def test_nothing_is_fetched(html: str, parse: Callable[[str], Any]) -> None:
     assert "url(" not in html.replace(library, "")
 
 
-def test_every_figure_has_its_place(html: str, parse: Callable[[str], Any]) -> None:
+def test_every_figure_has_its_place(page: Any) -> None:
     """Each figure of the page has its place, a description and data."""
-    page = parse(html)
     figures = page.data("figures")
     assert [
         place.attributes["id"]
@@ -115,16 +107,27 @@ def test_every_figure_has_its_place(html: str, parse: Callable[[str], Any]) -> N
         assert all(figure["datasets"].values())
 
 
-def test_two_runs_stand_side_by_side(
-    folder: Path, model_log: Path, parse: Callable[[str], Any]
-) -> None:
+@pytest.mark.parametrize("runs", ["one of each kind", pytest.param("all", marks=pytest.mark.slow)])
+def test_figures_are_valid_by_the_schema_of_vega_lite(both: Any, runs: str) -> None:
+    """Each figure, as the page draws it, is what the published schema of Vega-Lite accepts."""
+    figures = both.data("figures")
+    if runs != "all":
+        figures = {name.rstrip("-0123456789"): figure for name, figure in figures.items()}
+
+    for name, figure in figures.items():
+        few = {key: rows[:2] for key, rows in figure["datasets"].items()}
+        # Vega-Lite draws no paper where this is null, but its schema does not say so
+        shown = {**figure, "background": "white", "datasets": few}
+        assert alt.Chart.from_dict(shown, validate=True), name
+
+
+def test_two_runs_stand_side_by_side(both: Any) -> None:
     """Each section shows both runs by name, and a state has one colour everywhere."""
-    page = parse(make_report(read_log(folder, model_log)).html())
-    (title,) = page.all("h1")
+    (title,) = both.all("h1")
     assert title.text == "real and model"
-    names = [heading.text for heading in page.all("h3") if heading.attributes.get("class") == "run"]
+    names = [heading.text for heading in both.all("h3") if heading.attributes.get("class") == "run"]
     assert names == ["real", "model"] * 9
-    figures = page.data("figures")
+    figures = both.data("figures")
     assert {"figure-states-1", "figure-states-2", "figure-latency-2", "figure-tokens-2"} <= set(
         figures
     )
@@ -134,12 +137,12 @@ def test_two_runs_stand_side_by_side(
 
 
 def test_texts_of_a_log_stay_texts(
-    hostile_log: Path, html: str, parse: Callable[[str], Any]
+    hostile: Report, html: str, page: Any, parse: Callable[[str], Any]
 ) -> None:
     """Texts of a log add no element to the page, and are shown as they are."""
-    hostile = make_report(read_log(hostile_log)).html()
-    page = parse(hostile)
-    assert len(page.all("script")) == len(parse(html).all("script")) == 4
+    usual, shown = page, hostile.html()
+    page = parse(shown)
+    assert len(page.all("script")) == len(usual.all("script")) == 4
     assert not page.all("img")
     assert not [
         name for element in page.elements for name in element.attributes if name.startswith("on")
@@ -148,7 +151,7 @@ def test_texts_of_a_log_stay_texts(
     for text in ("</script><script>window.hacked = 1</script>", "{{ 7 * 7 }}{% raw %}"):
         assert any(text in row for row in rows)
         assert any(text in str(row) for row in page.data("agents-data")["rows"])
-    assert len(hostile) < len(html) + 1_000_000
+    assert len(shown) < len(html) + 1_000_000
 
 
 def test_figures_are_saved_as_svg(report: Report, tmp_path: Path) -> None:
@@ -166,8 +169,13 @@ def test_figures_are_saved_as_svg(report: Report, tmp_path: Path) -> None:
     )
 
 
-def test_figures_are_saved_as_png(report: Report, tmp_path: Path) -> None:
+def test_figures_are_saved_as_png(
+    write_log: Callable[..., Path], make: Any, tmp_path: Path
+) -> None:
     """As PNG each figure is a picture of more than one colour, and replaces an older file."""
+    report = make_report(
+        read_log(write_log([make.move("ada", "a", "b"), make.move("bo", "a", "c")]))
+    )
     (tmp_path / "states-1.png").write_bytes(b"old")
     for path in report.save_figures(tmp_path, "png"):
         data = path.read_bytes()
@@ -175,6 +183,16 @@ def test_figures_are_saved_as_png(report: Report, tmp_path: Path) -> None:
         width, height = (int.from_bytes(data[start : start + 4]) for start in (16, 20))
         assert min(width, height) > 50
         assert len(data) > 1_000
+
+
+def test_the_command_writes_the_page(html: str, folder: Path, prism: Prism) -> None:
+    """``prism report`` writes the page of the library, in place of an older one."""
+    page = prism.folder / "page.html"
+    page.write_text("<!doctype html> an older page", encoding="utf-8")
+    ran = prism("report", folder, "-o", "page.html")
+    assert (ran.status, ran.err) == (0, "")
+    assert ran.out.splitlines() == [f"page.html: {page.stat().st_size / 1e6:.1f} MB"]
+    assert page.read_text(encoding="utf-8") == html
 
 
 def test_another_format_is_refused(report: Report, tmp_path: Path) -> None:
@@ -219,7 +237,7 @@ def test_damaged_logs_give_a_report_that_says_so(
     assert said in notes.text
     assert str(log) in notes.text
     assert page.all("table", id="table-transitions-1")
-    assert made.runs[0].agents.height == 80
+    assert made.runs[0].agents.height == AGENTS
 
 
 @pytest.mark.slow
@@ -258,6 +276,7 @@ def test_a_run_in_which_nothing_happens(
     assert page.data("agents-data")["rows"] == []
 
 
+@pytest.mark.slow
 def test_a_log_without_rounds_is_drawn_by_time(
     write_log: Callable[..., Path], make: Any, parse: Callable[[str], Any]
 ) -> None:
@@ -292,19 +311,17 @@ def test_tables_need_no_figures() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_a_chart_that_no_run_follows_is_refused(folder: Path) -> None:
+def test_a_chart_that_no_run_follows_is_refused(write_log: Callable[..., Path], make: Any) -> None:
     """A chart by whose name no transition was made is an error that says which charts there are."""
     day = state_enum("Day", ["dawn", "dusk"])
     chart = Statechart(day, [Transition("go", day("dawn"), day("dusk"))], day("dawn"), name="days")
-    with pytest.raises(InputError, match="by the chart days, only by social_media"):
-        make_report(read_log(folder), [chart])
+    with pytest.raises(InputError, match="by the chart days, only by c"):
+        make_report(read_log(write_log([make.move("ada", "a", "b")])), [chart])
 
 
-def test_figures_side_by_side_have_one_scale(
-    folder: Path, model_log: Path, parse: Callable[[str], Any]
-) -> None:
+def test_figures_side_by_side_have_one_scale(both: Any) -> None:
     """Each axis of numbers, and each legend, is the same for both runs."""
-    figures = parse(make_report(read_log(folder, model_log)).html()).data("figures")
+    figures = both.data("figures")
     for kind in ("states", "choices", "sources", "inequality", "cascades", "shapes", "entropy"):
         one, other = (figures[f"figure-{kind}-{number}"] for number in (1, 2))
         for channel in ("x", "y", "size", "color"):
@@ -319,12 +336,9 @@ def test_figures_side_by_side_have_one_scale(
         assert one["usermeta"]["legend"] == other["usermeta"]["legend"]
 
 
-@pytest.mark.slow
-def test_axes_begin_with_zero_side_by_side_as_alone(
-    folder: Path, model_log: Path, parse: Callable[[str], Any]
-) -> None:
+def test_axes_begin_with_zero_side_by_side_as_alone(both: Any) -> None:
     """Counts and entropies begin with zero also where runs share a scale."""
-    figures = parse(make_report(read_log(folder, model_log)).html()).data("figures")
+    figures = both.data("figures")
     for kind in ("states", "sources", "entropy", "shapes"):
         scale = figures[f"figure-{kind}-1"]["encoding"]["y"]["scale"]
         assert scale["domain"][0] == 0, kind

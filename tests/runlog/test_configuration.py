@@ -464,11 +464,11 @@ def test_a_forked_process_writes_to_the_same_log(path: Path) -> None:
     run_python(
         f"configure({str(path)!r})\n"
         "child = os.fork()\n"
-        "for count in range(300):\n"
+        "for count in range(100):\n"
         "    move('child' if child == 0 else 'parent')\n"
         "if child:\n"
         "    assert os.waitpid(child, 0)[1] == 0\n"
     )
     first, *moves, last = lines(path)
     assert (first["event"], last["event"]) == ENDS
-    assert sorted(line["agent_id"] for line in moves) == ["child"] * 300 + ["parent"] * 300
+    assert sorted(line["agent_id"] for line in moves) == ["child"] * 100 + ["parent"] * 100

@@ -5,7 +5,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.errors import InputError
@@ -27,7 +27,6 @@ def lines_of(blocks: list[Block]) -> dict[int, bytes | None]:
     return found
 
 
-@settings(max_examples=60)
 @given(lines=st.lists(LINE), ends=st.booleans(), packed=st.booleans(), size=st.integers(1, 80))
 def test_every_line_is_read_once_under_its_number(
     lines: list[bytes],

@@ -11,20 +11,21 @@ from typing import Any
 import orjson
 import pytest
 
+from prism import Run
 from prism.agents import synthetic_population
 from prism.errors import InputError, ReplayError
 from prism.llm import OllamaChatClient
 from prism.runlog import ReplayReasoner, RunLog, SimulatedClock
-from prism.social import Simulation
+from prism.social import Feed
 from prism.statechart import AgentState, PolicyReasoner, Question, Reasoner
-from prism.statechart.reasoner._cost import KNOWN_COST_KEYS
+from prism.statechart.reasoner._spending import KNOWN_COST_KEYS
 from prism.telemetry.events import DECISION, POST_PUBLISHED, ROUND_ENDED, RUN_ENDED, RUN_STARTED
 from prism.testing import Asked, FakeOllama, Fault
 
 S = AgentState
 OPTIONS = (S.COMPOSING, S.SCROLLING)
 SEED = 3
-Run = Callable[..., Path]
+Running = Callable[..., Path]
 
 
 def varied(asked: Asked) -> str:
@@ -32,17 +33,17 @@ def varied(asked: Asked) -> str:
     return asked.options[sum(map(ord, asked.prompt)) % len(asked.options)]
 
 
-def runner(folder: Path) -> Run:
-    """Return a function that runs 30 agents for 3 rounds and returns the log, in a folder."""
+def runner(folder: Path) -> Running:
+    """Return a function that runs 15 agents for 2 rounds and returns the log, in a folder."""
     numbers = count()
 
     def run(reasoner: Any, seed: int = SEED) -> Path:
-        population, clock = synthetic_population(30, seed=SEED), SimulatedClock()
+        population, clock = synthetic_population(15, seed=SEED), SimulatedClock()
         with RunLog(folder / f"{next(numbers)}.jsonl", clock) as log:
-            Simulation(
+            Run(
+                Feed(first_posts=population.posts),
                 population.agents,
-                population.posts,
-                rounds=3,
+                rounds=2,
                 seed=seed,
                 reasoner=reasoner,
                 logger=log.logger,
@@ -54,8 +55,8 @@ def runner(folder: Path) -> Run:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
-    """Return a function that runs 30 agents for 3 rounds and returns the log."""
+def run(tmp_path: Path) -> Running:
+    """Return a function that runs 15 agents for 2 rounds and returns the log."""
     return runner(tmp_path)
 
 
@@ -83,6 +84,7 @@ def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
             )
         model = "nimble" if mode == "decision" else "llama3.2"
         client = OllamaChatClient(server.host, model, attempts=2, concurrency=8)
+        client.backoff = lambda attempt: 0.0
         return run(Reasoner(client, mode=mode, seed=SEED))
 
 
@@ -103,8 +105,8 @@ def without_sources(event: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@pytest.mark.sampled(3)
-def test_a_verbatim_replay_writes_the_same_bytes(recorded: Path, run: Run) -> None:
+@pytest.mark.sampled(5)
+def test_a_verbatim_replay_writes_the_same_bytes(recorded: Path, run: Running) -> None:
     """A verbatim replay writes the same bytes without a model, and so does a replay of it."""
     again = run(ReplayReasoner(recorded, verbatim=True))
     assert again.read_bytes() == recorded.read_bytes()
@@ -112,7 +114,7 @@ def test_a_verbatim_replay_writes_the_same_bytes(recorded: Path, run: Run) -> No
 
 
 @pytest.mark.sampled(5)
-def test_a_log_without_newer_keys_is_replayed(recorded: Path, run: Run, tmp_path: Path) -> None:
+def test_a_log_without_newer_keys_is_replayed(recorded: Path, run: Running, tmp_path: Path) -> None:
     """A log of before, whose decisions say less of their cost, is replayed to the same events."""
 
     def older(event: dict[str, Any]) -> dict[str, Any]:
@@ -125,7 +127,8 @@ def test_a_log_without_newer_keys_is_replayed(recorded: Path, run: Run, tmp_path
     assert again.read_bytes() == log.read_bytes()
 
 
-def test_a_replay_is_marked_as_one(recorded: Path, run: Run) -> None:
+@pytest.mark.sampled(5)
+def test_a_replay_is_marked_as_one(recorded: Path, run: Running) -> None:
     """A replay that is not verbatim differs only in the source of decisions and in fallbacks."""
     replayed = run(ReplayReasoner(recorded))
     assert {event["source"] for event in events_of(replayed, DECISION)} == {"replay"}
@@ -138,7 +141,7 @@ def test_a_replay_is_marked_as_one(recorded: Path, run: Run) -> None:
 
 @pytest.mark.parametrize("mode", ["chat", "decision"])
 @pytest.mark.sampled(2)
-def test_faults_are_recorded(mode: Any, run: Run) -> None:
+def test_faults_are_recorded(mode: Any, run: Running) -> None:
     """A run in which every answer fails is recorded and replayed with the reasons."""
     with FakeOllama() as server:
         server.fail_always(Fault.status(400, "no"))
@@ -151,7 +154,8 @@ def test_faults_are_recorded(mode: Any, run: Run) -> None:
     assert run(ReplayReasoner(recorded, verbatim=True)).read_bytes() == recorded.read_bytes()
 
 
-def test_another_seed_asks_other_questions(recorded: Path, run: Run) -> None:
+@pytest.mark.sampled(5)
+def test_another_seed_asks_other_questions(recorded: Path, run: Running) -> None:
     """With another seed, a question that is not in the log raises an error that names it."""
     with pytest.raises(ReplayError) as caught:
         run(ReplayReasoner(recorded), seed=SEED + 1)

@@ -12,8 +12,8 @@ from prism.runlog import _schema as schema
 from prism.runlog._events import EVENTS
 from prism.runlog._keys import COMMON
 from prism.runlog._schema import json_schema
-from prism.social._results import Activity
-from prism.statechart.reasoner._cost import COST_KEYS, KNOWN_COST_KEYS
+from prism.social import Activity
+from prism.statechart.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS
 from prism.telemetry import events
 
 KEYS = {event.name: {key.name: key for key in event.keys} for event in EVENTS}
@@ -43,7 +43,15 @@ def test_counts_and_calls_are_those_of_the_code() -> None:
         == counts
     )
     optional = [name for name, key in KEYS[events.DECISION].items() if not key.required]
-    assert optional == ["said", *COST_KEYS, *KNOWN_COST_KEYS, "decision_id", "prompt_hash"]
+    assert optional == [
+        "option_mass",
+        "rotation",
+        "said",
+        *COST_KEYS,
+        *KNOWN_COST_KEYS,
+        "decision_id",
+        "prompt_hash",
+    ]
 
 
 def test_the_schema_has_its_version() -> None:

@@ -8,11 +8,14 @@ import pytest
 
 from prism.agents import SocialAgent
 from prism.errors import FieldValueError, InputError
-from prism.runs import ModelAssignment, ModelOptions, check_config, make_reasoner, read_reasoner
+from prism.llm import Model
+from prism.llm._assignments import ModelAssignment
+from prism.llm._credentials import with_credentials
 from prism.runs._assigned import ALL_OTHERS, Assigned
-from prism.runs._credentials import with_credentials
+from prism.runs._config import check_config, read_reasoner
+from prism.runs._makers import make_reasoner
 from prism.statechart import Statechart, Transition
-from prism.statechart.reasoner import ReasonerByAgent
+from prism.statechart.reasoner import Router
 
 Light = StrEnum("Light", ["OFF", "ON"])
 
@@ -67,14 +70,14 @@ def test_what_is_for_nobody_is_refused() -> None:
         ({"assigned": assigned("kind A", "kind A")}, "field 'kind.A': is assigned twice"),
         (
             {"assigned": (ModelAssignment("kind", "A", server="openai"),)},
-            "field 'kind.A.host': must name an OpenAI-compatible server",
+            "field 'kind.A.hosts': must name an OpenAI-compatible server",
         ),
     ],
 )
 def test_what_cannot_be_is_refused(options: dict[str, Any], message: str) -> None:
     """Options say at once what is assigned twice, or cannot be asked."""
     with pytest.raises(InputError, match=message):
-        ModelOptions("tiny", **options)
+        Model("tiny", **options)
     with pytest.raises(InputError, match="field 'by': must be one of agent, archetype, kind"):
         ModelAssignment("colour", "red")  # type: ignore[arg-type]
 
@@ -82,11 +85,11 @@ def test_what_cannot_be_is_refused(options: dict[str, Any], message: str) -> Non
 def test_options_are_read_as_they_were_kept() -> None:
     """Models by agent stand in run.json, hosts without passwords, and are read from there."""
     secret, bare = "http://ann:s3cret@two:8000", "http://two:8000"
-    options = ModelOptions(
+    options = Model(
         "tiny",
-        host=("http://one",),
+        hosts=("http://one",),
         temperature=0.5,
-        assigned=(ModelAssignment("kind", "Lamp", host=(secret,), server="openai", hedge=True),),
+        assigned=(ModelAssignment("kind", "Lamp", hosts=(secret,), server="openai", hedge=True),),
         models_file=("models.toml", "0f" * 32),
     )
     config = options.to_config()
@@ -102,12 +105,12 @@ def test_options_are_read_as_they_were_kept() -> None:
     check_config(config, path, {"reasoner": str})
     with pytest.raises(InputError, match="are not kept: give them with --host"):
         with_credentials(config, [], path)
-    assert read_reasoner(with_credentials(config, [f"{secret}/v1"], path)) == ModelOptions(
+    assert read_reasoner(with_credentials(config, [f"{secret}/v1"], path)) == Model(
         "tiny",
-        host=("http://one",),
+        hosts=("http://one",),
         temperature=0.5,
         assigned=(
-            ModelAssignment("kind", "Lamp", host=(f"{secret}/v1",), server="openai", hedge=True),
+            ModelAssignment("kind", "Lamp", hosts=(f"{secret}/v1",), server="openai", hedge=True),
         ),
         models_file=("models.toml", "0f" * 32),
     )
@@ -117,13 +120,13 @@ def test_options_are_read_as_they_were_kept() -> None:
 
 def test_one_server_has_one_limit() -> None:
     """Models on one server share its slots, whatever dialect they are asked in."""
-    one = ModelOptions("tiny", concurrency=2, assigned=assigned("kind Lamp"))
+    one = Model("tiny", concurrency=2, assigned=assigned("kind Lamp"))
     reasoner = make_reasoner(one, 0, None)
-    assert isinstance(reasoner, ReasonerByAgent)
-    hosts = [part.client.servers[0] for part in reasoner.parts.values()]  # type: ignore[attr-defined]
+    assert isinstance(reasoner, Router)
+    hosts = [part.client.servers[0] for part in reasoner.parts.values()]
     assert hosts[0].traffic is hosts[1].traffic
     other = ModelAssignment(
-        "kind", "Lamp", server="openai", host=("http://127.0.0.1:11434/v1",), concurrency=3
+        "kind", "Lamp", server="openai", hosts=("http://127.0.0.1:11434/v1",), concurrency=3
     )
     with pytest.raises(FieldValueError, match=r"one server: got 2 and 3"):
-        make_reasoner(ModelOptions("tiny", concurrency=2, assigned=(other,)), 0, None)
+        make_reasoner(Model("tiny", concurrency=2, assigned=(other,)), 0, None)

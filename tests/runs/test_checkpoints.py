@@ -5,23 +5,24 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.runs._checkpoints import FOLDER_NAME, Checkpoint, Checkpoints
+from tests.kit.texts import ANY
 
 plain = st.recursive(
     st.none()
     | st.booleans()
     | st.integers(-(2**53), 2**53)
     | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(),
+    | st.text(ANY),
     lambda children: (
-        st.lists(children, max_size=3) | st.dictionaries(st.text(), children, max_size=3)
+        st.lists(children, max_size=3) | st.dictionaries(st.text(ANY), children, max_size=3)
     ),
     max_leaves=12,
 )
-objects = st.dictionaries(st.text(), plain, max_size=4)
+objects = st.dictionaries(st.text(ANY), plain, max_size=4)
 kept = st.builds(
     Checkpoint,
     st.integers(1, 10**6),
@@ -91,7 +92,6 @@ def test_a_checkpoint_is_read_as_it_was_written(checkpoint: Checkpoint) -> None:
     assert Checkpoint.from_bytes(checkpoint.to_bytes()) == checkpoint
 
 
-@settings(max_examples=60)
 @given(kept, st.data())
 def test_no_damage_goes_unnoticed(checkpoint: Checkpoint, data: Any) -> None:
     """A checkpoint with one bit turned, cut off anywhere, or with something behind it, is none."""

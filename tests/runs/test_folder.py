@@ -12,7 +12,7 @@ from prism.errors import FieldValueError, InputError, SimulationError
 from prism.runlog import SimulatedClock
 from prism.runs import RunFolder
 from prism.runs._checkpoints import FOLDER_NAME
-from prism.runs._folder import LOG_NAME, SUMMARY_NAME, refuse_own_file
+from prism.runs._folder import LOG_NAME, SUMMARY_NAME, is_begun, refuse_own_file
 from tests.kit.dice import (
     CONFIG,
     DiceOptions,
@@ -38,10 +38,10 @@ def test_run_is_written_into_its_folder(place: str, tmp_path: Path, whole: Any) 
 def test_summary_tells_what_the_run_is_from_the_beginning(tmp_path: Path) -> None:
     """``run.json`` has version, schema and configuration from the beginning, results at the end."""
     folder = RunFolder.for_new(tmp_path)
-    assert not folder.is_begun
+    assert not is_begun(folder.path)
     with folder.writing({"text": "é"}, SimulatedClock()):
         before = json.loads((tmp_path / SUMMARY_NAME).read_bytes())
-        assert folder.is_begun
+        assert is_begun(folder.path)
         folder.complete({"results": {"number": 1}, "spent": 2})
     assert before == {"prism": prism.__version__, "schema": 1, "config": {"text": "é"}}
     assert json.loads((tmp_path / SUMMARY_NAME).read_bytes()) == {
@@ -119,8 +119,11 @@ def test_run_that_came_in_between_is_not_overwritten(tmp_path: Path, whole: Any)
     assert tree(tmp_path) == whole
 
 
-def test_of_two_that_begin_at_once_one_is_refused(tmp_path: Path, whole: Any) -> None:
+def test_of_two_that_begin_at_once_one_is_refused(
+    tmp_path: Path, whole: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """While a run is being written nobody else begins one in its folder."""
+    monkeypatch.setattr("prism.runlog._writer._LOOK_SECONDS", 0)
     second = RunFolder.for_new(tmp_path)
 
     def begin_another(_: int) -> None:
@@ -136,7 +139,7 @@ def test_of_two_that_begin_at_once_one_is_refused(tmp_path: Path, whole: Any) ->
 def test_nothing_is_kept_before_the_folder_is_opened(tmp_path: Path) -> None:
     """Keeping a round of a run whose folder was not opened is an error that says so."""
     with pytest.raises(SimulationError, match=r"before the folder is opened by writing\(\)"):
-        RunFolder.for_new(tmp_path).keep(DiceOptions().prepare()(None, None))
+        RunFolder.for_new(tmp_path).keep(DiceOptions().prepare(None))
 
 
 # Failing

@@ -193,8 +193,11 @@ def test_complete_run_whose_checkpoints_are_left_is_complete(stopped: Path, whol
         assert tree(stopped) == whole
 
 
-def test_run_that_another_process_is_going_on_with_is_refused(stopped: Path, whole: Any) -> None:
+def test_run_that_another_process_is_going_on_with_is_refused(
+    stopped: Path, whole: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of two that resume a run one is refused, at any time, and the run is not disturbed."""
+    monkeypatch.setattr("prism.runlog._writer._LOOK_SECONDS", 0)
     other, _ = RunFolder.to_resume(stopped)
 
     def resume_too(_: int) -> None:

@@ -21,6 +21,7 @@ def test_a_room_loads_nothing_before_a_name_is_used(room: str) -> None:
     assert {name for name in loaded if name.split(".")[0] == "prism"} == {
         "prism",
         "prism._lazy",
+        "prism._version",
         f"prism.{room}",
     }
 
@@ -30,7 +31,7 @@ def test_a_run_without_a_model_loads_nothing_that_asks_one() -> None:
     loaded = loaded_by(
         "import prism.runs, prism.worlds\n"
         "from prism.worlds.examples import Rumour\n"
-        "prism.runs.begin(prism.worlds.WorldRun(Rumour, 20, rounds=1))"
+        "prism.worlds.Run(Rumour, 20, rounds=1).run()"
     )
     assert "prism.worlds._loop" in loaded
     assert not loaded & (HEAVY | {"prism.llm._model_pool", "prism.runs._makers"})
@@ -42,4 +43,4 @@ def test_a_name_that_there_is_not_is_refused() -> None:
 
     with pytest.raises(AttributeError, match=r"'prism\.runs' has no attribute 'beginn'"):
         _ = prism.runs.beginn  # type: ignore[attr-defined]
-    assert "begin" in dir(prism.runs)
+    assert "RunFolder" in dir(prism.runs)

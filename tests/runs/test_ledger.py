@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from prism.runs import ModelOptions
+from prism.llm import Model
 from prism.runs._ledger import Ledger, SharedBudget, lending
 from prism.runs._makers import Shared
 from prism.statechart import Budget
@@ -87,7 +87,7 @@ def test_the_time_of_an_interruption_does_not_count(tmp_path: Path) -> None:
 
 def test_runs_take_the_budget_that_is_lent(tmp_path: Path) -> None:
     """What asks a model in a run spends from the ledger that is lent, and else has its own."""
-    options = ModelOptions("llama3.2")
+    options = Model("llama3.2")
     with lending(Ledger(tmp_path / "budget")):
         assert isinstance(Shared.of(options).budget, SharedBudget)
     assert type(Shared.of(options).budget) is Budget

@@ -7,17 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from prism import runs
+from prism import Run, resume, runs
 from prism.errors import InputError, TooManyFallbacksError
-from prism.runs import ModelAssignment, ModelOptions
-from prism.runs._makers import WINDOW, StoppingReasoner, make_reasoner
-from prism.social import SocialRun
+from prism.llm import Model
+from prism.llm._assignments import ModelAssignment
+from prism.runs._makers import make_reasoner
+from prism.social import Feed
 from prism.statechart import AgentState
-from prism.statechart.reasoner import Reasoner
-from prism.testing import FakeOllama, Fault
+from prism.statechart.reasoner import Reasoner, Router
+from prism.statechart.reasoner._router import WINDOW
+from prism.testing import FakeOllama, FakeOpenAI, Fault, ReadingModel
 from tests.kit.commands import Prism
 from tests.kit.reasoners import answer, ask, crowd
 
@@ -36,7 +38,7 @@ class Failing:
 
 async def decisions_before_the_end(fails: list[bool], stop_at: float) -> int | None:
     """Ask one question after the other; return how many were decided when the run was stopped."""
-    reasoner = StoppingReasoner(Failing(fails), stop_at=stop_at, attempts=1)
+    reasoner = Router({"all": Reasoner(Failing(fails), attempts=1)}, stop_at=stop_at)
     for count in range(1, len(fails) + 1):
         try:
             await reasoner.decide_many([ask()])
@@ -45,7 +47,6 @@ async def decisions_before_the_end(fails: list[bool], stop_at: float) -> int | N
     return None
 
 
-@settings(max_examples=25)
 @given(
     fails=st.lists(st.booleans(), min_size=WINDOW - 5, max_size=2 * WINDOW),
     share=st.sampled_from([0.3, 0.5, 0.55, 1.0]),
@@ -70,7 +71,7 @@ def test_a_run_ends_with_the_share_of_the_last_decisions(
 
 async def test_the_error_says_how_many_and_why() -> None:
     """What ends the run says how many decisions fell back, the limit, and the last reason."""
-    reasoner = StoppingReasoner(Failing([True] * WINDOW), stop_at=0.5, attempts=1)
+    reasoner = Router({"all": Reasoner(Failing([True] * WINDOW), attempts=1)}, stop_at=0.5)
     with pytest.raises(TooManyFallbacksError) as caught:
         await reasoner.decide_many([ask() for _ in range(WINDOW)] + [ask("Bo")] * WINDOW)
     assert str(caught.value) == (
@@ -83,14 +84,43 @@ async def test_the_error_says_how_many_and_why() -> None:
 def test_a_share_is_one(share: float) -> None:
     """A share that is not above 0 and at most 1 is refused."""
     with pytest.raises(InputError, match="stop_at_fallbacks"):
-        ModelOptions("tiny", stop_at_fallbacks=share)
+        Model("tiny", stop_at_fallbacks=share)
 
 
-@pytest.mark.parametrize(("share", "kind"), [(None, Reasoner), (1, StoppingReasoner)])
-def test_only_who_asks_for_it_is_stopped(share: float | None, kind: type) -> None:
-    """A run ends early only if it was told to."""
-    options = ModelOptions("tiny", stop_at_fallbacks=share)
-    assert type(make_reasoner(options, 0, AgentState.SCROLLING)) is kind
+@pytest.mark.parametrize(("share", "limit"), [(None, 0.5), (1, 1), ("never", None)])
+def test_a_run_ends_early_unless_it_was_told_not_to(share: Any, limit: float | None) -> None:
+    """A run whose model fails ends early by default, and goes on if it is told to."""
+    options = Model("tiny", stop_at_fallbacks=share)
+    reasoner = make_reasoner(options, 0, AgentState.SCROLLING)
+    assert isinstance(reasoner, Router)
+    assert reasoner.stop_at == limit
+
+
+@pytest.mark.parametrize("assigned", [(), (ModelAssignment("agent", "n1*", model="large"),)])
+@pytest.mark.sampled(2)
+async def test_a_run_ends_by_default_when_half_of_its_decisions_fell_back(assigned: Any) -> None:
+    """Without a word on it, half of the last 200 decisions are the limit."""
+    options = Model("tiny", hosts=("http://127.0.0.1:1",), patience=0, assigned=assigned)
+    reasoner = make_reasoner(options, 0, AgentState.SCROLLING)
+    with pytest.raises(TooManyFallbacksError, match=r"200 of the last 200 .* and 0\.5 of them"):
+        await reasoner.decide_many(crowd(WINDOW))
+
+
+async def test_a_spent_budget_ends_no_run_by_default() -> None:
+    """Who limits what a run may spend has said what is to happen then: the run goes on."""
+    options = Model("tiny", hosts=("http://127.0.0.1:1",), patience=0, max_calls=1)
+    reasoner = make_reasoner(options, 0, AgentState.SCROLLING)
+    decisions = await reasoner.decide_many(crowd(2 * WINDOW))
+    reasons = [str(each.reason).partition(":")[0] for each in decisions]
+    assert reasons.count("BudgetSpentError") >= 2 * WINDOW - 1
+
+
+@pytest.mark.parametrize(("given", "patience"), [(None, 60), (0, 0), (7.5, 7.5)])
+def test_a_run_waits_a_minute_for_a_server_that_fails(given: Any, patience: float) -> None:
+    """A run is patient for 60 seconds unless it says otherwise."""
+    reasoner: Any = make_reasoner(Model("tiny", patience=given), 0, AgentState.SCROLLING)
+    (part,) = reasoner.parts.values()
+    assert part.client.servers[0].settings.patience == patience
 
 
 async def test_all_models_of_a_run_are_counted_together() -> None:
@@ -98,7 +128,7 @@ async def test_all_models_of_a_run_are_counted_together() -> None:
     assigned = (ModelAssignment("agent", "n1*", model="large"),)
     hosts = ("http://127.0.0.1:1",)
     reasoner = make_reasoner(
-        ModelOptions("tiny", host=hosts, stop_at_fallbacks=1, max_calls=1, assigned=assigned),
+        Model("tiny", hosts=hosts, stop_at_fallbacks=1, max_calls=1, assigned=assigned),
         0,
         AgentState.SCROLLING,
     )
@@ -114,12 +144,12 @@ def server() -> Iterator[FakeOllama]:
         yield running
 
 
-def options(server: FakeOllama) -> SocialRun:
+def options(server: FakeOllama) -> Run[Any]:
     """Return a run that asks the server often, and ends when half of that fails."""
-    model = ModelOptions(
-        "llama3.2", host=(server.host,), mode="chat", concurrency=16, stop_at_fallbacks=0.5
+    model = Model(
+        "llama3.2", hosts=(server.host,), mode="chat", concurrency=16, stop_at_fallbacks=0.5
     )
-    return SocialRun(agents=240, rounds=3, reasoner=model)
+    return Run(Feed, 240, rounds=3, reasoner=model)
 
 
 class Quiet(runs.Observer):
@@ -144,28 +174,31 @@ def test_a_run_that_was_stopped_is_resumed(rounds: int, server: FakeOllama, tmp_
         server.fail_always(Fault.status(400, "no"))
     folder = tmp_path / "run"
     with pytest.raises(TooManyFallbacksError, match="answered 400: no"):
-        runs.begin(options(server), folder, on_round=fail, checkpoint_every=0, observer=Quiet())
+        options(server).keep(folder, on_round=fail, checkpoint_every=0, observer=Quiet())
 
     server.recover()
-    outcome = runs.resume(folder, SocialRun, observer=Quiet())
+    outcome = resume(folder, observer=Quiet())
     assert outcome is not None
     assert len(outcome.results.rounds) == 3
     assert outcome.results.totals.fallbacks.total() == 0
     assert outcome.summary["config"]["stop_at_fallbacks"] == 0.5
 
 
-def test_the_command_ends_with_status_one(prism: Prism, server: FakeOllama) -> None:
+def test_the_command_ends_with_status_one(
+    prism: Prism, server: FakeOllama, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The command says why it ended and how to go on, which then works; its status is 1."""
+    monkeypatch.setattr("prism.statechart.reasoner._router.WINDOW", 10)
     server.fail_always(Fault.status(400, "no"))
-    run = ("simulate", "--agents", 60, "--rounds", 3, "--reasoner", "ollama", "--model", "llama3.2")
+    run = ("simulate", "--agents", 8, "--rounds", 2, "--reasoner", "ollama", "--model", "llama3.2")
     ran = prism(*run, "--host", server.host, "--stop-at-fallbacks", 0.5, "--out", "run")
     *_, last = ran.err.splitlines()
     assert ran.status == 1
     assert last.startswith("prism: stopped, as ")
-    assert last.endswith("when that is mended, go on with: prism simulate --resume run")
+    assert last.endswith("when that is mended, go on with: prism resume run")
 
     server.recover()
-    ran = prism("simulate", "--resume", "run")
+    ran = prism("resume", "run")
     assert ran.status == 0
     assert "results" in json.loads((prism.folder / "run" / "run.json").read_bytes())
 
@@ -183,3 +216,17 @@ def test_a_share_that_makes_no_sense_is_refused(
     """A share out of its range, or without a model, is one line with status 2."""
     ran = prism("simulate", "--stop-at-fallbacks", 0, *given)
     assert (ran.status, ran.err.startswith(f"prism: {problem}")) == (2, True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [FakeOllama, FakeOpenAI])
+def test_a_server_that_restarts_costs_a_run_hardly_a_decision(kind: Any, tmp_path: Path) -> None:
+    """A server that is away for four seconds costs at most 1 % of 1,800 decisions on one host."""
+    with kind(reader=ReadingModel(), restarts={400: 4.0}) as server:
+        dialect: Any = "openai" if kind is FakeOpenAI else "ollama"
+        model = Model("llama3.2", hosts=(server.host,), mode="chat", server=dialect)
+        run = Run(Feed, 220, rounds=5, seed=3, reasoner=model)
+        outcome = run.keep(tmp_path / "run", observer=Quiet())
+    totals = outcome.results.totals
+    assert totals.decisions_asked >= 1800
+    assert totals.fallbacks.total() <= 0.01 * totals.decisions_asked

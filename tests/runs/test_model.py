@@ -1,5 +1,6 @@
 """The model of a run: what happens before its first round, and after its last."""
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
@@ -8,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from prism.errors import InputError
-from prism.llm import AnswerCache
-from prism.runs import ModelAssignment, ModelOptions
+from prism.errors import InputError, UnreachableError
+from prism.llm import AnswerCache, Model
+from prism.llm._assignments import ModelAssignment
 from prism.runs._makers import make_reasoner, make_writer
-from prism.runs._running import closing_cache, load_model, spent_by
+from prism.runs._running import askers_in, closing_cache, load_model, spent_by
 from prism.statechart import AgentState, PolicyReasoner
-from prism.testing import FakeOllama, Fault
+from prism.testing import FakeOllama, FakeOpenAI, Fault
 
 LOAD = "/api/generate"
 
@@ -31,7 +32,7 @@ def servers() -> Iterator[list[FakeOllama]]:
 def reasoner_at(*servers: FakeOllama, **options: Any) -> Any:
     """Make a reasoner that asks some servers."""
     hosts = tuple(server.host for server in servers)
-    asked = ModelOptions("llama3.2", host=hosts, mode="chat", **options)
+    asked = Model("llama3.2", hosts=hosts, mode="chat", **options)
     return make_reasoner(asked, 0, AgentState.SCROLLING)
 
 
@@ -49,8 +50,11 @@ def test_a_loaded_model_is_no_news(servers: list[FakeOllama]) -> None:
     assert servers[0].questions == []
 
 
-def test_one_server_is_enough_to_begin(servers: list[FakeOllama]) -> None:
+def test_one_server_is_enough_to_begin(
+    servers: list[FakeOllama], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A server that does not load its model is named, and the run does not wait for it."""
+    monkeypatch.setattr("prism.llm._router._SHORTEST_GRACE_SECONDS", 0.01)
     _, warnings = load(reasoner_at(*servers))
     (warning,) = warnings
     assert warning == (
@@ -61,17 +65,19 @@ def test_one_server_is_enough_to_begin(servers: list[FakeOllama]) -> None:
 
 def test_all_models_of_a_run_are_loaded(servers: list[FakeOllama]) -> None:
     """Models of several groups are loaded at once, each once; what is missing is told by model."""
+    servers[1].recover()
+    servers[1].fail_always(Fault.drop(), path=LOAD)
     hosts = [(server.host,) for server in servers]
     assigned = (
         ModelAssignment("kind", "A", temperature=0.5),
-        ModelAssignment("kind", "B", model="gone", host=hosts[0]),
-        ModelAssignment("kind", "C", model="nimble", host=hosts[1]),
+        ModelAssignment("kind", "B", model="gone", hosts=hosts[0]),
+        ModelAssignment("kind", "C", model="nimble", hosts=hosts[1]),
     )
-    asked = ModelOptions("llama3.2", host=hosts[0], mode="chat", assigned=assigned)
-    _, warnings = load(make_reasoner(asked, 0, None), deadline=0.3)
-    assert [warning.partition("; until")[2] for warning in warnings] == [
+    asked = Model("llama3.2", hosts=hosts[0], mode="chat", assigned=assigned)
+    _, warnings = load(make_reasoner(asked, 0, None))
+    assert [re.split("; until|; while that lasts", warning)[1] for warning in warnings] == [
         " that is mended every decision of gone will fall back (see: prism doctor)",
-        " that is mended every decision of nimble will fall back (see: prism doctor)",
+        " decisions of nimble will fall back (see: prism doctor)",
     ]
 
 
@@ -82,7 +88,7 @@ def test_waiting_for_a_model_is_announced_and_ends(servers: list[FakeOllama]) ->
         [f"waiting for llama3.2 to be loaded at {silent.host}"],
         [
             f"llama3.2 is not loaded at {silent.host} yet; "
-            "until that is mended every decision will fall back (see: prism doctor)"
+            "while that lasts decisions will fall back (see: prism doctor)"
         ],
     )
 
@@ -101,7 +107,7 @@ def test_a_writer_needs_no_answer_to_a_decision(fault: Any, lost: list[str]) -> 
         server.fail_always(Fault.status(404), path=LOAD)
         if fault is not None:
             server.fail_always(fault, path="/api/chat")
-        _, warnings = load(make_writer(ModelOptions("llama3.2", host=(server.host,)), 0))
+        _, warnings = load(make_writer(Model("llama3.2", hosts=(server.host,)), 0))
 
     assert len(warnings) == len(lost)
     assert all(word in warning for word, warning in zip(lost, warnings, strict=True))
@@ -121,6 +127,20 @@ def test_spending_is_that_of_the_budget(servers: list[FakeOllama]) -> None:
     assert spent_by(reasoner) == {"spent": {"calls": 1, "tokens": 7}}
 
 
+def test_loading_counts_in_the_budget(servers: list[FakeOllama]) -> None:
+    """A token that is asked for to load a model is paid for; Ollama loads one for nothing."""
+    with FakeOpenAI(models=["llama3.2"]) as server:
+        asked = Model("llama3.2", server="openai", hosts=(server.host,))
+        reasoner = make_reasoner(asked, 0, AgentState.SCROLLING)
+        load(reasoner)
+        assert len(server.questions) == 1
+    assert reasoner.budget.calls == 1
+    assert reasoner.budget.tokens > 0
+    free = reasoner_at(servers[0])
+    load(free)
+    assert (free.budget.calls, free.budget.tokens) == (0, 0)
+
+
 def test_a_cache_that_cannot_be_written_is_a_warning(
     tmp_path: Path, servers: list[FakeOllama], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,7 +151,8 @@ def test_a_cache_that_cannot_be_written_is_a_warning(
 
     warnings: list[str] = []
     reasoner = reasoner_at(servers[0], cache=tmp_path / "answers.db")
-    with closing(reasoner.cache), monkeypatch.context() as patch:
+    (asking,) = askers_in(reasoner)
+    with closing(asking.cache), monkeypatch.context() as patch:
         patch.setattr(AnswerCache, "close", fail)
         with closing_cache(reasoner, warnings.append):
             pass
@@ -165,7 +186,8 @@ FAILURES = [
     (Fault.body(b"{}"), "something that is not a reply"),
     (Fault.drop(), "the connection to"),
 ]
-SUFFIX = "; until that is mended every decision will fall back (see: prism doctor)"
+MENDED = "; until that is mended every decision will fall back (see: prism doctor)"
+LASTS = "; while that lasts decisions will fall back (see: prism doctor)"
 
 
 @pytest.mark.parametrize(("fault", "said"), FAILURES, ids=[said for _, said in FAILURES])
@@ -181,7 +203,58 @@ def test_it_is_said_when_every_decision_will_fall_back(fault: Fault, said: str, 
     assert notes == []
     assert len(warnings) == count
     assert all(said in warning for warning in warnings)
-    assert [warning.endswith(SUFFIX) for warning in warnings] == [False] * (count - 1) + [True]
+    # what was refused will be refused again; all else may pass
+    suffix = MENDED if re.search("40[0-4]", said) else LASTS
+    assert [warning.endswith(suffix) for warning in warnings] == [False] * (count - 1) + [True]
+
+
+def test_a_server_is_not_judged_by_one_answer() -> None:
+    """A server that cannot load models and whose first answers are junk is tried again."""
+    with FakeOllama() as server:
+        server.fail_always(Fault.status(404, body=b"no such page"), path=LOAD)
+        server.fail(Fault.says("Well."), Fault.says("Hm."))
+        assert load(reasoner_at(server), quiet_seconds=60) == ([], [])
+        assert server.asked == 3
+
+
+@pytest.fixture
+def nobody() -> str:
+    """Return the address of a server that has gone."""
+    with FakeOllama() as server:
+        return server.host
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"patience": 0}, {"stop_at_fallbacks": "never"}], ids=["default", "0", "never"]
+)
+def test_a_server_that_refuses_connections_is_an_error_at_once(
+    nobody: str, options: dict[str, Any]
+) -> None:
+    """A run whose only server is not there does not begin."""
+    asked = Model("llama3.2", hosts=(nobody,), **options)
+    with pytest.raises(UnreachableError, match="cannot reach"):
+        load(make_reasoner(asked, 0, AgentState.SCROLLING))
+
+
+def test_a_run_that_never_waits_nor_ends_begins_without_its_server(nobody: str) -> None:
+    """Who wants to go on whatever happens is only told that nothing answers."""
+    asked = Model("llama3.2", hosts=(nobody,), patience=0, stop_at_fallbacks="never")
+    _, (warning,) = load(make_reasoner(asked, 0, AgentState.SCROLLING))
+    assert warning.endswith(MENDED)
+
+
+def test_a_writer_whose_server_refuses_connections_is_an_error_at_once(nobody: str) -> None:
+    """A run that has a model write does not begin without it, either."""
+    with pytest.raises(UnreachableError, match="cannot reach"):
+        load(make_writer(Model("llama3.2", hosts=(nobody,)), 0))
+
+
+def test_one_server_that_is_there_is_enough(servers: list[FakeOllama], nobody: str) -> None:
+    """Of several servers those that are not there are named, and the run begins."""
+    asked = Model("llama3.2", hosts=(servers[0].host, nobody), mode="chat")
+    _, (warning,) = load(make_reasoner(asked, 0, AgentState.SCROLLING))
+    assert nobody in warning
+    assert warning.endswith("; its decisions will fall back (see: prism doctor)")
 
 
 def test_a_server_that_cannot_load_but_answers_is_well() -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from prism.errors import InputError
-from prism.runs import ModelAssignment, ModelOptions
+from prism.llm import Model
+from prism.llm._assignments import ModelAssignment
 
 MODELS = """\
 # who asks whom
@@ -38,10 +39,10 @@ def path(tmp_path: Path) -> Path:
 def test_a_file_is_read_as_options(path: Path) -> None:
     """A default for all, and a table for each group; what a table leaves out is the default's."""
     path.write_text(MODELS)
-    options = ModelOptions.from_file(path, max_calls=5)
-    assert options == ModelOptions(
+    options = Model.from_file(path, max_calls=5)
+    assert options == Model(
         "llama3.2",
-        host=("http://one:11434",),
+        hosts=("http://one:11434",),
         concurrency=8,
         think="false",
         max_calls=5,
@@ -49,24 +50,24 @@ def test_a_file_is_read_as_options(path: Path) -> None:
             ModelAssignment("agent", "user_1*", temperature=0.2),
             ModelAssignment("archetype", "superuser", model="llama3.3", temperature=0.7),
             ModelAssignment(
-                "kind", "Seller", server="openai", host=("http://two:8000", "http://three:8000")
+                "kind", "Seller", server="openai", hosts=("http://two:8000", "http://three:8000")
             ),
         ),
         models_file=(str(path), sha256(MODELS.encode()).hexdigest()),
     )
     users, superusers, sellers = map(options.for_those, options.assigned)
     assert (users.model, users.temperature, users.concurrency) == ("llama3.2", 0.2, 8)
-    assert (superusers.host, superusers.max_calls) == (("http://one:11434",), 5)
+    assert (superusers.hosts, superusers.max_calls) == (("http://one:11434",), 5)
     assert (sellers.server, sellers.model, sellers.think) == ("openai", "llama3.2", "false")
 
 
 def test_what_is_given_beside_a_file_goes_before_it(path: Path) -> None:
     """An option replaces the default of the file; another dialect has other servers."""
     path.write_text(MODELS)
-    given = ModelOptions.from_file(path, model="qwen3", think=None, concurrency=2)
+    given = Model.from_file(path, model="qwen3", think=None, concurrency=2)
     assert (given.model, given.think, given.concurrency) == ("qwen3", "false", 2)
     with pytest.raises(InputError, match="must name an OpenAI-compatible server"):
-        ModelOptions.from_file(path, server="openai")
+        Model.from_file(path, server="openai")
 
 
 @pytest.mark.parametrize(
@@ -101,14 +102,14 @@ def test_a_mistake_is_told_with_its_line(path: Path, text: str, message: str) ->
     """Whatever a file cannot say is refused by its name, in its line."""
     path.write_text(text)
     with pytest.raises(InputError, match=message):
-        ModelOptions.from_file(path)
+        Model.from_file(path)
 
 
 def test_all_mistakes_are_told_at_once(path: Path) -> None:
     """Every fault of a file is listed with its line and key."""
     path.write_text("modl = 'a'\ntimeout = 0\n[kind.X]\nhost = 'ftp://h'\n[colour]\na = 1\n")
     with pytest.raises(InputError) as refused:
-        ModelOptions.from_file(path)
+        Model.from_file(path)
 
     told = str(refused.value)
     assert "4 problems" in told
@@ -119,6 +120,6 @@ def test_all_mistakes_are_told_at_once(path: Path) -> None:
 def test_the_hosts_of_a_file_stay_with_its_server(path: Path) -> None:
     """Hosts are those of the file where its server is the one that is named, or the default."""
     path.write_text("model = 'a'\nhost = 'http://127.0.0.1:1'\n")
-    assert ModelOptions.from_file(path, server="ollama").host == ("http://127.0.0.1:1",)
+    assert Model.from_file(path, server="ollama").hosts == ("http://127.0.0.1:1",)
     with pytest.raises(InputError, match="host"):
-        ModelOptions.from_file(path, server="openai")
+        Model.from_file(path, server="openai")

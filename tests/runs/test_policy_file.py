@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from prism import runs
+from prism import Run, replay
 from prism.errors import InputError
-from prism.runs import PolicyOptions, make_reasoner
-from prism.runs._policy_file import Policy
+from prism.runs import PolicyOptions
+from prism.runs._makers import make_reasoner
 from prism.runs._policy_schema import SCHEMA_NAME, policy_schema
-from prism.social import SocialRun
+from prism.science import Policy
+from prism.social import Feed
 from prism.statechart import AgentState, PolicyReasoner, Question, RandomStream
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -204,19 +205,19 @@ def test_a_run_by_a_policy_file_is_kept_and_repeated(tmp_path: Path) -> None:
     """It says in run.json who decided, repeats its bytes, and is refused with another file."""
     path = tmp_path / "policy.json"
     Policy.from_dict(DOCUMENT).to_file(path)
-    run = SocialRun(agents=30, rounds=2, reasoner=PolicyOptions(path))
-    outcomes = [runs.begin(run, tmp_path / name) for name in ("one", "two")]
+    run = Run(Feed, 30, rounds=2, reasoner=PolicyOptions(path))
+    outcomes = [run.keep(tmp_path / name) for name in ("one", "two")]
     logs = [(tmp_path / name / "events.jsonl").read_bytes() for name in ("one", "two")]
     assert logs[0] == logs[1]
-    runs.replay(tmp_path / "one", SocialRun, tmp_path / "again")
+    replay(tmp_path / "one", tmp_path / "again")
     assert (tmp_path / "again" / "events.jsonl").read_bytes() == logs[0]
     config = outcomes[0].summary["config"]
     assert (config["reasoner"], config["policy"]) == ("calibrated", str(path))
-    assert SocialRun.from_config(config, path) == run
+    assert Run.from_config(config, path).to_config() == run.to_config()
 
     path.write_text(path.read_text().replace("0.7", "0.70"))
     with pytest.raises(InputError, match="put it back"):
-        SocialRun.from_config(config, path)
+        Run.from_config(config, path)
 
 
 def test_a_file_that_is_no_policy_is_refused_before_a_run(tmp_path: Path) -> None:

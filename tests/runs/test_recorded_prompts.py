@@ -3,7 +3,6 @@
 import random
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,15 +10,18 @@ from typing import Any
 import orjson
 import pytest
 
-from prism import runs
+from prism import Run, replay, resume
 from prism.errors import InputError
+from prism.llm import Model
 from prism.runlog import read_prompts
-from prism.runs import ModelOptions, Observer, WriterOptions
-from prism.social import SocialRun
+from prism.runs import Observer, WriterOptions
+from prism.social import Feed
 from prism.testing import Asked, FakeOllama
 from prism.workflow import WorkflowRun
 from tests.kit import processes
 from tests.kit.commands import MAIN
+from tests.kit.kept import begin
+from tests.kit.waiting import has_ended, wait_until
 
 ROUNDS = 4
 IDS = ("decision_id", "text_id")
@@ -34,10 +36,10 @@ def varied(asked: Asked) -> str:
     return asked.options[sum(map(ord, asked.prompt)) % len(asked.options)]
 
 
-def options(server: FakeOllama, **changes: Any) -> SocialRun:
-    model = ModelOptions("nimble", host=(server.host,), record_prompts=True, **changes)
+def options(server: FakeOllama, agents: int = 25, rounds: int = ROUNDS) -> Run[Any]:
+    model = Model("nimble", hosts=(server.host,), record_prompts=True)
     words = WriterOptions()
-    return SocialRun(agents=25, rounds=ROUNDS, seed=5, reasoner=model, writer=words)
+    return Run(Feed, agents, rounds=rounds, seed=5, reasoner=model, writer=words)
 
 
 def logged(folder: Path) -> list[dict[str, Any]]:
@@ -83,14 +85,14 @@ def test_a_run_stopped_after_each_round_has_every_record_once(
     def stop(_: Any) -> None:
         raise StoppedError
 
-    runs.begin(options(server), tmp_path / "whole")
+    options(server).keep(tmp_path / "whole")
     ids = require_one_record_each(tmp_path / "whole")
     with pytest.raises(StoppedError):
-        runs.begin(options(server), tmp_path / "run", on_round=stop, checkpoint_every=0)
+        options(server).keep(tmp_path / "run", on_round=stop, checkpoint_every=0)
     for _ in range(ROUNDS - 1):
         with pytest.raises(StoppedError):
-            runs.resume(tmp_path / "run", SocialRun, on_round=stop, checkpoint_every=0)
-    runs.resume(tmp_path / "run", SocialRun)
+            resume(tmp_path / "run", on_round=stop, checkpoint_every=0)
+    resume(tmp_path / "run")
     assert require_one_record_each(tmp_path / "run") == ids
     assert len(set(ids)) == len(ids) > 20
 
@@ -105,25 +107,26 @@ def test_a_run_without_a_checkpoint_begins_its_record_again(
         raise StoppedError
 
     with pytest.raises(StoppedError):
-        runs.begin(options(server), tmp_path / "run", on_round=stop, checkpoint_every=600)
+        options(server).keep(tmp_path / "run", on_round=stop, checkpoint_every=600)
     assert list(read_prompts(tmp_path / "run"))
-    runs.resume(tmp_path / "run", SocialRun)
+    resume(tmp_path / "run")
     require_one_record_each(tmp_path / "run")
 
 
 def test_a_replayed_run_writes_the_same_ids(server: FakeOllama, tmp_path: Path) -> None:
     """The log of a replay is that of the run, ids included; it records nothing of its own."""
-    runs.begin(options(server), tmp_path / "run")
-    runs.replay(tmp_path / "run", SocialRun, tmp_path / "again")
+    options(server, agents=10, rounds=2).keep(tmp_path / "run")
+    replay(tmp_path / "run", tmp_path / "again")
     first, again = (tmp_path / name / "events.jsonl" for name in ("run", "again"))
     assert first.read_bytes() == again.read_bytes()
+    assert len(logged(tmp_path / "run")) > 20
     assert not (tmp_path / "again" / "prompts.jsonl.gz").exists()
 
 
 def test_a_run_without_prompts_has_the_keys_that_it_had(server: FakeOllama, tmp_path: Path) -> None:
     """Without the option there is no file, no key in the log, and none in run.json."""
-    model = ModelOptions("nimble", host=(server.host,))
-    runs.begin(SocialRun(agents=10, rounds=2, reasoner=model), tmp_path / "run")
+    model = Model("nimble", hosts=(server.host,))
+    Run(Feed, 5, rounds=1, reasoner=model).keep(tmp_path / "run")
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [
         "events.jsonl",
         "run.json",
@@ -141,8 +144,8 @@ def test_texts_of_a_workflow_are_recorded(tmp_path: Path) -> None:
     )
     said = '{"reasoning": "so", "action": {"type": "wait"}}'
     with FakeOllama(write=lambda *_: said) as server:
-        model = ModelOptions("llama3.2", host=(server.host,), record_prompts=True)
-        runs.begin(WorkflowRun(tmp_path / "agent.yaml", 3, reasoner=model), tmp_path / "run")
+        model = Model("llama3.2", hosts=(server.host,), record_prompts=True)
+        begin(WorkflowRun(tmp_path / "agent.yaml", 3, reasoner=model), tmp_path / "run")
     assert require_one_record_each(tmp_path / "run") == ["agent:1", "agent:2", "agent:3"]
 
 
@@ -155,21 +158,21 @@ def test_the_run_says_what_is_private(server: FakeOllama, tmp_path: Path) -> Non
         def note(self, message: str) -> None:
             said.append(message)
 
-    runs.begin(options(server), tmp_path / "run", observer=Listening())
+    options(server).keep(tmp_path / "run", observer=Listening())
     assert any("prompts.jsonl.gz" in line and "private" in line for line in said)
 
 
 def test_prompts_need_a_folder(server: FakeOllama) -> None:
     """A run that is not kept cannot record its prompts, and says so before it begins."""
     with pytest.raises(InputError, match="needs a folder"):
-        runs.begin(options(server))
+        options(server).run()
     assert server.asked == 0
 
 
 def test_a_model_that_only_writes_is_recorded(server: FakeOllama, tmp_path: Path) -> None:
     """Where the policy decides and a model writes, the texts have ids and records."""
-    words = WriterOptions(ModelOptions("llama3.2", host=(server.host,), record_prompts=True))
-    runs.begin(SocialRun(agents=30, rounds=3, writer=words), tmp_path / "run")
+    words = WriterOptions(Model("llama3.2", hosts=(server.host,), record_prompts=True))
+    Run(Feed, 10, rounds=2, writer=words).keep(tmp_path / "run")
     texts = [event for event in logged(tmp_path / "run") if event["event"] == "text.written"]
     ids = [record["id"] for record in read_prompts(tmp_path / "run")]
     assert sorted(ids) == sorted(event["text_id"] for event in texts) != []
@@ -183,12 +186,12 @@ def test_a_lost_file_is_not_begun_anew(server: FakeOllama, tmp_path: Path) -> No
         raise StoppedError
 
     with pytest.raises(StoppedError):
-        runs.begin(options(server), tmp_path / "run", on_round=stop, checkpoint_every=0)
+        options(server).keep(tmp_path / "run", on_round=stop, checkpoint_every=0)
     (tmp_path / "run" / "prompts.jsonl.gz").rename(tmp_path / "aside")
     with pytest.raises(InputError, match="is lost: put it back"):
-        runs.resume(tmp_path / "run", SocialRun)
+        resume(tmp_path / "run")
     (tmp_path / "aside").rename(tmp_path / "run" / "prompts.jsonl.gz")
-    runs.resume(tmp_path / "run", SocialRun)
+    resume(tmp_path / "run")
     require_one_record_each(tmp_path / "run")
 
 
@@ -201,9 +204,8 @@ def test_a_killed_run_has_every_record_once(number: int, tmp_path: Path) -> None
         begin = ("--agents", "40", "--rounds", "8", "--reasoner", "ollama", "--model", "nimble")
         began = (*begin, "--host", server.host, "--record-prompts", "--out", "run")
         whole = [sys.executable, "-c", MAIN, "simulate", *began[:-1], "whole"]
-        at_first = time.monotonic()
         processes.run(whole, cwd=tmp_path, check=True, capture_output=True)
-        seconds = time.monotonic() - at_first
+        questions = server.asked
         kills = 0
         for _ in range(40):
             is_begun = (tmp_path / "run" / "run.json").exists()
@@ -215,7 +217,10 @@ def test_a_killed_run_has_every_record_once(number: int, tmp_path: Path) -> None
                 stderr=subprocess.PIPE,
             ) as process:
                 if kills < 8:
-                    time.sleep(draw.uniform(0.3, 0.9) * seconds)
+                    enough = server.asked + draw.uniform(0.1, 0.4) * questions
+                    wait_until(
+                        lambda enough=enough, run=process: server.asked > enough or has_ended(run)
+                    )
                     process.kill()
                 _, said = process.communicate()
             kills += process.returncode < 0

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from prism import Run
 from prism.agents import synthetic_population
 from prism.runs import LiveTable
-from prism.social import Simulation
-from prism.worlds import Run
+from prism.social import Feed
 from prism.worlds.examples.rumour import Rumour
 from tests.kit import processes
 from tests.kit.world_runs import Bazaar
@@ -77,7 +77,7 @@ def test_a_feed_has_its_states_and_counts() -> None:
     """Without a choice of columns all states and counts are shown."""
     file, population = io.StringIO(), synthetic_population(10, seed=1)
     table = LiveTable(file=file)
-    Simulation(population.agents, population.posts, rounds=2, seed=1).run(on_round=table)
+    Run(Feed(first_posts=population.posts), population.agents, rounds=2, seed=1).run(on_round=table)
     assert {"idle", "scrolling", "posts", "transitions"} <= set(table.rows[0])
     assert len(file.getvalue().splitlines()) == 3
 
@@ -149,7 +149,7 @@ def test_a_feed_has_frames_of_its_counts() -> None:
     """Posts, likes and time-outs of each round are there, and no measures."""
     pytest.importorskip("polars")
     population = synthetic_population(20, seed=1)
-    results = Simulation(population.agents, population.posts, rounds=3, seed=1).run()
+    results = Run(Feed(first_posts=population.posts), population.agents, rounds=3, seed=1).run()
     frames = results.to_frames()
     assert frames.rounds["posts"].sum() == results.totals.posts
     assert frames.timeouts["timeouts"].sum() == results.totals.timeouts.total() > 0

@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
-from prism import runs
+from prism import Run
 from prism.errors import InputError
-from prism.runs import begin
+from prism.runs import Observer
+from prism.runs._runnable import Runnable
 from prism.runs._running import run_to_end
-from prism.worlds import WorldRun
 from prism.worlds.examples.rumour import Rumour
+from tests.kit import kept as runs
 from tests.kit.dice import (
     CONFIG,
     ROUNDS,
@@ -29,9 +30,10 @@ from tests.kit.dice import (
     stop_after,
     tree,
 )
+from tests.kit.kept import begin
 
 
-class Heard(runs.Observer):
+class Heard(Observer):
     """Keeps what a run says, in its order."""
 
     def __init__(self) -> None:
@@ -43,7 +45,7 @@ class Heard(runs.Observer):
     def warn(self, message: str) -> None:
         self.said.append(("warning", message))
 
-    def started(self, run: runs.Runnable[Any]) -> None:
+    def started(self, run: Runnable[Any]) -> None:
         self.said.append(("started", len(run.finished), run.rounds))
 
 
@@ -259,9 +261,7 @@ def test_without_a_loop_nothing_needs_a_thread() -> None:
 async def test_a_run_is_begun_within_an_event_loop() -> None:
     """A cell of a notebook, which runs in an event loop, may begin a run."""
     seen: list[int] = []
-    outcome = begin(
-        WorldRun(Rumour, 10, rounds=3), on_round=lambda summary: seen.append(summary.number)
-    )
+    outcome = begin(Run(Rumour, 10, rounds=3), on_round=lambda summary: seen.append(summary.number))
     assert seen == [1, 2, 3]
     assert len(outcome.results.rounds) == 3
 

@@ -12,26 +12,29 @@ from typing import Any
 import orjson
 import pytest
 
-from prism import runs
+from prism import Run
 from prism.errors import InputError
+from prism.llm import Model
 from prism.runlog import RunLog
-from prism.runs import ModelOptions, RunStatus, find_runs, run_status
+from prism.runs import Observer, RunStatus, find_runs, run_status
+from prism.runs._running import go_on
 from prism.runs._status import HEARTBEAT_NAME, Heartbeat
-from prism.social import SocialRun
+from prism.social import Feed
 from prism.testing import Asked, FakeOllama
 from tests.kit.dice import DiceOptions, StoppedError, stop_after, tree
+from tests.kit.kept import begin
 from tests.kit.waiting import wait_until
 
 WriteLog = Callable[..., Path]
 
-RUN = SocialRun(20, rounds=3, seed=1)
+RUN = Run(Feed, 20, rounds=3, seed=1)
 
 
 @pytest.fixture(scope="module")
 def complete(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a run that has come to its end."""
     path = tmp_path_factory.mktemp("runs") / "complete"
-    runs.begin(RUN, path)
+    RUN.keep(path)
     return path
 
 
@@ -59,7 +62,7 @@ def test_a_run_while_it_runs(tmp_path: Path) -> None:
     """A run is running as long as its log is locked, with its plan from the beginning."""
     found: list[RunStatus] = []
     path = tmp_path / "run"
-    runs.begin(RUN, path, on_round=lambda _summary: found.append(run_status(path)))
+    RUN.keep(path, on_round=lambda _summary: found.append(run_status(path)))
     assert {status.state for status in found} == {"running"}
     assert {(status.rounds, status.ticks_per_round, status.questions) for status in found} == {
         (3, 12, 0)
@@ -152,7 +155,7 @@ def test_a_log_without_a_folder(write_log: WriteLog, make: SimpleNamespace) -> N
 def test_something_without_ticks(tmp_path: Path) -> None:
     """A run of anything has a status: what it does not say is open."""
     with pytest.raises(StoppedError):
-        runs.begin(DiceOptions(), tmp_path / "dice", on_round=stop_after(2), checkpoint_every=0)
+        begin(DiceOptions(), tmp_path / "dice", on_round=stop_after(2), checkpoint_every=0)
     status = run_status(tmp_path / "dice")
     assert (status.state, status.round, status.rounds) == ("stopped", 2, 5)
     assert status.ticks_per_round is None
@@ -191,7 +194,7 @@ def looking(folder: Path, found: list[Any]) -> Callable[[Any], None]:
 def test_a_run_has_a_heartbeat_until_its_end(tmp_path: Path) -> None:
     """It is there from the beginning, tells rounds and ticks, and is gone with the run."""
     found: list[Any] = []
-    runs.begin(RUN, tmp_path / "run", on_round=looking(tmp_path / "run", found))
+    RUN.keep(tmp_path / "run", on_round=looking(tmp_path / "run", found))
     assert len(found) == 3
     for heartbeat in found:
         assert heartbeat is not None
@@ -202,23 +205,24 @@ def test_a_run_has_a_heartbeat_until_its_end(tmp_path: Path) -> None:
 
 def test_a_heartbeat_changes_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However often it beats, the run leaves the same bytes, and no other file."""
-    runs.begin(RUN, tmp_path / "once")
+    RUN.keep(tmp_path / "once")
     monkeypatch.setattr("prism.runs._status.SECONDS_BETWEEN", 0.0)
-    runs.begin(RUN, tmp_path / "often")
+    RUN.keep(tmp_path / "often")
     assert tree(tmp_path / "often") == tree(tmp_path / "once")
 
 
 def test_something_without_ticks_has_one_too(tmp_path: Path) -> None:
     """Whatever can be run has a heartbeat; what it does not say is left open."""
     found: list[Any] = []
-    runs.begin(DiceOptions(), tmp_path / "run", on_round=looking(tmp_path / "run", found))
+    begin(DiceOptions(), tmp_path / "run", on_round=looking(tmp_path / "run", found))
     assert {heartbeat.ticks_per_round for heartbeat in found} == {None}
     assert {heartbeat.questions for heartbeat in found} == {None}
     assert files_in(tmp_path / "run") == {"events.jsonl", "run.json"}
 
 
-def test_it_tells_what_a_model_has_cost(tmp_path: Path) -> None:
+def test_it_tells_what_a_model_has_cost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Requests and tokens so far are told while a run goes on, as in the end by run.json."""
+    monkeypatch.setattr("prism.runs._status.SECONDS_BETWEEN", 0.01)
     found: list[Any] = []
     spent: list[Any] = []
     run = tmp_path / "run"
@@ -228,11 +232,11 @@ def test_it_tells_what_a_model_has_cost(tmp_path: Path) -> None:
         spent.append(run_status(run).spent)
 
     with FakeOllama() as server:
-        options = ModelOptions("llama3.2", host=(server.host,))
-        outcome = runs.begin(SocialRun(20, rounds=1, reasoner=options), run, on_round=look)
+        options = Model("llama3.2", hosts=(server.host,))
+        outcome = Run(Feed, 20, rounds=1, reasoner=options).keep(run, on_round=look)
 
     assert [spent[0].keys(), run_status(run).spent] == [
-        {"calls", "tokens"},
+        {"calls", "tokens", "by_model"},
         outcome.summary["spent"],
     ]
 
@@ -240,17 +244,17 @@ def test_it_tells_what_a_model_has_cost(tmp_path: Path) -> None:
 def test_a_run_that_fails_leaves_none(tmp_path: Path) -> None:
     """It is removed when a run is stopped by an exception, too."""
     with pytest.raises(StoppedError):
-        runs.begin(DiceOptions(), tmp_path / "run", on_round=stop_after(2), checkpoint_every=0)
+        begin(DiceOptions(), tmp_path / "run", on_round=stop_after(2), checkpoint_every=0)
     assert files_in(tmp_path / "run") == {"events.jsonl", "run.json", "checkpoints"}
 
 
 def test_one_that_a_complete_run_left_goes_when_it_is_resumed(tmp_path: Path) -> None:
     """A run that was killed after its last line, before its heartbeat was removed, is tidied up."""
-    runs.begin(DiceOptions(2), tmp_path / "run")
+    begin(DiceOptions(2), tmp_path / "run")
     whole = tree(tmp_path / "run")
     (tmp_path / "run" / HEARTBEAT_NAME).write_text("{}", encoding="utf-8")
 
-    assert runs.resume(tmp_path / "run", DiceOptions) is None
+    assert go_on(tmp_path / "run", DiceOptions) is None
     assert tree(tmp_path / "run") == whole
 
 
@@ -268,8 +272,8 @@ def test_questions_under_way_are_told(tmp_path: Path, monkeypatch: pytest.Monkey
         return asked.options[-1]
 
     with FakeOllama(models=["tiny"], choose=choose) as server:
-        model = runs.ModelOptions("tiny", host=(server.host,), mode="chat", concurrency=2)
-        runs.begin(SocialRun(8, rounds=1, seed=3, reasoner=model), folder)
+        model = Model("tiny", hosts=(server.host,), mode="chat", concurrency=2)
+        Run(Feed, 8, rounds=1, seed=3, reasoner=model).keep(folder)
 
     assert found
     assert {heartbeat.round for heartbeat in found} == {1}
@@ -293,7 +297,7 @@ def test_it_is_written_once_a_second_at_most(
         return original(event, timeout)
 
     monkeypatch.setattr(Event, "wait", wait)
-    runs.begin(SocialRun(5, rounds=40, seed=1), tmp_path / "run")
+    Run(Feed, 5, rounds=40, seed=1).keep(tmp_path / "run")
     beats = [each for each in waits if each == 1.0]
     assert 1 <= len(beats) <= 10
 
@@ -305,11 +309,11 @@ def test_one_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:
     (folder / f".{HEARTBEAT_NAME}.part").symlink_to("/dev/full")
     warned: list[str] = []
 
-    class Heard(runs.Observer):
+    class Heard(Observer):
         def warn(self, message: str) -> None:
             warned.append(message)
 
-    runs.begin(RUN, folder, observer=Heard())
+    RUN.keep(folder, observer=Heard())
     assert warned == [
         f"{folder / HEARTBEAT_NAME}: cannot be written (No space left on device), so prism status "
         "could not follow the run"

@@ -1,42 +1,63 @@
 """The arms of experiments over several runs, and the plan that ships for one."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from scipy.stats import ttest_rel
 
+from prism import Run
 from prism.analysis import arms, read_log
 from prism.errors import InputError
-from prism.runs import begin
-from prism.science import Plan, arm_effects
-from prism.social import Likes, SocialRun
+from prism.science import Plan, batch, compare
+from prism.social import Feed, Likes
 from prism.testing import Asked, FakeOllama
 
 
-def test_arms_are_compared_by_a_paired_test_over_runs(tmp_path: Path) -> None:
-    """Difference and p are those of scipy's paired t-test of the runs' means."""
+def test_arms_are_compared_in_pairs_within_runs(tmp_path: Path) -> None:
+    """Difference, interval and p are those of scipy's paired t-test of the runs' means."""
+    from scipy.stats import ttest_rel
+
     folders = [tmp_path / str(seed) for seed in range(4)]
     for seed, folder in enumerate(folders):
-        begin(SocialRun(40, rounds=2, seed=seed, treatments=(Likes(1, share=0.5),)), folder)
+        Run(Feed, 20, rounds=1, seed=seed, treatments=(Likes(1, share=0.5),)).keep(folder)
 
     tables = [dict(arms(read_log(folder)).select("arm", "score").iter_rows()) for folder in folders]
     treated, control = ([each[arm] for each in tables] for arm in ("likes", "control"))
     wanted = ttest_rel(treated, control)
-    found = arm_effects(*folders).filter(arm="likes", outcome="score").row(0, named=True)
-    assert found["runs"] == 4
-    assert found["p"] == pytest.approx(wanted.pvalue)
+    found = compare(folders, measures=["score"])
+    (row,) = found.differences
+    assert (row.first, row.second, row.paired, row.runs_first) == ("control", "likes", True, 4)
+    assert row.t_p == pytest.approx(wanted.pvalue)
     gaps = [one - other for one, other in zip(treated, control, strict=True)]
-    assert found["difference"] == pytest.approx(sum(gaps) / 4)
-    assert found["low"] < found["difference"] < found["high"]
-    assert wanted.confidence_interval().low == pytest.approx(found["low"])
+    assert row.difference == pytest.approx(sum(gaps) / 4)
+    assert row.t_low < row.difference < row.t_high
+    assert wanted.confidence_interval().low == pytest.approx(row.t_low)
 
 
 def test_runs_without_an_experiment_are_refused(tmp_path: Path) -> None:
     """There is nothing to compare."""
-    begin(SocialRun(10, rounds=1), tmp_path / "run")
-    with pytest.raises(InputError, match="assigned no post to an arm"):
-        arm_effects(tmp_path / "run")
+    Run(Feed, 10, rounds=1).keep(tmp_path / "run")
+    with pytest.raises(InputError, match="is one group of runs alone"):
+        compare(tmp_path / "run")
+
+
+@pytest.mark.slow
+def test_arms_in_the_runs_of_a_batch_are_compared_at_each_setting(tmp_path: Path) -> None:
+    """Arms that runs assign posts to are a factor beside those that the plan varies."""
+    treatment = {"kind": "likes", "experiment": "votes", "round": 1, "share": 0.5}
+    plan = Plan(
+        {
+            "agents": 20,
+            "rounds": 1,
+            "seeds": 2,
+            "vary": {"herding": [0.0, 1.0]},
+            "treatment": [treatment],
+        }
+    )
+    folder = batch(plan, tmp_path / "out", workers=1).folder
+    found = compare(folder, measures=["score"])
+    assert [row.setting for row in found.differences] == ["herding=0.0", "herding=1.0"]
+    assert {row.first for row in found.differences} == {"control"}
+    assert found.model is not None
 
 
 def test_the_herd_experiment_ships() -> None:
@@ -49,17 +70,18 @@ def test_the_herd_experiment_ships() -> None:
         assert {each.experiment for each in run.treatments} == {"herd"}  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_a_model_is_told_of_the_votes_in_the_herd_experiment(tmp_path: Path) -> None:
     """One that likes what has a score above 0 likes posts of the arm that was voted up alone."""
 
     def choose(asked: Asked) -> str:
         is_up = "\nScore: 1\n" in asked.prompt
-        return "engaging_like" if is_up and "engaging_like" in asked.options else asked.options[-1]
+        return "engaging_like" if is_up and "engaging_like" in asked.options else "scrolling"
 
     with FakeOllama(models=["mine"], choose=choose) as server:
         plan = Plan.from_file("herd-model").with_model("mine").with_hosts([server.host])
         (only,) = plan.configurations()
-        begin(replace(plan.options(only, 0), agents=40, rounds=1), tmp_path)
+        plan.options(only, 0).replace(agents=25, rounds=1).keep(tmp_path)
 
     likes = dict(arms(read_log(tmp_path)).select("arm", "likes").iter_rows())
     assert likes["up-treated"] > 0

@@ -11,15 +11,17 @@ import pytest
 
 pytest.importorskip("statsmodels")
 
-import pandas as pd
-from scipy.stats import chi2, chisquare
-from statsmodels.regression.linear_model import OLS
 
 from prism.analysis import read_log
 from prism.errors import FieldValueError, InputError
 from prism.science import Policy, Unidentified, calibrate
 from prism.statechart import Statechart, Transition, state_enum
 from tests.kit.choosing import CONTRIBUTOR, LURKER, OPTIONS, by_shares, drawn, logged
+from tests.kit.later import Later
+
+linear_model = Later("statsmodels.regression.linear_model")
+pandas = Later("pandas")
+stats = Later("scipy.stats")
 
 Write = Callable[..., Path]
 
@@ -50,12 +52,12 @@ def test_errors_clustered_by_agent_are_those_of_statsmodels(write_log: Write) ->
     rows = list(drawn({"lurker": LURKER}, 200, seed=3, agents=17))
     logs = read_log(write_log(logged(rows)))
     (cell, _), ids = calibrate(logs).cells, [row["agent_id"] for row in rows]
-    clusters = {"groups": pd.factorize(pd.Series(ids))[0]}
+    clusters = {"groups": pandas.factorize(pandas.Series(ids))[0]}
     assert cell.agents == 17
     assert cell.clustered_errors is not None
     for option, error in zip(OPTIONS, cell.clustered_errors, strict=True):
         chosen = [float(row["chosen"] == option) for row in rows]
-        fitted = OLS(chosen, [1.0] * 200).fit(cov_type="cluster", cov_kwds=clusters)
+        fitted = linear_model.OLS(chosen, [1.0] * 200).fit(cov_type="cluster", cov_kwds=clusters)
         assert error == pytest.approx(float(fitted.bse[0]))
 
     alone = [{**row, "agent_id": "only"} for row in rows]
@@ -70,7 +72,7 @@ def test_the_ratio_test_is_that_of_the_log_likelihoods(write_log: Write) -> None
     grouped = sum(n * log(n / 100) for row in COUNTS.values() for n in row)
     pooled = sum(n * log(n / 200) for n in (60, 60, 80))
     assert test.statistic == pytest.approx(2 * (grouped - pooled))
-    assert (test.df, test.p) == (2, pytest.approx(chi2.sf(test.statistic, 2)))
+    assert (test.df, test.p) == (2, pytest.approx(stats.chi2.sf(test.statistic, 2)))
     assert test.least_expected == 30
 
 
@@ -151,7 +153,7 @@ def test_intervals_cover_known_probabilities(write_log: Write) -> None:
                         cell.probabilities, truth, cell.standard_errors, strict=True
                     )
                 )
-                p_values.append(chisquare(cell.counts, [400 * each for each in truth]).pvalue)
+                p_values.append(stats.chisquare(cell.counts, [400 * each for each in truth]).pvalue)
 
     assert 0.91 <= covered / 360 <= 0.98
     assert min(p_values) > 0.01 / len(p_values)

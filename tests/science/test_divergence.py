@@ -7,12 +7,14 @@ import pytest
 
 pytest.importorskip("statsmodels")
 
-from scipy.spatial.distance import jensenshannon
 
 from prism.analysis import read_log
 from prism.errors import FieldValueError
 from prism.science import calibrate, divergence
 from tests.kit.choosing import CONTRIBUTOR, LURKER, by_shares, drawn, logged
+from tests.kit.later import Later
+
+distance = Later("scipy.spatial.distance")
 
 Write = Callable[..., Path]
 
@@ -27,15 +29,18 @@ def test_the_divergence_is_that_of_scipy(write_log: Write) -> None:
     table = divergence(model, other, splits=20)
     found = dict(table.select("level", "divergence").iter_rows())
     for group in COUNTS:
-        assert found[group] == pytest.approx(jensenshannon(COUNTS[group], OTHERS[group], 2) ** 2)
-    assert found["all"] == pytest.approx(jensenshannon((60, 60, 80), (75, 55, 70), 2) ** 2)
+        assert found[group] == pytest.approx(
+            distance.jensenshannon(COUNTS[group], OTHERS[group], 2) ** 2
+        )
+    assert found["all"] == pytest.approx(distance.jensenshannon((60, 60, 80), (75, 55, 70), 2) ** 2)
 
     smoothed = divergence(model, other, splits=1, smoothing=1).filter(level="lurker")
     assert smoothed["divergence"][0] == pytest.approx(
-        jensenshannon((11, 31, 61), (21, 31, 51), 2) ** 2
+        distance.jensenshannon((11, 31, 61), (21, 31, 51), 2) ** 2
     )
 
 
+@pytest.mark.slow
 def test_points_of_decision_are_weighed_by_the_models_decisions(write_log: Write) -> None:
     """Over several states the divergences are averaged, with the model's numbers as weights."""
     rows = {
@@ -46,7 +51,7 @@ def test_points_of_decision_are_weighed_by_the_models_decisions(write_log: Write
     model = read_log(write_log(logged([*rows["a"], *elsewhere]), "a.jsonl"))
     other = [{**row, "state": "resting"} for row in rows["b"]]
     table = divergence(model, read_log(write_log(logged([*rows["c"], *other]), "b.jsonl")))
-    expected = jensenshannon((1, 1, 1), (1, 1, 4), 2) ** 2 * 30 / 120
+    expected = distance.jensenshannon((1, 1, 1), (1, 1, 4), 2) ** 2 * 30 / 120
     assert table["divergence"][0] == pytest.approx(expected)
 
 
@@ -59,6 +64,7 @@ def test_a_policy_that_fits_stays_at_the_floor(write_log: Write) -> None:
     assert table["halves"].to_list() == pytest.approx(table["floor"].to_list(), rel=0.8)
 
 
+@pytest.mark.slow
 def test_a_policy_of_another_behaviour_is_above_the_floor(write_log: Write) -> None:
     """A policy that was calibrated on somebody else is found out, outside of its interval."""
     logs = read_log(write_log(logged(drawn({"lurker": LURKER}, 400, seed=5)), "a.jsonl"))

@@ -9,8 +9,6 @@ import pytest
 pytest.importorskip("statsmodels")
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import logsumexp
 
 from prism.analysis import read_log
 from prism.science import Policy, calibrate
@@ -22,6 +20,10 @@ from tests.kit.choosing import (
     drawn_by_logit,
     logged,
 )
+from tests.kit.later import Later
+
+optimize = Later("scipy.optimize")
+special = Later("scipy.special")
 
 Write = Callable[..., Path]
 
@@ -44,9 +46,9 @@ def log_likelihood(rows: list[dict[str, Any]]) -> float:
     def loss(weights: Any) -> float:
         utilities = np.column_stack([design @ weights.reshape(2, 3).T, np.zeros(len(rows))])
         taken = utilities[np.arange(len(rows)), chosen]
-        return float(-(taken - logsumexp(utilities, axis=1)).sum())
+        return float(-(taken - special.logsumexp(utilities, axis=1)).sum())
 
-    return float(-minimize(loss, np.zeros(6)).fun)
+    return float(-optimize.minimize(loss, np.zeros(6)).fun)
 
 
 def test_a_logit_reaches_the_highest_likelihood(write_log: Write) -> None:
@@ -90,6 +92,7 @@ def test_what_an_agent_says_again_and_again_is_no_further_evidence(write_log: Wr
         )
 
 
+@pytest.mark.slow
 def test_the_unit_of_a_covariate_is_no_matter(write_log: Write) -> None:
     """Values that are a million times smaller have coefficients, and errors, that are as larger."""
     rows = list(drawn_by_logit(100, seed=5))

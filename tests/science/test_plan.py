@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from prism import Run
 from prism.errors import InputError
-from prism.runs import ModelOptions
+from prism.llm import Model
 from prism.science import Plan
-from prism.social import SocialRun
-from prism.worlds import WorldRun
+from prism.social import Feed
 
 PLAN = """\
 name = "herding"
@@ -54,13 +54,16 @@ def test_every_combination_of_values_is_a_configuration_of_every_arm(tmp_path: P
     ]
     assert plan.seeds == (3, 5)
     assert found[1].parameters == {"rewired": 0.2, "friends": 8}
-    assert plan.options(found[3], 5) == WorldRun(
-        "rumour",
-        60,
-        rounds=4,
-        seed=5,
-        parameters={"rewired": 0.2, "friends": 8, "tiring": 0.5},
-        treatments=("warning@2",),
+    assert (
+        plan.options(found[3], 5).to_config()
+        == Run(
+            "rumour",
+            60,
+            rounds=4,
+            seed=5,
+            parameters={"rewired": 0.2, "friends": 8, "tiring": 0.5},
+            treatments=("warning@2",),
+        ).to_config()
     )
 
 
@@ -69,7 +72,7 @@ def test_a_plan_is_the_feed_with_one_seed_by_default() -> None:
     plan = Plan({})
     (only,) = plan.configurations()
     assert (only.name, only.arm, plan.seeds) == ("all", None, (0,))
-    assert plan.options(only, 0) == SocialRun()
+    assert plan.options(only, 0).to_config() == Run(Feed).to_config()
     assert Plan({"seeds": 3}).seeds == (0, 1, 2)
 
 
@@ -80,11 +83,11 @@ def test_settings_of_a_model_are_those_of_a_run_and_an_arm_may_have_others() -> 
     plan = Plan({"reasoner": model, "arm": arms, "writer": {"language": "German"}})
     small, large = (plan.options(each, 0) for each in plan.configurations())
 
-    assert isinstance(small, SocialRun)
-    assert small.reasoner == ModelOptions("small", ("http://127.0.0.1:1",), temperature=0.5)
+    assert small.reasoner == Model("small", ("http://127.0.0.1:1",), temperature=0.5)
     assert small.writer is not None
     assert small.writer.language == "German"
-    assert large == replace(small, reasoner=replace(small.reasoner, model="large"))
+    other = small.replace(reasoner=replace(small.reasoner, model="large"))
+    assert large.to_config() == other.to_config()
 
 
 def test_files_are_looked_for_beside_the_plan(tmp_path: Path) -> None:
@@ -201,8 +204,9 @@ def test_sizes_and_presets_are_varied_like_parameters(tmp_path: Path) -> None:
     assert last.name.endswith("who.csv,preset=twitter,herding=1.0")
     assert last.parameters == {"herding": 1.0}
     assert (last.settings["agents"], last.settings["preset"]) == (f"{tmp_path}/who.csv", "twitter")
-    assert plan.options(plan.configurations()[0], 3) == SocialRun(
-        9, seed=3, preset="classic", parameters={"herding": 1.0}
+    assert (
+        plan.options(plan.configurations()[0], 3).to_config()
+        == Run(Feed, 9, seed=3, parameters={"preset": "classic", "herding": 1.0}).to_config()
     )
     with pytest.raises(InputError, match=r"'vary\.agents\[0\]': must be at least 1 or text"):
         Plan({"vary": {"agents": [0]}})

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.files._source import Problems, Source
@@ -64,7 +64,6 @@ def tables(draw: Any) -> dict[str, Any]:
     return table
 
 
-@settings(max_examples=25)
 @given(st.lists(tables(), min_size=8, max_size=8))
 def test_the_schema_accepts_what_is_read(changed: list[dict[str, Any]]) -> None:
     """But for the order of two rounds, names of the world's own treatments, and kinds of others."""

@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
+from prism import Run
 from prism.errors import FieldValueError, InputError
-from prism.runs import ModelOptions, Observer, WriterOptions, begin
+from prism.llm import Model
+from prism.runs import Observer, WriterOptions
 from prism.science import read_change, rerun, resume_rerun
-from prism.social import Likes, PublishPost, RemoveAgents, SocialRun
+from prism.social import Feed, Likes, PublishPost, RemoveAgents
 from prism.testing import FakeOllama
-from prism.worlds import SetParameters, SwitchModel, WorldRun
+from prism.worlds import SetParameters, SwitchModel
 from prism.worlds.examples import Lake, Rumour, Vaccination
 from tests.kit.worlds import Stopped
 
@@ -33,8 +35,8 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[FakeOll
     """Yield a model's server, and the folder of a run of the feed that asked it."""
     folder = tmp_path_factory.mktemp("asked") / "run"
     with FakeOllama(models=["small", "large"]) as server:
-        model = ModelOptions("small", host=(server.host,))
-        begin(SocialRun(30, rounds=4, seed=1, reasoner=model), folder)
+        model = Model("small", hosts=(server.host,))
+        Run(Feed, 20, rounds=4, ticks=6, seed=2, reasoner=model).keep(folder)
         yield server, folder
 
 
@@ -48,11 +50,15 @@ def asked(tmp_path: Path, recorded: tuple[FakeOllama, Path]) -> FakeOllama:
 
 @pytest.mark.parametrize(
     "options",
-    [SocialRun(40, rounds=4, seed=2), WorldRun(Rumour, 50, rounds=8), WorldRun(Lake, 4, rounds=3)],
+    [
+        Run(Feed, 20, rounds=3, ticks=6, seed=2),
+        Run(Rumour, 20, rounds=4),
+        Run(Lake, 4, rounds=3),
+    ],
 )
 def test_without_a_change_a_policys_run_is_the_run(tmp_path: Path, options: Any) -> None:
     """The feed, a world, and one with agents of other classes write the same bytes."""
-    begin(options, tmp_path / "run")
+    options.keep(tmp_path / "run")
     found = rerun(tmp_path / "run", tmp_path / "again", from_round=2)
     assert log_of(tmp_path / "again") == log_of(tmp_path / "run")
     assert not found.parted
@@ -69,7 +75,7 @@ def test_without_a_change_a_models_run_is_the_run_and_asks_nobody(
     assert not found.parted
 
 
-@pytest.mark.parametrize("stops", [(), (1, 2, 3)])
+@pytest.mark.parametrize("stops", [(1, 2, 3), pytest.param((), marks=pytest.mark.slow)])
 def test_the_model_is_asked_from_the_first_question_on_that_differs(
     tmp_path: Path, asked: FakeOllama, stops: tuple[int, ...]
 ) -> None:
@@ -100,7 +106,7 @@ def test_the_model_is_asked_from_the_first_question_on_that_differs(
     assert found.decision is not None
     assert found.decision.round == 3
 
-    # the recorded answers until there, new ones from there on
+    # the recorded answers until there, new ones from there on, of which none is as before by chance
     recorded = {json.dumps(each) for each in decisions_of(tmp_path / "run")}
     is_old = [json.dumps(each) in recorded for each in decisions_of(folder)]
     new = is_old.count(False)
@@ -111,6 +117,7 @@ def test_the_model_is_asked_from_the_first_question_on_that_differs(
     assert told["decision"]["round"] == 3
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_as_it_began_is_resumed(tmp_path: Path) -> None:
     """The folder says what it is for before the first round; if no run begins, it is gone."""
 
@@ -119,7 +126,7 @@ def test_a_run_that_was_killed_as_it_began_is_resumed(tmp_path: Path) -> None:
             # a killed process takes nothing back
             copytree(tmp_path / "again", tmp_path / "killed")
 
-    begin(SocialRun(20, rounds=2), tmp_path / "run")
+    Run(Feed, 10, rounds=2, ticks=4).keep(tmp_path / "run")
     rerun(tmp_path / "run", tmp_path / "again", from_round=2, observer=Stops())
     resume_rerun(tmp_path / "killed")
     assert log_of(tmp_path / "killed") == log_of(tmp_path / "run")
@@ -141,6 +148,7 @@ def test_the_policy_may_decide_from_there_on(tmp_path: Path, asked: FakeOllama) 
     assert asked.asked == before
 
 
+@pytest.mark.slow
 def test_another_model_is_a_difference(tmp_path: Path, asked: FakeOllama) -> None:
     """The same questions, put to another model, are asked anew."""
     change = SwitchModel(3, model="large", agents=("agent_0010", "agent_0020"))
@@ -159,12 +167,12 @@ def test_models_that_a_run_was_switched_to_are_repeated(tmp_path: Path) -> None:
         models=["small", "large"],
         choose=lambda asked: asked.options[next(answers) % len(asked.options)],
     ) as server:
-        model = ModelOptions("small", host=(server.host,))
-        switch = SwitchModel(2, model="large", host=(server.host,), share=0.5)
-        back = SwitchModel(3, name="back", model="small", host=(server.host,))
+        model = Model("small", hosts=(server.host,))
+        switch = SwitchModel(2, model="large", hosts=(server.host,), share=0.5)
+        back = SwitchModel(3, name="back", model="small", hosts=(server.host,))
         for number, decider in enumerate([model, None]):
             run = tmp_path / f"run{number}"
-            begin(SocialRun(20, rounds=3, seed=1, reasoner=decider, treatments=(switch,)), run)
+            Run(Feed, 20, rounds=3, seed=1, reasoner=decider, treatments=(switch,)).keep(run)
             before = server.asked
             again = tmp_path / f"again{number}"
             assert not rerun(run, again, from_round=3).parted
@@ -178,12 +186,14 @@ def test_models_that_a_run_was_switched_to_are_repeated(tmp_path: Path) -> None:
             assert set(of_large) == {2}
 
 
+@pytest.mark.slow
 def test_a_model_may_decide_from_there_on_where_one_only_wrote(tmp_path: Path) -> None:
     """The policy decides before, and the model that a treatment names afterwards."""
     with FakeOllama(models=["small"]) as server:
-        model = ModelOptions("small", host=(server.host,))
-        begin(SocialRun(20, rounds=2, writer=WriterOptions(model)), tmp_path / "run")
-        change = SwitchModel(2, model="small", host=(server.host,))
+        model = Model("small", hosts=(server.host,))
+        run = Run(Feed, 15, rounds=2, ticks=6, writer=WriterOptions(model))
+        run.keep(tmp_path / "run")
+        change = SwitchModel(2, model="small", hosts=(server.host,))
         rerun(tmp_path / "run", tmp_path / "again", from_round=2, treatments=[change])
         found = [(each["round"] > 1, each["source"]) for each in decisions_of(tmp_path / "again")]
         assert set(found) == {(False, "policy"), (True, "model")}
@@ -192,11 +202,12 @@ def test_a_model_may_decide_from_there_on_where_one_only_wrote(tmp_path: Path) -
         rerun(tmp_path / "run", tmp_path / "b", from_round=2, treatments=[change], then="policy")
 
 
+@pytest.mark.slow
 def test_another_prompt_is_a_difference(tmp_path: Path) -> None:
     """A parameter that only a prompt names makes the model be asked."""
     with FakeOllama() as server:
-        model = ModelOptions("llama3.2", host=(server.host,), prompt="{world.rewired} {situation}")
-        begin(WorldRun(Rumour, 30, rounds=6, reasoner=model), tmp_path / "run")
+        model = Model("llama3.2", hosts=(server.host,), prompt="{world.rewired} {situation}")
+        Run(Rumour, 20, rounds=6, reasoner=model).keep(tmp_path / "run")
         before = server.asked
         change = SetParameters(4, {"rewired": 0.2})
         rerun(tmp_path / "run", tmp_path / "again", from_round=4, treatments=[change])
@@ -207,9 +218,10 @@ def test_another_prompt_is_a_difference(tmp_path: Path) -> None:
     assert now[: len(early)] == early
 
 
+@pytest.mark.slow
 def test_a_treatment_that_changes_nothing_parts_nothing(tmp_path: Path) -> None:
     """Votes that no policy looks at change no decision; their own lines alone are other."""
-    begin(SocialRun(30, rounds=4), tmp_path / "run")
+    Run(Feed, 30, rounds=3, ticks=8).keep(tmp_path / "run")
     found = rerun(tmp_path / "run", tmp_path / "again", from_round=2, treatments=[Likes(2)])
     assert not found.parted
     assert b"post.voted" in log_of(tmp_path / "again")
@@ -218,7 +230,7 @@ def test_a_treatment_that_changes_nothing_parts_nothing(tmp_path: Path) -> None:
 def test_what_cannot_be_run_again_is_refused(tmp_path: Path) -> None:
     """By folder, round, or line of the file."""
     run = tmp_path / "run"
-    begin(WorldRun(Vaccination, 10, rounds=3), run)
+    Run(Vaccination, 10, rounds=3).keep(run)
     with pytest.raises(InputError, match="must be a round of the run, 1 to 3, got 4"):
         rerun(run, tmp_path / "a", from_round=4)
     with pytest.raises(InputError, match="is of round 1, and nothing may be other before round 2"):

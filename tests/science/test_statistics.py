@@ -5,7 +5,7 @@ from itertools import combinations, product
 import pytest
 
 np = pytest.importorskip("numpy")
-stats = pytest.importorskip("scipy.stats")
+pytest.importorskip("scipy")
 pytest.importorskip("statsmodels")
 
 from prism.science._statistics import (  # noqa: E402
@@ -17,6 +17,9 @@ from prism.science._statistics import (  # noqa: E402
     pooled_interval,
     wilcoxon,
 )
+from tests.kit.later import Later  # noqa: E402
+
+stats = Later("scipy.stats")
 
 # Cross- and self-fertilised plants of Darwin, as Wilcoxon (1945) tests them.
 DARWIN = [6, 8, 14, 16, 23, 24, 28, 29, 41, -48, 49, 56, 60, -67, 75]
@@ -124,6 +127,34 @@ def test_distributions_are_compared_by_whole_runs() -> None:
     samples = [np.repeat(np.arange(5), part[0]) for part in (first, second)]
     assert lone.p == stats.ks_2samp(*samples).pvalue
     assert as_counts([{1.0: 2}, {3.0: 1}], [1, 3]).tolist() == [[2, 0], [0, 1]]
+
+
+def test_one_run_against_several_with_ties_has_the_p_value_of_each_run_in_turn() -> None:
+    """It is twice the share of runs that lie as far on the same side, for want of permutations."""
+    for lone, expected in ((5.0, 2 / 5), (1.0, 1.0), (3.0, 4 / 5)):
+        several = np.array([1.0, 1.0, 2.0, 3.0])
+        found = mann_whitney(np.array([lone]), several)
+        assert found.p == pytest.approx(expected)
+        assert mann_whitney(several, np.array([lone])).p == pytest.approx(expected)
+        assert found.superiority == np.mean((several > lone) + 0.5 * (several == lone))
+
+
+def test_distributions_of_one_run_against_several_are_tested_by_each_run_in_turn() -> None:
+    """The p-value is the share of all runs that lie at least as far from the others."""
+    random = np.random.default_rng(3)
+    lone, several = random.poisson(1, (1, 5)), random.poisson(3, (6, 5)) + 1
+    runs = np.concatenate([lone, several])
+
+    def distance(place: int) -> float:
+        parts = runs[place], np.delete(runs, place, axis=0).sum(axis=0)
+        shares = [np.cumsum(each) / each.sum() for each in parts]
+        return float(np.abs(shares[0] - shares[1]).max())
+
+    expected = np.mean([distance(place) >= distance(0) - 1e-12 for place in range(7)])
+    for sides in ((lone, several), (several, lone)):
+        found = kolmogorov_smirnov(*sides, paired=False, seed=0)
+        assert (found.statistic, found.p) == (pytest.approx(distance(0)), expected)
+        assert found.least_p == 1 / 7
 
 
 @pytest.mark.parametrize("paired", [True, False])

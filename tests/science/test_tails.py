@@ -11,13 +11,13 @@ from prism.errors import FieldValueError
 from prism.science import fit_tail, tails
 
 pl = pytest.importorskip("polars")
-powerlaw = pytest.importorskip("powerlaw")
 WriteLog = Callable[..., Path]
 
 
 @pytest.mark.long
 def test_the_words_of_moby_dick_have_the_published_tail() -> None:
     """Exponent, beginning and comparisons are those of Clauset, Shalizi and Newman (2009)."""
+    powerlaw = pytest.importorskip("powerlaw")
     words = Path(powerlaw.__file__).parent / "reference_data" / "words.txt"
     if not words.exists():
         pytest.skip("this powerlaw comes without its data")

@@ -2,9 +2,10 @@
 
 import pytest
 
+from prism import Run
 from prism.agents import SocialAgent, synthetic_population
 from prism.errors import FieldValueError
-from prism.social import Parameters, Simulation
+from prism.social import Feed, Parameters
 from prism.social._activity import Hours, activities
 
 AGENTS = [SocialAgent(f"a{number}") for number in range(1000)]
@@ -55,7 +56,7 @@ def test_agents_are_awake_in_the_hours_of_their_file() -> None:
     frequency[9], frequency[10] = 4, 2
     owl = SocialAgent("owl", attributes={"activity_level_frequency": frequency})
     hours = Hours([owl], Parameters(hours="file"), 0)
-    awake = [hour for hour in range(24 * 100) if "owl" not in hours.asleep(hour)]
+    awake = [hour for hour in range(24 * 100) if 0 not in hours.asleep(hour)]
     assert {hour % 24 for hour in awake} == {9, 10}
     assert sum(hour % 24 == 9 for hour in awake) == 100
     assert 35 < sum(hour % 24 == 10 for hour in awake) < 65
@@ -71,5 +72,5 @@ def test_who_sleeps_takes_no_step() -> None:
     """Steps are counted for those who are awake."""
     agents = synthetic_population(50).agents
     given = Parameters(hours="diurnal", ticks_per_hour=1)
-    results = Simulation(agents, None, rounds=1, ticks_per_round=6, parameters=given).run()
+    results = Run(Feed(parameters=given), agents, rounds=1, ticks=6).run()
     assert 0.15 < results.totals.agent_ticks / (50 * 6) < 0.4

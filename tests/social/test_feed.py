@@ -12,21 +12,22 @@ from typing import Any
 import orjson
 import pytest
 
-from prism import runs
+from prism import Run
 from prism.agents import SocialAgent, synthetic_population
 from prism.errors import FieldValueError, SimulationError
+from prism.llm import Model
 from prism.runlog import RunLog, SimulatedClock
-from prism.runs import ModelOptions
-from prism.social import Draft, Feed, Parameters, Post, Simulation, SocialRun
+from prism.social import Draft, Feed, Parameters, Post
 from prism.statechart import AgentState, PolicyReasoner, RandomStream
 from prism.telemetry.events import DECISION, POST_PUBLISHED, TRANSITION
 from prism.testing import FakeOllama, LateReasoner
-from prism.worlds import Run, WorldRun, measure, state, treatment
+from prism.worlds import measure, state, treatment
 from tests.kit.commands import Prism
+from tests.kit.social import run_of_feed
 from tests.kit.worlds import run_in
 
 AGENTS, ROUNDS = 40, 4
-STORIES = {0: "5b12accb34682586", 7: "25252805cba82907"}
+STORIES = {0: "48567b6d747ade44", 7: "698528dc8687714d"}
 """What seeds told before the feed was a world, as `story_of` puts it."""
 
 
@@ -98,7 +99,7 @@ def logged(path: Path, world: Feed | None, **options: Any) -> list[dict[str, Any
         given = {"rounds": ROUNDS, "logger": log.logger, "clock": clock, **options}
         if world is None:
             given.setdefault("parameters", Parameters())
-        Simulation(population.agents, population.posts, world=world, **given).run()
+        run_of_feed(population.agents, population.posts, world=world, **given).run()
     return [orjson.loads(line) for line in path.read_bytes().splitlines()]
 
 
@@ -142,27 +143,26 @@ def test_a_warning_is_heeded(tmp_path: Path) -> None:
 
 
 def test_a_plain_feed_writes_what_a_simulation_writes(tmp_path: Path) -> None:
-    """`Run`, `Simulation`, ``SocialRun`` and ``WorldRun`` of the feed write the same bytes."""
+    """A feed made already, its class, its agents: all write the same bytes."""
     written = []
     for make in (Run, None):
-        clock, population = SimulatedClock(), synthetic_population(AGENTS, seed=3)
+        clock, population = SimulatedClock(), synthetic_population(15, seed=3)
         with RunLog(tmp_path / f"{make}", clock) as log:
             given: Any = {"seed": 3, "logger": log.logger, "clock": clock}
             run = (
-                Simulation(population.agents, population.posts, parameters=Parameters(), **given)
+                run_of_feed(population.agents, population.posts, parameters=Parameters(), **given)
                 if make is None
-                else make(Feed(parameters=Parameters()), AGENTS, **given)
+                else make(Feed(parameters=Parameters()), 15, **given)
             )
             run.run()
         written.append(log.path.read_bytes())
 
     classic = Parameters().to_dict()
-    for options in (
-        SocialRun(AGENTS, seed=3, parameters=classic),
-        WorldRun(Feed, AGENTS, seed=3, parameters=classic),
+    for number, options in enumerate(
+        (Run(Feed, 15, seed=3, parameters=classic), Run(Feed(preset="classic"), 15, seed=3))
     ):
-        folder = tmp_path / type(options).__name__
-        runs.begin(options, folder)  # type: ignore[type-var]
+        folder = tmp_path / str(number)
+        options.keep(folder)
         written.append((folder / "events.jsonl").read_bytes())
 
     assert len(set(written)) == 1
@@ -224,7 +224,7 @@ def test_what_is_added_shifts_nobody_elses_draws(tmp_path: Path) -> None:
 @pytest.mark.sampled(2)
 def test_a_feed_that_is_stopped_goes_on_to_the_same_bytes(stops: list[int], tmp_path: Path) -> None:
     """Stopped after any rounds and resumed, a feed of one's own ends with the same files."""
-    options = WorldRun(Warned, AGENTS, treatments=("warning@2",), seed=1)
+    options = Run(Warned, 20, treatments=("warning@2",), seed=1)
     assert run_in(tmp_path / "stopped", options, stops) == run_in(tmp_path / "whole", options)
 
 
@@ -236,8 +236,8 @@ def test_a_snapshot_that_is_restored_is_taken_again(tmp_path: Path) -> None:
         first = Run(Warned(), AGENTS, logger=log.logger, clock=clock, **options)
         first.run()
     again = Run(Warned(), AGENTS, **options)
-    again.restore(first.snapshot(), map(orjson.loads, path.read_bytes().splitlines()))
-    assert again.snapshot() == first.snapshot()
+    again.loop.restore(first.loop.snapshot(), map(orjson.loads, path.read_bytes().splitlines()))
+    assert again.loop.snapshot() == first.loop.snapshot()
     assert again.finished == first.finished
     assert again.world.posts[-1].root.post_id == first.world.posts[-1].root.post_id
 
@@ -250,9 +250,9 @@ def by_post(asked: Any) -> str:
 def test_a_model_and_its_replay_write_the_same_bytes(tmp_path: Path) -> None:
     """The replay of a feed with a model is that run, also if it is stopped and resumed."""
     with FakeOllama(choose=by_post) as server:
-        model = ModelOptions("llama3.2", host=(server.url,), mode="chat")
-        options = WorldRun(Warned, 15, rounds=3, treatments=("warning@2",), seed=1, reasoner=model)
-        runs.begin(options, tmp_path / "model")
+        model = Model("llama3.2", hosts=(server.url,), mode="chat")
+        options = Run(Warned, 10, rounds=3, treatments=("warning@2",), seed=1, reasoner=model)
+        options.keep(tmp_path / "model")
 
     again = options.replaying(tmp_path / "model")
     run_in(tmp_path / "again", again, [1, 2])
@@ -307,23 +307,23 @@ def test_two_who_say_what_is_relevant_are_refused() -> None:
     """A feed that says who engages, and a simulation that does, contradict each other."""
     agents = synthetic_population(3).agents
     with pytest.raises(FieldValueError, match="Warned has a should_engage of its own"):
-        Simulation(agents, world=Warned(), should_engage=lambda agent, post: True)
+        _ = Run(Warned(first_posts=(), engages=lambda agent, post: True), agents).agents
 
 
 def test_run_json_has_the_feeds_parameters(tmp_path: Path) -> None:
     """What a run of a feed was stands in run.json."""
-    runs.begin(WorldRun(Warned, 5, parameters={"threshold": "0.2"}), tmp_path / "run")
+    Run(Warned, 5, parameters={"threshold": "0.2"}).keep(tmp_path / "run")
     config = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))["config"]
     assert config["parameters"] == {"threshold": 0.2, **Parameters().to_dict()}
     assert config["world"] == "tests.social.test_feed:Warned"
 
 
 def test_the_command_shows_a_feeds_measures(prism: Prism, tmp_path: Path) -> None:
-    """``prism simulate --world`` runs a feed of one's own, from a table, and shows its measures."""
+    """``prism run`` runs a feed of one's own, from a table, and shows its measures."""
     people = [{"agent_id": name, "interests": ["music"], "age": 30} for name in ("ann", "bo")]
     (tmp_path / "people.jsonl").write_bytes(b"\n".join(map(orjson.dumps, people)))
     world = "tests.social.test_feed:Warned"
-    line = ("simulate", "--world", world, "--agents", "people.jsonl", "--keep", "age")
+    line = ("run", world, "--agents", "people.jsonl", "--keep", "age")
     ended = prism(*line, "--treat", "warning@2", "--out", "run")
     assert (ended.status, "warned_so_far" in ended.out) == (0, True)
 

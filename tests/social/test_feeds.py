@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prism import Run
 from prism.agents import SocialAgent, synthetic_population
 from prism.errors import FieldValueError
 from prism.runlog import RunLog, SimulatedClock
-from prism.social import Draft, Feed, Network, Parameters, Post, Simulation
+from prism.social import Draft, Feed, Network, Parameters, Post, Reader
 from prism.social._feeds import Feeds
 from prism.social._parameters import FEEDS
-from prism.social._posts import Reader
+from tests.kit.feeds import network_of_agents
 
 AGENTS = 6
 TOPICS = ("art", "bees", "chess")
@@ -39,7 +40,7 @@ def scenes(draw: st.DrawFn) -> Scene:
         )
         for name in names
     ]
-    network = Network(agents)
+    network = network_of_agents(agents)
     places = st.integers(0, AGENTS - 1)
     for author, topic, hours in draw(
         st.lists(st.tuples(places, st.sampled_from(TOPICS), st.integers(0, 9)), max_size=30)
@@ -61,10 +62,18 @@ def scenes(draw: st.DrawFn) -> Scene:
 
 def shown(network: Network, reader: Reader, **changed: Any) -> list[Post]:
     """Return what a feed of 8 shows."""
+    (posts,) = shown_to(network, [reader], **changed)
+    return posts
+
+
+def shown_to(network: Network, readers: list[Reader], **changed: Any) -> list[list[Post]]:
+    """Return what a feed of 8 shows each of some readers."""
     now = Parameters(feed_length=8, hot_half_life=REDDIT, **changed)
     feeds = Feeds(network, 3, SimulatedClock(), lambda: now)
-    feeds.refresh(reader)
-    return list(reader.unread)
+    for reader in readers:
+        feeds.refresh(reader)
+
+    return [list(reader.unread) for reader in readers]
 
 
 def unseen(network: Network, reader: Reader) -> list[Post]:
@@ -87,7 +96,7 @@ def reddit(network: Network, post: Post) -> float:
 @pytest.mark.parametrize("kind", [kind for kind in FEEDS if kind != "mixed"])
 def test_no_feed_is_longer_than_it_may_be(kind: str) -> None:
     """Of twenty posts that concern a reader, a feed of 8 has 8, however it is made."""
-    network = Network(
+    network = network_of_agents(
         [SocialAgent("ann", interests=["art"], following=["ben"]), SocialAgent("ben")]
     )
     for _ in range(20):
@@ -180,7 +189,7 @@ def crowd(posts: int, followed: int = 0) -> tuple[Network, list[Reader]]:
     authors = [SocialAgent(f"author{number}") for number in range(posts)]
     names = [author.agent_id for author in authors[:followed]]
     readers = [SocialAgent(f"reader{number}", following=names) for number in range(400)]
-    network = Network([*authors, *readers])
+    network = network_of_agents([*authors, *readers])
     for author in authors:
         network.publish(author.agent_id, Draft("post", "text", ("art",)), None)
     return network, network.readers[posts:]
@@ -189,7 +198,7 @@ def crowd(posts: int, followed: int = 0) -> tuple[Network, list[Reader]]:
 def test_random_feeds_are_fair() -> None:
     """Over many readers each post is shown as often as the others, and first as often."""
     network, readers = crowd(20)
-    feeds = [shown(network, reader, feed="random") for reader in readers]
+    feeds = shown_to(network, readers, feed="random")
     for counted in (
         Counter(post.number for feed in feeds for post in feed),
         Counter(feed[0].number for feed in feeds),
@@ -206,10 +215,11 @@ def test_random_feeds_are_fair() -> None:
 def test_a_share_of_the_places_is_for_others(share: float) -> None:
     """The share of posts of authors who are not followed is what the parameter says."""
     network, readers = crowd(40, followed=20)
+    feeds = shown_to(network, readers, feed="random", beyond_follows=share)
     found = [
         post.author_id in reader.follows
-        for reader in readers
-        for post in shown(network, reader, feed="random", beyond_follows=share)
+        for reader, feed in zip(readers, feeds, strict=True)
+        for post in feed
     ]
     assert 1 - sum(found) / len(found) == pytest.approx(share, abs=0.025)
 
@@ -217,12 +227,12 @@ def test_a_share_of_the_places_is_for_others(share: float) -> None:
 def test_a_mixed_feed_keeps_its_shares() -> None:
     """Places go to the rankings in proportion to their weights."""
     network, readers = crowd(400, followed=200)
+    weights = {"mix_chronological": 3, "mix_popular": 0, "mix_random": 1}
+    feeds = shown_to(network, readers, feed="mixed", **weights)
     found = [
         post.author_id in reader.follows
-        for reader in readers
-        for post in shown(
-            network, reader, feed="mixed", mix_chronological=3, mix_popular=0, mix_random=1
-        )
+        for reader, feed in zip(readers, feeds, strict=True)
+        for post in feed
     ]
     # a random post is by one who is followed in half of the cases
     assert sum(found) / len(found) == pytest.approx(0.75 + 0.25 / 2, abs=0.02)
@@ -248,11 +258,9 @@ def test_a_ranking_of_ones_own_is_taken() -> None:
     assert authors == sorted((post.author_id for post in network.posts), reverse=True)[:8]
 
     population = synthetic_population(12, seed=1)
-    run = Simulation(
-        population.agents, population.posts, rounds=1, ticks_per_round=3, world=Longest()
-    )
+    run = Run(Longest(first_posts=population.posts), population.agents, rounds=1, ticks=3)
     run.run()
-    for reader in run.network.readers:
+    for reader in run.world.posted.readers:
         lengths = [len(post.text) for post in reader.unread]
         assert lengths == sorted(lengths, reverse=True)
 
@@ -268,7 +276,9 @@ def test_a_ranking_of_ones_own_is_taken() -> None:
 def test_a_feed_that_is_not_there_is_refused(changed: dict[str, Any], message: str) -> None:
     """It is refused before the run begins, with what there is."""
     with pytest.raises(FieldValueError, match=message):
-        Simulation(synthetic_population(3).agents, parameters=Parameters(**changed))
+        _ = Run(
+            Feed(first_posts=(), parameters=Parameters(**changed)), synthetic_population(3).agents
+        ).agents
 
 
 @pytest.mark.long
@@ -280,10 +290,9 @@ def test_popular_feeds_concentrate_what_is_seen(tmp_path: Any) -> None:
         population = synthetic_population(300, seed=2)
         clock = SimulatedClock()
         with RunLog(tmp_path / f"{feed}.jsonl", clock) as log:
-            Simulation(
+            Run(
+                Feed(first_posts=population.posts, parameters=Parameters(feed=feed)),
                 population.agents,
-                population.posts,
-                parameters=Parameters(feed=feed),
                 seed=2,
                 logger=log.logger,
                 clock=clock,

@@ -5,21 +5,26 @@ from typing import Any
 
 import pytest
 
+from prism import Run
 from prism.agents import SocialAgent, synthetic_population
 from prism.errors import FieldValueError, InputError
-from prism.social import Parameters
-from prism.social._networks import follow_network
+from prism.social import Feed, Parameters
 
 networkx = pytest.importorskip("networkx")
 
 KINDS = ("scale_free", "small_world", "blocks", "random")
 
 
-def made(size: int = 400, seed: int = 1, **changed: Any) -> Any:
+def made(size: int = 200, seed: int = 1, **changed: Any) -> Any:
     """Return a network as a graph of networkx."""
     agents = list(synthetic_population(size, seed=seed).agents)
-    follow_network(agents, Parameters(**changed), seed)
+    connect(agents, Parameters(**changed), seed)
     return graph_of(agents)
+
+
+def connect(agents: list[SocialAgent], parameters: Parameters, seed: int) -> None:
+    """Have agents follow each other as those of a run do."""
+    _ = Run(Feed(first_posts=(), parameters=parameters), agents, seed=seed).agents
 
 
 def graph_of(agents: list[SocialAgent]) -> Any:
@@ -34,7 +39,7 @@ def graph_of(agents: list[SocialAgent]) -> Any:
 def test_mean_and_reciprocity_are_met(kind: str, mean: float, reciprocity: float) -> None:
     """networkx measures the mean degree and the reciprocity that were asked for."""
     graph = made(network=kind, mean_follows=mean, reciprocity=reciprocity)
-    assert graph.number_of_edges() / 400 == pytest.approx(mean, abs=0.01)
+    assert graph.number_of_edges() / 200 == pytest.approx(mean, abs=0.01)
     assert networkx.overall_reciprocity(graph) == pytest.approx(reciprocity, abs=0.01)
 
 
@@ -42,11 +47,11 @@ def test_mean_and_reciprocity_are_met(kind: str, mean: float, reciprocity: float
 def test_the_order_of_agents_changes_no_network(kind: str) -> None:
     """Agents follow the same others when the list is reversed; another seed gives another graph."""
     agents = list(synthetic_population(60).agents)
-    follow_network(agents, Parameters(network=kind), 5)
+    connect(agents, Parameters(network=kind), 5)
     before = {agent.agent_id: agent.following for agent in agents}
-    follow_network(agents[::-1], Parameters(network=kind), 5)
+    connect(agents[::-1], Parameters(network=kind), 5)
     assert {agent.agent_id: agent.following for agent in agents} == before
-    follow_network(agents, Parameters(network=kind), 6)
+    connect(agents, Parameters(network=kind), 6)
     assert {agent.agent_id: agent.following for agent in agents} != before
 
 
@@ -70,7 +75,7 @@ def test_blocks_keep_their_share_of_follows() -> None:
         for number in range(300)
     ]
     changed = Parameters(network="blocks", block_by="party", within_block=0.7, reciprocity=0)
-    follow_network(agents, changed, 1)
+    connect(agents, changed, 1)
     party = {agent.agent_id: agent.attributes["party"] for agent in agents}
     within = [
         party[other] == party[agent.agent_id] for agent in agents for other in agent.following
@@ -81,7 +86,7 @@ def test_blocks_keep_their_share_of_follows() -> None:
 def test_networks_of_networkx_are_taken() -> None:
     """Generators get size and seed, and graphs without directions the reciprocity."""
     graph = made(network="networkx:watts_strogatz_graph(k=6, p=0.2)", reciprocity=0.5)
-    assert graph.to_undirected().number_of_edges() == 400 * 3
+    assert graph.to_undirected().number_of_edges() == 200 * 3
     assert networkx.overall_reciprocity(graph) == pytest.approx(0.5, abs=0.01)
 
     club = networkx.karate_club_graph()

@@ -5,21 +5,20 @@ from collections.abc import Sequence
 
 import pytest
 
+from prism import Run
 from prism.agents import SocialAgent, synthetic_population
-from prism.social import Parameters, Simulation
-
-SHUFFLED = Parameters(shuffled=True)
+from prism.social import Feed, Parameters
 
 
 def readers_of(agents: Sequence[SocialAgent], seed: int, rounds: int = 1) -> dict[str, int]:
     """Count who looked at the opening post of each agent."""
-    simulation = Simulation(agents, None, rounds=rounds, seed=seed, parameters=SHUFFLED)
+    simulation = Run(Feed(parameters=Parameters()), agents, rounds=rounds, seed=seed)
     simulation.run()
-    posts = [post for post in simulation.network.posts if post.post_id.startswith("post_")]
+    posts = [post for post in simulation.world.posted.posts if post.post_id.startswith("post_")]
     authors = {post.number: post.author_id for post in posts[: len(agents)]}
     seen = Counter(
         authors[number]
-        for reader in simulation.network.readers
+        for reader in simulation.world.posted.readers
         for number in reader.seen
         if number in authors
     )

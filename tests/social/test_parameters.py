@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from prism import Run
 from prism.agents import ARCHETYPES, SocialAgent
 from prism.errors import FieldValueError
 from prism.runlog import SimulatedClock
-from prism.social import Parameters, Simulation, SocialRun
+from prism.social import Feed, Parameters
 
 TWITTER = Path(__file__).parents[1] / "data" / "twitter.csv"
 
@@ -24,7 +25,6 @@ BUSY = {"lurker_threshold": 0.1, "lurker_composing": 2.0, "lurker_liking": 2.0}
 LIKES = {**CHANCES, "engagement": 0.0, "feed_length": 4}
 
 CHANGED: dict[str, tuple[dict[str, Any], Any]] = {
-    "shuffled": ({}, True),
     "carries_over": ({}, True),
     "ticks_per_hour": (HOURS, 2),
     "hours": (HOURS, "always"),
@@ -119,9 +119,9 @@ def happens(parameters: dict[str, Any], cache: dict[str, Any]) -> Any:
     key = repr(sorted(parameters.items()))
     if key not in cache:
         told = Told()
-        run = SocialRun(40, rounds=2, ticks_per_round=10, parameters=parameters, preset="classic")
+        run = Run(Feed, 40, rounds=2, ticks=10, parameters={"preset": "classic", **parameters})
         try:
-            run.prepare()(told, SimulatedClock()).run()
+            run.prepare(told, SimulatedClock()).run()
         except FieldValueError as error:
             told.events = [(str(error), {})]
         cache[key] = told.events
@@ -150,7 +150,7 @@ def test_agents_have_the_numbers_of_their_archetypes() -> None:
     now = Parameters(lurker_threshold=0.2, lurker_timeout=3, lurker_liking=1.25)
     own = SocialAgent("own", interests=["art"], archetype="lurker", engagement_threshold=0.6)
     agents = [SocialAgent("ann", interests=["art"], archetype="lurker"), own, SocialAgent("bo")]
-    Simulation(agents, rounds=1, parameters=now)
+    _ = Run(Feed(first_posts=(), parameters=now), agents, rounds=1).agents
     assert [each.engagement_threshold for each in agents] == [0.2, 0.6, 0.5]
     assert [each.timeout_threshold for each in agents] == [3, 3, 5]
     assert agents[0].archetype is not None
@@ -161,7 +161,7 @@ def test_agents_have_the_numbers_of_their_archetypes() -> None:
 def test_a_run_makes_up_its_agents_by_its_parameters() -> None:
     """Shares of archetypes, interests and follows are as the parameters say."""
     given = {"lurker_share": 0, "contributor_share": 0, "most_interests": 1, "most_follows": 2}
-    agents = SocialRun(30, parameters=given).prepare()(None, None).agents
+    agents = Run(Feed, 30, parameters=given).prepare(None).agents
     assert {each.archetype and each.archetype.name for each in agents} == {"superuser"}
     assert max(len(each.following) for each in agents) <= 2
     assert {each.engagement_threshold for each in agents} == {0.3}
@@ -170,7 +170,7 @@ def test_a_run_makes_up_its_agents_by_its_parameters() -> None:
 def test_a_run_reads_its_agents_by_its_parameters() -> None:
     """Archetypes are drawn by their shares, and words make as many interests as may be."""
     given = {"lurker_share": 0, "superuser_share": 0, "most_keywords": 2, "contributor_timeout": 7}
-    agents = SocialRun(TWITTER, parameters=given, preset="classic").prepare()(None, None).agents
+    agents = Run(Feed, TWITTER, parameters={"preset": "classic", **given}).prepare(None).agents
     assert {each.archetype and each.archetype.name for each in agents} == {"contributor"}
     assert max(len(each.interests) for each in agents) == 2
     assert {each.timeout_threshold for each in agents} == {7}
@@ -178,10 +178,10 @@ def test_a_run_reads_its_agents_by_its_parameters() -> None:
 
 def test_options_come_back_from_run_json() -> None:
     """What JSON holds of the parameters, a list where a tuple was, is read as the same run."""
-    run = SocialRun(5, parameters={"diurnal_curve": "[1" + ", 0.5" * 23 + "]", "hub_share": 0.1})
+    run = Run(Feed, 5, parameters={"diurnal_curve": "[1" + ", 0.5" * 23 + "]", "hub_share": 0.1})
     config = json.loads(json.dumps(run.to_config()))
     assert config["parameters"]["diurnal_curve"] == [1.0, *[0.5] * 23]
-    assert SocialRun.from_config(config, Path("run.json")) == run
+    assert Run.from_config(config, Path("run.json")).to_config() == run.to_config()
 
 
 @pytest.mark.parametrize(

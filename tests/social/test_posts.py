@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 
 from prism.agents import SeedPost, SocialAgent
 from prism.errors import FieldValueError
-from prism.social import Draft, Network, Post
-from prism.social._parameters import CLASSIC
-from prism.social._posts import Reader
+from prism.social import Draft, Network, Parameters, Post, Reader
+from tests.kit.feeds import network_of_agents
 
 AUTHORS = ("ann", "ben", "cem", "dee")
+LENGTH = Parameters().feed_length
+"""Posts in a feed at the most."""
+
 TOPICS = ("art", "bees", "chess")
 
 
@@ -27,7 +29,7 @@ def network_of(
         SocialAgent(first, interests=interests, following=following),
         *map(SocialAgent, others),
     ]
-    network = Network(agents)
+    network = network_of_agents(agents)
     return network, network.readers[0]
 
 
@@ -92,11 +94,11 @@ def test_leftovers_follow_what_is_new() -> None:
 def test_feed_has_a_bounded_length(liking: dict[str, Any]) -> None:
     """A feed keeps the newest posts and drops the oldest when there are too many."""
     network, reader = network_of(**liking)
-    posts = [write(network, "ben", "art") for _ in range(2 * CLASSIC.feed_length)]
+    posts = [write(network, "ben", "art") for _ in range(2 * LENGTH)]
     network.refresh(reader)
-    assert list(reader.unread) == posts[: CLASSIC.feed_length - 1 : -1]
+    assert list(reader.unread) == posts[: LENGTH - 1 : -1]
     newest = [write(network, "ben", "art") for _ in range(3)]
-    assert read(network, reader) == [*newest[::-1], *posts[: CLASSIC.feed_length + 2 : -1]]
+    assert read(network, reader) == [*newest[::-1], *posts[: LENGTH + 2 : -1]]
 
 
 def test_refresh_tells_whether_there_is_anything_to_read() -> None:
@@ -119,7 +121,7 @@ happenings = st.one_of(
 @given(
     st.sets(st.sampled_from(TOPICS)),
     st.sets(st.sampled_from(AUTHORS)),
-    st.lists(happenings, max_size=CLASSIC.feed_length),
+    st.lists(happenings, max_size=LENGTH),
 )
 def test_feeds_follow_their_definition(
     interests: set[str], following: set[str], history: list[Any]
@@ -144,7 +146,7 @@ def test_feeds_follow_their_definition(
 @given(
     st.sets(st.sampled_from(TOPICS)),
     st.sets(st.sampled_from(AUTHORS)),
-    st.lists(happenings, min_size=2 * CLASSIC.feed_length, max_size=6 * CLASSIC.feed_length),
+    st.lists(happenings, min_size=2 * LENGTH, max_size=4 * LENGTH),
 )
 def test_busy_feeds_keep_their_promises(
     interests: set[str], following: set[str], history: list[Any]
@@ -157,7 +159,7 @@ def test_busy_feeds_keep_their_promises(
             write(network, detail, *sorted(topics))
             continue
         network.refresh(reader)
-        assert len(reader.unread) <= CLASSIC.feed_length
+        assert len(reader.unread) <= LENGTH
         assert all(one.number > other.number for one, other in pairwise(reader.unread))
         shown += [reader.unread.popleft() for _ in range(min(detail, len(reader.unread)))]
     assert len({post.post_id for post in shown}) == len(shown)
@@ -202,6 +204,7 @@ def test_root_and_depth_are_those_of_the_path_of_parents(choices: list[int]) -> 
         assert (post.root, post.depth) == (at, steps)
 
 
+@pytest.mark.slow
 def test_post_of_a_long_cascade_can_be_shown() -> None:
     """A post at the end of thousands of replies has a short representation."""
     network, _ = network_of()

@@ -10,8 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from prism.agents import SocialAgent
-from prism.social import Activity, Cascade, Draft, Network, Post, RoundSummary
+from prism.social import Activity, Cascade, Draft, Post, RoundSummary
 from prism.social._results import LARGEST_CASCADES, largest_cascades, summarize
+from tests.kit.feeds import network_of_agents
 
 COUNTS = (
     "agent_ticks",
@@ -27,7 +28,7 @@ COUNTS = (
 
 def forest_of(choices: Sequence[int]) -> list[Post]:
     """Make posts, each an answer to the post of that number, or of its own if there is none."""
-    network = Network([SocialAgent("ann")])
+    network = network_of_agents([SocialAgent("ann")])
     for choice in choices:
         about = network.posts[choice] if 0 <= choice < len(network.posts) else None
         network.publish("ann", Draft("reply" if about else "post", "text", ()), about)
@@ -69,7 +70,7 @@ def test_largest_cascades_come_first(choices: list[int], most: int) -> None:
 
 def test_five_cascades_are_reported() -> None:
     """Of more cascades the five largest are reported, each with its beginning."""
-    network = Network([SocialAgent("ann"), SocialAgent("ben")])
+    network = network_of_agents([SocialAgent("ann"), SocialAgent("ben")])
     for size in range(1, 8):
         root = network.publish("ann", Draft("post", f"begin {size}", ()), None)
         for _ in range(size):
@@ -102,7 +103,7 @@ def test_totals_are_the_sum_of_the_rounds(rounds: int) -> None:
     summaries = [
         RoundSummary(number, {"idle": 1}, activity(number)) for number in range(1, rounds + 1)
     ]
-    totals = summarize(Network([SocialAgent("ann")]), summaries).totals
+    totals = summarize(network_of_agents([SocialAgent("ann")]), summaries).totals
     total = sum(range(1, rounds + 1))
     assert {name: getattr(totals, name) for name in COUNTS} == {
         name: total * place for place, name in enumerate(COUNTS, start=1)
@@ -127,7 +128,7 @@ def test_fallbacks_are_counted_by_kind_and_host(rounds: list[list[tuple[str, int
             stretch.count_fallback(f"{kind}: request {detail} failed: so", host)
         summaries.append(RoundSummary(number, {}, stretch))
 
-    totals = summarize(Network([SocialAgent("ann")]), summaries).totals
+    totals = summarize(network_of_agents([SocialAgent("ann")]), summaries).totals
     every = [
         (f"{kind} at {host}" if host else kind, f"{kind}: request {detail} failed: so")
         for reasons in rounds
@@ -165,7 +166,7 @@ def test_an_example_has_a_bound() -> None:
 
 def test_results_are_plain_data() -> None:
     """Results as plain data survive JSON, with rounds, totals and cascades by their names."""
-    network = Network([SocialAgent("ann")])
+    network = network_of_agents([SocialAgent("ann")])
     root = network.publish("ann", Draft("post", "text", ()), None)
     network.publish("ann", Draft("reply", "text", ()), root)
     data = summarize(network, [RoundSummary(1, {"idle": 1}, activity(2))]).to_dict()

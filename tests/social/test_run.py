@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -11,20 +10,21 @@ import orjson
 import pytest
 
 import prism
-from prism import runs
+from prism import Run, replay, resume
 from prism.agents import load_population
 from prism.errors import InputError, ReplayError
-from prism.runs import ModelOptions, ReplayOptions
-from prism.social import Results, RoundSummary, SocialRun
+from prism.llm import Model
+from prism.runs import ReplayOptions
+from prism.social import Feed, Parameters, Results, RoundSummary
 from prism.telemetry.events import DECISION
 from prism.testing import FakeOllama, Fault
 
 DATA = Path(__file__).parents[1] / "data"
 PERSONAS = DATA / "oasis" / "user_data_36.json"
 SUMMARY = Path("run") / "run.json"
-MODEL = ModelOptions(
+MODEL = Model(
     model="tiny",
-    host=("http://a", "http://b"),
+    hosts=("http://a", "http://b"),
     mode="chat",
     pick="argmax",
     think="low",
@@ -56,13 +56,21 @@ def inputs(tmp_path: Path) -> dict[str, Path]:
     return paths
 
 
-def run_of(inputs: dict[str, Path]) -> SocialRun:
+def run_of(inputs: dict[str, Path]) -> Run[Any]:
     """Describe a run that reads all three files."""
     replay = ReplayOptions(inputs["replay"])
-    return SocialRun(inputs["agents"], inputs["posts"], 4, 6, -7, replay)
+    return Run(
+        Feed,
+        inputs["agents"],
+        rounds=4,
+        ticks=6,
+        seed=-7,
+        reasoner=replay,
+        parameters={"first_posts": inputs["posts"]},
+    )
 
 
-def as_json(run: SocialRun) -> dict[str, Any]:
+def as_json(run: Run[Any]) -> dict[str, Any]:
     """Return what is read from options that were written."""
     return dict(json.loads(json.dumps(run.to_config())))
 
@@ -74,20 +82,20 @@ def test_options_are_read_as_they_were_written(inputs: dict[str, Path]) -> None:
     """Options come back equal from their configuration, and so does the configuration from them."""
     described = [
         run_of(inputs),
-        SocialRun("100"),
-        SocialRun(inputs["agents"], None, 1, 1, 2**53, MODEL),
-        SocialRun(inputs["agents"], keep=("age", "trust")),
+        Run(Feed, "100"),
+        Run(Feed, inputs["agents"], rounds=1, ticks=1, seed=2**53, reasoner=MODEL),
+        Run(Feed, inputs["agents"], keep=("age", "trust")),
     ]
     for run in described:
         config = as_json(run)
-        assert SocialRun.from_config(config, SUMMARY) == run
+        assert Run.from_config(config, SUMMARY).to_config() == run.to_config()
         assert run.to_config() == config
 
 
-def test_a_number_of_agents_is_written_as_it_was_given() -> None:
-    """Agents may be a number or its text, and run.json has the text."""
-    assert SocialRun(12).to_config()["agents"] == "12"
-    assert SocialRun("1e1").to_config()["agents"] == "1e1"
+def test_a_number_of_agents_is_written_as_a_number() -> None:
+    """Agents may be a number or its text, and run.json has the number."""
+    assert Run(Feed, 12).to_config()["agents"] == 12
+    assert Run(Feed, "1e1").to_config()["agents"] == 10
 
 
 @pytest.mark.parametrize(
@@ -97,8 +105,8 @@ def test_a_number_of_agents_is_written_as_it_was_given() -> None:
         ({"patience": inf}, "field 'patience': must be a finite number, got inf"),
         ({"deadline": inf}, "field 'deadline': must be a finite number, got inf"),
         (
-            {"host": ("a", "b\udcff")},
-            "field 'host': must be UTF-8, as run.json is; got 'b\\udcff'",
+            {"hosts": ("a", "b\udcff")},
+            "field 'hosts': must be UTF-8, as run.json is; got 'b\\udcff'",
         ),
         ({"mode": "loud"}, "field 'mode': must be one of auto, decision, chat, got 'loud'"),
         ({"pick": "best"}, "field 'pick': must be one of draw, argmax, got 'best'"),
@@ -110,7 +118,7 @@ def test_model_options_that_cannot_be_written_down_are_refused(
 ) -> None:
     """What run.json could not hold, and choices that there are not, are refused at once."""
     with pytest.raises(InputError) as refused:
-        ModelOptions("tiny", **options)
+        Model("tiny", **options)
     assert str(refused.value).startswith(message)
 
 
@@ -123,7 +131,7 @@ def test_model_options_that_cannot_be_written_down_are_refused(
 def test_what_cannot_be_written_down_is_refused(changes: dict[str, Any], message: str) -> None:
     """What run.json could not hold is refused before anything is read."""
     with pytest.raises(InputError) as refused:
-        replace(SocialRun(), **changes)
+        Run(Feed).replace(**changes)
     assert str(refused.value).startswith(message)
 
 
@@ -133,13 +141,15 @@ def test_names_of_files_need_not_be_utf_8(inputs: dict[str, Path]) -> None:
         kind: path.rename(path.with_name(f"\udcff{path.name}")) for kind, path in inputs.items()
     }
     run = run_of(named)
-    assert SocialRun.from_config(as_json(run), Path("run.json")) == run
+    assert Run.from_config(as_json(run), Path("run.json")).to_config() == run.to_config()
 
 
 def test_only_files_have_digests(inputs: dict[str, Path]) -> None:
     """The files that a run reads are listed with digests, and a number of agents is none."""
-    assert set(run_of(inputs).to_config()["inputs"]) == {str(path) for path in inputs.values()}
-    assert SocialRun("100").to_config()["inputs"] == {}
+    code = "prism.social"
+    read = {str(path) for path in inputs.values()}
+    assert set(run_of(inputs).to_config()["inputs"]) == {code, *read}
+    assert set(Run(Feed, "100").to_config()["inputs"]) == {code}
 
 
 @pytest.mark.parametrize("kind", ["agents", "posts", "replay"])
@@ -150,17 +160,17 @@ def test_a_changed_file_is_refused(kind: str, inputs: dict[str, Path]) -> None:
     with file.open("a") as changed:
         changed.write("\n")
     with pytest.raises(InputError, match="is not what it was when the run in run began") as refused:
-        SocialRun.from_config(config, SUMMARY)
+        Run.from_config(config, SUMMARY)
     assert refused.value.path == str(inputs[kind])
     assert "put it back" in str(refused.value)
     file.unlink()
     gone = r"cannot be read \(No such file or directory\): a run is resumed where"
     with pytest.raises(InputError, match=f"{gone}|holds no events.jsonl"):
-        SocialRun.from_config(config, SUMMARY)
+        Run.from_config(config, SUMMARY)
 
 
 OF_MODEL = [name for name in MODEL.to_config() if name != "reasoner"]
-OF_RUN = ["agents", "posts", "rounds", "ticks_per_round", "seed", "reasoner", "inputs"]
+OF_RUN = ["agents", "rounds", "ticks_per_round", "seed", "reasoner", "inputs"]
 
 
 @pytest.mark.parametrize("name", [*OF_RUN, "replay"])
@@ -169,7 +179,7 @@ def test_a_missing_key_is_named(name: str, inputs: dict[str, Path]) -> None:
     config = as_json(run_of(inputs))
     del config[name]
     with pytest.raises(InputError) as refused:
-        SocialRun.from_config(config, SUMMARY)
+        Run.from_config(config, SUMMARY)
     assert str(refused.value) == f"{SUMMARY}, field {name!r}: is missing"
 
 
@@ -179,13 +189,14 @@ def test_a_missing_key_is_named(name: str, inputs: dict[str, Path]) -> None:
 def test_a_value_of_another_kind_is_one_line(name: str, value: Any) -> None:
     """Whatever stands in a key, it is refused in one line that names it, or is what it says."""
     reasoner = {"reasoner": "replay"} if name == "replay" else MODEL.to_config()
-    config = {**as_json(SocialRun("3", None, 4, 6, -7)), **reasoner, name: value}
+    config = {**as_json(Run(Feed, "3", rounds=4, ticks=6, seed=-7)), **reasoner, name: value}
     try:
-        made = SocialRun.from_config(config, SUMMARY)
+        made = Run.from_config(config, SUMMARY)
     except InputError as refused:
         message = str(refused)
         assert "\n" not in message
-        assert f"field {name!r}" in message or str(value) in message
+        is_told = f"field {name!r}" in message or str(value) in message
+        assert is_told or name == "inputs"
     else:
         assert type(made.to_config()[name]) is type(value)
         assert made.to_config()[name] == value or name == "inputs"
@@ -206,9 +217,9 @@ def test_a_value_of_another_kind_is_one_line(name: str, value: Any) -> None:
 )
 def test_what_prism_does_not_write_is_refused(changes: dict[str, Any], named: str) -> None:
     """Unknown keys, unknown names and numbers that JSON could not hold are refused by name."""
-    config = as_json(SocialRun("10", None, 1, 1, 0, MODEL))
+    config = as_json(Run(Feed, "10", rounds=1, ticks=1, seed=0, reasoner=MODEL))
     with pytest.raises(InputError) as refused:
-        SocialRun.from_config({**config, **changes}, SUMMARY)
+        Run.from_config({**config, **changes}, SUMMARY)
     assert str(SUMMARY) in str(refused.value)
     assert named in str(refused.value)
 
@@ -220,17 +231,20 @@ def test_a_replay_of_a_folder_is_that_of_its_log(inputs: dict[str, Path]) -> Non
     digests = {
         digest
         for named in (log, inputs["replay"])
-        for digest in SocialRun("1", reasoner=ReplayOptions(named)).to_config()["inputs"].values()
+        for name, digest in Run(Feed, "1", reasoner=ReplayOptions(named))
+        .to_config()["inputs"]
+        .items()
+        if name != "prism.social"
     }
     assert len(digests) == 1
 
 
 def test_a_model_makes_a_run_unrepeatable() -> None:
     """A policy and a replay would write the same log again, a model would not."""
-    assert SocialRun().is_repeatable
-    assert SocialRun(reasoner=ReplayOptions(Path("run"))).is_repeatable
-    assert not SocialRun(reasoner=MODEL).is_repeatable
-    assert (SocialRun().deadline, SocialRun(reasoner=MODEL).deadline) == (None, 60)
+    assert Run(Feed).is_repeatable
+    assert Run(Feed, reasoner=ReplayOptions(Path("run"))).is_repeatable
+    assert not Run(Feed, reasoner=MODEL).is_repeatable
+    assert (Run(Feed).deadline, Run(Feed, reasoner=MODEL).deadline) == (None, 60)
 
 
 @pytest.mark.parametrize(
@@ -246,7 +260,7 @@ def test_an_impossible_number_of_agents_is_refused(
 ) -> None:
     """Half an agent, none, and an empty text are refused by the field, and nothing is written."""
     with pytest.raises(InputError, match=f"field 'agents': {problem}"):
-        runs.begin(SocialRun(agents), tmp_path / "run")
+        Run(Feed, agents).keep(tmp_path / "run")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -255,7 +269,7 @@ def test_an_impossible_number_of_agents_is_refused(
 
 def test_personas_of_oasis_live(tmp_path: Path) -> None:
     """A run on the personas file has its 36 people in the log, and they like each other's posts."""
-    outcome = runs.begin(SocialRun(PERSONAS, rounds=4, preset="classic"), tmp_path)
+    outcome = Run(Feed, PERSONAS, rounds=4, parameters={"preset": "classic"}).keep(tmp_path)
     joined = [event for event in events_of(tmp_path) if event["event"] == "agent.joined"]
     people = load_population(PERSONAS).agents
     assert [(event["agent_id"], event["interests"]) for event in joined] == [
@@ -268,14 +282,14 @@ def test_personas_of_oasis_live(tmp_path: Path) -> None:
 
 def test_twitter_population_lives(tmp_path: Path) -> None:
     """A run on a Twitter population begins with its tweets and uses its follow graph."""
-    runs.begin(SocialRun(DATA / "twitter.csv", rounds=2, preset="classic"), tmp_path)
+    Run(Feed, DATA / "twitter.csv", rounds=2, parameters={"preset": "classic"}).keep(tmp_path)
     population, events = load_population(DATA / "twitter.csv"), events_of(tmp_path)
     begun = [
         event["text"]
         for event in events
         if event["event"] == "post.published" and event["round"] == 0
     ]
-    assert begun == [post.text for post in population.posts] != []
+    assert sorted(begun) == sorted(post.text for post in population.posts) != []
     joined = {
         event["agent_id"]: event["following"]
         for event in events
@@ -294,31 +308,36 @@ def test_posts_file_is_what_the_run_begins_with(tmp_path: Path) -> None:
         '{"author_id": "ann", "text": "Look.", "topics": ["art"], "post_id": "first"}\n'
         '{"author_id": "ben", "text": "Hm."}\n'
     )
-    runs.begin(SocialRun(people, posts, rounds=1, preset="classic"), tmp_path / "run")
+    Run(Feed, people, rounds=1, parameters={"preset": "classic", "first_posts": posts}).keep(
+        tmp_path / "run"
+    )
     published = [
         event for event in events_of(tmp_path / "run") if event["event"] == "post.published"
     ]
     begun = [
         (post["agent_id"], post["text"], post["topics"]) for post in published if post["round"] == 0
     ]
-    assert begun == [("ann", "Look.", ["art"]), ("ben", "Hm.", [])]
-    assert published[0]["post_id"] == "first"
+    assert sorted(begun) == [("ann", "Look.", ["art"]), ("ben", "Hm.", [])]
+    assert "first" in [post["post_id"] for post in published]
 
 
 def test_summary_is_complete(tmp_path: Path) -> None:
     """The summary tells version, every option, and results that agree with the log."""
-    runs.begin(SocialRun(20, rounds=3, ticks_per_round=9, seed=7, preset="classic"), tmp_path)
+    Run(Feed, 20, rounds=3, ticks=9, seed=7, parameters={"preset": "classic"}).keep(tmp_path)
     summary, events = json.loads((tmp_path / "run.json").read_bytes()), events_of(tmp_path)
     assert summary["prism"] == prism.__version__
     assert summary["schema"] == events[0]["schema"] == 1
-    assert summary["config"] == {
-        "agents": "20",
-        "posts": None,
+    told = dict(summary["config"])
+    assert told.pop("parameters") == Parameters.preset("classic").to_dict()
+    assert told.pop("inputs").keys() == {"prism.social"}
+    assert told == {
+        "world": "prism.social:Feed",
+        "agents": 20,
         "rounds": 3,
         "ticks_per_round": 9,
         "seed": 7,
+        "treatments": [],
         "reasoner": "policy",
-        "inputs": {},
     }
     names = Counter(event["event"] for event in events)
     totals = summary["results"]["totals"]
@@ -333,7 +352,7 @@ def test_summary_is_complete(tmp_path: Path) -> None:
 def test_run_can_be_repeated(tmp_path: Path) -> None:
     """The same options write the same bytes into another folder, and another seed other ones."""
     for folder, seed in (("one", 4), ("same", 4), ("other", 5)):
-        runs.begin(SocialRun(30, rounds=3, seed=seed), tmp_path / folder)
+        Run(Feed, 20, rounds=2, seed=seed).keep(tmp_path / folder)
     one, same, other = (
         [(tmp_path / folder / name).read_bytes() for name in ("events.jsonl", "run.json")]
         for folder in ("one", "same", "other")
@@ -350,11 +369,11 @@ def test_a_stopped_run_is_resumed_to_the_same_bytes(last: int, tmp_path: Path) -
         if summary.number == last:
             raise KeyboardInterrupt
 
-    run = SocialRun(20, rounds=4, seed=7)
-    whole = runs.begin(run, tmp_path / "whole")
+    run = Run(Feed, 12, rounds=4, seed=7)
+    whole = run.keep(tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
-        runs.begin(run, tmp_path / "stopped", on_round=interrupt, checkpoint_every=0)
-    outcome = runs.resume(tmp_path / "stopped", SocialRun)
+        run.keep(tmp_path / "stopped", on_round=interrupt, checkpoint_every=0)
+    outcome = resume(tmp_path / "stopped")
     assert outcome is not None
     assert isinstance(outcome.results, Results)
     assert outcome.results == whole.results
@@ -366,8 +385,8 @@ def test_a_stopped_run_is_resumed_to_the_same_bytes(last: int, tmp_path: Path) -
 
 def test_replay_writes_the_same_log(tmp_path: Path) -> None:
     """A replayed run writes the same events, byte for byte."""
-    runs.begin(SocialRun(20, rounds=2), tmp_path / "first")
-    outcome = runs.replay(tmp_path / "first", SocialRun, tmp_path / "again")
+    Run(Feed, 20, rounds=2).keep(tmp_path / "first")
+    outcome = replay(tmp_path / "first", tmp_path / "again")
     logs = [(tmp_path / name / "events.jsonl").read_bytes() for name in ("first", "again")]
     assert logs[0] == logs[1]
     assert outcome.summary["config"]["replay"] == str(tmp_path / "first")
@@ -375,16 +394,16 @@ def test_replay_writes_the_same_log(tmp_path: Path) -> None:
 
 def test_impossible_replay_leaves_no_folder(tmp_path: Path) -> None:
     """A replay that does not hold the questions asked is refused, and leaves its folder free."""
-    runs.begin(SocialRun(20, rounds=1), tmp_path / "first")
-    other = SocialRun(20, rounds=1, seed=9, reasoner=ReplayOptions(tmp_path / "first"))
+    Run(Feed, 20, rounds=1).keep(tmp_path / "first")
+    other = Run(Feed, 20, rounds=1, seed=9, reasoner=ReplayOptions(tmp_path / "first"))
     with pytest.raises(ReplayError, match=r"holds no \(further\) decision of agent"):
-        runs.begin(other, tmp_path / "again")
+        other.keep(tmp_path / "again")
     assert not (tmp_path / "again").exists()
 
 
 def test_a_replay_that_runs_out_keeps_its_rounds(tmp_path: Path) -> None:
     """A replay whose log ends early fails, but the rounds that have ended stay."""
-    runs.begin(SocialRun(60, rounds=4, seed=5), tmp_path / "recorded")
+    Run(Feed, 25, rounds=3, seed=5).keep(tmp_path / "recorded")
     log = tmp_path / "recorded" / "events.jsonl"
     lines = log.read_bytes().splitlines(keepends=True)
     ended = [
@@ -394,7 +413,7 @@ def test_a_replay_that_runs_out_keeps_its_rounds(tmp_path: Path) -> None:
     ]
     log.write_bytes(b"".join(lines[: ended[1]]))
     with pytest.raises(ReplayError, match=r"recorded/events.jsonl holds no \(further\) decision"):
-        runs.replay(tmp_path / "recorded", SocialRun, tmp_path / "run")
+        replay(tmp_path / "recorded", tmp_path / "run")
     rounds = [
         event["round"] for event in events_of(tmp_path / "run") if event["event"] == "round.ended"
     ]
@@ -405,8 +424,8 @@ def test_a_patient_run_waits_for_its_server(tmp_path: Path) -> None:
     """With patience a run waits for a server that drops its questions, instead of falling back."""
     with FakeOllama() as server:
         server.fail(*[Fault.drop()] * 5, path="/api/chat")
-        model = ModelOptions("llama3.2", host=(server.host,), mode="chat", patience=60)
-        outcome = runs.begin(SocialRun(20, rounds=2, reasoner=model), tmp_path)
+        model = Model("llama3.2", hosts=(server.host,), mode="chat", patience=60)
+        outcome = Run(Feed, 12, rounds=2, reasoner=model).keep(tmp_path)
     totals = outcome.results.totals
     assert totals.decisions_asked > 10
     # a question falls back after three requests that failed
@@ -417,6 +436,6 @@ def test_a_patient_run_waits_for_its_server(tmp_path: Path) -> None:
 @pytest.mark.parametrize("keep", [(), ("age",)])
 def test_hours_that_a_file_does_not_have_are_refused(keep: tuple[str, ...]) -> None:
     """The message names the parameter and the field, and no option that nobody gave."""
-    run = SocialRun(PERSONAS, keep=keep, parameters={"hours": "file"})
+    run = Run(Feed, PERSONAS, keep=keep, parameters={"hours": "file"})
     with pytest.raises(InputError, match=r"^hours = 'file' needs the field activity_level_freq"):
-        run.prepare()
+        run.prepare(None)

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from prism import Run
 from prism.agents import SocialAgent, synthetic_population
 from prism.errors import SimulationError
 from prism.runlog import ReplayReasoner, RunLog, SimulatedClock
-from prism.social import Parameters, Results, RoundSummary, Simulation
+from prism.social import Feed, Parameters, Results, RoundSummary
 from prism.statechart import (
     AgentState,
     BaseReasoner,
@@ -27,6 +28,7 @@ from prism.statechart import (
     StateTransition,
 )
 from prism.testing import LateReasoner
+from tests.kit.social import run_of_feed
 
 MakeReasoner = Callable[[], BaseReasoner]
 
@@ -66,30 +68,30 @@ class Settings:
     reasoner: MakeReasoner = PolicyReasoner
     parameters: Parameters | None = None
 
-    def simulation(self, log: RunLog, clock: SimulatedClock) -> Simulation:
+    def simulation(self, log: RunLog, clock: SimulatedClock) -> Run[Any]:
         """Make the simulation, ready to begin."""
         population = synthetic_population(self.agents, seed=self.seed)
         for number, agent in enumerate(population.agents):
             agent.max_history_depth = 1 + number % 40  # so that some forget moves within a run
-        return Simulation(
+        return run_of_feed(
             population.agents,
             population.posts,
+            parameters=self.parameters,
             rounds=self.rounds,
-            ticks_per_round=self.ticks,
+            ticks=self.ticks,
             seed=self.seed,
             reasoner=self.reasoner(),
-            parameters=self.parameters,
             logger=log.logger,
             clock=clock,
         )
 
 
 @dataclass
-class Run:
+class Ended:
     """A run that has ended, and what was kept of it at the end of each round."""
 
     log: Path
-    simulation: Simulation
+    simulation: Run[Any]
     results: Results
     kept: list[tuple[bytes, int]] = field(default_factory=list)
 
@@ -114,19 +116,19 @@ class Runs:
     def __init__(self, folder: Path) -> None:
         self._paths = (folder / f"{number}.jsonl" for number in count())
 
-    def whole(self, settings: Settings) -> Run:
-        """Run to the end, and keep a snapshot of every round."""
+    def whole(self, settings: Settings) -> Ended:
+        """Ended to the end, and keep a snapshot of every round."""
         clock, kept = SimulatedClock(), []
         with RunLog(next(self._paths), clock) as log:
             simulation = settings.simulation(log, clock)
 
             def keep(_: RoundSummary) -> None:
-                kept.append((orjson.dumps(simulation.snapshot()), log.save()))
+                kept.append((orjson.dumps(simulation.loop.snapshot()), log.save()))
 
             results = simulation.run(keep)
-        return Run(log.path, simulation, results, kept)
+        return Ended(log.path, simulation, results, kept)
 
-    def resumed(self, run: Run, settings: Settings, done: int) -> Run:
+    def resumed(self, run: Ended, settings: Settings, done: int) -> Ended:
         """Go on with a run after so many of its rounds, from what was kept of it."""
         snapshot, length = run.kept[done - 1]
         path = next(self._paths)
@@ -135,10 +137,10 @@ class Runs:
         clock = SimulatedClock()
         with RunLog(path, clock, keep=length) as log:
             simulation = settings.simulation(log, clock)
-            simulation.restore(orjson.loads(snapshot), events)
+            simulation.loop.restore(orjson.loads(snapshot), events)
             assert len(simulation.finished) == done
             results = simulation.run()
-        return Run(path, simulation, results)
+        return Ended(path, simulation, results)
 
 
 @pytest.fixture
@@ -147,19 +149,19 @@ def runs(tmp_path: Path) -> Runs:
     return Runs(tmp_path)
 
 
-def assert_equal(again: Run, run: Run) -> None:
+def assert_equal(again: Ended, run: Ended) -> None:
     """Fail unless two runs are the same in their logs, their results and their agents."""
     assert again.log.read_bytes() == run.log.read_bytes()
     assert again.results == run.results
     assert again.agents == run.agents
-    assert again.simulation.network.likes == run.simulation.network.likes
+    assert again.simulation.world.posted.likes == run.simulation.world.posted.likes
     assert again.simulation.clock.moment == run.simulation.clock.moment
 
 
 @settings(max_examples=max(1, settings().max_examples // 2))
 @given(
     st.builds(
-        Settings, st.integers(1, 25), st.integers(0, 99), st.integers(1, 5), st.integers(1, 14)
+        Settings, st.integers(1, 16), st.integers(0, 99), st.integers(1, 4), st.integers(1, 12)
     ),
     st.sampled_from([lambda seed: PolicyReasoner(seed), late]),
 )
@@ -178,6 +180,7 @@ def test_stopping_after_any_round_changes_nothing(
 
 
 @pytest.mark.parametrize("feed", ["chronological", "popular", "random", "collaborative", "mixed"])
+@pytest.mark.sampled(5)
 def test_every_feed_goes_on(feed: str, runs: Runs) -> None:
     """What was seen, liked and ranked is made again from the log, whatever the feed."""
     changed = Parameters(
@@ -188,23 +191,24 @@ def test_every_feed_goes_on(feed: str, runs: Runs) -> None:
         mean_follows=4,
         shows_scores=True,
     )
-    chosen = Settings(agents=25, rounds=4, ticks=15, parameters=changed)
+    chosen = Settings(agents=25, rounds=3, ticks=12, parameters=changed)
     run = runs.whole(chosen)
-    for done in range(1, 4):
+    for done in range(1, 3):
         assert_equal(runs.resumed(run, chosen, done), run)
 
 
 @pytest.mark.parametrize("verbatim", [True, False])
+@pytest.mark.sampled(2)
 def test_a_replay_goes_on_with_the_answers_that_are_left(verbatim: bool, runs: Runs) -> None:
     """A replayed run stopped after any round goes on as it would have."""
-    recorded = runs.whole(Settings(agents=20, rounds=4))
+    recorded = runs.whole(Settings(agents=20))
 
     def replay() -> ReplayReasoner:
         return ReplayReasoner(recorded.log, verbatim=verbatim)
 
-    chosen = Settings(agents=20, rounds=4, reasoner=replay)
+    chosen = Settings(agents=20, reasoner=replay)
     run = runs.whole(chosen)
-    for done in range(1, 5):
+    for done in range(1, 4):
         assert_equal(runs.resumed(run, chosen, done), run)
 
 
@@ -238,7 +242,7 @@ def test_what_agents_lived_through_before_is_kept(tmp_path: Path) -> None:
     )
 
     class Experienced(Settings):
-        def simulation(self, log: RunLog, clock: SimulatedClock) -> Simulation:
+        def simulation(self, log: RunLog, clock: SimulatedClock) -> Run[Any]:
             agents = [
                 SocialAgent(
                     f"a{n}",
@@ -251,7 +255,9 @@ def test_what_agents_lived_through_before_is_kept(tmp_path: Path) -> None:
             ]
             # and then none
             agents[3].state, agents[3].pending_action = AgentState.ENGAGING_REPLY, "reply"
-            return Simulation(agents, rounds=3, ticks_per_round=3, logger=log.logger, clock=clock)
+            return Run(
+                Feed(first_posts=()), agents, rounds=3, ticks=3, logger=log.logger, clock=clock
+            )
 
     runs, chosen = Runs(tmp_path), Experienced()
     run = runs.whole(chosen)

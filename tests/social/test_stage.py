@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from prism import Run
 from prism.agents import SeedPost, SocialAgent, synthetic_population
 from prism.errors import AgentError
-from prism.social import Feed, Parameters, Simulation
+from prism.social import Feed, Parameters
 from prism.statechart import (
     AgentState,
     Decision,
@@ -151,7 +152,7 @@ class Watched(Feed):
 def test_states_of_every_round_are_those_before_it_ends() -> None:
     """A round's states name every state, and count the agents as they are after its last tick."""
     population = synthetic_population(60)
-    results = Simulation(population.agents, population.posts, rounds=4, world=Watched()).run()
+    results = Run(Watched(first_posts=population.posts), population.agents, rounds=4).run()
     for summary in results.rounds:
         assert list(summary.states) == [state.value for state in S]
         assert summary.states["scrolling"] == summary.measures["scrolling"] > 0
@@ -160,7 +161,8 @@ def test_states_of_every_round_are_those_before_it_ends() -> None:
 def test_what_was_decided_is_carried_out() -> None:
     """A round ends by publishing and liking what was decided on, however few ticks it has."""
     population = synthetic_population(200)
-    results = Simulation(population.agents, population.posts, rounds=5, ticks_per_round=3).run()
+    feed = Feed(first_posts=population.posts)
+    results = Run(feed, population.agents, seed=1, rounds=15, ticks=3).run()
     assert results.totals.likes > 0
     assert results.totals.replies + results.totals.reshares > 0
     assert all(agent.pending_action is None for agent in population.agents)
@@ -169,7 +171,9 @@ def test_what_was_decided_is_carried_out() -> None:
 def test_everyone_is_idle_after_a_round() -> None:
     """When a round has ended, every agent is in IDLE."""
     population = synthetic_population(60)
-    simulation = Simulation(population.agents, population.posts, rounds=3, parameters=Parameters())
+    simulation = Run(
+        Feed(first_posts=population.posts, parameters=Parameters()), population.agents, rounds=3
+    )
     seen: list[set[AgentState]] = []
     simulation.run(lambda summary: seen.append({agent.state for agent in simulation.agents}))
     assert seen == [{S.IDLE}] * 3
@@ -199,7 +203,7 @@ def test_likes_are_honest(logged: Any) -> None:
         liked.append((event["agent_id"], event["post_id"]))
         assert event["author_id"] == authors[event["post_id"]] != event["agent_id"]
     assert len(liked) == len(set(liked)) > 0
-    assert logged.simulation.network.likes == Counter(post_id for _, post_id in liked)
+    assert logged.simulation.world.posted.likes == Counter(post_id for _, post_id in liked)
 
 
 def test_nobody_evaluates_a_post_twice(logged: Any) -> None:
@@ -231,7 +235,7 @@ def test_composing_leads_to_what_was_composed(
         two_agents(),
         [SeedPost("ben", "old", ("art",))],
         rounds=1,
-        ticks_per_round=5,
+        ticks=5,
         reasoner=ScriptedReasoner({"decides": S.COMPOSING}),
         composer=KindComposer(kind),
     )
@@ -249,7 +253,7 @@ def test_liking_takes_one_tick(run_logged: Callable[..., Any]) -> None:
         two_agents(),
         [SeedPost("ben", "old", ("art",))],
         rounds=1,
-        ticks_per_round=4,
+        ticks=4,
         reasoner=ScriptedReasoner({"decides": S.ENGAGING_LIKE}),
     )
     (like,) = run.events(POST_LIKED)
@@ -315,7 +319,7 @@ def test_a_refused_decision_is_logged_as_discarded(
     make: Callable[[], Any], run_logged: Callable[..., Any]
 ) -> None:
     """What the chart refuses stands in the log after its decision, in the same round and tick."""
-    run = run_logged(*fickle_population(), rounds=3, reasoner=make())
+    run = run_logged(*fickle_population(), rounds=2, reasoner=make())
     place = itemgetter("round", "tick", "agent_id")
     engaging = [place(event) for event in run.events(DECISION) if event["chosen"] != "scrolling"]
     discarded = run.events(ANSWER_DISCARDED)
@@ -327,13 +331,14 @@ def test_a_refused_decision_is_logged_as_discarded(
     assert not run.events(POST_LIKED)
 
 
+@pytest.mark.slow
 def test_discarding_does_not_depend_on_which_answer_comes_first(
     run_logged: Callable[..., Any],
 ) -> None:
     """A run with discarded answers writes the same bytes however long answers take."""
     reasoners = [PolicyReasoner(), LateReasoner(most_turns=59), LateReasoner(most_turns=7, seed=1)]
     logs = [
-        run_logged(*fickle_population(), rounds=3, reasoner=reasoner).log for reasoner in reasoners
+        run_logged(*fickle_population(), rounds=2, reasoner=reasoner).log for reasoner in reasoners
     ]
     assert logs[0] == logs[1] == logs[2]
 
@@ -354,7 +359,7 @@ def test_a_decision_of_an_agent_that_moved_is_logged_as_discarded(
     run_logged: Callable[..., Any],
 ) -> None:
     """An agent that is moved while a reasoner is asked stays there, and the log says so."""
-    run = run_logged(reasoner=Meddling())
+    run = run_logged(reasoner=Meddling(), rounds=1)
     (event,) = run.events(ANSWER_DISCARDED)
     assert (event["asked_in"], event["now_in"], event["reason"]) == (
         "evaluating",
@@ -396,7 +401,7 @@ def test_agents_of_another_engine_run_in_the_feed(run_logged: Callable[..., Any]
     run = run_logged(
         [keen, bored, *two_agents()],
         [SeedPost("ann", f"A picture called {name}.", ("art",)) for name in ("Dawn", "Dusk")],
-        should_engage=lambda agent, post: agent.should_engage(0.8),
+        engages=lambda agent, post: agent.should_engage(0.8),
     )
     deciders = {event["agent_id"] for event in run.events(DECISION)}
     assert "keen" in deciders
@@ -426,7 +431,9 @@ def test_what_an_agent_lacks_is_said_before_the_run(name: str, logger: Any, capt
     foreign = Foreign("odd")
     fields = {key: getattr(foreign, key) for key in NEEDED if key != name}
     with pytest.raises(AgentError, match=f"SimpleNamespace .* lacks {name}: ") as caught:
-        Simulation([SimpleNamespace(**fields), *two_agents()], logger=logger)
+        _ = Run(
+            Feed(first_posts=()), [SimpleNamespace(**fields), *two_agents()], logger=logger
+        ).agents
     assert "chart 'social_feed'" in str(caught.value)
     assert capture.entries == []
 
@@ -445,7 +452,10 @@ def test_what_an_agent_needs_is_enough(run_logged: Callable[..., Any]) -> None:
 def test_everything_that_agents_lack_is_said_at_once() -> None:
     """One error names each class, how many of its agents, and all that they lack."""
     with pytest.raises(AgentError) as caught:
-        Simulation([*two_agents(), *[SimpleNamespace(agent_id=text) for text in "xyz"]])
+        _ = Run(
+            Feed(first_posts=()),
+            [*two_agents(), *[SimpleNamespace(agent_id=text) for text in "xyz"]],
+        ).agents
     text = str(caught.value)
     assert "SimpleNamespace (agent 'x' and 2 more) lacks state, should_engage, pending" in text
     assert "SocialAgent" not in text

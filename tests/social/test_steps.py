@@ -10,29 +10,22 @@ from typing import Any
 
 import pytest
 
+from prism import Run
 from prism.agents import SocialAgent, synthetic_population
 from prism.agents._relevance import relevance, terms_of
 from prism.errors import FieldValueError
-from prism.runs import ModelOptions
-from prism.social import (
-    Dislikes,
-    Draft,
-    Feed,
-    Likes,
-    Network,
-    Parameters,
-    Post,
-    Simulation,
-    SocialRun,
-)
-from prism.social._steps import dislike_odds, herding_pulls
+from prism.llm import Model
+from prism.social import Dislikes, Draft, Feed, Likes, Network, Parameters, Post
+from prism.social._weighing import dislike_odds, herding_pulls
 from prism.statechart import AgentState, Decision, PolicyReasoner, Question
 from prism.statechart.reasoner._prompts import chat_prompt
 from prism.telemetry.events import DECISION, POST_PUBLISHED, POST_WEIGHED, TRANSITION
 from prism.testing import FakeOllama, LateReasoner
 from prism.worlds import treatment
+from tests.kit.feeds import network_of_agents
 from tests.kit.runs import LoggedRun
 from tests.kit.servers import chats_of
+from tests.kit.social import run_of_feed
 from tests.kit.worlds import run_in
 
 LIVELY = Parameters.preset(
@@ -40,16 +33,16 @@ LIVELY = Parameters.preset(
 )
 
 
-def ran(parameters: Parameters, agents: int = 80, **options: Any) -> Simulation:
+def ran(parameters: Parameters, agents: int = 80, **options: Any) -> Run[Any]:
     population = synthetic_population(agents, seed=1).agents
-    simulation = Simulation(population, None, seed=1, parameters=parameters, **options)
+    simulation = run_of_feed(population, None, seed=1, parameters=parameters, **options)
     simulation.run()
     return simulation
 
 
 def test_a_root_is_reshared_once_by_an_agent() -> None:
     """However often a cascade comes by; and answered as often as the parameters say."""
-    posts = ran(LIVELY).network.posts
+    posts = ran(LIVELY, rounds=7).world.posts
     reshares = Counter((post.author_id, post.root) for post in posts if post.kind == "reshare")
     replies = Counter((post.author_id, post.root) for post in posts if post.kind == "reply")
     assert len(reshares) > 50
@@ -66,7 +59,7 @@ def test_a_post_of_ones_own_accord_has_its_transitions() -> None:
         for record in agent.state_history
     )
     begun = moves["has_idea", AgentState.COMPOSING]
-    own = sum(post.kind == "post" for post in simulation.network.posts) - 80
+    own = sum(post.kind == "post" for post in simulation.world.posted.posts) - 80
     composing = sum(
         agent.state is AgentState.COMPOSING and agent.pending_action == "post"
         for agent in simulation.agents
@@ -77,7 +70,7 @@ def test_a_post_of_ones_own_accord_has_its_transitions() -> None:
 def test_agents_without_a_word_have_something_to_say() -> None:
     """Common topics keep a population alive whose file says nothing of its agents."""
     wordless = [SocialAgent(f"a{number}") for number in range(60)]
-    simulation = Simulation(wordless, None, rounds=4, parameters=LIVELY)
+    simulation = Run(Feed(parameters=LIVELY), wordless, rounds=4)
     last = simulation.run().rounds[-1].activity
     assert last.posts > 5
     assert last.decisions_answered > 5
@@ -85,16 +78,17 @@ def test_agents_without_a_word_have_something_to_say() -> None:
 
 def test_what_is_under_way_goes_on_in_the_next_round() -> None:
     """No round end is a transition, and rounds of one tick get as far as one long round."""
-    simulation = ran(LIVELY, rounds=30, ticks_per_round=1)
+    simulation = ran(LIVELY, rounds=24, ticks=1)
     triggers = {each.trigger for agent in simulation.agents for each in agent.state_history}
     assert "round_ends" not in triggers
     assert {"compose_done", "action_done"} <= triggers
 
 
 @pytest.mark.parametrize("stops", [[1], [2, 3]])
+@pytest.mark.sampled(2)
 def test_a_run_that_is_stopped_carries_on(stops: list[int], tmp_path: Path) -> None:
     """Drafts and posts in hand are part of what is kept: the same bytes in the end."""
-    options = SocialRun(40, rounds=4, ticks_per_round=3, seed=2, parameters=LIVELY)
+    options = Run(Feed, 25, rounds=4, ticks=3, seed=2, parameters=LIVELY)
     assert run_in(tmp_path / "stopped", options, stops) == run_in(tmp_path / "whole", options)
 
 
@@ -102,7 +96,10 @@ def test_the_order_of_answers_changes_nothing() -> None:
     """Agents in a random order, whose answers come late, end as with answers at once."""
     late = LateReasoner(PolicyReasoner(1), most_turns=59)
     told = [
-        [(post.author_id, post.kind, post.text) for post in ran(LIVELY, 40, **of).network.posts]
+        [
+            (post.author_id, post.kind, post.text)
+            for post in ran(LIVELY, 30, rounds=4, **of).world.posts
+        ]
         for of in ({}, {"reasoner": late})
     ]
     assert late.overtaken > 0
@@ -120,7 +117,7 @@ class Restless(Feed):
 def test_what_made_the_population_cannot_change_later() -> None:
     """A treatment that would change nothing any more is refused by name."""
     with pytest.raises(FieldValueError, match="hours cannot change in the course of a run"):
-        Simulation(synthetic_population(5).agents, world=Restless()).run()
+        Run(Restless(first_posts=()), synthetic_population(5).agents).run()
 
 
 @pytest.mark.long
@@ -132,9 +129,7 @@ def test_the_length_of_a_round_changes_no_rate() -> None:
         for seed in range(5):
             agents = synthetic_population(500, seed=seed).agents
             given = replace(LIVELY, posts_per_tick=0.01, compose_chance=0.05)
-            run = Simulation(
-                agents, None, rounds=rounds, ticks_per_round=ticks, seed=seed, parameters=given
-            )
+            run = Run(Feed(parameters=given), agents, rounds=rounds, ticks=ticks, seed=seed)
             done = run.run().totals
             for name in ("posts", "replies", "reshares", "likes", "agent_ticks"):
                 totals[name] += getattr(done, name)
@@ -164,7 +159,7 @@ def test_without_weight_or_score_nothing_pulls() -> None:
 
 def _voted(likes: int, dislikes: int) -> tuple[Network, Post]:
     """Return a post with votes."""
-    network = Network(synthetic_population(2).agents)
+    network = network_of_agents(synthetic_population(2).agents)
     post = network.publish("agent_0001", Draft("post", "Hello.", ()), None)
     network.vote(post, likes, dislikes)
     return network, post
@@ -186,8 +181,8 @@ def test_the_policy_adds_pulls_to_utilities() -> None:
 
 def test_agents_dislike_what_they_scroll_past(run_logged: Any) -> None:
     """At the rate that is given, of posts that were weighed; nothing else is another."""
-    without: LoggedRun = run_logged(world=Feed())
-    found: LoggedRun = run_logged(world=Feed(dislike_chance=0.25))
+    without: LoggedRun = run_logged(world=Feed(), rounds=4)
+    found: LoggedRun = run_logged(world=Feed(dislike_chance=0.25), rounds=4)
     moves = "statechart.transition"
     assert found.events(moves) == without.events(moves)
     past = [each for each in found.events(moves) if each["from_state"] == "evaluating"]
@@ -249,13 +244,14 @@ def _gaps(run: LoggedRun) -> tuple[float, float]:
     return mean(by_arm["likes"]) - control, mean(by_arm["dislikes"]) - control
 
 
-def prompts_of(folder: Path, stops: list[int], **options: Any) -> list[str]:
+def prompts_of(folder: Path, stops: list[int], rounds: int = 5, **options: Any) -> list[str]:
     """Return the prompts of a feed that is resumed after some rounds."""
     with FakeOllama(
         choose=lambda asked: asked.options[sum(map(ord, asked.prompt)) % len(asked.options)]
     ) as server:
-        model = ModelOptions("llama3.2", (server.host,), mode="chat", **options)
-        run_in(folder, SocialRun(25, rounds=5, seed=3, reasoner=model, preset="classic"), stops)
+        model = Model("llama3.2", (server.host,), mode="chat", **options)
+        run = Run(Feed, 25, rounds=rounds, seed=3, reasoner=model, parameters={"preset": "classic"})
+        run_in(folder, run, stops)
         return sorted(chat["messages"][0]["content"] for chat in chats_of(server))
 
 
@@ -274,7 +270,7 @@ def test_the_contracts_prompt_is_around_what_is_remembered(
     remembers: int | None, tmp_path: Path
 ) -> None:
     """Memories stand behind the post; without them the prompt is the contract's to the letter."""
-    prompts = prompts_of(tmp_path / "run", [], remember=remembers)
+    prompts = prompts_of(tmp_path / "run", [], 2, remember=remembers)
     cut = [prompt.partition("What you remember")[0] for prompt in prompts]
     assert (cut != prompts) is (remembers is not None)
     assert all("Topics: " in prompt and ", a social media user." in prompt for prompt in cut)
@@ -327,9 +323,10 @@ def population(kind: type[SocialAgent], size: int = 40) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("reasoner", [None, LateReasoner(most_turns=9)], ids=["policy", "late"])
+@pytest.mark.sampled(2)
 def test_every_weighing_is_in_the_log(run_logged: Callable[..., Any], reasoner: Any) -> None:
     """Before an agent ignores a post or decides on it, the log has relevance and threshold."""
-    logged = run_logged(reasoner=reasoner)
+    logged = run_logged(reasoner=reasoner, rounds=3)
     posts = {post["post_id"]: post for post in logged.events(POST_PUBLISHED)}
     agents = {agent.agent_id: agent for agent in logged.simulation.agents}
     weighed: dict[str, Any] = {}
@@ -366,15 +363,15 @@ def test_the_log_tells_what_the_guard_saw(run_logged: Callable[..., Any]) -> Non
 @pytest.mark.parametrize("kind", [SocialAgent, Moody, Contrary])
 def test_a_log_changes_nothing(kind: type[SocialAgent], run_logged: Callable[..., Any]) -> None:
     """A run that is logged ends as one that is not, whatever its agents do when they look."""
-    logged = run_logged(**population(kind), seed=2)
-    silent = Simulation(**population(kind), seed=2, rounds=6, parameters=Parameters()).run()
+    logged = run_logged(**population(kind, 25), seed=2, rounds=4)
+    silent = run_of_feed(**population(kind, 25), seed=2, rounds=4, parameters=Parameters()).run()
     assert silent == logged.results
 
 
 def test_a_guard_of_its_own_leaves_the_relevance_open(run_logged: Callable[..., Any]) -> None:
     """An agent that decides by something else, or fails, has no relevance that decided."""
     for kind in (Contrary, Failing):
-        events = run_logged(**population(kind), seed=2, rounds=2).events(POST_WEIGHED)
+        events = run_logged(**population(kind, 20), seed=2, rounds=1).events(POST_WEIGHED)
         assert {event["relevance"] for event in events} == {None}
         assert {event["threshold"] for event in events} >= {0.7}
 

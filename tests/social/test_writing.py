@@ -11,14 +11,15 @@ from typing import Any
 import orjson
 import pytest
 
-from prism import runs
+from prism import Run, resume
 from prism.agents import synthetic_population
-from prism.llm import OllamaPool
+from prism.llm import Model
+from prism.llm._router import OllamaPool
 from prism.runlog import ReplayReasoner, ReplayWriter
-from prism.runs import ModelOptions, WriterOptions
-from prism.social import Parameters, Simulation, SocialRun
+from prism.runs import WriterOptions
+from prism.social import Feed, Parameters
 from prism.statechart import Budget, Reasoner, Wording, Writer
-from prism.testing import FakeOllama, Fault, LateReasoner
+from prism.testing import FakeOllama, Fault, LateReasoner, ScriptedWriter
 from tests.kit import processes
 from tests.kit.runs import LoggedRun
 from tests.kit.worlds import Stopped
@@ -61,6 +62,7 @@ def test_words_move_nobody(run_logged: Any) -> None:
 
 
 @pytest.mark.parametrize("reasoner", [None, LateReasoner])
+@pytest.mark.sampled(2)
 def test_a_log_does_not_tell_how_long_words_took(run_logged: Any, reasoner: Any) -> None:
     """Whatever overtakes what, of decisions and texts: the log is the same."""
     logs = {
@@ -74,6 +76,7 @@ def test_a_log_does_not_tell_how_long_words_took(run_logged: Any, reasoner: Any)
     assert len(logs) == 1
 
 
+@pytest.mark.slow
 def test_a_replay_has_the_same_words(run_logged: Any, tmp_path: Path) -> None:
     """Texts come from the log, at once, in a run that waits for nothing."""
     wording = Wording(60, "Latin")
@@ -91,6 +94,7 @@ def test_a_replay_has_the_same_words(run_logged: Any, tmp_path: Path) -> None:
     assert again.log == done.log
 
 
+@pytest.mark.slow
 def test_one_pool_and_one_budget_serve_decisions_and_words() -> None:
     """Every request that the server got is counted once, and what agents read are the words."""
     with FakeOllama(
@@ -98,13 +102,12 @@ def test_one_pool_and_one_budget_serve_decisions_and_words() -> None:
     ) as server:
         server.fail(Fault.status(503), Fault.drop())
         pool, budget = OllamaPool([server.host], "tiny"), Budget()
-        population = synthetic_population(20, seed=1)
-        simulation = Simulation(
+        population = synthetic_population(10, seed=1)
+        simulation = Run(
+            Feed(first_posts=population.posts, parameters=Parameters()),
             population.agents,
-            population.posts,
             rounds=ROUNDS,
             seed=1,
-            parameters=Parameters(),
             reasoner=Reasoner(pool, mode="chat", budget=budget),
             writer=Writer(pool, budget=budget),
         )
@@ -123,10 +126,10 @@ def test_a_run_that_is_stopped_and_resumed_writes_the_same_bytes(tmp_path: Path)
     ) as server:
         # what only a model that decides is told does not keep another one from writing
         told: dict[str, Any] = {"attributes": ("name",), "remember": 2, "reasons": True}
-        model = ModelOptions("tiny", host=(server.host,), mode="chat", **told)
+        model = Model("tiny", hosts=(server.host,), mode="chat", **told)
         writer = WriterOptions("small", max_length=70, language="Latin")
-        options = SocialRun(20, rounds=ROUNDS, seed=4, reasoner=model, writer=writer)
-        first = runs.begin(options, tmp_path / "first")
+        options = Run(Feed, 8, rounds=ROUNDS, seed=4, reasoner=model, writer=writer)
+        first = options.keep(tmp_path / "first")
         asked = server.asked
 
     log = (tmp_path / "first" / "events.jsonl").read_bytes()
@@ -147,9 +150,9 @@ def test_a_run_that_is_stopped_and_resumed_writes_the_same_bytes(tmp_path: Path)
     while not (folder / "run.json").exists() or "results" not in (folder / "run.json").read_text():
         try:
             if (folder / "run.json").exists():
-                runs.resume(folder, SocialRun, on_round=on_round, checkpoint_every=0)
+                resume(folder, on_round=on_round, checkpoint_every=0)
             else:
-                runs.begin(again, folder, on_round=on_round, checkpoint_every=0)
+                again.keep(folder, on_round=on_round, checkpoint_every=0)
         except Stopped:
             continue
 
@@ -160,13 +163,13 @@ def test_a_run_that_is_stopped_and_resumed_writes_the_same_bytes(tmp_path: Path)
 
 def test_the_options_of_a_writer_are_kept() -> None:
     """What run.json says is read back as the same options, for a writer alone, too."""
-    alone = WriterOptions(ModelOptions("tiny", host=("http://127.0.0.1:1",)), language="Latin")
+    alone = WriterOptions(Model("tiny", hosts=("http://127.0.0.1:1",)), language="Latin")
     for options in (
-        SocialRun(5, writer=alone),
-        SocialRun(5, reasoner=ModelOptions("tiny"), writer=WriterOptions("small", 90)),
+        Run(Feed, 5, writer=alone),
+        Run(Feed, 5, reasoner=Model("tiny"), writer=WriterOptions("small", 90)),
     ):
         config = json.loads(json.dumps(options.to_config()))
-        assert SocialRun.from_config(config, Path("run.json")) == options
+        assert Run.from_config(config, Path("run.json")).to_config() == options.to_config()
         assert not options.is_repeatable
 
 
@@ -226,3 +229,19 @@ def test_a_run_that_is_killed_while_it_asks_for_words_goes_on(tmp_path: Path) ->
         assert codes.count(-SIGKILL) >= 3
         assert killed.run() == 0
     assert killed.told() == whole.told()
+
+
+@pytest.mark.slow
+def test_a_text_that_was_cut_says_so_and_is_repeated(run_logged: Any, tmp_path: Path) -> None:
+    """The event of a text says that a part of it was taken; a replay of an old log does not."""
+    words = ScriptedWriter(lambda call: {"text": f"{call.agent_id} has too much to say of it."})
+    short = Wording(max_length=12)
+    written = simulated(run_logged, writer=words, wording=short)
+    assert {each.get("cut") for each in written.events("text.written")} == {True}
+
+    for number, log in enumerate((written.log, written.log.replace(b',"cut":true', b""))):
+        path = tmp_path / f"{number}.jsonl"
+        path.write_bytes(log)
+        writer = ReplayWriter(path, verbatim=True)
+        again = simulated(run_logged, writer=writer, wording=short)
+        assert again.log == log

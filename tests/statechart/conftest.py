@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from prism.agents._mixin import StatechartMixin
+from prism.agents import StatechartMixin
 
 
 class Agent(StatechartMixin):

@@ -20,6 +20,7 @@ from prism.statechart import (
     social_media_chart,
     state_enum,
 )
+from tests.kit.texts import ANY
 
 S = AgentState
 
@@ -347,7 +348,7 @@ def test_extending_and_taking_away_gives_the_chart_back(
     chart = data.draw(random_charts.charts())
     assert chart.extended() == chart
     texts = [state.value for state in chart.definition.states]
-    free = data.draw(st.text(min_size=1, max_size=3).filter(lambda text: text not in texts))
+    free = data.draw(st.text(ANY, min_size=1, max_size=3).filter(lambda text: text not in texts))
     sources = [state for state in chart.definition.states if state not in chart.final_states]
     (new,) = state_enum("New", [free])
     added = [

@@ -14,14 +14,8 @@ from uuid import UUID
 
 import pytest
 
-from prism.statechart._identity import (
-    MOST_SHARED_TEXTS,
-    identify,
-    pack,
-    share,
-    shared_texts,
-    unpack,
-)
+from prism.statechart import identify
+from prism.statechart._identity import MOST_SHARED_TEXTS, pack, share, shared_texts, unpack
 from prism.statechart.states import AgentState
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.agents._mixin import StatechartMixin
+from prism.agents import StatechartMixin
 from prism.errors import DefinitionError
 from prism.statechart.social import RESTING_TICKS, social_media_chart, social_media_guards
 from prism.statechart.statechart import Statechart

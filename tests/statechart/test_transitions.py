@@ -64,7 +64,7 @@ def test_transition_cannot_be_changed() -> None:
     [
         (("", S.IDLE, S.RESTING), "trigger must be a non-empty string, got ''"),
         (("  ", S.IDLE, S.RESTING), "trigger must be a non-empty string"),
-        ((None, S.IDLE, S.RESTING), "trigger must be a non-empty string, got None"),
+        ((7, S.IDLE, S.RESTING), "trigger must be a non-empty string, got 7"),
         (
             ("go", "idle", S.RESTING),
             r"source must be a member of a str-based Enum such as AgentState.IDLE, got 'idle'",

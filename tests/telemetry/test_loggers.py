@@ -27,6 +27,7 @@ from prism.telemetry._loggers import (
     structlog_is_configured,
 )
 from prism.telemetry.events import GUARD_FAILED, TRANSITION
+from tests.kit import processes
 
 BUSY_CHART = """
 from types import SimpleNamespace
@@ -46,6 +47,11 @@ for _ in range(3):
     chart.tick(agent)
     chart.tick(agent)
 """
+
+
+def run_fork(code: str) -> subprocess.CompletedProcess[str]:
+    """Run code where structlog has been imported and not configured."""
+    return processes.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
 
 def run_python(code: str) -> subprocess.CompletedProcess[str]:
@@ -78,7 +84,9 @@ def failure() -> LookupError:
 )
 def test_moves_are_silent_until_structlog_is_configured(setup: str) -> None:
     """Nothing is printed to stdout or stderr unless the application configures structlog."""
-    done = run_python(
+    # importing structlog takes most of the time
+    run = run_fork if setup else run_python
+    done = run(
         BUSY_CHART.format(setup=setup, guard="None") + "assert len(agent.state_history) == 9"
     )
     assert (done.stdout, done.stderr) == ("", "")
@@ -87,7 +95,7 @@ def test_moves_are_silent_until_structlog_is_configured(setup: str) -> None:
 def test_moves_are_printed_once_structlog_is_configured() -> None:
     """The program prints one event for each of its nine transitions once structlog is set up."""
     setup = "import structlog; structlog.configure()"
-    done = run_python(BUSY_CHART.format(setup=setup, guard="None"))
+    done = run_fork(BUSY_CHART.format(setup=setup, guard="None"))
     assert done.stdout.count("statechart.transition") == 9
 
 

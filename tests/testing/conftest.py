@@ -9,6 +9,7 @@ import ollama
 import pytest
 
 from prism.testing import FakeOllama
+from tests.kit.clients import bare
 
 
 @pytest.fixture
@@ -21,7 +22,7 @@ def server() -> Iterator[FakeOllama]:
 @pytest.fixture
 async def client(server: FakeOllama) -> AsyncIterator[ollama.AsyncClient]:
     """Return the real client, connected to the server."""
-    async with ollama.AsyncClient(server.host, timeout=5) as connected:
+    async with bare(server.host, timeout=5) as connected:
         yield connected
 
 

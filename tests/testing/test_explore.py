@@ -25,7 +25,7 @@ def ada() -> SocialAgent:
 
 
 def short(
-    *args: Any, max_steps: int = 20, sequences: int = 50, **options: Any
+    *args: Any, max_steps: int = 20, sequences: int = 10, **options: Any
 ) -> type[Exploration]:
     """Explore a few short sequences, the same ones every time."""
     made = explore(*args, max_steps=max_steps, **options)
@@ -269,3 +269,30 @@ def test_an_exploration_without_triggers_is_refused(
     """A misspelt trigger and a chart without transitions are refused at once."""
     with pytest.raises(DefinitionError, match=problem):
         explore(chart, ada, contexts=contexts)
+
+
+def test_exploration_is_collected(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """pytest collects the TestCase of an exploration, and shows the path of its failure."""
+    # to load all plugins that are installed takes longer than the test
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    pytester.makepyfile(
+        """
+        from prism.agents import SocialAgent
+        from prism.statechart import social_media_chart
+        from prism.testing import explore
+
+        def stays_idle(agent):
+            assert agent.state == "idle", "woke up"
+
+        TestBrowsing = explore(
+            social_media_chart(), lambda: SocialAgent("ada"), invariants=[stays_idle], max_steps=20
+        ).TestCase
+        """
+    )
+    result = pytester.runpytest_inprocess("-W", "error")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["E*AssertionError: woke up", "E*path: idle --feed_ready--> scrolling"]
+    )

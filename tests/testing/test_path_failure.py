@@ -2,7 +2,6 @@
 
 import gc
 import weakref
-from collections.abc import Iterator
 from enum import StrEnum
 from types import SimpleNamespace
 from typing import Any
@@ -16,12 +15,11 @@ from prism.testing import assert_path
 from tests.testing.paths import CHART, Mood, Plain, complaint, exceeds, is_urgent, moods, sent
 
 
-@pytest.fixture
-def within_reach() -> Iterator[None]:
-    """Put modules and their charts back where they are looked for; the suite froze them."""
-    gc.unfreeze()
-    yield
-    gc.freeze()
+class Once(StrEnum):
+    """States of which no other test has a chart."""
+
+    NOW = "now"
+    THEN = "then"
 
 
 def test_failure_shows_the_difference_and_the_failed_guard() -> None:
@@ -150,6 +148,15 @@ def test_charts_of_one_definition_count_as_one() -> None:
     assert f"chart {charts[0].name!r}:" in shown
 
 
+def test_a_chart_is_found_after_its_equal_is_gone() -> None:
+    """Of two equal charts the one that is left is found, whichever was made first."""
+    first, second = (Statechart(Once, [Transition("go", *Once)], Once.NOW) for _ in range(2))
+    del first
+    gc.collect()
+    shown = complaint(lambda: assert_path(Plain(Once.NOW), "now > then"))
+    assert f"chart {second.name!r}:" in shown
+
+
 @pytest.mark.parametrize(
     "settings",
     [{"guard": exceeds(9)}, {"decision_states": [Mood.CALM]}, {"strict": True}],
@@ -196,7 +203,6 @@ def test_unreferenced_charts_are_not_candidates() -> None:
     assert "passed     calm --bumped--> angry" in shown
 
 
-@pytest.mark.usefixtures("within_reach")
 def test_dead_proxies_and_refused_charts_are_ignored() -> None:
     """A dead proxy and a chart whose definition was refused do not disturb the search."""
     gone = Plain()
@@ -210,7 +216,6 @@ def test_dead_proxies_and_refused_charts_are_ignored() -> None:
     assert refused.traceback
 
 
-@pytest.mark.usefixtures("within_reach")
 def test_chart_is_found_among_the_living() -> None:
     """Without a chart, the one that has the agent's states and moves is found by itself."""
     assert "chart 'social_media'" in complaint(
@@ -218,7 +223,6 @@ def test_chart_is_found_among_the_living() -> None:
     )
 
 
-@pytest.mark.usefixtures("within_reach")
 @pytest.mark.slow
 def test_several_fitting_charts_are_named() -> None:
     """Where several living charts could be the agent's, none is guessed at."""

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from prism import Run
 from prism.agents import SocialAgent, synthetic_population
-from prism.social import Simulation
+from prism.social import Feed
 from prism.statechart import AgentState, Decision, PolicyReasoner, Question, social_media_chart
 from prism.testing import (
     FailingReasoner,
@@ -167,7 +168,9 @@ def test_drives_a_simulation() -> None:
     """A simulation takes its decisions from a script."""
     reasoner = ScriptedReasoner({"evaluating": "engaging_like"})
     population = synthetic_population(5, seed=1)
-    results = Simulation(population.agents, population.posts, rounds=1, reasoner=reasoner).run()
+    results = Run(
+        Feed(first_posts=population.posts), population.agents, rounds=1, reasoner=reasoner
+    ).run()
     assert reasoner.questions
     assert results.totals.likes == len(reasoner.questions)
 

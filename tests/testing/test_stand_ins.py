@@ -11,9 +11,10 @@ import structlog
 from structlog.testing import LogCapture
 
 import prism.runlog
+from prism import Run
 from prism.agents import SocialAgent, synthetic_population
 from prism.errors import FieldValueError
-from prism.social import Simulation
+from prism.social import Feed
 from prism.statechart import AgentState, Statechart, Transition, social_media_chart
 from prism.testing import AgentMaker, FrozenClock, ScriptedReasoner
 from prism.testing._stand_ins import transition_log
@@ -235,8 +236,11 @@ def test_events_of_a_simulation_are_recorded_once() -> None:
     for kind in (ScriptedReasoner, Slow):
         agents = synthetic_population(6, seed=1)
         with transition_log() as log:
-            Simulation(
-                agents.agents, agents.posts, rounds=1, reasoner=kind({"decides": "scrolling"})
+            Run(
+                Feed(first_posts=agents.posts),
+                agents.agents,
+                rounds=1,
+                reasoner=kind({"decides": "scrolling"}),
             ).run()
         heard.append(
             [(event["event"], event.get("agent_id"), event.get("to_state")) for event in log.events]

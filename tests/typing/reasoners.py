@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any, assert_type
 
 from prism.agents import SocialAgent
-from prism.llm import AnswerCache, OllamaChatClient, OllamaPool
+from prism.llm import AnswerCache, OllamaChatClient
+from prism.llm._router import OllamaPool
 from prism.runlog import ReplayReasoner, ReplayWriter
 from prism.statechart import (
     AgentState,

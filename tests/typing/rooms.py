@@ -1,8 +1,9 @@
 """Types of the smaller rooms, as users see them; checked by test_typing.py, never run."""
 
 from pathlib import Path
-from typing import assert_type
+from typing import Any, assert_type
 
+from prism import Run, replay, resume
 from prism.analysis import read_log
 from prism.cognition import (
     CognitiveAgent,
@@ -15,13 +16,15 @@ from prism.cognition import (
     Memory,
 )
 from prism.drawing import Arrow, Diagram, draw_svg, to_mermaid
+from prism.expressions import Expression
 from prism.files import write_durably
-from prism.llm import OllamaChatClient
+from prism.llm import Model, OllamaChatClient
 from prism.report import Report, make_report
-from prism.runs import ModelOptions, Outcome, RunFolder, begin, replay, resume
-from prism.social import Results, SocialRun
+from prism.runs import Outcome, RunFolder
+from prism.social import Feed, Results
 from prism.statechart import PolicyReasoner
 from prism.telemetry import EventLogger, StandardLogger
+from prism.watch import Watching, watch
 from prism.workflow import Turn, Workflow, WorkflowAgent, WorkflowResults, WorkflowRun
 from prism.worlds import Decider
 
@@ -29,11 +32,16 @@ diagram = Diagram(("a", "b"), (Arrow("a", "b", ("go",)),), initial="a")
 assert_type(draw_svg(diagram), str)
 assert_type(to_mermaid(diagram), str)
 assert_type(make_report(read_log("runs/a")), Report)
+assert_type(watch("runs/a"), Watching)
+watch()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 assert_type(RunFolder.for_new(Path("runs/b")), RunFolder)
-assert_type(begin(SocialRun(20, seed=7), "runs/c"), Outcome[Results])
-assert_type(resume("runs/c", SocialRun), Outcome[Results] | None)
-assert_type(replay("runs/c", SocialRun).results, Results)
-SocialRun(reasoner=ModelOptions("llama3.2", mode="loud"))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+assert_type(Run(Feed, 20, seed=7).keep("runs/c"), Outcome[Results])
+assert_type(resume("runs/c"), Outcome[Any] | None)
+assert_type(replay("runs/c"), Outcome[Any])
+Run(Feed, reasoner=Model("llama3.2", mode="loud"))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+assert_type(Expression("tick > 2").holds({"tick": 3}), bool)
+Expression(3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 write_durably("note.txt", b"")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
@@ -42,7 +50,7 @@ decider: Decider = PolicyReasoner(seed=1)
 
 workflow = Workflow.load("agent.yaml")
 assert_type(workflow, Workflow)
-assert_type(begin(WorkflowRun(Path("agent.yaml"), turns=3)), Outcome[WorkflowResults])
+assert_type(WorkflowRun(Path("agent.yaml"), turns=3).run(), WorkflowResults)
 WorkflowRun("agent.yaml")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
@@ -56,7 +64,7 @@ assert_type(Config.check("config.json"), list[ConfigProblem])
 with Memory.open("memory.json") as memory:
     assert_type(memory, Memory)
     thinker = CognitiveAgent(config, memory, OllamaChatClient("http://127.0.0.1:11434", "llama3.2"))
-    assert_type(memory.search("a letter", most=3), list[Match])
+    assert_type(memory.search("a letter", limit=3), list[Match])
 
 
 async def think() -> Cycle:
@@ -66,5 +74,5 @@ async def think() -> Cycle:
 
 
 thinking = CognitiveRun(Path("config.json"), Path("memory.json"), cycles=3)
-assert_type(begin(thinking, "runs/d"), Outcome[CognitiveResults])
+assert_type(thinking.keep("runs/d"), Outcome[CognitiveResults])
 CognitiveRun(Path("config.json"), Path("memory.json"), storage="paper")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

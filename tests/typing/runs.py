@@ -1,16 +1,18 @@
 """Types of simulations, logs and tables, as users see them; checked by test_typing.py, never run."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, assert_type
 
 import polars as pl
 
+import prism.analysis
 import prism.runlog
+from prism import Run
 from prism.agents import SocialAgent, synthetic_population
 from prism.analysis import (
     Conformance,
     Note,
-    Run,
     RunLogs,
     agent_story,
     agents,
@@ -30,7 +32,7 @@ from prism.analysis import (
 )
 from prism.runlog import RunLog, SimulatedClock
 from prism.runs import RunStatus, run_status
-from prism.social import Draft, Post, Results, RoundSummary, Simulation
+from prism.social import Draft, Feed, Post, Results, RoundSummary
 from prism.statechart import PolicyReasoner, RandomStream, social_media_chart
 
 
@@ -47,19 +49,18 @@ def tell(summary: RoundSummary) -> None:
 
 population = synthetic_population(10)
 with RunLog(Path("events.jsonl"), SimulatedClock()) as log:
-    simulation = Simulation(
+    simulation = Run(
+        Feed(first_posts=population.posts, composer=Brief()),
         population.agents,
-        population.posts,
         rounds=3,
         seed=7,
         reasoner=PolicyReasoner(7),
-        composer=Brief(),
         logger=log.logger,
         clock=SimulatedClock(),
     )
     assert_type(simulation.run(tell), Results)
-    assert_type(simulation.agents, list[SocialAgent])
-    assert_type(simulation.finished, list[RoundSummary])
+    assert_type(simulation.agents, Sequence[Any])
+    assert_type(simulation.finished, Sequence[Any])
 
 with prism.runlog.configure("events.jsonl") as configured:
     assert_type(configured.path, Path)
@@ -68,7 +69,7 @@ with prism.runlog.configure(Path("events.jsonl")):
 
 logs = read_log("runs/a", Path("runs/b"))
 assert_type(logs, RunLogs)
-assert_type(logs.runs, tuple[Run, ...])
+assert_type(logs.runs, tuple[prism.analysis.Run, ...])
 assert_type(logs.notes, tuple[Note, ...])
 assert_type(logs.scan("post.published"), pl.LazyFrame)
 assert_type(agents(logs), pl.DataFrame)

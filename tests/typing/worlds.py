@@ -1,22 +1,24 @@
 """Types of a user's world; checked by test_typing.py, never run."""
 
-from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, assert_type
 
-from prism.runs import Outcome, begin
+from prism import Run
+from prism.randomness import RandomStream
+from prism.runs import Outcome
 from prism.statechart import Statechart, Transition
 from prism.worlds import (
     Agent,
+    AgentSet,
     Network,
-    Run,
     Thing,
     World,
     WorldResults,
-    WorldRun,
+    draw,
     during,
     measure,
     param,
+    poisson,
     small_world,
     state,
     treatment,
@@ -39,6 +41,13 @@ class Paper(Thing):
     readers: int = 0
 
 
+def walked(random: RandomStream) -> list[float]:
+    """Return the first steps of a walk."""
+    assert_type(random.sample("abc", 2), list[str])
+    assert_type(random.binomial(3, 0.5), int)
+    return [random.normal() for _ in range(3)]
+
+
 class Citizen(Agent):
     """Somebody with a view."""
 
@@ -47,6 +56,9 @@ class Citizen(Agent):
     age: int = whole(18, 90)
     read: list[Paper] = state(list[Paper])
     hero: Agent | None = state(None)
+    children: int = poisson(2)
+    mood: float = state(uniform(0, 1))
+    walk: list[float] = draw(walked)
 
 
 class Town(World[Citizen]):
@@ -83,12 +95,12 @@ class Town(World[Citizen]):
 
 run = Run(Town(friends=6), [Citizen(name="Ada", trust=0.3), Citizen()], rounds=3)
 assert_type(run.world.friends, int)
-assert_type(run.world.agents, Sequence[Citizen])
+assert_type(run.world.agents, AgentSet[Citizen])
 assert_type(run.world.network, Network[Citizen])
 assert_type(run.world.agents[0].read, list[Paper])
 assert_type(run.world.agents[0].state, Any)
 assert_type(run.run(), WorldResults)
-assert_type(begin(WorldRun(Town, 20), "runs/town"), Outcome[WorldResults])
+assert_type(Run(Town, 20).keep("runs/town"), Outcome[WorldResults])
 
 Town(freinds=6)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 Town(friends="six")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

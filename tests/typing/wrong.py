@@ -2,10 +2,11 @@
 
 from enum import StrEnum
 
+from prism import Run
 from prism.agents import SocialAgent, StatechartMixin
-from prism.llm import OllamaPool
+from prism.llm._router import OllamaPool
 from prism.runlog import RunLog, configure
-from prism.social import Draft, Post, Simulation
+from prism.social import Draft, Feed, Post
 from prism.statechart import (
     AgentState,
     Budget,
@@ -129,9 +130,8 @@ Reasoner(Silent(), mode="guess")  # type: ignore[arg-type]  # pyright: ignore[re
 Reasoner(Silent(), pick="likeliest")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 Budget(10)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 OllamaPool("http://127.0.0.1:11434", 3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-Simulation(["ada"])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]
-Simulation([ada], reasoner=Mute())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-Simulation([ada], composer=Verbose())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+Run(Feed(first_posts=()), [ada], reasoner=Mute())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType, reportCallIssue]
+Run(Feed(first_posts=(), composer=Verbose()), [ada])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 RunLog(3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 configure(None)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 Post("p1")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 pytest.importorskip("pydantic_monty")
 
-from prism.workflow._document._problems import WorkflowFileError
+from prism.workflow import WorkflowFileError
+from tests.kit.texts import ANY
 from tests.kit.writers import agent_of, prompts_of, writer_of
 
 
@@ -89,8 +90,8 @@ async def test_a_failed_code_step_changes_nothing(code: str, reason: str) -> Non
 
 
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(ANY, max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(ANY, max_size=3), inner),
     max_leaves=6,
 )
 

@@ -5,9 +5,10 @@ from pathlib import Path
 import orjson
 import pytest
 
+from tests.kit import kept as runs
+
 pytest.importorskip("pydantic_monty")
 
-from prism import runs
 from prism.testing import ScriptedWriter
 from prism.workflow import Workflow, WorkflowAgent, WorkflowFileError, WorkflowRun
 from tests.kit.structlogs import capture_logs

@@ -20,6 +20,7 @@ steps:
 """
 KEYS = {
     "event", "log_level", "agent_id", "turn", "step", "type", "state", "outcome", "moved_to",
+    "target",
     "reason", "seconds", "input_tokens", "output_tokens", "unknown_variables",
 }  # fmt: skip
 

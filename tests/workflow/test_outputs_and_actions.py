@@ -12,8 +12,7 @@ pytest.importorskip("pydantic_monty")
 
 from prism.errors import FieldValueError
 from prism.testing import ScriptedWriter
-from prism.workflow._actions import Action
-from prism.workflow._document._problems import WorkflowFileError
+from prism.workflow import Action, WorkflowFileError
 from tests.kit.writers import ACT, agent_of, turns_of, writer_of
 
 TEXT = "steps: [{name: s, type: llm, on_failure: skip, prompt: p, output: text}]\n"
@@ -210,9 +209,9 @@ async def test_a_callback_that_hangs_times_out() -> None:
                     raise
 
     for on_action in (hang, will_not_go):
-        agent = agent_of(ACTION, on_action=on_action, action_seconds=0.05)
+        agent = agent_of(ACTION, on_action=on_action, action_seconds=0.01)
         await agent.turn()
-        assert agent.action_history[-1].result == "failed: took over 0.05 s"
+        assert agent.action_history[-1].result == "failed: took over 0.01 s"
 
     agent = agent_of(ACTION, on_action=hang_once, action_seconds=0.2)
     await turns_of(agent, 2)

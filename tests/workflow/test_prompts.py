@@ -12,6 +12,7 @@ pytest.importorskip("pydantic_monty")
 from prism.testing import ScriptedWriter
 from prism.workflow._document._definition import Template
 from tests.kit.structlogs import capture_logs
+from tests.kit.texts import ANY
 from tests.kit.writers import ACT, agent_of, prompts_of, said, turns_of, writer_of
 
 COMPONENTS = """
@@ -123,7 +124,7 @@ async def test_an_unknown_variable_stays_and_is_logged() -> None:
 
 @given(
     names=st.lists(st.sampled_from(["a", "b", "c"]), max_size=6),
-    values=st.dictionaries(st.sampled_from(["a", "b", "c"]), st.text(max_size=4)),
+    values=st.dictionaries(st.sampled_from(["a", "b", "c"]), st.text(ANY, max_size=4)),
     texts=st.lists(st.text(st.characters(exclude_characters="{}"), max_size=4), max_size=7),
 )
 def test_a_template_is_its_parts(
@@ -195,3 +196,46 @@ async def test_a_prompt_that_names_a_long_variable_very_often_fails() -> None:
     (run,) = (await agent.turn()).steps
     assert (run.outcome, [call.prompt for call in writer.calls]) == ("skipped", [])
     assert "the variable 'x' has 1,000,000 each time: shorten it" in str(run.reason)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "shown"),
+    [
+        ("{rate:.0%}", "33%"),
+        ("{x:+.0f}", "+12"),
+        ("{x:,.2f} {n:,} {n:d} {n:05d} {x:e}", "12.50 1,000,000 1000000 1000000 1.250000e+01"),
+        ("{n:.1f} {x:d}", "1000000.0 12"),
+        ("{word:.0%} {list:+.0f} {yes:d} {none:.1f}", "a [1] true null"),
+        # neither a number's format nor one that is bounded
+        ("{x:1} {x:>9} {x:.999f} {x:1000000d} {x.real:d} {x!r:.0f}",
+         "{x:1} {x:>9} {x:.999f} {x:1000000d} {x.real:d} {x!r:.0f}"),
+        ('{"x": 1} {x:}', '{"x": 1} {x:}'),
+    ],
+)  # fmt: skip
+async def test_numbers_may_have_plain_formats(prompt: str, shown: str) -> None:
+    """What is no number is shown as without a format."""
+    writer = writer_of()
+    context = {"rate": 1 / 3, "x": 12.5, "n": 10**6, "word": "a", "list": [1], "yes": True}
+    steps = f"steps: [{{name: s, type: llm, prompt: '{prompt}'}}]\n"
+    await agent_of(steps, writer, {**context, "none": None}).turn()
+    assert prompts_of(writer) == [shown]
+
+
+async def test_a_format_of_a_variable_that_is_missing_stays_as_it_is_written() -> None:
+    """And its name is reported."""
+    writer = writer_of()
+    agent = agent_of("steps: [{name: s, type: llm, prompt: '{gone:.0%} {gone}'}]\n", writer)
+    turn = await agent.turn()
+    assert prompts_of(writer) == ["{gone:.0%} {gone}"]
+    assert turn.steps[0].unknown == ("gone",)
+
+
+async def test_a_variable_is_looked_up_once_whatever_formats_it_has() -> None:
+    """A host's function is called once for a prompt."""
+    called: list[int] = []
+    agent = agent_of(
+        "steps: [{name: s, type: llm, prompt: '{x:.0f} {x:.1f} {x}'}]\n",
+        variables={"x": lambda _agent: called.append(1) or 2},
+    )
+    await agent.turn()
+    assert called == [1]

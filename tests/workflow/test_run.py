@@ -3,19 +3,21 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jsonschema
 import orjson
 import pytest
 
-from prism import runs
 from prism.analysis import agents, read_log
 from prism.errors import InputError, PrismError, ReplayError
+from prism.llm import Model
 from prism.runlog._schema import json_schema
-from prism.runs import ModelOptions, run_status
-from prism.testing import FakeOllama
+from prism.runs import Outcome, run_status
+from prism.testing import FakeOllama, Fault
 from prism.workflow import Action, Turn, WorkflowRun
+from tests.kit import kept as runs
+from tests.kit.files import folder_in_memory
 
 AGENT = """
 workflow:
@@ -44,14 +46,19 @@ TRAIT = "{name: kind, inject_into: [look], prompt_fragment: 'Be kind to {agent_i
 TURNS = 6
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    """Return a workflow with a component in a file of its own."""
-    (tmp_path / "traits").mkdir()
-    (tmp_path / "traits" / "kind.yaml").write_text(TRAIT)
-    path = tmp_path / "agent.yaml"
+def written_in(folder: Path) -> Path:
+    """Write a workflow with a component in a file of its own."""
+    (folder / "traits").mkdir()
+    (folder / "traits" / "kind.yaml").write_text(TRAIT)
+    path = folder / "agent.yaml"
     path.write_text(AGENT)
     return path
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Return a workflow of the test's own."""
+    return written_in(tmp_path)
 
 
 def say(prompt: str, *_more: Any) -> str:
@@ -59,25 +66,45 @@ def say(prompt: str, *_more: Any) -> str:
     return '{"decision": "rest"}' if "rest" in prompt else "a text"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def server() -> Iterator[FakeOllama]:
     """Return a server whose model writes."""
     with FakeOllama(write=say) as running:
         yield running
 
 
-@pytest.fixture
-def options(file: Path, server: FakeOllama) -> WorkflowRun:
+def asking(file: Path, server: FakeOllama) -> WorkflowRun:
     """Return a run with a model."""
-    model = ModelOptions("llama3.2", host=(server.url,))
+    model = Model("llama3.2", hosts=(server.url,))
     return WorkflowRun(file, turns=TURNS, variables={"balance": 7}, reasoner=model)
 
 
 @pytest.fixture
-def kept(options: WorkflowRun, tmp_path: Path) -> Path:
-    """Return the folder of a complete run with a model."""
-    runs.begin(options, tmp_path / "run")
-    return tmp_path / "run"
+def options(file: Path, server: FakeOllama) -> WorkflowRun:
+    """Return a run with a model, of a workflow of the test's own."""
+    return asking(file, server)
+
+
+class Complete(NamedTuple):
+    """A complete run with a model, at which tests look only."""
+
+    options: WorkflowRun
+    folder: Path
+    outcome: Outcome[Any]
+
+
+@pytest.fixture(scope="module")
+def complete(server: FakeOllama) -> Iterator[Complete]:
+    """Return a complete run with a model."""
+    with folder_in_memory() as folder:
+        options = asking(written_in(folder), server)
+        yield Complete(options, folder / "run", runs.begin(options, folder / "run"))
+
+
+@pytest.fixture
+def kept(complete: Complete) -> Path:
+    """Return the folder of the complete run."""
+    return complete.folder
 
 
 def events_of(folder: Path) -> list[dict[str, Any]]:
@@ -140,33 +167,35 @@ def test_a_turn_is_a_round_of_a_minute(kept: Path) -> None:
     assert events[-1]["timestamp"] == f"2026-01-01T00:{TURNS:02}:00Z"
 
 
-def test_results_say_what_came_of_the_run(options: WorkflowRun, tmp_path: Path) -> None:
+def test_results_say_what_came_of_the_run(complete: Complete) -> None:
     """State, transitions, steps by outcome, tokens and context are in run.json."""
-    outcome = runs.begin(options, tmp_path / "run")
-    results = outcome.results
+    results = complete.outcome.results
     assert (results.turns, results.state, results.failure) == (TURNS, "looking", None)
     assert results.transitions == TURNS
     assert results.steps == {"done": 2 * TURNS}
     assert results.context["seen"] == TURNS
     assert results.tokens > 0
-    summary = json.loads((tmp_path / "run" / "run.json").read_text())
+    summary = json.loads((complete.folder / "run.json").read_text())
     assert summary["results"] == results.to_dict()
     assert summary["spent"]["calls"] == TURNS
-    assert run_status(tmp_path / "run").state == "complete"
+    assert run_status(complete.folder).state == "complete"
 
 
-def test_a_run_is_repeated_without_its_model(kept: Path, server: FakeOllama) -> None:
+def test_a_run_is_repeated_without_its_model(
+    kept: Path, server: FakeOllama, tmp_path: Path
+) -> None:
     """A replay asks no model and writes the same bytes, measured seconds included."""
-    server.stop()
-    runs.replay(kept, WorkflowRun, kept.parent / "again")
-    assert log_of(kept.parent / "again") == log_of(kept)
+    asked = len(server.questions)
+    runs.replay(kept, WorkflowRun, tmp_path / "again")
+    assert log_of(tmp_path / "again") == log_of(kept)
+    assert len(server.questions) == asked
 
 
-def test_a_replay_is_replayed(kept: Path) -> None:
+def test_a_replay_is_replayed(kept: Path, tmp_path: Path) -> None:
     """A repeated run can be repeated in its turn."""
-    runs.replay(kept, WorkflowRun, kept.parent / "again")
-    runs.replay(kept.parent / "again", WorkflowRun, kept.parent / "third")
-    assert log_of(kept.parent / "third") == log_of(kept)
+    runs.replay(kept, WorkflowRun, tmp_path / "again")
+    runs.replay(tmp_path / "again", WorkflowRun, tmp_path / "third")
+    assert log_of(tmp_path / "third") == log_of(kept)
 
 
 class StopError(Exception):
@@ -185,9 +214,11 @@ def stop_after(number: int) -> Any:
 
 @pytest.mark.parametrize("stopped", range(1, TURNS + 1))
 @pytest.mark.sampled(3)
-def test_a_stopped_replay_is_resumed_to_the_same_bytes(kept: Path, stopped: int) -> None:
+def test_a_stopped_replay_is_resumed_to_the_same_bytes(
+    kept: Path, tmp_path: Path, stopped: int
+) -> None:
     """Stopped after any turn, a replayed run goes on to the log of one that never stopped."""
-    again = kept.parent / "again"
+    again = tmp_path / "again"
     with pytest.raises(StopError):
         runs.replay(kept, WorkflowRun, again, on_round=stop_after(stopped), checkpoint_every=0)
     outcome = runs.resume(again, WorkflowRun)
@@ -198,9 +229,11 @@ def test_a_stopped_replay_is_resumed_to_the_same_bytes(kept: Path, stopped: int)
 
 
 @pytest.mark.parametrize("stopped", [1, 4])
-def test_a_stopped_run_with_a_model_goes_on(options: WorkflowRun, kept: Path, stopped: int) -> None:
+def test_a_stopped_run_with_a_model_goes_on(
+    options: WorkflowRun, kept: Path, tmp_path: Path, stopped: int
+) -> None:
     """A resumed run has the prompts, texts and states of one that never stopped."""
-    again = kept.parent / "again"
+    again = tmp_path / "again"
     with pytest.raises(StopError):
         runs.begin(options, again, on_round=stop_after(stopped), checkpoint_every=0)
     outcome = runs.resume(again, WorkflowRun)
@@ -235,10 +268,11 @@ def test_a_complete_run_has_nothing_to_resume(kept: Path) -> None:
     assert log_of(kept) == before
 
 
-def test_the_options_are_in_run_json(options: WorkflowRun, kept: Path) -> None:
+def test_the_options_are_in_run_json(complete: Complete) -> None:
     """What a run is can be read from its folder again."""
-    config = json.loads((kept / "run.json").read_text())["config"]
-    assert WorkflowRun.from_config(config, kept / "run.json") == options
+    file = complete.folder / "run.json"
+    config = json.loads(file.read_text())["config"]
+    assert WorkflowRun.from_config(config, file) == complete.options
 
 
 @pytest.mark.parametrize("changed", ["agent.yaml", "traits/kind.yaml"])
@@ -302,10 +336,13 @@ def test_a_workflow_of_code_needs_no_model(tmp_path: Path) -> None:
     assert log_of(tmp_path / "again") == log_of(tmp_path / "run")
 
 
-def test_a_step_that_fails_ends_the_run(options: WorkflowRun, server: FakeOllama) -> None:
+@pytest.mark.usefixtures("no_backoff")
+def test_a_step_that_fails_ends_the_run(file: Path) -> None:
     """Where a step's policy is to stop, the run ends there, and says why."""
-    server.stop()
-    outcome = runs.begin(options, options.file.parent / "run")
+    with FakeOllama() as broken:
+        broken.fail_always(Fault.status(400, "no"))
+        options = asking(file, broken)
+        outcome = runs.begin(options, options.file.parent / "run")
     assert outcome.results.turns == 1
     assert outcome.results.failure is not None
     assert outcome.results.failure.startswith("step 'look'")
@@ -347,7 +384,7 @@ def test_a_file_of_variables_that_is_something_else_is_refused(
     path = file.parent / name
     path.write_text(text)
     with pytest.raises(InputError, match=problem) as refused:
-        runs.begin(WorkflowRun(file, context=path, reasoner=ModelOptions("m")))
+        runs.begin(WorkflowRun(file, context=path, reasoner=Model("m")))
     assert str(path) in str(refused.value)
 
 
@@ -372,7 +409,7 @@ def test_options_of_decisions_are_refused(file: Path, name: str) -> None:
     """What applies to decisions only has no meaning for texts."""
     value: Any = {"mode": "chat", "pick": "draw", "stop_at_fallbacks": 0.5}[name]
     with pytest.raises(InputError, match="applies to decisions"):
-        runs.begin(WorkflowRun(file, reasoner=ModelOptions("m", **{name: value})))
+        runs.begin(WorkflowRun(file, reasoner=Model("m", **{name: value})))
 
 
 class Hosted(WorkflowRun):
@@ -395,7 +432,7 @@ def acting(tmp_path: Path) -> Iterator[Hosted]:
         "steps:\n  - {name: act, type: llm, prompt: 'You have {balance}, {last_action_result}'}\n"
     )
     with FakeOllama(write=lambda *_: '{"reasoning": "", "action": {"type": "wait"}}') as server:
-        yield Hosted(path, turns=4, reasoner=ModelOptions("llama3.2", host=(server.url,)))
+        yield Hosted(path, turns=4, reasoner=Model("llama3.2", hosts=(server.url,)))
 
 
 def test_an_application_takes_part_in_a_run(acting: Hosted, tmp_path: Path) -> None:

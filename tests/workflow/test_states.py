@@ -4,8 +4,7 @@ import pytest
 
 pytest.importorskip("pydantic_monty")
 
-from prism.workflow._document._problems import WorkflowFileError
-from prism.workflow._workflow import Workflow
+from prism.workflow import Workflow, WorkflowFileError
 from tests.kit.structlogs import capture_logs
 from tests.kit.writers import agent_of, said
 

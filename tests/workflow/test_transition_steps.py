@@ -11,7 +11,7 @@ pytest.importorskip("pydantic_monty")
 
 from prism.errors import ReasonerError
 from prism.statechart import parse_reasoner_response
-from prism.workflow._workflow import Workflow
+from prism.workflow import Workflow
 from tests.kit.structlogs import capture_logs
 from tests.kit.writers import agent_of, prompts_of, said, writer_of
 
@@ -45,7 +45,7 @@ DISTINCT = [
         ('{"decision": "ship"}', "shipping"),
         ('{"decision": "pivot", "reasoning": "worn out", "next_focus": "x"}', "observing"),
         ('```json\n{"decision": "ship"}\n```', "shipping"),
-        ('Well, I think: {"decision": "Continue"}', "implementing"),
+        ('Well, my decision: {"decision": "Continue"}', "implementing"),
         ("ship", "shipping"),
         ("  SHIP.\n", "shipping"),
         ("**Pivot**", "observing"),
@@ -89,7 +89,7 @@ async def test_an_answer_is_read_as_a_careful_person_would(reply: str, state: st
     ],
 )
 async def test_a_reply_outside_the_map_leaves_the_state(reply: str) -> None:
-    """It is logged with the answers that there are, asked once, and the step counts as done."""
+    """It is asked once more, then logged with the answers, and the step counts as done."""
     writer = writer_of([reply])
     agent = agent_of(REFLECT, writer)
     with capture_logs() as events:
@@ -97,11 +97,52 @@ async def test_a_reply_outside_the_map_leaves_the_state(reply: str) -> None:
     (run,) = turn.steps
     assert (turn.state, run.moved_to, run.outcome) == ("reflecting", None, "done")
     assert run.reason == "the answer is none of continue, pivot, ship"
-    assert len(writer.calls) == 1
+    assert [call.key for call in writer.calls] == ["1:reflect", "1:reflect:again"]
     assert agent.context["reflect"]["decision"] is None
     (refused,) = said(events, "workflow.refused")
     assert (refused["step"], refused["target"]) == ("reflect", None)
     assert refused["reason"] == run.reason
+
+
+async def test_an_unclear_reply_is_asked_once_more_with_the_vocabulary() -> None:
+    """The second prompt has the first one, and the answers; what it brings counts."""
+    writer = writer_of(["I do not know.", "pivot"])
+    agent = agent_of(REFLECT, writer)
+    assert (await agent.turn()).state == "observing"
+    first, second = prompts_of(writer)
+    assert second.startswith(f"{first}\n")
+    assert "Respond with one of these alone: continue, pivot, ship" in second
+
+
+@pytest.mark.parametrize(
+    ("policy", "requests"),
+    [
+        ("max_retries: 0", 1),
+        ("max_retries: 1", 2),
+        ("on_failure: skip", 2),
+        ("on_failure: fail", 2),
+    ],
+)
+async def test_an_unclear_reply_is_no_failure(policy: str, requests: int) -> None:
+    """It is asked once more whatever follows failures, unless no request beyond one is allowed."""
+    writer = writer_of(["I do not know."])
+    turn = await agent_of(f"{REFLECT}    {policy}\n", writer).turn()
+    assert (turn.steps[0].outcome, turn.has_stopped, len(writer.calls)) == ("done", False, requests)
+
+
+async def test_a_failure_of_the_second_request_leaves_the_first_reply() -> None:
+    """Nothing more is known than before, and the step counts as done."""
+    writer = writer_of(["I do not know.", OSError("down")])
+    turn = await agent_of(REFLECT, writer).turn()
+    assert (turn.state, turn.steps[0].outcome) == ("reflecting", "done")
+
+
+async def test_what_comes_next_says_nothing_of_the_decision() -> None:
+    """A next focus that names alternatives leaves a plain decision plain."""
+    reply = (
+        '{"decision": "ship", "reasoning": "ok", "next_focus": "Rest, or go on \\"unless\\" ill."}'
+    )
+    assert (await agent_of(REFLECT, [reply]).turn()).state == "shipping"
 
 
 @pytest.mark.parametrize("reply", ["B", "option b", "(B)", "I choose B.", '{"decision": "B"}'])

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 pytest.importorskip("pydantic_monty")
 
 from prism.errors import AgentError
-from prism.statechart.reasoner._writer import Writer
+from prism.statechart import Writer
 from prism.testing import ScriptedWriter
-from prism.workflow import Turn
-from prism.workflow._steps import WorkflowStopped
+from prism.workflow import Turn, WorkflowStopped
 from tests.kit.writers import ACT, agent_of, names_of, prompts_of, turns_of, writer_of
 
 ALTERNATING = """
@@ -22,16 +21,16 @@ steps:
   - {name: dawn, code: 'sun = 1'}
   - {name: work, type: llm, in_state: day, prompt: 'work {sun}', transition_to: night}
   - {name: dream, type: llm, in_state: night, prompt: dream, transition_to: day}
-  - {name: never, code: 'late = 1'}
+  - {name: dusk, code: 'late = 1'}
 """
 
 
-async def test_a_turn_runs_code_then_asks_once_then_makes_the_transition() -> None:
-    """The code before it runs, one step asks the model, its transition ends the turn."""
+async def test_a_turn_runs_code_asks_once_and_makes_the_transition() -> None:
+    """The code before it runs, one step asks the model, and the code behind it runs, too."""
     writer = writer_of()
     agent = agent_of(ALTERNATING, writer)
     turn = await agent.turn()
-    assert names_of(turn.steps) == ["dawn", "work"]
+    assert names_of(turn.steps) == ["dawn", "work", "dusk"]
     assert prompts_of(writer) == ["work 1"]
     assert (turn.number, turn.state, turn.has_stopped) == (1, "night", False)
     assert turn.steps[1].moved_to == "night"
@@ -43,11 +42,22 @@ async def test_the_next_turn_begins_in_the_new_state() -> None:
     assert [turn.state for turn in await turns_of(agent, 4)] == ["night", "day", "night", "day"]
 
 
-async def test_code_behind_a_step_that_asked_does_not_run() -> None:
-    """The step that asks ends the turn, so that what stands below waits."""
-    agent = agent_of(ALTERNATING)
-    await turns_of(agent, 3)
-    assert "late" not in agent.context
+async def test_code_behind_a_step_that_asked_runs_in_the_state_it_led_to() -> None:
+    """The transition is made at once, and what follows is matched against the new state."""
+    agent = agent_of(
+        """
+state_machine: {states: [a, b, c]}
+steps:
+  - {name: ask, in_state: a, type: llm, prompt: p, transition_to: b}
+  - {name: of_a, in_state: a, code: 'x = 1'}
+  - {name: of_b, in_state: b, code: 'y = state', transition_to: c}
+  - {name: other, in_state: c, type: llm, prompt: q}
+  - {name: of_c, in_state: c, code: 'z = 1'}
+"""
+    )
+    turn = await agent.turn()
+    assert names_of(turn.steps) == ["ask", "of_b", "of_c"]
+    assert (turn.state, agent.context["y"], "x" in agent.context) == ("c", "b", False)
 
 
 async def test_code_steps_alone_end_no_turn() -> None:

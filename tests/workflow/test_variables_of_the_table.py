@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("pydantic_monty")
 
 from prism.errors import FieldTypeError
-from prism.workflow._agent import WorkflowAgent
+from prism.workflow import WorkflowAgent
 from prism.workflow._document._checks import OF_HOST, PROVIDED
 from tests.kit.writers import agent_of, prompts_of, turns_of, writer_of
 
@@ -107,14 +107,14 @@ async def test_a_host_provides_values_and_functions() -> None:
     agent = agent_of(
         """
 steps:
-  - {name: s, type: llm, prompt: '{balance} {artifacts}', run_if: tick < 3}
+  - {name: s, type: llm, prompt: '{balance} {artifacts}', run_if: tick < 4}
   - {name: t, type: llm, prompt: 'nothing'}
 """,
         writer,
         variables={"balance": balance, "artifacts": ["a"]},
     )
-    await turns_of(agent, 3)
-    assert prompts_of(writer) == ['10 ["a"]', '20 ["a"]', "nothing"]
+    await turns_of(agent, 4)
+    assert prompts_of(writer) == ['10 ["a"]', "nothing", '30 ["a"]', "nothing"]
     assert called == [agent, agent]
 
 

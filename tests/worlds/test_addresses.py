@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from prism import runs
+from prism import Run
 from prism.errors import InputError
-from prism.worlds import WorldRun
 from prism.worlds.examples import Market, Rumour
 from tests.kit.worlds import Stopped, run_in
 
@@ -21,21 +20,21 @@ def test_short_names_are_those_of_shipped_and_installed_worlds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A shipped world, and one that a package offers, are found by their short names."""
-    offered = [EntryPoint("bazaar", "prism.worlds.examples.market:Market", "prism.worlds")]
+    offered = [EntryPoint("stalls", "prism.worlds.examples.market:Market", "prism.worlds")]
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: offered)
-    assert WorldRun("rumour") == WorldRun(Rumour)
-    assert WorldRun("bazaar") == WorldRun(Market)
+    assert Run("rumour").world_class is Rumour
+    assert Run("stalls").world_class is Market
     with pytest.raises(InputError, match="one of bazaar, council, feed, lake, market"):
-        WorldRun("nobody")
+        _ = Run("nobody").agents
 
 
 def test_the_name_may_be_left_out_where_there_is_one_world(tmp_path: Path) -> None:
     """A file's only world is found without its name; of several, one must be named."""
     (tmp_path / "own_one.py").write_text(ONE)
     (tmp_path / "own_two.py").write_text(f"{ONE}\nclass Other(Rumour):\n    pass\n")
-    assert WorldRun(f"{tmp_path}/own_one.py").world == f"{tmp_path}/own_one.py:Own"
+    assert Run(f"{tmp_path}/own_one.py").place == f"{tmp_path}/own_one.py"
     with pytest.raises(InputError, match=r"must be followed by :Name of a world: it has Own, Othe"):
-        WorldRun(f"{tmp_path}/own_two.py")
+        _ = Run(f"{tmp_path}/own_two.py").agents
 
 
 @pytest.mark.parametrize(
@@ -52,7 +51,7 @@ def test_a_module_that_cannot_be_imported_says_where(
     """What goes wrong while a user's file is imported is told with file and line."""
     (tmp_path / "own_bad.py").write_text(text)
     with pytest.raises(InputError, match=problem):
-        WorldRun(f"{tmp_path}/own_bad.py:Own")
+        _ = Run(f"{tmp_path}/own_bad.py:Own").agents
 
 
 WORLD = """
@@ -88,7 +87,7 @@ def test_a_file_and_what_it_imports_from_beside_it(tmp_path: Path) -> None:
             "prism/worlds/__init__.py": "",
         },
     )
-    options = WorldRun(f"{tmp_path}/own_a.py:Own")
+    options = Run(f"{tmp_path}/own_a.py:Own")
     names = [str(Path(name).relative_to(tmp_path)) for name in options.to_config()["inputs"]]
     assert names == [
         "own_a.py",
@@ -112,14 +111,14 @@ def test_a_module_and_what_it_imports_from_its_package(tmp_path: Path) -> None:
         },
     )
     sys.path.insert(0, str(tmp_path))
-    inputs = WorldRun("pack.inner.own_d:Own").to_config()["inputs"]
+    inputs = Run("pack.inner.own_d:Own").to_config()["inputs"]
     assert list(inputs) == [
         "pack.inner.own_d",
         "pack",
         "pack.inner",
         "pack.rates",
     ]
-    assert list(WorldRun(Rumour).to_config()["inputs"]) == ["prism.worlds.examples.rumour"]
+    assert list(Run(Rumour).to_config()["inputs"]) == ["prism.worlds.examples.rumour"]
 
 
 def test_a_changed_file_beside_the_world_is_refused_on_resuming(tmp_path: Path) -> None:
@@ -129,7 +128,7 @@ def test_a_changed_file_beside_the_world_is_refused_on_resuming(tmp_path: Path) 
         {"own_e.py": WORLD.format(imports="from own_f import RATE"), "own_f.py": "RATE = 1\n"},
     )
     folder = tmp_path / "run"
-    options = WorldRun(f"{tmp_path}/own_e.py:Own", 12, rounds=2)
+    options = Run(f"{tmp_path}/own_e.py:Own", 12, rounds=2)
     with pytest.raises(Stopped):
         stop_in(folder, options)
 
@@ -138,10 +137,10 @@ def test_a_changed_file_beside_the_world_is_refused_on_resuming(tmp_path: Path) 
         run_in(folder, options)
 
 
-def stop_in(folder: Path, options: WorldRun) -> None:
+def stop_in(folder: Path, options: Run) -> None:
     """Run a world's first round in a folder."""
 
     def stop(summary: object) -> None:
         raise Stopped
 
-    runs.begin(options, folder, on_round=stop, checkpoint_every=0)
+    options.keep(folder, on_round=stop, checkpoint_every=0)

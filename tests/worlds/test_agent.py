@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
+from prism import Run
 from prism.errors import FieldValueError
 from prism.statechart import Question
-from prism.statechart.reasoner._decision_requests import decision_question, decision_state
-from prism.statechart.reasoner._prompts import chat_prompt
-from prism.worlds import Run
+from prism.statechart.reasoner._prompts import chat_prompt, decision_question, decision_state
 from prism.worlds.examples import Rumour, Vaccination
 from prism.worlds.examples.rumour import Person
 from prism.worlds.examples.vaccination import Parent, View
@@ -47,4 +46,4 @@ def test_agents_are_called_by_kind_and_number() -> None:
 def test_two_agents_with_one_id_are_refused() -> None:
     """Ids are unique in a run."""
     with pytest.raises(FieldValueError, match="used more than once: ada"):
-        Run(Rumour(), [Person(agent_id="ada") for _ in range(8)])
+        _ = Run(Rumour(), [Person(agent_id="ada") for _ in range(8)]).agents

@@ -9,15 +9,17 @@ import pytest
 import structlog
 from structlog.testing import LogCapture
 
+from prism import Run
 from prism.agents import synthetic_population
 from prism.errors import ReasonerError
 from prism.runlog import RunLog, SimulatedClock
-from prism.social import Parameters, Results, Simulation
+from prism.social import Feed, Parameters, Results
 from prism.statechart import Decision, PolicyReasoner, Question, Reasoner
 from prism.telemetry.events import DECISION, POST_PUBLISHED, TRANSITION
 from prism.testing import FailingReasoner, LateReasoner
 from prism.worlds._asking import OrderedLogger
 from tests.kit.clients import cancel_itself
+from tests.kit.social import run_of_feed
 
 MOST_TURNS = 59
 """Turns that take an answer well into the next tick."""
@@ -58,8 +60,8 @@ def test_a_run_writes_the_same_bytes_however_long_answers_take(
     """Answers that come late and out of order change no byte of the log and no result."""
     slow = slow_reasoner(seed)
     late, at_once = (
-        run_logged(seed=seed, reasoner=slow),
-        run_logged(seed=seed, reasoner=PolicyReasoner()),
+        run_logged(seed=seed, reasoner=slow, rounds=3),
+        run_logged(seed=seed, reasoner=PolicyReasoner(), rounds=3),
     )
     assert slow.overtaken > 0
     assert lines(late.log) == lines(at_once.log)
@@ -80,16 +82,19 @@ class ApplicationLogger:
 
 
 @pytest.mark.parametrize("make", [PolicyReasoner, slow_reasoner])
+@pytest.mark.sampled(2)
 def test_every_logger_learns_round_and_tick(
     make: Callable[[], Any], run_logged: Callable[..., Any]
 ) -> None:
     """A logger that does not know the run's clock gets every event with its round and tick."""
-    expected = [orjson.loads(line) for line in run_logged(reasoner=make()).log.splitlines()]
+    expected = [
+        orjson.loads(line) for line in run_logged(reasoner=make(), rounds=2).log.splitlines()
+    ]
     for event in expected:
         del event["timestamp"]
     told, population = ApplicationLogger(), synthetic_population(60, seed=0)
-    given: Any = {"rounds": 6, "logger": told, "reasoner": make()}
-    Simulation(population.agents, population.posts, parameters=Parameters(), **given).run()
+    given: Any = {"rounds": 2, "logger": told, "reasoner": make()}
+    run_of_feed(population.agents, population.posts, parameters=Parameters(), **given).run()
     assert told.events == expected
     assert structlog.contextvars.get_contextvars() == {}
 
@@ -99,23 +104,26 @@ def test_agents_go_on_while_others_decide() -> None:
     population = synthetic_population(60)
     clock = SimulatedClock()
     slow = DatedReasoner(clock)
-    Simulation(population.agents, population.posts, rounds=3, reasoner=slow, clock=clock).run()
+    Run(
+        Feed(first_posts=population.posts), population.agents, rounds=2, reasoner=slow, clock=clock
+    ).run()
     overlapping = [ticks for ticks in slow.moments if len(ticks) > 1]
     assert overlapping
     assert all(len(ticks) == 2 and max(ticks) - min(ticks) == 1 for ticks in overlapping)
 
 
+@pytest.mark.slow
 def test_the_reasoner_limits_how_many_questions_are_under_way() -> None:
     """Every question is put as it comes up: the one limit is that of the reasoner's client."""
     population = synthetic_population(60)
     slow = slow_reasoner()
-    Simulation(population.agents, population.posts, rounds=2, reasoner=slow).run()
+    Run(Feed(first_posts=population.posts), population.agents, rounds=2, reasoner=slow).run()
     assert slow.most_at_once > 2 * slow.concurrency
 
 
 def test_events_stand_in_the_order_of_ticks(run_logged: Callable[..., Any]) -> None:
     """Rounds and ticks never go back in the log, and decisions precede their transitions."""
-    run = run_logged(reasoner=slow_reasoner())
+    run = run_logged(reasoner=slow_reasoner(), rounds=3)
     moments = [(event["round"], event["tick"]) for event in run.events()]
     assert moments == sorted(moments)
     decided = {}
@@ -156,9 +164,9 @@ def test_an_exception_of_the_reasoner_ends_the_run(tmp_path: Any) -> None:
     slow = slow_reasoner()
     failing = FailingReasoner(RuntimeError("out of order"), slow, at=50)
     with RunLog(tmp_path / "log", clock) as log, pytest.raises(RuntimeError, match="out of order"):
-        Simulation(
+        Run(
+            Feed(first_posts=population.posts),
             population.agents,
-            population.posts,
             reasoner=failing,
             logger=log.logger,
             clock=clock,
@@ -173,8 +181,8 @@ async def run_briefly(reasoner: Any) -> Results:
     """Run a simulation that would be over long before the limit, if it ends at all."""
     population = synthetic_population(60)
     async with asyncio.timeout(30):
-        return await Simulation(
-            population.agents, population.posts, rounds=2, reasoner=reasoner
+        return await Run(
+            Feed(first_posts=population.posts), population.agents, rounds=2, reasoner=reasoner
         ).arun()
 
 
@@ -188,6 +196,7 @@ async def test_a_reasoner_that_cancels_itself_ends_the_run() -> None:
     assert slow.under_way == []
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_faults_unheard")
 async def test_a_client_that_cancels_itself_costs_only_its_decision() -> None:
     """A client that cancels every third call of its own costs those decisions, and no run."""
@@ -220,7 +229,7 @@ async def test_a_cancelled_run_leaves_nothing_under_way() -> None:
     population = synthetic_population(60)
     slow = slow_reasoner()
     run = asyncio.ensure_future(
-        Simulation(population.agents, population.posts, rounds=50, reasoner=slow).arun()
+        Run(Feed(first_posts=population.posts), population.agents, rounds=50, reasoner=slow).arun()
     )
     while len(slow.under_way) < slow.concurrency:
         await asyncio.sleep(0)

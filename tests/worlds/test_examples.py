@@ -1,5 +1,6 @@
 """The worlds that prism ships: short, explained, and as their sources say they are."""
 
+import json
 import random
 import sys
 from pathlib import Path
@@ -10,9 +11,10 @@ from typing import Any
 import pytest
 
 import prism
+from prism import Run
 from prism.testing import ScriptedWriter
-from prism.worlds import Run, World, examples, random_graph
-from prism.worlds.examples import Council, Lake, Market, Rumour, Schelling
+from prism.worlds import World, examples, random_graph
+from prism.worlds.examples import Bazaar, Council, Lake, Market, Rumour, Schelling
 from prism.worlds.examples.rumour import Mind, Person
 from tests.kit import processes
 from tests.kit.worlds import SHIPPED, run_logged
@@ -23,24 +25,25 @@ NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init
 MOST_LINES = 60
 
 THOUGHT = "<agent><next_state>executing</next_state><thinking_log>I know.</thinking_log></agent>"
-NOTE = """<agent><action><type>working_memory_add</type><tags>{}</tags><value>Yes.</value></action>
-</agent>"""
+NOTE = "<agent><action><type>{}</type>{}</action></agent>"
 
 
 def council_script(call: Any) -> str:
-    """Think in one cycle and note something in the next; one member notes for itself."""
+    """Think in one cycle and post something in the next; one member notes for itself."""
     if ":thinking" in call.key:
         return THOUGHT
+    if call.agent_id == "member_3":
+        return NOTE.format("working_memory_add", "<tags>secret</tags><value>No.</value>")
 
-    return NOTE.format("secret" if call.agent_id == "member_3" else "note")
+    return NOTE.format("post", "<text>Yes.</text>")
 
 
-def test_six_worlds_ship() -> None:
+def test_seven_worlds_ship() -> None:
     """Every module of the examples has one world, which the package offers."""
     shipped = {cls.__module__.rpartition(".")[2]: cls.__name__ for cls in SHIPPED}
     assert sorted(shipped) == NAMES
     assert sorted(shipped.values()) == sorted(examples.__all__)
-    assert len(NAMES) == 6
+    assert len(NAMES) == 7
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -80,7 +83,7 @@ def test_everybody_has_a_house_of_his_own() -> None:
 def test_fishers_who_never_rest_empty_the_lake() -> None:
     """The stock ends near the level below which fishers rest, and at nothing without one."""
     left = {
-        level: Run(Lake(rest_below=level), 10, seed=1).run().series("left")[-1]
+        level: Run(Lake(rest_below=level), 6, seed=1).run().series("left")[-1]
         for level in (0.0, 0.4)
     }
     assert left[0.0] is not None
@@ -90,14 +93,37 @@ def test_fishers_who_never_rest_empty_the_lake() -> None:
 
 
 def test_members_find_what_others_have_posted(tmp_path: Path) -> None:
-    """Notes go to the board, which is in everybody's next prompt; other memories do not."""
+    """An agent acts in one round, and what it posts is news to everybody in the next prompts."""
     writer = ScriptedWriter(council_script)
     done = run_logged(tmp_path, Council(), 3, rounds=3, writer=writer)
-    assert done.run.world.board == ["member_1: Yes.", "member_2: Yes."]
+    board = done.run.world.board
+    assert [sorted(board[at : at + 2]) for at in (0, 2, 4)] == [
+        ["member_1: Yes.", "member_2: Yes."]
+    ] * 3
     prompts = [call.prompt for call in writer.calls]
-    assert ["member_2: Yes." in each for each in prompts] == [False] * 6 + [True] * 3
-    texts = [(each["agent_id"], each["round"]) for each in done.events("text.written")]
-    assert texts == [(f"member_{n}", round_) for round_ in (1, 2, 3) for n in (1, 2, 3)]
+    assert ["<new>member_2: Yes.</new>" in each for each in prompts] == [False] * 6 + [True] * 12
+    posted = [(event["agent_id"], event["type"]) for event in done.events("cognition.action")]
+    assert posted.count(("member_1", "post")) == posted.count(("member_2", "post")) == 3
+    assert posted.count(("member_3", "working_memory_add")) == 3
+
+
+def test_traders_pay_what_is_asked(tmp_path: Path) -> None:
+    """Money and goods stay in all what they were, and a bid that nobody accepts is told why."""
+
+    def script(call: Any) -> str:
+        if ":thinking" in call.key:
+            return THOUGHT
+        sells = call.agent_id in ("trader_2", "trader_4")
+        name, price = ("ask", 4) if sells else ("bid", 5)
+        return json.dumps({"name": name, "arguments": {"price": price}})
+
+    writer = ScriptedWriter(script)
+    done = run_logged(tmp_path, Bazaar(), 4, rounds=3, writer=writer)
+    world = done.run.world
+    assert sum(world.purses.values()) == 80
+    assert sorted(world.goods.values()) == [0, 0, 2, 2]
+    assert world.paid == [4.0] * 4
+    assert any("nobody asks as little as you bid" in call.prompt for call in writer.calls)
 
 
 class Mixed(Rumour):
@@ -169,8 +195,7 @@ def test_a_town_sorts_itself_as_in_other_implementations(wanted: float) -> None:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from prism import runs
-from prism.worlds import WorldRun
+from prism import Run, resume
 
 world, agents, doomed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 
@@ -180,10 +205,10 @@ def on_round(summary):
 
 folder = Path("run")
 if (folder / "run.json").exists():
-    runs.resume(folder, WorldRun, on_round=on_round, checkpoint_every=0)
+    resume(folder, on_round=on_round, checkpoint_every=0)
 else:
-    options = WorldRun(world, agents, seed=4, rounds=6)
-    runs.begin(options, folder, on_round=on_round, checkpoint_every=0)
+    options = Run(world, agents, seed=4, rounds=6)
+    options.keep(folder, on_round=on_round, checkpoint_every=0)
 """
 
 

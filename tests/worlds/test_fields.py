@@ -7,25 +7,14 @@ from typing import Any, ClassVar, Literal
 
 import pytest
 
+from prism import Run
 from prism.errors import AgentError, DefinitionError, FieldTypeError, FieldValueError
 from prism.statechart import Statechart, Transition
-from prism.worlds import (
-    Agent,
-    Run,
-    Thing,
-    World,
-    during,
-    measure,
-    one_of,
-    param,
-    state,
-    uniform,
-    whole,
-)
+from prism.worlds import Agent, Thing, World, during, measure, one_of, param, state, uniform, whole
 from prism.worlds._fields import plain_value, read_value, shown_value, words_of_type
 from prism.worlds.examples import Rumour, Schelling
 from prism.worlds.examples.rumour import Mind, Person
-from tests.kit.worlds import Walker
+from tests.kit.medley import Walker
 
 
 class Level(StrEnum):
@@ -126,7 +115,7 @@ def test_a_whole_number_is_a_float() -> None:
 def test_a_field_without_a_value_names_the_agent_class() -> None:
     """A required field that nobody gave is told when the agent joins a run."""
     with pytest.raises(AgentError, match=r"Plain.age has no value: give it one, Plain\(age=...\)"):
-        Run(Places(size=1), [Plain()])  # type: ignore[call-arg]
+        _ = Run(Places(size=1), [Plain()]).agents  # type: ignore[call-arg]
     with pytest.raises(AttributeError, match=r"Walker.ease has no value yet"):
         _ = Walker().ease
 
@@ -314,7 +303,7 @@ def test_what_does_not_fit_is_refused_before_the_run(
 ) -> None:
     """A set, an endless time-out, a missing chart, or steps that do not fit are all listed."""
     with pytest.raises(DefinitionError) as refused:
-        Run(world(), [make()])
+        _ = Run(world(), [make()]).agents
     assert [problem for problem in problems if problem not in str(refused.value)] == []
 
 

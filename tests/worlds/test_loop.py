@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Sequence
 
+from prism import Run
 from prism.statechart import Budget, Decision, PolicyReasoner, Question
-from prism.worlds import Run
 from prism.worlds.examples import Rumour
 
 
@@ -32,7 +32,8 @@ def test_a_budget_goes_on_after_a_restore() -> None:
     payer, again = Paying(), Paying()
     whole = Run(Rumour(), 30, rounds=3, reasoner=payer)
     whole.run()
-    Run(Rumour(), 30, rounds=3, reasoner=again).restore(whole.snapshot(), [])
+    other = Run(Rumour(), 30, rounds=3, reasoner=again)
+    other.loop.restore(whole.loop.snapshot(), [])
     assert again.budget.to_dict() == payer.budget.to_dict()
     assert again.budget.calls > 0
 

@@ -5,10 +5,12 @@ from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 
-from prism.runs import ModelAssignment, ModelOptions, begin, replay
+from prism import Run, replay
+from prism.llm import Model
+from prism.llm._assignments import ModelAssignment
 from prism.statechart import Statechart, Transition
 from prism.testing import FakeOllama
-from prism.worlds import Agent, World, WorldRun, during
+from prism.worlds import Agent, World, during
 
 Buying = StrEnum("Buying", ["LOOKS", "BUYS"])
 Selling = StrEnum("Selling", ["WAITS", "SELLS"])
@@ -60,16 +62,16 @@ class Shop(World[Agent]):
 def test_kinds_have_models_of_their_own(tmp_path: Path) -> None:
     """Agents of each kind ask their model within the limit of the server; a replay is the same."""
     with FakeOllama(models=["tiny", "large"], latency=0.002) as server:
-        options = ModelOptions(
+        options = Model(
             "tiny",
-            host=(server.host,),
+            hosts=(server.host,),
             concurrency=2,
             assigned=(
                 ModelAssignment("kind", "Seller", model="large"),
                 ModelAssignment("chart", "buying", temperature=0.3),
             ),
         )
-        outcome = begin(WorldRun(Shop, 9, reasoner=options), tmp_path / "run")
+        outcome = Run(Shop, 9, reasoner=options).keep(tmp_path / "run")
         temperatures = {
             (asked.body["model"], asked.body["options"]["temperature"])
             for asked in server.questions
@@ -93,5 +95,5 @@ def test_kinds_have_models_of_their_own(tmp_path: Path) -> None:
     assert models == {f"a{n}": "large" if f"a{n}" in sellers else "tiny" for n in range(9)}
     assert outcome.summary["spent"]["by_model"] == events[-1]["costs"]
 
-    replay(tmp_path / "run", WorldRun, tmp_path / "again")
+    replay(tmp_path / "run", tmp_path / "again")
     assert (tmp_path / "again" / "events.jsonl").read_bytes() == log

@@ -1,4 +1,4 @@
-"""Networks and spaces of a world's agents."""
+"""Networks of a world's agents."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -9,22 +9,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from prism import Run
 from prism.errors import FieldValueError, SimulationError
 from prism.worlds import (
     Network,
-    Run,
-    Space,
     World,
     from_edges,
     grid,
+    lattice,
     random_graph,
     ring,
     scale_free,
     small_world,
-    state,
 )
 from prism.worlds.examples.rumour import Person
-from tests.kit.lamps import Lamp
 
 Make = Callable[[World[Person]], Network[Person]]
 
@@ -36,7 +34,7 @@ class Town(World[Person]):
 def network_of(make: Make, agents: int, seed: int = 0) -> tuple[Network[Person], Town]:
     """Return a network of a new world, which is its network."""
     world = Town()
-    Run(world, agents, seed=seed)
+    _ = Run(world, agents, seed=seed).agents
     world.network = network = make(world)
     return network, world
 
@@ -45,6 +43,8 @@ MAKES: dict[str, Make] = {
     "ring": lambda world: ring(world, 4),
     "small_world": lambda world: small_world(world, 4, 0.5),
     "grid": lambda world: grid(world, 4, diagonal=True),
+    "honeycomb": lambda world: lattice(world, 3, 4),
+    "triangles": lambda world: lattice(world, 6, 4),
     "random_graph": lambda world: random_graph(world, 0.4),
     "scale_free": lambda world: scale_free(world, 2),
 }
@@ -84,6 +84,33 @@ def test_a_grid_is_that_of_networkx(wraps: bool) -> None:
     assert {frozenset(pair) for pair in network.pairs()} == pairs
 
 
+def test_a_lattice_of_six_neighbours_is_that_of_networkx() -> None:
+    """A lattice of triangles has the connections of networkx's."""
+    network, _ = network_of(lambda world: lattice(world, 6, 5), 20)
+    wanted = networkx.triangular_lattice_graph(3, 8)
+    pairs = {frozenset(row * 5 + column for column, row in edge) for edge in wanted.edges()}
+    assert {frozenset(pair) for pair in network.pairs()} == pairs
+
+
+def test_a_lattice_of_three_neighbours_is_that_of_networkx() -> None:
+    """A honeycomb that wraps is networkx's, whatever its places are called."""
+    network, _ = network_of(lambda world: lattice(world, 3, 8, wraps=True), 48)
+    wanted = networkx.hexagonal_lattice_graph(4, 6, periodic=True)
+    assert networkx.is_isomorphic(networkx.Graph(network.pairs()), wanted)
+
+
+@pytest.mark.parametrize("degree", [3, 4, 6, 8])
+@pytest.mark.parametrize("wraps", [False, True])
+def test_everybody_inside_a_lattice_has_as_many_neighbours(degree: int, wraps: bool) -> None:
+    """Neighbours are as many as the degree says, but for those at an edge, who have fewer."""
+    network, world = network_of(lambda world: lattice(world, degree, 8, wraps=wraps), 48)
+    inside = {row * 8 + column for row in range(1, 5) for column in range(1, 7)}
+    for place, agent in enumerate(world.agents):
+        assert len(network.neighbours(agent)) <= degree
+        if wraps or place in inside:
+            assert len(network.neighbours(agent)) == degree
+
+
 def test_a_small_world_keeps_its_number_of_connections() -> None:
     """Rewiring replaces connections, and leaves some of the ring."""
     network, _ = network_of(lambda world: small_world(world, 6, 0.2), 200)
@@ -94,16 +121,24 @@ def test_a_small_world_keeps_its_number_of_connections() -> None:
 
 
 def test_a_scale_free_network_has_hubs() -> None:
-    """The best connected agents have many times the median's neighbours."""
-    _, world = network_of(lambda world: scale_free(world, 2), 400)
+    """The best connected agents have many times the median's neighbours, others the least."""
+    network, world = network_of(lambda world: scale_free(world, 2), 400)
     degrees = sorted(len(agent.neighbours) for agent in world.agents)
     assert degrees[-1] > 10 * degrees[200]
+    assert degrees[0] == 2
+    assert len(network) == 2 * 399 - 1
 
 
-def test_a_random_graph_has_the_connections_that_it_should() -> None:
-    """The number of connections is near the probability times that of all pairs."""
-    network, _ = network_of(lambda world: random_graph(world, 0.1), 200)
-    assert 1800 < len(network) < 2180
+def test_a_random_graph_of_many_is_made_from_its_connections_alone() -> None:
+    """A sparse graph takes no look at each of the two billion pairs of its agents."""
+    network, _ = network_of(lambda world: random_graph(world, 1e-6), 60_000)
+    assert 1600 < len(network) < 2000
+
+
+@pytest.mark.parametrize(("probability", "links"), [(0, 0), (1, 28)])
+def test_a_random_graph_may_have_no_connection_or_all(probability: float, links: int) -> None:
+    """At the ends of the probability nobody, or everybody, is connected."""
+    assert len(network_of(lambda world: random_graph(world, probability), 8)[0]) == links
 
 
 @pytest.mark.parametrize(
@@ -143,7 +178,13 @@ def test_connections_come_and_go() -> None:
         (lambda world: ring(world, 8), "below the number of agents"),
         (lambda world: small_world(world, 4, 1.5), "rewired must be from 0 to 1"),
         (lambda world: grid(world, 3), "8 agents do not fill rows of 3"),
-        (lambda world: grid(world, 2, wraps=True), "too small to wrap"),
+        (
+            lambda world: grid(world, 2, wraps=True),
+            "2 by 4 with 4 neighbours is too small",
+        ),
+        (lambda world: lattice(world, 6, 1, wraps=True), "rows and columns must be even"),
+        (lambda world: lattice(world, 5), "degree must be one of 3, 4, 6, 8, got 5"),
+        (lambda world: scale_free(world, 2, 2.0), "exponent must be above 2"),
         (lambda world: random_graph(world, -1), "probability must be from 0 to 1"),
         (lambda world: scale_free(world, 8), "neighbours must be from 1 to 7"),
         (lambda world: from_edges(world, [(0, 9)]), "9 is no agent"),
@@ -161,7 +202,7 @@ def test_what_no_network_can_be_is_refused(make: Make, problem: str) -> None:
 def test_a_world_without_a_network_says_so() -> None:
     """Asking for a network that nobody set tells how to set one."""
     world = Town()
-    Run(world, 3)
+    _ = Run(world, 3).agents
     with pytest.raises(SimulationError, match=r"set one in setup, such as  self.network = small_w"):
         _ = world.network
 
@@ -177,66 +218,84 @@ def test_two_networks_of_one_setup_are_not_the_same() -> None:
             found.extend(random_graph(self, 0.5).pairs() for _ in range(2))
 
     found: list[list[tuple[int, int]]] = []
-    Run(Twice(), 20)
+    _ = Run(Twice(), 20).agents
     assert found[0] != found[1]
     assert Counter(map(len, found)).total() == 2
 
 
-class Hall(World[Lamp]):
-    """Lamps in cells."""
-
-    hall: Space[Lamp] = state(Space)
-
-    def setup(self) -> None:
-        """Put lamps into a row of cells, the last one into the last cell."""
-        self.hall = Space(width=3, height=3)
-        for lamp, cell in zip(self.agents, (0, 1, 8), strict=True):
-            self.hall.put(lamp, cell)
+def degrees_of(make: Make, agents: int) -> list[int]:
+    """Return the numbers of neighbours in a network of ours."""
+    _, world = network_of(make, agents)
+    return [len(agent.neighbours) for agent in world.agents]
 
 
-@pytest.fixture
-def hall() -> Space[Lamp]:
-    """Return a space of nine cells with three lamps."""
-    return Run(Hall(), 3).world.hall
+AS_IN_NETWORKX: dict[str, tuple[Make, Callable[[int], Any]]] = {
+    "scale-free": (
+        lambda world: scale_free(world, 3),
+        lambda size: networkx.barabasi_albert_graph(size, 3, seed=1),
+    ),
+    "small world": (
+        lambda world: small_world(world, 6, 0.3),
+        lambda size: networkx.watts_strogatz_graph(size, 6, 0.3, seed=1),
+    ),
+    "random": (
+        lambda world: random_graph(world, 0.002),
+        lambda size: networkx.fast_gnp_random_graph(size, 0.002, seed=1),
+    ),
+}
 
 
-def test_who_is_beside_whom(hall: Space[Lamp]) -> None:
-    """Those in the eight cells around are beside an agent; no cell is beyond an edge."""
-    first, second, last = hall.cells
-    assert hall.beside(first) == [second]
-    assert hall.beside(last) == []
-
-
-def test_edges_that_wrap_are_beside_each_other(hall: Space[Lamp]) -> None:
-    """In a space that wraps, the last cell is beside the first, and nobody is named twice."""
-    first, second, last = hall.cells
-    hall.wraps = True
-    assert hall.beside(first) == [last, second]
-
-
-def test_an_agent_leaves_the_cell_in_which_it_was(hall: Space[Lamp]) -> None:
-    """Who is put elsewhere frees a cell; who is removed frees one, too, once."""
-    first, second, _ = hall.cells
-    hall.put(first, 4)
-    assert (hall.taken[4], hall.cells[first]) == (first, 4)
-    hall.remove(second)
-    hall.remove(second)
-    assert hall.free() == [0, 1, 2, 3, 5, 6, 7]
-
-
-@pytest.mark.parametrize(("cell", "problem"), [(9, "no cell 9: use 0 to 8"), (1, "is taken by")])
-def test_a_cell_that_is_not_free_is_refused(hall: Space[Lamp], cell: int, problem: str) -> None:
-    """A cell that does not exist, or has somebody in it, is refused."""
-    with pytest.raises(FieldValueError, match=problem):
-        hall.put(next(iter(hall.cells)), cell)
-
-
-def test_a_space_is_kept() -> None:
-    """A restored run has the same agents in the same cells."""
-    first = Run(Hall(), 3, rounds=1)
-    first.run()
-    again = Run(Hall(), 3, rounds=1)
-    again.restore(first.snapshot(), [])
-    assert [lamp.agent_id for lamp in again.world.hall.taken.values()] == [
-        lamp.agent_id for lamp in first.world.hall.taken.values()
+@pytest.mark.slow
+@pytest.mark.parametrize("name", AS_IN_NETWORKX)
+def test_numbers_of_neighbours_are_distributed_as_in_networkx(name: str) -> None:
+    """Of 10,000 agents, the distributions are not told apart (chi-squared, p above .0005)."""
+    stats = pytest.importorskip("scipy.stats")
+    make, other = AS_IN_NETWORKX[name]
+    ours, theirs = Counter(degrees_of(make, 10_000)), Counter(dict(other(10_000).degree()).values())
+    # rare numbers are taken together
+    edges = [each for each in sorted(ours | theirs) if ours[each] + theirs[each] >= 20]
+    table = [
+        [*(counts[each] for each in edges), counts.total() - sum(counts[each] for each in edges)]
+        for counts in (ours, theirs)
     ]
+    columns = [column for column in zip(*table, strict=True) if sum(column)]
+    assert stats.chi2_contingency(columns).pvalue > 0.0005
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("exponent", [2.2, 2.5, 3.0, 4.0])
+def test_a_scale_free_network_has_the_exponent_that_it_should(exponent: float) -> None:
+    """Connections that lead to agents are distributed as by Price's formula, within 2 %."""
+    special = pytest.importorskip("scipy.special")
+    made, size = 4, 40_000
+    _, world = network_of(lambda world: scale_free(world, made, exponent), size)
+    led = Counter(len(agent.neighbours) - made for agent in world.agents[100:])
+    of_nobody = made * (exponent - 2)
+    seen = expected = 0.0
+    for number in range(40):
+        seen += led[number] / (size - 100)
+        expected += special.beta(number + of_nobody, exponent) / special.beta(
+            of_nobody, exponent - 1
+        )
+        assert seen == pytest.approx(expected, abs=0.02)
+
+
+@pytest.mark.slow
+def test_each_pair_of_a_random_graph_is_as_likely() -> None:
+    """In 2,000 graphs of six agents, pairs and numbers of pairs are distributed as they should."""
+    stats = pytest.importorskip("scipy.stats")
+    graphs = [
+        network_of(lambda world: random_graph(world, 0.3), 6, seed)[0] for seed in range(2000)
+    ]
+    pairs = Counter(pair for graph in graphs for pair in graph.pairs())
+    assert len(pairs) == 15
+    assert stats.chisquare(list(pairs.values())).pvalue > 0.0005
+    sizes = Counter(map(len, graphs))
+    wanted = [2000 * stats.binom(15, 0.3).pmf(number) for number in range(1, 9)]
+    assert (
+        stats.chisquare(
+            [sizes[number] for number in range(1, 9)],
+            [each * sum(sizes[n] for n in range(1, 9)) / sum(wanted) for each in wanted],
+        ).pvalue
+        > 0.0005
+    )

@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-from prism import runs
+from prism import Run, replay
 from prism.errors import InputError
-from prism.worlds import Run, World, WorldRun
+from prism.worlds import World
 from prism.worlds.examples import Rumour
 from prism.worlds.examples.rumour import Person
 from tests.kit import processes
-from tests.kit.worlds import Medley, run_in
+from tests.kit.medley import Medley
+from tests.kit.worlds import run_in
 
 CHILD = """
 import os, signal, sys
 from pathlib import Path
-from prism import runs
-from prism.worlds import WorldRun
+from prism import Run, resume
 
 folder, doomed = Path("run"), int(sys.argv[1])
 
@@ -30,10 +30,10 @@ def on_round(summary):
         os.kill(os.getpid(), signal.SIGKILL)
 
 if (folder / "run.json").exists():
-    runs.resume(folder, WorldRun, on_round=on_round, checkpoint_every=0)
+    resume(folder, on_round=on_round, checkpoint_every=0)
 else:
-    options = WorldRun("mine.py:Mine", 12, seed=1, rounds=6, parameters={"plan": "7"})
-    runs.begin(options, folder, on_round=on_round, checkpoint_every=0)
+    options = Run("mine.py:Mine", 12, seed=1, rounds=6, parameters={"plan": "7"})
+    options.keep(folder, on_round=on_round, checkpoint_every=0)
 """
 
 MINE = """
@@ -44,7 +44,7 @@ class Mine({name}):
 """
 
 
-def write_world(folder: Path, address: str = "tests.kit.worlds:Medley") -> None:
+def write_world(folder: Path, address: str = "tests.kit.medley:Medley") -> None:
     """Write a world of one's own, which derives from another, into a file."""
     module, name = address.split(":")
     (folder / "mine.py").write_text(MINE.format(module=module, name=name))
@@ -73,7 +73,7 @@ def test_a_killed_run_of_a_file_goes_on_to_the_same_bytes(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "world",
     [
-        "tests.kit.worlds:Medley",
+        "tests.kit.medley:Medley",
         "tests.social.test_feed:Warned",
         "tests.worlds.test_overlap:Thinkers",
     ],
@@ -102,7 +102,7 @@ def test_a_run_that_is_killed_at_any_instant_goes_on_to_the_same_bytes(
 
 def test_run_json_says_what_the_run_is(tmp_path: Path) -> None:
     """World, all parameters, treatments and the digest of the code are in run.json."""
-    options = WorldRun(
+    options = Run(
         Rumour, 20, seed=2, rounds=3, parameters={"friends": "4"}, treatments=("warning@2",)
     )
     run_in(tmp_path, options)
@@ -114,14 +114,14 @@ def test_run_json_says_what_the_run_is(tmp_path: Path) -> None:
     assert len(config["inputs"]["prism.worlds.examples.rumour"]) == 64
     assert summary["results"]["rounds"][0]["measures"].keys() == {"reached"}
 
-    made = WorldRun.from_config(config, tmp_path / "run.json")
+    made = Run.from_config(config, tmp_path / "run.json")
     assert made.to_config() == config
 
 
 def test_defaults_are_those_of_the_class() -> None:
     """Rounds and ticks that nobody gives are those of the world's class."""
-    options = WorldRun(Medley)
-    assert (options.rounds, options.ticks_per_round) == (5, 2)
+    options = Run(Medley)
+    assert (options.rounds, options.ticks) == (5, 2)
     assert options.is_repeatable
     assert options.deadline is None
 
@@ -141,7 +141,7 @@ def test_defaults_are_those_of_the_class() -> None:
 def test_what_no_run_can_be_is_refused(arguments: dict[str, Any], problem: str) -> None:
     """An unknown world, parameter or value is refused by name."""
     with pytest.raises(InputError, match=problem):
-        WorldRun(**{"world": Rumour, **arguments})
+        _ = Run(**{"world": Rumour, **arguments}).agents
 
 
 def test_a_world_in_a_function_is_refused() -> None:
@@ -151,22 +151,22 @@ def test_a_world_in_a_function_is_refused() -> None:
         """Defined here only."""
 
     with pytest.raises(InputError, match="define it at the top of a module"):
-        WorldRun(Local)
+        Run(Local).to_config()
 
 
 @pytest.mark.parametrize("missing", ["world", "agents", "parameters", "inputs"])
 def test_a_damaged_configuration_is_refused(missing: str, tmp_path: Path) -> None:
     """A configuration without one of its keys is refused by that key."""
-    config = WorldRun(Rumour).to_config()
+    config = Run(Rumour).to_config()
     del config[missing]
-    with pytest.raises(InputError, match="something else" if missing == "world" else missing):
-        WorldRun.from_config(config, tmp_path / "run.json")
+    with pytest.raises(InputError, match="parameter" if missing == "world" else missing):
+        Run.from_config(config, tmp_path / "run.json")
 
 
 def test_replaying_takes_the_decisions_of_the_log(tmp_path: Path) -> None:
-    """`prism.runs.replay` writes the log again."""
-    run_in(tmp_path / "first", WorldRun(Medley, 12, seed=1))
-    runs.replay(tmp_path / "first", WorldRun, tmp_path / "again")
+    """`prism.replay` writes the log again."""
+    run_in(tmp_path / "first", Run(Medley, 12, seed=1))
+    replay(tmp_path / "first", tmp_path / "again")
     logs = [(tmp_path / name / "events.jsonl").read_bytes() for name in ("first", "again")]
     assert logs[0] == logs[1]
     assert b'"policy"' in logs[0]
@@ -174,6 +174,5 @@ def test_replaying_takes_the_decisions_of_the_log(tmp_path: Path) -> None:
 
 def test_preparing_makes_a_run() -> None:
     """What `prepare` returns makes the run of the options."""
-    run = WorldRun(Rumour, 12, rounds=2).prepare()(None, None)
-    assert isinstance(run, Run)
-    assert len(run.agents) == 12
+    made = Run(Rumour, 12, rounds=2).prepare(None)
+    assert len(made.agents) == 12

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from prism import Run
 from prism.errors import FieldTypeError, InputError
-from prism.worlds import AgentTable, Run, World, WorldRun
+from prism.worlds import AgentTable, World
 from prism.worlds.examples import Market, Rumour
 from prism.worlds.examples.rumour import Mind, Person
 from tests.kit.worlds import run_in
@@ -83,9 +84,7 @@ def test_other_peoples_tables_are_read(tmp_path: Path) -> None:
 def test_attributes_are_in_the_log_and_survive_a_resume(tmp_path: Path) -> None:
     """A run of a table that is stopped and resumed writes the same log, attributes in it."""
     people = table(tmp_path, PEOPLE)
-    options = WorldRun(
-        Rumour, people, rounds=3, parameters={"friends": 2}, keep=("age", "trust", "age")
-    )
+    options = Run(Rumour, people, rounds=3, parameters={"friends": 2}, keep=("age", "trust", "age"))
     whole = run_in(tmp_path / "whole", options)
     assert run_in(tmp_path / "stopped", options, stops=[1, 2]) == whole
     joined = [json.loads(line) for line in whole.splitlines()[1:4]]
@@ -99,10 +98,10 @@ def test_attributes_are_kept_in_snapshots(tmp_path: Path) -> None:
     """A snapshot has the attributes, and restoring it gives them back."""
     run = Run(Rumour(friends=2), AgentTable(table(tmp_path, PEOPLE), ["age"]))
     other = Run(Rumour(friends=2), [Person(agent_id=each) for each in ("ann", "bo", "cy")])
-    kept = json.loads(json.dumps(run.snapshot()))
-    other.restore(kept, [])
+    kept = json.loads(json.dumps(run.loop.snapshot()))
+    other.loop.restore(kept, [])
     assert [each.attributes for each in other.agents] == [{"age": 31}, {"age": None}, {"age": 25}]
-    assert "attributes" not in Run(Rumour(), 12).snapshot()
+    assert "attributes" not in Run(Rumour(), 12).loop.snapshot()
 
 
 @pytest.mark.parametrize(
@@ -121,7 +120,7 @@ def test_what_a_table_has_wrong_is_told_by_row_and_column(
 ) -> None:
     """A cell that is no value of its field's type, and the like, are refused where they stand."""
     with pytest.raises(InputError, match=problem):
-        Run(Rumour(), AgentTable(table(tmp_path, text), keep))
+        _ = Run(Rumour(), AgentTable(table(tmp_path, text), keep)).agents
 
 
 def test_an_unknown_kind_and_a_population_of_another_size_are_refused(tmp_path: Path) -> None:
@@ -135,16 +134,16 @@ def test_an_unknown_kind_and_a_population_of_another_size_are_refused(tmp_path: 
             return [Person() for _ in range(2 * agents)]
 
     with pytest.raises(InputError, match="no kind 'boss': the world has Buyer, Seller"):
-        Run(Market(), AgentTable(table(tmp_path, "kind\nboss\n")))
+        _ = Run(Market(), AgentTable(table(tmp_path, "kind\nboss\n"))).agents
     with pytest.raises(InputError, match=r"has 3 rows, but Twins.populate made 6 agents"):
-        Run(Twins(), AgentTable(table(tmp_path, PEOPLE)))
+        _ = Run(Twins(), AgentTable(table(tmp_path, PEOPLE))).agents
 
 
-@pytest.mark.parametrize("agents", [1.5, True, None, "people.csv", Rumour])
+@pytest.mark.parametrize("agents", [1.5, True, Rumour])
 def test_what_is_no_population_is_refused_by_name(agents: Any) -> None:
     """What is neither a number, agents nor a table is named, with what may be given."""
     with pytest.raises(FieldTypeError, match=r"agents must be a whole number, .* got "):
-        Run(Rumour(), agents)
+        _ = Run(Rumour(), agents).agents
 
 
 @pytest.mark.parametrize(
@@ -160,4 +159,4 @@ def test_what_is_no_population_is_refused_by_name(agents: Any) -> None:
 def test_agents_are_a_number_or_a_table(options: dict[str, Any], problem: str) -> None:
     """What is neither is refused, and so are columns of made-up agents."""
     with pytest.raises(InputError, match=problem):
-        WorldRun(Rumour, **options).prepare()
+        Run(Rumour, **options).prepare()

@@ -7,7 +7,8 @@ import pytest
 
 from prism.errors import InputError
 from prism.worlds import World, rehearse
-from tests.kit.worlds import SHIPPED, Medley
+from tests.kit.medley import Medley
+from tests.kit.worlds import SHIPPED
 
 CODE = """
 import random
@@ -189,8 +190,8 @@ FAULTS: dict[str, tuple[dict[str, str], str]] = {
     ),
     "a set of agents": (
         {"step": "person.near = next(iter(set(self.agents)))"},
-        # by chance two processes of one hash seed may agree: then it is a set's order
-        "a set",
+        # by chance two processes may agree: then the resume differs, and says where sets are made
+        "set",
     ),
     "a list shared by two agents": (
         {
@@ -200,7 +201,7 @@ FAULTS: dict[str, tuple[dict[str, str], str]] = {
     ),
     "what no recall makes again": (
         {"step": "self.told += 1; person.score = self.told"},
-        "round 2: Planted.told: state(kept=False) is not the same after a resume",
+        "round 2: Planted.told: state(kept=False) is not made again by recall",
     ),
     "what fails after a resume only": (
         {

@@ -13,17 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import prism
-from prism import runs
+from prism import Run, resume
 from prism.errors import FieldTypeError, FieldValueError, InputError, SimulationError
+from prism.llm import Model
 from prism.runlog import RunLog, SimulatedClock
-from prism.runs import ModelOptions
 from prism.statechart import PolicyReasoner
 from prism.testing import FakeOllama, LateReasoner
-from prism.worlds import Run, World, WorldRun, during, measure, state, treatment, uniform
+from prism.worlds import World, during, measure, state, treatment, uniform
 from prism.worlds.examples import Rumour, Schelling, Vaccination
 from prism.worlds.examples.rumour import Mind, Person
 from prism.worlds.examples.schelling import Resident
-from tests.kit.worlds import SHIPPED, Medley, run_in, run_logged
+from tests.kit.medley import Medley
+from tests.kit.worlds import SHIPPED, run_in, run_logged
 
 WORLDS = [(Medley, 12), *SHIPPED.items()]
 """All worlds with a number of agents; the first one does everything that a world can."""
@@ -34,9 +35,8 @@ FEW = settings(max_examples=max(1, settings().max_examples // 3))
 CHILD = """
 import sys
 from pathlib import Path
-from prism.worlds import WorldRun
-from tests.kit.worlds import run_in
-run_in(Path(sys.argv[1]), WorldRun(sys.argv[2], int(sys.argv[3]), seed=4))
+from prism import Run
+Run(sys.argv[2], int(sys.argv[3]), seed=4).keep(sys.argv[1])
 """
 
 
@@ -46,12 +46,12 @@ def address(cls: type[World[Any]]) -> str:
 
 
 @pytest.mark.parametrize(("world", "agents"), WORLDS)
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(len(WORLDS))
 def test_any_process_writes_the_same_bytes(
     world: type[World[Any]], agents: int, tmp_path: Path
 ) -> None:
     """A process with another hash seed, and this one, leave the same log and run.json."""
-    left = run_in(tmp_path / "here", WorldRun(world, agents, seed=4))
+    left = run_in(tmp_path / "here", Run(world, agents, seed=4))
     # hashes of texts in this process are random, or those of the machine's PYTHONHASHSEED
     hashes = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
     environment = {
@@ -68,7 +68,7 @@ def test_any_process_writes_the_same_bytes(
 @pytest.mark.parametrize(("world", "agents"), WORLDS)
 @given(seed=st.integers(0, 99), waits=st.integers(0, 99), concurrency=st.integers(1, 9))
 @FEW
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(len(WORLDS))
 def test_when_answers_come_changes_nothing(
     world: type[World[Any]],
     agents: int,
@@ -85,24 +85,24 @@ def test_when_answers_come_changes_nothing(
 
 
 @pytest.mark.parametrize(("world", "agents"), WORLDS)
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(len(WORLDS))
 def test_a_run_that_is_stopped_goes_on_to_the_same_bytes(
     world: type[World[Any]], agents: int, tmp_path: Path
 ) -> None:
     """Stopped after every round and resumed each time, a run leaves the same log and run.json."""
-    options = WorldRun(world, agents, seed=3, rounds=5)
+    options = Run(world, agents, seed=3, rounds=5)
     whole = run_in(tmp_path / "whole", options)
     assert run_in(tmp_path / "stopped", options, stops=range(1, 6)) == whole
 
 
-@given(plan=st.integers(0, 999), seed=st.integers(0, 999), stops=st.sets(st.integers(1, 5)))
+@given(plan=st.integers(0, 999), seed=st.integers(0, 999), stops=st.sets(st.integers(1, 4)))
 @FEW
 def test_any_random_world_goes_on_to_the_same_bytes(
     plan: int, seed: int, stops: set[int], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """Fields, networks, messages and Things of a random world survive being stopped."""
     folder = tmp_path_factory.mktemp("runs")
-    options = WorldRun(Medley, 9, seed=seed, parameters={"plan": plan})
+    options = Run(Medley, 8, rounds=4, seed=seed, parameters={"plan": plan})
     assert run_in(folder / "a", options) == run_in(folder / "b", options, stops)
 
 
@@ -112,11 +112,11 @@ def test_a_snapshot_that_is_restored_is_taken_again(plan: int, seed: int, rounds
     """A new run that is restored has the same fields, its Things still shared."""
     first = Run(Medley(plan=plan), 9, seed=seed, rounds=rounds)
     first.run()
-    kept = first.snapshot()
+    kept = first.loop.snapshot()
     again = Run(Medley(plan=plan), 9, seed=seed, rounds=rounds)
-    again.restore(kept, [])
+    again.loop.restore(kept, [])
 
-    assert again.snapshot() == kept
+    assert again.loop.snapshot() == kept
     for walker in first.world.agents:
         note = getattr(walker, "note", None)
         if note is not None:
@@ -134,9 +134,9 @@ def by_prompt(asked: Any) -> str:
 def test_a_model_and_its_replay_write_the_same_bytes(tmp_path: Path) -> None:
     """The replay of a run with a model is that run, also if it is stopped and resumed."""
     with FakeOllama(choose=by_prompt) as server:
-        model = ModelOptions("llama3.2", host=(server.url,), mode="chat")
-        options = WorldRun(Vaccination, 12, rounds=4, reasoner=model)
-        runs.begin(options, tmp_path / "model")
+        model = Model("llama3.2", hosts=(server.url,), mode="chat")
+        options = Run(Vaccination, 8, rounds=4, reasoner=model)
+        options.keep(tmp_path / "model")
         asked = server.questions
 
     assert "Your doctor offers a measles vaccination" in asked[0].prompt
@@ -191,8 +191,8 @@ class WiderRumour(Rumour):
 def test_what_is_added_shifts_nobody_elses_draws(tmp_path: Path) -> None:
     """Another field, measure, event or draw of the world's leaves transitions and decisions."""
     names = ("statechart.transition", "reasoner.decision")
-    plain = run_logged(tmp_path, Rumour(), 60, seed=5)
-    wider = run_logged(tmp_path, WiderRumour(), 60, seed=5)
+    plain = run_logged(tmp_path, Rumour(), 60, seed=5, rounds=15)
+    wider = run_logged(tmp_path, WiderRumour(), 60, seed=5, rounds=15)
     assert wider.told(*names) == plain.told(*names) != []
 
 
@@ -228,8 +228,8 @@ def test_together_the_order_of_agents_changes_no_state(order: list[int], seed: i
 
 def test_setup_is_logged_once(tmp_path: Path) -> None:
     """The events of setup are in the log once, after those of the agents, however often it ran."""
-    options = WorldRun(Medley, 8)
-    run_in(tmp_path, options, stops=[1, 2, 3])
+    options = Run(Medley, 8, rounds=3)
+    run_in(tmp_path, options, stops=[1, 2])
     log = (tmp_path / "events.jsonl").read_bytes()
     names = [line.split(b'"')[3] for line in log.splitlines()]
     assert names[:9] == [b"run.started"] + [b"agent.joined"] * 8
@@ -268,7 +268,7 @@ def test_a_treatment_changes_parameters_from_its_round_on(tmp_path: Path) -> Non
 def test_a_treatment_that_cannot_be_is_refused(treatments: list[str], problem: str) -> None:
     """An unknown treatment, or one without a round of the run, is refused before the run."""
     with pytest.raises(FieldValueError, match=problem):
-        Run(Rumour(), 20, treatments=treatments)
+        _ = Run(Rumour(), 20, treatments=treatments).agents
 
 
 class Meddling(Rumour):
@@ -369,7 +369,7 @@ def test_a_world_and_a_run_are_used_once() -> None:
     with pytest.raises(SimulationError, match="make a new one"):
         run.run()
     with pytest.raises(SimulationError, match="this Rumour is in a run already"):
-        Run(world, 20)
+        _ = Run(world, 20).agents
 
 
 @pytest.mark.parametrize("option", ["rounds", "ticks"])
@@ -377,34 +377,34 @@ def test_a_world_and_a_run_are_used_once() -> None:
 def test_rounds_and_ticks_are_counts(option: str, value: Any) -> None:
     """Rounds and ticks are whole numbers from 1 on."""
     with pytest.raises(FieldValueError, match=f"{option} must be a whole number"):
-        Run(Rumour(), 20, **{option: value})
+        _ = Run(Rumour(), 20, **{option: value}).agents
 
 
 @pytest.mark.parametrize("seed", [None, "1", 1.0])
 def test_a_seed_is_a_whole_number(seed: Any) -> None:
     """A seed that is no whole number is refused: None would not be another one each time."""
     with pytest.raises(FieldValueError, match="seed must be a whole number"):
-        Run(Rumour(), 20, seed=seed)
+        _ = Run(Rumour(), 20, seed=seed).agents
 
 
 def test_another_population_is_refused_on_resuming() -> None:
     """A snapshot of other agents is not restored."""
-    kept = Run(Rumour(), 10).snapshot()
+    kept = Run(Rumour(), 10).loop.snapshot()
     with pytest.raises(SimulationError, match="other agents"):
-        Run(Rumour(), 11).restore(kept, [])
+        Run(Rumour(), 11).loop.restore(kept, [])
 
 
 def test_a_changed_world_is_refused_on_resuming(tmp_path: Path) -> None:
     """Parameters and the digest of the code stand in run.json; other code is refused."""
     code = tmp_path / "my_rumour.py"
     code.write_text("from prism.worlds.examples.rumour import Rumour as R\nclass Mine(R): pass\n")
-    options = WorldRun(f"{code}:Mine", 12, rounds=4, parameters={"friends": "4"})
+    options = Run(f"{code}:Mine", 12, rounds=4, parameters={"friends": "4"})
     with pytest.raises(KeyboardInterrupt):
-        runs.begin(options, tmp_path / "run", on_round=interrupt, checkpoint_every=0)
+        options.keep(tmp_path / "run", on_round=interrupt, checkpoint_every=0)
 
     code.write_text(code.read_text() + "\n# changed\n")
     with pytest.raises(InputError, match=r"my_rumour.py: is not what it was"):
-        runs.resume(tmp_path / "run", WorldRun)
+        resume(tmp_path / "run")
 
 
 def interrupt(_summary: Any) -> None:
@@ -427,7 +427,7 @@ def test_histories_are_those_of_the_run_after_a_resume(tmp_path: Path) -> None:
         first.run()
     lines = run_logged(tmp_path, Rumour(), 20, rounds=30).events()
     again = Run(Rumour(), 20, rounds=30)
-    again.restore(first.snapshot(), lines)
+    again.loop.restore(first.loop.snapshot(), lines)
 
     moved = [each for each in first.agents if each.state_history]
     assert len(moved) > 1

@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prism import Run
 from prism.errors import SimulationError
-from prism.worlds import Run, Thing, World, state
-from tests.kit.worlds import Mood, Note, Walker
+from prism.worlds import Thing, World, state
+from tests.kit.medley import Mood, Note, Walker
+from tests.kit.texts import ANY
 
 
 class Holder(World[Walker]):
@@ -32,7 +34,7 @@ class Odd(Enum):
 HASHABLE = st.one_of(
     st.integers(),
     st.floats(allow_nan=False),
-    st.text(),
+    st.text(ANY),
     st.booleans(),
     st.none(),
     st.sampled_from([*Mood, *Odd]),
@@ -53,9 +55,9 @@ def kept(value: Any) -> tuple[Any, Run[Holder]]:
     """Return what a value is after a checkpoint, and the run that it is in."""
     first = Run(Holder(), 3)
     first.world.held = value(first) if callable(value) else value
-    snapshot = orjson.loads(orjson.dumps(first.snapshot()))
+    snapshot = orjson.loads(orjson.dumps(first.loop.snapshot()))
     again = Run(Holder(), 3)
-    again.restore(snapshot, [])
+    again.loop.restore(snapshot, [])
 
     return again.world.held, again
 
@@ -135,7 +137,7 @@ def test_a_list_of_two_agents_is_refused() -> None:
     run.agents[0].met = run.agents[2].met
     problem = "Walker.met of walker_3 cannot be kept: it is the same list as that in Walker.met of"
     with pytest.raises(SimulationError, match=problem):
-        run.snapshot()
+        run.loop.snapshot()
 
 
 def test_what_cannot_be_kept_is_told_in_the_first_round() -> None:

@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from prism import Run
 from prism.errors import ReasonerError, SimulationError
 from prism.statechart import Decision, PolicyReasoner
 from prism.testing import FailingReasoner, RecordingReasoner, ScriptedReasoner
-from prism.worlds import Message, Run, during
+from prism.worlds import Message, during
 from tests.kit.lamps import SWITCH_ON, Lamp, Light, Room, to_on
-from tests.kit.worlds import Medley, run_logged
+from tests.kit.medley import Medley
+from tests.kit.worlds import run_logged
 
 
 class Pressing(Room):

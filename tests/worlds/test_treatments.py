@@ -9,20 +9,13 @@ from typing import Any, ClassVar
 
 import pytest
 
+from prism import Run, replay, resume
 from prism.errors import FieldTypeError, FieldValueError, InputError
-from prism.runs import ModelOptions, begin, replay, resume
-from prism.social import Feed, Likes, PublishPost, SocialRun
+from prism.llm import Model
+from prism.social import Feed, Likes, PublishPost
 from prism.statechart import PolicyReasoner
 from prism.testing import FakeOllama
-from prism.worlds import (
-    Run,
-    SetParameters,
-    SharedTreatment,
-    SwitchModel,
-    World,
-    WorldRun,
-    treatment,
-)
+from prism.worlds import SetParameters, SharedTreatment, SwitchModel, World, treatment
 from prism.worlds._treatment_tables import read_treatment_file, treatments_in
 from prism.worlds._treatments import tables_of
 from prism.worlds.examples import Rumour, Vaccination
@@ -67,9 +60,9 @@ TREATMENTS = (
 
 def test_a_treated_run_is_resumed_with_the_same_bytes(tmp_path: Path) -> None:
     """Own and ready-made treatments: the log of a run that was stopped each round is the same."""
-    options = WorldRun(Warned, 60, rounds=6, seed=3, treatments=TREATMENTS)
+    options = Run(Warned, 30, rounds=5, seed=3, treatments=TREATMENTS)
     whole = run_in(tmp_path / "whole", options)
-    assert run_in(tmp_path / "stopped", options, [1, 2, 3, 4, 5]) == whole
+    assert run_in(tmp_path / "stopped", options, [1, 2, 3, 4]) == whole
     assert b'"experiment":"trust","arm":"belief"' in whole
 
 
@@ -121,19 +114,18 @@ def test_only_those_who_come_into_question_are_treated(tmp_path: Path) -> None:
         (SetParameters(99, {"tiring": 1}), "set@99: the run has the rounds 1 to 40"),
         (Silence(1, agents=("nobody",)), "there is no agent 'nobody'"),
         (Silence(1, where={"age": 3}), "no agent has an attribute 'age'"),
-        (SwitchModel(1, model="other"), "nobody is there to switch to"),
     ],
 )
 def test_what_cannot_be_done_is_refused_before_round_1(given: Any, problem: str) -> None:
     """The message names the treatment and what is wrong."""
     with pytest.raises((FieldValueError, FieldTypeError), match=problem):
-        Run(Rumour(), 10, treatments=[given])
+        _ = Run(Rumour(), 10, treatments=[given]).agents
 
 
 def test_two_arms_of_one_name_are_refused() -> None:
     """Their draws would be the same."""
     with pytest.raises(FieldValueError, match="two treatments are called 'silence'"):
-        Run(Rumour(), 10, treatments=[Silence(1, share=0.1), Silence(2, share=0.1)])
+        _ = Run(Rumour(), 10, treatments=[Silence(1, share=0.1), Silence(2, share=0.1)]).agents
 
 
 FILE = """
@@ -233,13 +225,13 @@ def test_a_treatment_that_a_run_cannot_have_names_the_file(tmp_path: Path) -> No
     (found,) = read_treatment_file(path, Feed)
     assert found == PublishPost(1, "x", "Hello")
     with pytest.raises(InputError, match=r"treatments.toml, line 2: .*no agent 'x' in the run"):
-        Run(Gossip(), 5, treatments=[found])
+        _ = Run(Gossip(), 5, treatments=[found]).agents
 
 
 def test_treatments_that_were_changed_are_not_resumed(tmp_path: Path) -> None:
     """A run whose run.json says something else than its checkpoint is refused."""
     folder = tmp_path / "run"
-    options = WorldRun(Warned, 20, rounds=4, treatments=(Silence(2, share=0.5),))
+    options = Run(Warned, 20, rounds=4, treatments=(Silence(2, share=0.5),))
 
     class Stopped(Exception):
         """Ends the run."""
@@ -248,15 +240,13 @@ def test_treatments_that_were_changed_are_not_resumed(tmp_path: Path) -> None:
         if summary.number == 2:
             raise Stopped
 
-    from prism.runs import begin
-
     with pytest.raises(Stopped):
-        begin(options, folder, on_round=stop, checkpoint_every=0)
+        options.keep(folder, on_round=stop, checkpoint_every=0)
 
     summary = folder / "run.json"
     summary.write_text(summary.read_text().replace('"share": 0.5', '"share": 0.4'))
     with pytest.raises(InputError, match="is not what it was when the run began"):
-        resume(folder, WorldRun)
+        resume(folder)
 
 
 @pytest.mark.parametrize(
@@ -272,7 +262,7 @@ def test_treatments_that_were_changed_are_not_resumed(tmp_path: Path) -> None:
         (lambda: SwitchModel(1), "model"),
         (lambda: SwitchModel(1, model="a", temperature=-1.0), "temperature"),
         (lambda: SwitchModel(1, model="a", pick="best"), "pick"),
-        (lambda: SwitchModel(1, model="a", host=("http://me:secret@h",)), "host"),
+        (lambda: SwitchModel(1, model="a", hosts=("http://me:secret@h",)), "hosts"),
     ],
 )
 def test_what_no_treatment_can_be_is_refused(make: Any, field: str) -> None:
@@ -297,17 +287,19 @@ def test_a_treatment_that_does_not_say_what_it_does_is_refused() -> None:
         forgotten(1, share=0.5)
 
 
+@pytest.mark.slow
 def test_a_share_of_the_agents_has_another_model_later_on(tmp_path: Path) -> None:
     """Each decision names its model, costs are told by model, and a replay writes the same log."""
     with FakeOllama(models=["small", "large"]) as server:
-        options = SocialRun(
-            20,
+        options = Run(
+            Feed,
+            8,
             rounds=4,
             seed=1,
-            reasoner=ModelOptions("small", host=(server.host,)),
+            reasoner=Model("small", hosts=(server.host,)),
             treatments=(SwitchModel(3, model="large", share=0.5),),
         )
-        begin(options, tmp_path / "run")
+        options.keep(tmp_path / "run")
 
     log = (tmp_path / "run" / "events.jsonl").read_bytes()
     events = [json.loads(line) for line in log.splitlines()]
@@ -323,15 +315,15 @@ def test_a_share_of_the_agents_has_another_model_later_on(tmp_path: Path) -> Non
     assert {model: cost["answers"] for model, cost in events[-1]["costs"].items()} == dict(counts)
     assert min(counts.values()) > 0
 
-    replay(tmp_path / "run", SocialRun, tmp_path / "again")
+    replay(tmp_path / "run", tmp_path / "again")
     assert (tmp_path / "again" / "events.jsonl").read_bytes() == log
 
 
 def test_the_policy_decides_until_a_model_does_also_after_a_kill(tmp_path: Path) -> None:
     """A run that began without a model goes on with one, and its budget counts it."""
     with FakeOllama(models=["large"]) as server:
-        model = SwitchModel(3, model="large", host=(server.host,))
-        run_in(tmp_path / "run", SocialRun(20, rounds=4, treatments=(model,)), [1, 3])
+        model = SwitchModel(3, model="large", hosts=(server.host,))
+        run_in(tmp_path / "run", Run(Feed, 12, rounds=4, seed=1, treatments=(model,)), [1, 3])
 
     lines = (tmp_path / "run" / "events.jsonl").read_text().splitlines()
     asked = [each for line in lines if (each := json.loads(line))["event"] == "reasoner.decision"]
@@ -346,12 +338,10 @@ def test_the_policy_decides_until_a_model_does_also_after_a_kill(tmp_path: Path)
 def test_a_run_of_a_world_in_a_folder_switches_its_model(tmp_path: Path) -> None:
     """A run of any world does so as one of the feed, and from the policy to a model, too."""
     with FakeOllama(models=["small", "large"]) as server:
-        switch = SwitchModel(2, model="large", host=(server.host,))
-        for decider in (ModelOptions("small", host=(server.host,)), None):
+        switch = SwitchModel(2, model="large", hosts=(server.host,))
+        for decider in (Model("small", hosts=(server.host,)), None):
             folder = tmp_path / str(decider is None)
-            begin(
-                WorldRun(Vaccination, 10, rounds=2, reasoner=decider, treatments=(switch,)), folder
-            )
+            Run(Vaccination, 10, rounds=2, reasoner=decider, treatments=(switch,)).keep(folder)
             lines = (folder / "events.jsonl").read_text().splitlines()
             asked = [each for line in lines if "chosen" in (each := json.loads(line))]
             models = {(each["round"], each.get("model")) for each in asked}

@@ -7,16 +7,18 @@ from typing import Any
 import orjson
 import pytest
 
-from prism import runs
+from prism import Run
 from prism.errors import InputError, SimulationError
-from prism.llm import OllamaPool
+from prism.llm import Model
+from prism.llm._router import OllamaPool
 from prism.runlog import ReplayReasoner, ReplayWriter
-from prism.runs import ModelOptions, WriterOptions
+from prism.runs import WriterOptions
 from prism.statechart import Budget, Reasoner, Wording, Writer
 from prism.testing import FakeOllama, Fault, LateReasoner, ScriptedWriter
-from prism.worlds import Run, WorldRun, during
+from prism.worlds import during
 from tests.kit.lamps import Lamp, Light, Room
-from tests.kit.worlds import Medley, run_in, run_logged
+from tests.kit.medley import Medley
+from tests.kit.worlds import run_in, run_logged
 from tests.kit.writers import LateWriter
 
 
@@ -158,15 +160,15 @@ def test_a_replay_takes_the_texts_from_the_log(tmp_path: Path, stops: tuple[int,
     """Without a model, and stopped and resumed, it writes the bytes of the run with one."""
     model = {"plan": 1}
     with FakeOllama(models=["tiny"], write=lambda prompt, schema: {"text": prompt[-9:]}) as server:
-        options = WorldRun(
+        options = Run(
             Medley,
             8,
             seed=3,
             parameters=model,
-            reasoner=ModelOptions("tiny", host=(server.host,), mode="chat"),
+            reasoner=Model("tiny", hosts=(server.host,), mode="chat"),
             writer=WriterOptions(language="Latin"),
         )
-        first = runs.begin(options, tmp_path / "first")
+        first = options.keep(tmp_path / "first")
         asked = server.asked
 
     log = (tmp_path / "first" / "events.jsonl").read_bytes()
@@ -210,7 +212,7 @@ def test_a_replay_of_a_run_from_python_takes_its_texts(tmp_path: Path) -> None:
 def test_a_writer_needs_a_model() -> None:
     """Where nobody decides by a model, the writer has to name one; its budget is the decider's."""
     with pytest.raises(InputError, match="needs a model, as none decides"):
-        WorldRun(Medley, writer=WriterOptions())
-    both = WriterOptions(ModelOptions("small", max_calls=3))
+        _ = Run(Medley, writer=WriterOptions()).agents
+    both = WriterOptions(Model("small", max_calls=3))
     with pytest.raises(InputError, match="must have no max_calls"):
-        WorldRun(Medley, reasoner=ModelOptions("large"), writer=both)
+        _ = Run(Medley, reasoner=Model("large"), writer=both).agents

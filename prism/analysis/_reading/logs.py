@@ -36,20 +36,15 @@ from prism.files._records import TemporaryCopy, shown_path
 from prism.runlog._events import EVENTS
 from prism.runlog._keys import WORLD_EVENTS
 from prism.runlog._reader import LOG_NAME, Block, locate_log, read_blocks
-from prism.telemetry.events import (
-    AGENT_JOINED,
-    DECISION,
-    POST_DISLIKED,
-    POST_LIKED,
-    POST_PUBLISHED,
-    POST_VOTED,
-    ROUND_ENDED,
-    TRANSITION,
-    TREATMENT_APPLIED,
-    TREATMENT_ASSIGNED,
-)
+from prism.telemetry import events
 
-_TABULATED = (AGENT_JOINED, TRANSITION, DECISION, POST_PUBLISHED, POST_LIKED)
+_TABULATED = (
+    events.AGENT_JOINED,
+    events.TRANSITION,
+    events.DECISION,
+    events.POST_PUBLISHED,
+    events.POST_LIKED,
+)
 _NOT_TABULATED = ("interests", "following", "topics")
 
 COLUMNS: dict[str, tuple[str, ...]] = {
@@ -60,11 +55,15 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 """Keys of the events that tables are made from, apart from ``timestamp``, ``round``, ``tick``."""
 
 # Of these, the other keys are read by no table.
-COLUMNS |= {ROUND_ENDED: ("measures",), TREATMENT_APPLIED: ("treatment", "parameters")}
 COLUMNS |= {
-    TREATMENT_ASSIGNED: ("experiment", "arm", "agent_id", "post_id"),
-    POST_DISLIKED: ("post_id",),
-    POST_VOTED: ("post_id", "likes", "dislikes"),
+    events.ROUND_ENDED: ("measures",),
+    events.AGENTS_MEASURED: ("kind", "measure", "values", "quantiles"),
+    events.TREATMENT_APPLIED: ("treatment", "parameters"),
+}
+COLUMNS |= {
+    events.TREATMENT_ASSIGNED: ("experiment", "arm", "agent_id", "post_id"),
+    events.POST_DISLIKED: ("post_id",),
+    events.POST_VOTED: ("post_id", "likes", "dislikes"),
 }
 
 STAMP = ("timestamp", "round", "tick")
@@ -329,7 +328,8 @@ def read_log(*paths: PathLike[str] | str) -> RunLogs:
 
     found: list[Path] = []
     copies: dict[Path, TemporaryCopy] = {}
-    problems: list[InputError] = []
+    unreadable: list[Note] = []
+    problem: InputError | None = None
 
     for path in paths:
         try:
@@ -338,19 +338,13 @@ def read_log(*paths: PathLike[str] | str) -> RunLogs:
                 copies[log] = TemporaryCopy(log)
             found.append(log)
         except InputError as error:
-            problems.append(error)
+            problem = problem or error
+            unreadable.append(Note("unreadable", str(error.path), error.line, error.problem))
 
-    if not found:
-        raise problems[0]
+    if problem is not None and not found:
+        raise problem
 
-    counts = Counter(path.resolve() for path in found)
-    twice = [path for path, count in counts.items() if count > 1]
-    if twice:
-        raise InputError("is given more than once", path=twice[0])
-
-    unreadable = [
-        Note("unreadable", str(error.path), error.line, error.problem) for error in problems
-    ]
+    _require_different(found)
 
     return RunLogs(list(zip(found, _labels(found), strict=True)), unreadable, copies)
 
@@ -386,6 +380,12 @@ def _with_objects(
     lines = frame.select(pl.when(has_objects).then("line")).to_series()
 
     return frame.with_columns(objects_of(block, lines, names))
+
+
+def _require_different(logs: Sequence[Path]) -> None:
+    path, count = Counter(path.resolve() for path in logs).most_common(1)[0]
+    if count > 1:
+        raise InputError("is given more than once", path=path)
 
 
 def _labels(paths: Sequence[Path]) -> list[str]:

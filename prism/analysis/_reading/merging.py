@@ -6,6 +6,9 @@ from collections.abc import Callable, Sequence
 
 import polars as pl
 
+COUNT: pl.Expr = pl.len().cast(pl.Int64)
+"""The number of rows, of a type that adds up in tables of any length."""
+
 _MOST_ROWS_WAITING = 250_000
 
 
@@ -62,3 +65,8 @@ def merge_by_sum(keys: Sequence[str]) -> TableMerger:
 def merge_by_first(keys: Sequence[str]) -> TableMerger:
     """Return a merger that keeps the first row of equal keys."""
     return TableMerger(lambda tables: tables.unique(keys, keep="first", maintain_order=True))
+
+
+def merge_by_last(keys: Sequence[str]) -> TableMerger:
+    """Return a merger that keeps the last row of equal keys."""
+    return TableMerger(lambda tables: tables.unique(keys, keep="last", maintain_order=True))

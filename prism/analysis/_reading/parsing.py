@@ -15,14 +15,8 @@ from prism.runlog._keys import COMMON, WORLD_EVENTS, Key
 from prism.runlog._reader import Block
 
 OBJECTS = (
-    "probabilities",
-    "context",
-    "attributes",
-    "action",
-    "result",
-    "kept_older",
-    "parameters",
-    "measures",
+    *("probabilities", "context", "attributes", "action", "result", "kept_older"),
+    *("parameters", "measures"),
 )
 """Keys of objects. Their own keys vary, so they are kept as JSON text, made by `objects_of`."""
 

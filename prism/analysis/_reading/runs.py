@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -56,7 +57,7 @@ class Note:
 
 
 KNOWN_EVENTS = frozenset(
-    getattr(events, name) for name in events.__all__ if isinstance(getattr(events, name), str)
+    value for name, value in vars(events).items() if name.isupper() and isinstance(value, str)
 )
 RUN_FACTS = ("schema", "agents", "rounds", "ticks_per_round", "seed", "world")
 """Keys of ``run.started`` that describe a run, apart from its parameters."""
@@ -85,19 +86,15 @@ def parameters_apart(runs: Sequence[Run]) -> list[dict[str, Any]]:
     are those of which runs have different values: the rest would fill every table with the same.
     """
     told = [run.parameters for run in runs]
-    if all(len(each) <= _FEW_PARAMETERS for each in told):
-        return [dict(each) for each in told]
+    few = (each for each in told if len(each) <= _FEW_PARAMETERS)
+    apart = _differing(told).union(*few)
+    return [{name: each[name] for name in each if name in apart} for each in told]
 
-    found: dict[str, set[str]] = {}
-    for each in told:
-        for name, value in each.items():
-            found.setdefault(name, set()).add(repr(value))
-    few = {name for each in told if len(each) <= _FEW_PARAMETERS for name in each}
 
-    return [
-        {name: value for name, value in each.items() if name in few or len(found[name]) > 1}
-        for each in told
-    ]
+def _differing(told: Sequence[Mapping[str, Any]]) -> set[str]:
+    # by their texts, since lists and tables of values cannot be members of a set
+    values = {(name, repr(value)) for each in told for name, value in each.items()}
+    return {name for name, count in Counter(name for name, _ in values).items() if count > 1}
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,14 +22,7 @@ from prism.analysis._reading.runs import (
 )
 from prism.analysis._reading.scanning import read_object
 from prism.runlog._reader import CUT_OFF, Block
-from prism.telemetry.events import (
-    ACTION_FAILED,
-    AGENT_JOINED,
-    GUARD_FAILED,
-    RUN_ENDED,
-    RUN_STARTED,
-    SCHEMA_VERSION,
-)
+from prism.telemetry import events
 
 SURVEYED = ("event",)
 """Keys that every pass over a log reads."""
@@ -37,8 +30,8 @@ SURVEYED = ("event",)
 _MOST_EVENTS_NAMED = 5
 
 _FAULTS: Mapping[str, tuple[NoteKind, str, str]] = {
-    GUARD_FAILED: ("guard_failed", "a guard raised an exception", ", and counted as false"),
-    ACTION_FAILED: (
+    events.GUARD_FAILED: ("guard_failed", "a guard raised an exception", ", and counted as false"),
+    events.ACTION_FAILED: (
         "action_failed",
         "an action raised an exception",
         ", and its transition took place nevertheless",
@@ -64,10 +57,8 @@ class FileSurvey:
         self._runs = RunsOfFile(path, label)
         self._lines = 0
         self._foreign: Counter[str] = Counter()
-        self._bad_lines: list[int] = []
-        self._faults: list[Note] = []
-        self._raised: Counter[str] = Counter()
-        self._first_raised: dict[str, int] = {}
+        self._left_out = _LeftOut(path)
+        self._raised = _Raised(path)
 
     def take(self, block: Block, parsed: Parsed) -> pl.DataFrame:
         """Add some lines.
@@ -94,11 +85,11 @@ class FileSurvey:
 
     def _taken(self, block: Block, parsed: Parsed) -> pl.DataFrame:
         self._lines += parsed.frame.height + len(parsed.bad_lines)
-        self._take_bad_lines(parsed, cut_off=not block.data.endswith(b"\n"))
+        self._left_out.take(parsed, cut_off=not block.data.endswith(b"\n"))
 
         counts = dict(parsed.frame["event"].value_counts().iter_rows())
         frame = self._without_foreign(parsed.frame, counts)
-        self._take_raised(frame, counts)
+        self._raised.take(frame, counts)
 
         if frame.is_empty():
             return self._with_number(frame)
@@ -117,8 +108,7 @@ class FileSurvey:
             fault: What is wrong with it.
         """
         self._lines += 1
-        kind: NoteKind = "truncated" if fault is CUT_OFF else "corrupt"
-        self._faults.append(self._note(kind, fault, line))
+        self._left_out.take_fault(line, fault)
 
     def foreign_names(self) -> set[str]:
         """Return the names of the events that are not prism's."""
@@ -136,66 +126,32 @@ class FileSurvey:
 
     def notes(self) -> Iterator[Note]:
         """Return all notes on the file."""
-        yield from self._notes_on_bad_lines()
-        yield from self._faults
+        yield from self._left_out.notes()
 
         if self._foreign:
             yield self._note("foreign_events", _describe(self._foreign))
 
         yield from self._notes_on_runs()
-        yield from self._notes_on_raised()
+        yield from self._raised.notes()
 
         if not self._runs.runs:
             is_empty = "is empty: nothing has been written to it"
             yield self._note("empty", "holds no event of prism" if self._lines else is_empty)
-
-    def _notes_on_bad_lines(self) -> Iterator[Note]:
-        for line in self._bad_lines[:MOST_LINES_NAMED]:
-            yield self._note("corrupt", "is not valid JSON and is left out", line)
-
-        more = len(self._bad_lines) - MOST_LINES_NAMED
-        if more > 0:
-            yield self._note("corrupt", f"{more:,} more lines are not valid JSON and are left out")
 
     def _notes_on_runs(self) -> Iterator[Note]:
         if len(self._runs.runs) > 1 or self._runs.interleaved_at is not None:
             yield self._note("mixed_runs", self._runs.describe())
 
         for run in self.labelled_runs():
-            if run.schema is not None and run.schema > SCHEMA_VERSION:
+            if run.schema is not None and run.schema > events.SCHEMA_VERSION:
                 yield self._note("newer_schema", _newer(run))
 
             if run.started and not run.ended:
                 text = f"{run.label} has not ended: it is still going on, or was stopped"
                 yield self._note("unfinished", text)
 
-    def _notes_on_raised(self) -> Iterator[Note]:
-        for event, (kind, what, outcome) in _FAULTS.items():
-            count = self._raised[event]
-            if count:
-                times = "once" if count == 1 else f"{count:,} times"
-                first = self._first_raised[event]
-                yield self._note(
-                    kind, f"{what} {times}{outcome}; `prism log faults` has more", first
-                )
-
-    def _take_raised(self, frame: pl.DataFrame, counts: Mapping[str, int]) -> None:
-        for event in _FAULTS:
-            if event in counts:
-                self._raised[event] += counts[event]
-                self._first_raised.setdefault(event, frame.filter(event=event)["line"][0])
-
-    def _take_bad_lines(self, parsed: Parsed, *, cut_off: bool) -> None:
-        bad = list(parsed.bad_lines)
-        last = max(bad[-1] if bad else 0, parsed.frame["line"].max() or 0)
-        if cut_off and bad and bad[-1] == last:
-            text = "is cut off in its middle and is left out"
-            self._faults.append(self._note("truncated", text, bad.pop()))
-
-        self._bad_lines += bad
-
-    def _note(self, kind: NoteKind, message: str, line: int | None = None) -> Note:
-        return Note(kind, str(self._path), line, message)
+    def _note(self, kind: NoteKind, message: str) -> Note:
+        return Note(kind, str(self._path), None, message)
 
     def _without_foreign(self, frame: pl.DataFrame, counts: Mapping[str, int]) -> pl.DataFrame:
         """Count the events that are not prism's, and leave them out."""
@@ -209,7 +165,7 @@ class FileSurvey:
 
     def _numbered(self, frame: pl.DataFrame, boundaries: pl.DataFrame) -> pl.DataFrame:
         """Add the number of its run to each line, where runs may begin or end among the lines."""
-        begun = boundaries.filter(event=RUN_STARTED)
+        begun = boundaries.filter(event=events.RUN_STARTED)
         facts = {
             line: {**known, "parameters": read_object(parameters)}
             for line, parameters, known in zip(
@@ -219,7 +175,7 @@ class FileSurvey:
                 strict=True,
             )
         }
-        joins = boundaries.filter(event=AGENT_JOINED).select("line", "agent_id").drop_nulls()
+        joins = boundaries.filter(event=events.AGENT_JOINED).select("line", "agent_id").drop_nulls()
 
         parts = []
         for part in _split(frame):
@@ -237,24 +193,83 @@ class FileSurvey:
         return self._first_run + max(len(self._runs.runs) - 1, 0)
 
 
+class _LeftOut:
+    """The lines of a file that could not be read."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = str(path)
+        self._bad_lines: list[int] = []
+        self._faults: list[Note] = []
+
+    def take(self, parsed: Parsed, *, cut_off: bool) -> None:
+        """Add the bad lines of a block; the last of a block that is cut off is no corrupt one."""
+        bad = list(parsed.bad_lines)
+        last = max(bad[-1] if bad else 0, parsed.frame["line"].max() or 0)
+        if cut_off and bad and bad[-1] == last:
+            text = "is cut off in its middle and is left out"
+            self._faults.append(Note("truncated", self._path, bad.pop(), text))
+
+        self._bad_lines += bad
+
+    def take_fault(self, line: int, fault: str) -> None:
+        """Add a line that was not even parsed."""
+        kind: NoteKind = "truncated" if fault is CUT_OFF else "corrupt"
+        self._faults.append(Note(kind, self._path, line, fault))
+
+    def notes(self) -> Iterator[Note]:
+        """Return a note on each of the first, and one on all others."""
+        for line in self._bad_lines[:MOST_LINES_NAMED]:
+            yield Note("corrupt", self._path, line, "is not valid JSON and is left out")
+
+        more = len(self._bad_lines) - MOST_LINES_NAMED
+        if more > 0:
+            text = f"{more:,} more lines are not valid JSON and are left out"
+            yield Note("corrupt", self._path, None, text)
+
+        yield from self._faults
+
+
+class _Raised:
+    """What raised in the runs of a file: how often, and in which line first."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = str(path)
+        self._counts: Counter[str] = Counter()
+        self._first: dict[str, int] = {}
+
+    def take(self, frame: pl.DataFrame, counts: Mapping[str, int]) -> None:
+        """Add events, with their number by name."""
+        for event in _FAULTS.keys() & counts.keys():
+            self._counts[event] += counts[event]
+            self._first.setdefault(event, frame.filter(event=event)["line"][0])
+
+    def notes(self) -> Iterator[Note]:
+        """Return a note on each kind."""
+        for event, (kind, what, outcome) in _FAULTS.items():
+            if count := self._counts[event]:
+                times = "once" if count == 1 else f"{count:,} times"
+                text = f"{what} {times}{outcome}; `prism log faults` has more"
+                yield Note(kind, self._path, self._first[event], text)
+
+
 def _boundaries(block: Block, counts: Mapping[str, int]) -> pl.DataFrame:
     """Return the lines of a block in which a run begins or an agent joins."""
-    wanted = [name for name in (RUN_STARTED, AGENT_JOINED) if name in counts]
+    wanted = [name for name in (events.RUN_STARTED, events.AGENT_JOINED) if name in counts]
     columns = ("event", "agent_id", *RUN_FACTS)
     if not wanted:
         return empty((*columns, "parameters"))
 
     # Few blocks have such lines: only these are parsed a second time, with more columns.
     found = parse(block, columns).frame.filter(pl.col("event").is_in(wanted))
-    begins = found.select(pl.when(pl.col("event") == RUN_STARTED).then("line")).to_series()
+    begins = found.select(pl.when(pl.col("event") == events.RUN_STARTED).then("line")).to_series()
 
     return found.with_columns(objects_of(block, begins, ["parameters"]))
 
 
 def _split(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """Split a frame before each line that begins a run, and around each that ends one."""
-    starts = frame["event"].eq(RUN_STARTED).arg_true().to_list()
-    ends = frame["event"].eq(RUN_ENDED).arg_true().to_list()
+    starts = frame["event"].eq(events.RUN_STARTED).arg_true().to_list()
+    ends = frame["event"].eq(events.RUN_ENDED).arg_true().to_list()
     cuts = {0, *starts, *ends, *(place + 1 for place in ends), frame.height}
 
     for begin, end in pairwise(sorted(cuts)):
@@ -272,5 +287,5 @@ def _describe(foreign: Counter[str]) -> str:
 def _newer(run: Run) -> str:
     return (
         f"{run.label} has events of version {run.schema}, and this prism knows version "
-        f"{SCHEMA_VERSION}: what it does not know is left out; a newer prism may read more"
+        f"{events.SCHEMA_VERSION}: what it does not know is left out; a newer prism may read more"
     )

@@ -5,57 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import orjson
 import polars as pl
 
 from prism.analysis._reading.logs import STAMP, RunLogs, parse_time
 from prism.analysis._reading.parsing import OWN_KEYS
+from prism.analysis._reading.scanning import read_object
 from prism.errors import InputError
 from prism.runlog._keys import WORLD_EVENTS
+from prism.runlog._words import in_words, words_of
 from prism.telemetry import events
 
 _KEYS = (
-    "agent_id",
-    "from_state",
-    "to_state",
-    "trigger",
-    "ticks_in_state",
-    "context",
-    "state",
-    "options",
-    "chosen",
-    "source",
-    "reason",
-    "probabilities",
-    "said",
-    "latency",
-    "queue_seconds",
-    "request_seconds",
-    "done_reason",
-    "model",
-    "relevance",
-    "threshold",
-    "post_id",
-    "kind",
-    "parent_id",
-    "author_id",
-    "text",
-    "key",
-    "turn",
-    "step",
-    "outcome",
-    "moved_to",
-    "target",
-    "cycle",
-    "next_state",
-    "type",
-    "tags",
-    "why",
-    "went",
-    "came",
+    *("agent_id", "from_state", "to_state", "trigger", "ticks_in_state", "context"),
+    *("state", "options", "chosen", "source", "reason", "probabilities", "said"),
+    *("latency", "queue_seconds", "request_seconds", "done_reason", "model"),
+    *("relevance", "threshold", "post_id", "kind", "parent_id", "author_id", "text"),
+    *("key", "turn", "step", "outcome", "moved_to", "target"),
+    *("cycle", "next_state", "type", "tags", "why", "moved_out", "moved_in", "shortened"),
     OWN_KEYS,
 )
-_READ = (*STAMP, *_KEYS, "archetype", "error")
+_READ = (*STAMP, *_KEYS, "archetype", "cut", "error")
 _MOST_NAMES = 3
 _MOST_CHARACTERS = 200
 
@@ -77,7 +46,8 @@ def agent_story(logs: RunLogs, agent_id: str) -> pl.DataFrame:
         ``request_seconds`` (seconds), ``done_reason``, ``model``, ``relevance``, ``threshold``,
         ``post_id``, ``kind``, ``parent_id``, ``author_id``, ``text``, of text calls and workflows
         ``key``, ``turn``, ``step``, ``outcome``, ``moved_to`` and ``target``, and of agents that
-        think ``cycle``, ``next_state``, ``type``, ``tags``, ``why``, ``went`` and ``came``; of
+        think ``cycle``, ``next_state``, ``type``, ``tags``, ``why``, ``moved_out``,
+        ``moved_in`` and ``shortened``; of
         a world's events ``own_keys`` (JSON). With ``run`` first if there are several.
 
     Raises:
@@ -89,6 +59,28 @@ def agent_story(logs: RunLogs, agent_id: str) -> pl.DataFrame:
     table = story.with_columns(what, timestamp=parse_time("timestamp"))
 
     return logs.labelled(table.select("run", "line", *STAMP, "event", "what", *_KEYS))
+
+
+def happenings(logs: RunLogs, condition: pl.Expr, *, most: int) -> pl.DataFrame:
+    """List the last events that meet a condition, whoever they are of, each as a sentence.
+
+    Args:
+        logs: The logs, from `read_log`.
+        condition: A condition on the columns that `agent_story` has, without those of objects.
+        most: Most events to return.
+
+    Returns:
+        ``round``, ``tick``, ``agent_id``, ``event`` and ``what``, in the order of the log.
+    """
+    last = pl.DataFrame()
+    for frame in logs.blocks_where(condition, columns=_READ):
+        last = pl.concat([last, frame], how="diagonal").tail(most)
+
+    sentences = [_sentence(event, event["agent_id"]) for event in last.iter_rows(named=True)]
+
+    return last.select("round", "tick", "agent_id", "event").with_columns(
+        what=pl.Series(sentences, dtype=pl.String)
+    )
 
 
 def _events_of(logs: RunLogs, agent_id: str) -> pl.DataFrame:
@@ -136,7 +128,7 @@ def _sentence(event: Mapping[str, Any], agent_id: str) -> str:
     if event["event"].startswith(WORLD_EVENTS):
         return _of_world(event)
 
-    return _SENTENCES.get(event["event"], _happens)(event, agent_id)
+    return _SENTENCES.get(event["event"], _says("{event}"))(event, agent_id)
 
 
 def _joins(event: Mapping[str, Any], _agent_id: str) -> str:
@@ -155,7 +147,7 @@ def _decides(event: Mapping[str, Any], _agent_id: str) -> str:
     # The log may hold anything under "probabilities": only what looks like one is shown.
     likely = {
         name: f" {value:.0%}"
-        for name, value in _loads(event["probabilities"]).items()
+        for name, value in read_object(event["probabilities"]).items()
         if isinstance(value, (int, float)) and value <= 1
     }
     options = ", ".join(f"{option}{likely.get(option, '')}" for option in event["options"] or ())
@@ -195,23 +187,14 @@ def _weighs(event: Mapping[str, Any], _agent_id: str) -> str:
     return f"weighs {event['post_id']}: {', '.join(found)}"
 
 
-def _fails(what: str) -> Callable[[Mapping[str, Any], str], str]:
-    return lambda event, _agent_id: f"{what} of {event['trigger']} fails: {event['error']}"
+def _says(sentence: str) -> Callable[[Mapping[str, Any], str], str]:
+    """Return what fills an event's keys into a sentence."""
+    return lambda event, _agent_id: sentence.format_map(event)
 
 
 def _of_world(event: Mapping[str, Any]) -> str:
-    own = (f", {key} {_value(value)}" for key, value in _loads(event[OWN_KEYS]).items())
+    own = (f", {key} {in_words(value)}" for key, value in read_object(event[OWN_KEYS]).items())
     return _brief(event["event"].removeprefix(WORLD_EVENTS) + "".join(own))
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
-
-
-def _happens(event: Mapping[str, Any], _agent_id: str) -> str:
-    return str(event["event"])
 
 
 def _has_written(event: Mapping[str, Any], _agent_id: str) -> str:
@@ -222,7 +205,8 @@ def _has_written(event: Mapping[str, Any], _agent_id: str) -> str:
         taken = _brief(event["text"])
         return f"has no text for {event['key']}, and takes {taken}: {event['reason']}"
 
-    return f"has a text for {event['key']} ({by}): {_brief(event['text'])}"
+    cut = ", cut" if event.get("cut") else ""
+    return f"has a text for {event['key']} ({by}{cut}): {_brief(words_of(event['text']))}"
 
 
 def _takes_step(event: Mapping[str, Any], _agent_id: str) -> str:
@@ -236,10 +220,6 @@ def _is_refused(event: Mapping[str, Any], _agent_id: str) -> str:
     target = event["target"]
     what = f"may not go to {target}" if target else "may not run"
     return f"turn {event['turn']}, step {event['step']} {what}: {event['reason']}"
-
-
-def _is_reset(event: Mapping[str, Any], _agent_id: str) -> str:
-    return f"begins anew in {event['to_state']}: its workflow has no {event['from_state']}"
 
 
 def _ends_cycle(event: Mapping[str, Any], _agent_id: str) -> str:
@@ -259,16 +239,9 @@ def _may_not_act(event: Mapping[str, Any], _agent_id: str) -> str:
 
 
 def _pages(event: Mapping[str, Any], _agent_id: str) -> str:
-    moved = (f"{name} {', '.join(event[name] or ()) or 'nothing'}" for name in ("went", "came"))
-    return f"cycle {event['cycle']}, paging ({event['why']}): {', '.join(moved)}"
-
-
-def _thinks_anew(event: Mapping[str, Any], _agent_id: str) -> str:
-    return f"begins anew in {event['to_state']}: there is no state {event['from_state']}"
-
-
-def _finds_changed(event: Mapping[str, Any], _agent_id: str) -> str:
-    return f"goes on with a memory of {event['cycle']} cycles that somebody else changed"
+    kinds = {"moved_out": "moved out", "moved_in": "moved in", "shortened": "shortened"}
+    moved = [f"{told} {', '.join(event[key])}" for key, told in kinds.items() if event.get(key)]
+    return f"cycle {event['cycle']}, paging ({event['why']}): {', '.join(moved) or 'moved nothing'}"
 
 
 def _discards(event: Mapping[str, Any], _agent_id: str) -> str:
@@ -279,10 +252,6 @@ def _discards(event: Mapping[str, Any], _agent_id: str) -> str:
     return f"{answer} comes too late"
 
 
-def _cache_fails(event: Mapping[str, Any], _agent_id: str) -> str:
-    return f"the cache of answers fails: {event['error']}"
-
-
 _SENTENCES: dict[str, Callable[[Mapping[str, Any], str], str]] = {
     events.AGENT_JOINED: _joins,
     events.TRANSITION: _moves,
@@ -290,20 +259,22 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any], str], str]] = {
     events.POST_PUBLISHED: _publishes,
     events.POST_LIKED: _likes,
     events.POST_WEIGHED: _weighs,
-    events.GUARD_FAILED: _fails("the guard"),
-    events.ACTION_FAILED: _fails("the action"),
+    events.GUARD_FAILED: _says("the guard of {trigger} fails: {error}"),
+    events.ACTION_FAILED: _says("the action of {trigger} fails: {error}"),
     events.TEXT_WRITTEN: _has_written,
     events.WORKFLOW_STEP: _takes_step,
     events.WORKFLOW_REFUSED: _is_refused,
-    events.WORKFLOW_RESET: _is_reset,
+    events.WORKFLOW_RESET: _says("begins anew in {to_state}: its workflow has no {from_state}"),
     events.COGNITION_CYCLE: _ends_cycle,
     events.COGNITION_ACTION: _acts,
     events.COGNITION_REFUSED: _may_not_act,
     events.COGNITION_PAGED: _pages,
-    events.COGNITION_RESET: _thinks_anew,
-    events.COGNITION_MEMORY_CHANGED: _finds_changed,
+    events.COGNITION_RESET: _says("begins anew in {to_state}: there is no state {from_state}"),
+    events.COGNITION_MEMORY_CHANGED: _says(
+        "goes on with a memory of {cycle} cycles that somebody else changed"
+    ),
     events.ANSWER_DISCARDED: _discards,
-    events.CACHE_FAILED: _cache_fails,
+    events.CACHE_FAILED: _says("the cache of answers fails: {error}"),
 }
 
 
@@ -314,10 +285,5 @@ def _brief(text: str | None) -> str:
 
 
 def _about(event: Mapping[str, Any]) -> str:
-    post = _loads(event["context"]).get("post_id")
+    post = read_object(event["context"]).get("post_id")
     return f", about {post}" if post else ""
-
-
-def _loads(text: str | None) -> dict[str, Any]:
-    value = orjson.loads(text) if text else None
-    return value if isinstance(value, dict) else {}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
-from prism.analysis._reading.merging import TableMerger, merge_by_first, merge_by_sum
+from prism.analysis._reading.merging import merge_by_first, merge_by_last, merge_by_sum
 from prism.analysis._reading.scanning import as_columns, read_object
 from prism.analysis._tables.engagement import activity_by_number, runs_with_feed
 from prism.analysis._tables.treated import with_arms
@@ -41,8 +41,28 @@ def agents(logs: RunLogs) -> pl.DataFrame:
 
 def described_agents(logs: RunLogs, facts: Sequence[str]) -> pl.DataFrame:
     """Return the table of `agents` with only some of the facts, by the number of the run."""
+    parts = _read(logs, facts)
+    table = activity_by_number(logs)
+    acted = [name for name in table.columns if name not in _AGENT]
+    feeds = runs_with_feed(logs, table)
+    for part in parts:
+        table = table.join(part, on=_AGENT, how="left")
+
+    of_feed = [name for name in (*_OF_FEED, *acted) if name in table.columns]
+    table = table.with_columns(pl.col(*_COUNTS).fill_null(0)).sort(_AGENT)
+    table = table.with_columns(pl.when(pl.col("run").is_in(feeds)).then(pl.col(of_feed)))
+
+    columns = [*facts, "state", *_COUNTS, *acted]
+    if table.height and not feeds:
+        columns = ["chart", *(name for name in columns if name not in of_feed)]
+
+    return _with_attributes(table, [*_AGENT, *columns])
+
+
+def _read(logs: RunLogs, facts: Sequence[str]) -> tuple[pl.DataFrame, ...]:
+    """Return what agents were when they joined, their last states, and their counts."""
     joins, counts = merge_by_first(_AGENT), merge_by_sum(_AGENT)
-    last = TableMerger(lambda tables: tables.unique(_AGENT, keep="last", maintain_order=True))
+    last = merge_by_last(_AGENT)
     kinds = [AGENT_JOINED, TRANSITION, DECISION, POST_WEIGHED]
 
     for frame in logs.blocks(*kinds, columns=[*_READ, *facts]):
@@ -52,22 +72,7 @@ def described_agents(logs: RunLogs, facts: Sequence[str]) -> pl.DataFrame:
         last.add(_last_states(known))
         counts.add(_counted(known))
 
-    table = activity_by_number(logs)
-    acted = [name for name in table.columns if name not in _AGENT]
-    feeds = runs_with_feed(logs, table)
-    for part in (joins.table(), last.table(), counts.table()):
-        table = table.join(part, on=_AGENT, how="left")
-
-    of_feed = [name for name in (*_OF_FEED, *acted) if name in table.columns]
-    table = table.with_columns(pl.col(*_COUNTS).fill_null(0)).sort(_AGENT)
-    table = table.with_columns(pl.when(pl.col("run").is_in(feeds)).then(pl.col(of_feed)))
-
-    columns = [*_AGENT, *facts, "state", *_COUNTS, *acted]
-    if table.height and not feeds:
-        others = [name for name in columns if name not in (*_AGENT, *of_feed)]
-        columns = [*_AGENT, "chart", *others]
-
-    return _with_attributes(table, columns)
+    return joins.table(), last.table(), counts.table()
 
 
 def _with_attributes(table: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:

@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import polars as pl
 
 from prism.analysis._reading.logs import STAMP, RunLogs, parse_time
-from prism.analysis._reading.merging import merge_by_first
+from prism.analysis._reading.merging import COUNT, merge_by_first
 from prism.analysis._reading.runs import Run
 from prism.analysis._tables.engagement import remark_no_feed
 from prism.analysis._tables.treated import with_arms
-from prism.telemetry.events import POST_PUBLISHED
+from prism.telemetry.events import POST_LIKED, POST_PUBLISHED, TEXT_WRITTEN
 
 _COLUMNS = (*STAMP, "agent_id", "post_id", "kind", "parent_id", "root_id", "text")
 _POSTS = ["run", "post_id"]
 _UNKNOWN, _ON_THE_WAY = -1, -2
 
 _MEASURES = (
-    "root_id",
-    "author_id",
-    "size",
-    "depth",
-    "breadth",
-    "virality",
-    "agents",
-    "replies",
-    "reshares",
-    "started",
-    "lifetime_seconds",
-    "lifetime_ticks",
-    "missing",
-    "text",
+    *("root_id", "author_id", "size", "depth", "breadth", "virality", "agents", "replies"),
+    *("reshares", "started", "lifetime_seconds", "lifetime_ticks", "missing", "text"),
 )
 
 
@@ -193,7 +183,7 @@ def _path_to_known(node: int, parents: list[int | None], depths: list[int]) -> l
 
 def _measured(posts: pl.DataFrame) -> pl.DataFrame:
     is_root, kind = pl.col("depth") == 0, pl.col("kind")
-    size = pl.len().cast(pl.Int64)
+    size = COUNT
     root = {
         name: pl.col(name).filter(is_root).first()
         for name in ("place", "run", "post_id", "agent_id", "time", "clock", "text")
@@ -225,3 +215,157 @@ def _measured(posts: pl.DataFrame) -> pl.DataFrame:
     order = ["run", pl.col("size").neg(), pl.col("depth").neg(), "place"]
 
     return table.join(breadths, on="root").sort(order).select("run", *_MEASURES)
+
+
+MISSING = "missing"
+"""Kind of a post that others name but the log lacks."""
+
+_POST = ("post_id", "parent_id", "root_id", "kind", "agent_id", "text", "round", "tick")
+OF_TEXTS = ("key", "cut")
+"""Keys of written texts that `posts_below` reads."""
+
+_WRITTEN = ["run", "agent_id", "round", "tick", "kind"]
+
+
+def posts_below(logs: RunLogs, roots: Collection[str]) -> pl.DataFrame:
+    """Return the posts of some cascades.
+
+    Args:
+        logs: The logs, from `read_log`.
+        roots: Ids of their roots.
+
+    Returns:
+        ``post_id``, ``parent_id``, ``root_id``, ``kind``, ``agent_id``, ``text``, ``round``,
+        ``tick``, ``likes`` and ``cut``, in the order of the logs, each post once, with ``run``
+        first if there are several.
+    """
+    return logs.labelled(tree_posts(logs, roots))
+
+
+def tree_posts(logs: RunLogs, roots: Collection[str]) -> pl.DataFrame:
+    """Return the same, by number of run."""
+    wanted, post = list(roots), pl.col("post_id")
+    is_below = pl.coalesce("root_id", "parent_id", "post_id").is_in(wanted) | post.is_in(wanted)
+    posts, likes, cuts = [], [], []
+    for frame in logs.blocks(POST_PUBLISHED, POST_LIKED, TEXT_WRITTEN, columns=(*_POST, *OF_TEXTS)):
+        event = pl.col("event")
+        posts.append(frame.filter((event == POST_PUBLISHED) & is_below).select("run", *_POST))
+        known = pl.concat(posts).select("run", "post_id")
+        liked = frame.filter(event == POST_LIKED).select("run", "post_id")
+        likes.append(liked.join(known.unique(), on=["run", "post_id"], how="semi"))
+        cuts.append(
+            frame.filter(event == TEXT_WRITTEN, pl.col("cut"))
+            .rename({"kind": "_", "key": "kind"})
+            .select(_WRITTEN)
+        )
+
+    counted = pl.concat(likes).group_by("run", "post_id").agg(likes=COUNT)
+    was_cut = pl.concat(cuts).unique().with_columns(cut=pl.lit(value=True))
+
+    return (
+        pl.concat(posts)
+        .unique(["run", "post_id"], keep="first", maintain_order=True)
+        .drop_nulls("post_id")
+        .join(counted, on=["run", "post_id"], how="left", maintain_order="left")
+        .join(was_cut, on=_WRITTEN, how="left", maintain_order="left")
+        .with_columns(pl.col("likes").fill_null(0), pl.col("cut").fill_null(value=False))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TreePost:
+    """One post of a cascade.
+
+    Args:
+        post_id: Its id.
+        parent_id: The post it replies to or reshares; None for the root.
+        kind: ``post``, ``reply``, ``reshare`` or ``missing``.
+        agent_id: Its author.
+        text: Its text.
+        round: When it was published; None if that is not known.
+        tick: The same within the round.
+        likes: How often it was liked.
+        was_cut: Whether its writer's text was longer than it might be.
+    """
+
+    post_id: str
+    parent_id: str | None
+    kind: str
+    agent_id: str
+    text: str
+    round: int | None = None
+    tick: int | None = None
+    likes: int = 0
+    was_cut: bool = False
+
+
+def grow(root_id: str, posts: pl.DataFrame) -> tuple[TreePost, ...]:
+    """Build the tree of a cascade as `prism.analysis.cascades` does: lost posts go below the root.
+
+    Args:
+        root_id: Its root.
+        posts: Its posts, and perhaps others, from `posts_below`.
+
+    Returns:
+        Its posts, the root first, the others in the order of the log, each with a parent among
+        them.
+    """
+    is_below = pl.coalesce("root_id", "parent_id", "post_id") == root_id
+    own = posts.filter(is_below | (pl.col("post_id") == root_id))
+    facts = own.select(
+        *("post_id", "parent_id"),
+        pl.col("kind", "agent_id", "text").fill_null(""),
+        *("round", "tick", "likes", "cut"),
+    )
+    found = {row[0]: TreePost(*row) for row in facts.iter_rows()}
+
+    root = found.pop(root_id, TreePost(root_id, None, MISSING, "", ""))
+    named = dict.fromkeys(post.parent_id for post in found.values() if post.parent_id is not None)
+    lost = [
+        TreePost(name, root_id, MISSING, "", "")
+        for name in named
+        if name != root_id and name not in found
+    ]
+
+    return replace(root, parent_id=None), *_below_root(root_id, [*lost, *found.values()])
+
+
+def _below_root(root_id: str, posts: list[TreePost]) -> list[TreePost]:
+    """Put posts without a parent, and those that form a circle, directly below the root."""
+    places = {post.post_id: place for place, post in enumerate(posts, start=1)} | {root_id: 0}
+    parents = [None, *(places.get(post.parent_id or root_id) for post in posts)]
+    depths, _, _ = tree_shape(parents)
+
+    return [
+        replace(post, parent_id=root_id) if parent is None or depth == 0 else post
+        for post, parent, depth in zip(posts, parents[1:], depths[1:], strict=True)
+    ]
+
+
+def read_through(tree: tuple[TreePost, ...]) -> Iterator[tuple[int, TreePost]]:
+    """Yield the posts of a tree as they are read, each answer below its post, with their depths."""
+    below: dict[str, list[TreePost]] = defaultdict(list)
+    for post in tree[1:]:
+        below[post.parent_id or tree[0].post_id].append(post)
+
+    waiting = [(0, tree[0])]
+    while waiting:
+        depth, post = waiting.pop()
+        yield depth, post
+        waiting += [(depth + 1, answer) for answer in reversed(below[post.post_id])]
+
+
+def told_of(post: TreePost) -> str:
+    """Return who did what, without the text."""
+    if post.kind == MISSING:
+        return "a post that the log lacks"
+
+    verb = {"reply": " replies", "reshare": " reshares"}.get(post.kind, "")
+    return f"{post.agent_id or 'an unknown author'}{verb}"
+
+
+def remarks_on(post: TreePost) -> str:
+    """Return what there is to say behind a text: that it was cut, and that it was liked."""
+    likes = "" if not post.likes else f"{post.likes:,} like{'s' if post.likes > 1 else ''}"
+    remarks = ", ".join(filter(None, ["cut here" if post.was_cut else "", likes]))
+    return f" ({remarks})" if remarks else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import log2
 from typing import Any, get_args
 
@@ -10,7 +10,7 @@ import orjson
 import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
-from prism.analysis._reading.merging import TableMerger, merge_by_sum
+from prism.analysis._reading.merging import COUNT, TableMerger, merge_by_sum
 from prism.errors import InputError
 from prism.statechart.reasoner._questions import Source
 from prism.telemetry.events import DECISION, TEXT_WRITTEN
@@ -28,7 +28,8 @@ long."""
 
 _SOURCES: tuple[str, ...] = get_args(Source)
 _COSTS = ("attempts", "input_tokens", "output_tokens")
-_ENTROPIES = ("entropy", "entropy_share")
+_MEANS = ("entropy", "entropy_share", "option_mass", "chosen_first")
+_OF_CHOICE = ("source", "options", "chosen", "rotation", "option_mass")
 _PARTS = {"queue": "queue_seconds", "request": "request_seconds"}
 """The parts of a latency, by what their columns are called."""
 
@@ -44,7 +45,9 @@ _COLUMNS = (
     "latency_p99",
     "latency_max",
     *(f"{name}_{percentile}" for name in _PARTS for percentile in _PERCENTILES),
-    *_ENTROPIES,
+    *_MEANS,
+    "with_probabilities",
+    "repaired",
     "said",
 )
 
@@ -71,19 +74,27 @@ def decisions(logs: RunLogs, *, by: Sequence[str] = ("state", "model")) -> pl.Da
         among them); the same of its parts, as far as they are known: ``queue_p50``, ``queue_p90``
         and ``queue_p99`` before the last request, ``request_p50``, ``request_p90`` and
         ``request_p99`` for it; ``entropy`` (mean, bits) and ``entropy_share`` (mean of H / log2 n,
-        0 to 1, over decisions with two options or more); ``said``, the number for which the model
-        gave a reason. With ``run`` first if there are several.
+        0 to 1, over decisions with two options or more); ``option_mass`` (mean, where a model's
+        log-probabilities tell it); ``chosen_first``, the share of a model's choices that stood
+        first among the options as it was told them; the numbers ``with_probabilities``,
+        ``repaired`` (put once more in other words) and ``said``, for which the model gave a
+        reason. With ``run`` first if there are several.
 
     Raises:
         InputError: If ``by`` has another name.
     """
-    unknown = ", ".join(name for name in by if name not in GROUPS)
-    if unknown:
-        known = ", ".join(GROUPS)
-        raise InputError(f"decisions cannot be grouped by {unknown}: choose from {known}")
-
-    keys = ["run", *dict.fromkeys(by)]
-    columns = [*keys[1:], "source", "probabilities", "said", "latency", *_PARTS.values(), *_COSTS]
+    keys = _keys_of("decisions", by, GROUPS)
+    wanted = (
+        *keys[1:],
+        *_OF_CHOICE,
+        "probabilities",
+        "said",
+        "repaired",
+        "latency",
+        *_PARTS.values(),
+        *_COSTS,
+    )
+    columns = list(dict.fromkeys(wanted))
     counts, latencies = merge_by_sum(keys), TableMerger(lambda tables: tables)
     for frame in logs.blocks(DECISION, columns=columns):
         counts.add(_counted(frame, keys))
@@ -96,39 +107,39 @@ def decisions(logs: RunLogs, *, by: Sequence[str] = ("state", "model")) -> pl.Da
     return logs.labelled(table.select(*keys, *_COLUMNS).sort(keys))
 
 
+def _was_first() -> pl.Expr:
+    """Return whether a model chose the option that it was told first; null for others."""
+    first = pl.col("options").list.get(pl.col("rotation").fill_null(0), null_on_oob=True)
+    return pl.when(pl.col("source") == "model").then(first == pl.col("chosen"))
+
+
 def _counted(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    count = pl.len().cast(pl.Int64)
     from_sources = {
         f"from_{name}": (pl.col("source") == name).sum().cast(pl.Int64) for name in _SOURCES
     }
-    summed = (*_COSTS, *_ENTROPIES)
-    # Sums alone cannot tell 0 from unknown, and means need the number of values.
-    known = {f"{name}_known": pl.col(name).count().cast(pl.Int64) for name in summed}
-
     entropies = _entropies(frame["probabilities"].drop_nulls().unique())
-    with_entropies = frame.join(entropies, on="probabilities", how="left")
+    with_means = frame.join(entropies, on="probabilities", how="left").with_columns(
+        chosen_first=_was_first()
+    )
 
-    return with_entropies.group_by(keys).agg(
-        asked=count,
+    return with_means.group_by(keys).agg(
+        asked=COUNT,
+        with_probabilities=pl.col("probabilities").count().cast(pl.Int64),
+        repaired=pl.col("repaired").count().cast(pl.Int64),
         said=pl.col("said").count().cast(pl.Int64),
         **from_sources,
-        **{name: pl.col(name).sum() for name in summed},
-        **known,
+        **_sums({name: name for name in (*_COSTS, *_MEANS)}),
     )
 
 
 def _described(counts: pl.DataFrame) -> pl.DataFrame:
-    is_known = {name: pl.when(pl.col(f"{name}_known") > 0) for name in (*_COSTS, *_ENTROPIES)}
-    costs = {name: is_known[name].then(pl.col(name)) for name in _COSTS}
-    means = {
-        name: is_known[name].then(pl.col(name) / pl.col(f"{name}_known")) for name in _ENTROPIES
-    }
+    means = {name: pl.col(name) / pl.col(f"{name}_known") for name in _MEANS}
 
     return counts.with_columns(
         answered=pl.col("asked") - pl.col("from_fallback"),
         fallback_share=pl.col("from_fallback") / pl.col("asked"),
-        **costs,
-        **means,
+        **{name: _if_known(name, pl.col(name)) for name in _COSTS},
+        **{name: _if_known(name, mean) for name, mean in means.items()},
     )
 
 
@@ -144,7 +155,7 @@ def _percentiles(latencies: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
 def _entropies(texts: pl.Series) -> pl.DataFrame:
     """Return the entropies of probabilities given as JSON."""
     pairs = [_entropy(orjson.loads(text)) for text in texts]
-    schema = dict.fromkeys(_ENTROPIES, pl.Float64)
+    schema = dict.fromkeys(("entropy", "entropy_share"), pl.Float64)
     return pl.DataFrame(pairs, schema=schema, orient="row").with_columns(probabilities=texts)
 
 
@@ -155,13 +166,18 @@ def _entropy(probabilities: Any) -> tuple[float | None, float | None]:
     if not are_numbers or not any(values):
         return None, None
 
-    # Divided by the largest first: the sum of very large numbers would be infinite.
-    largest = max(values)
-    total = sum(value / largest for value in values)
-    scaled = [value / largest / total for value in values]
-    bits = -sum(p * log2(p) for p in scaled if p) + 0.0
+    bits = _bits(values)
 
     return bits, bits / log2(len(values)) if len(values) > 1 else None
+
+
+def _bits(weights: Sequence[float]) -> float:
+    # Divided by the largest first: the sum of very large numbers would be infinite.
+    largest = max(weights)
+    total = sum(weight / largest for weight in weights)
+    scaled = [weight / largest / total for weight in weights]
+
+    return -sum(p * log2(p) for p in scaled if p) + 0.0
 
 
 COST_GROUPS = ("model", "host", "what", "round")
@@ -175,6 +191,9 @@ _SUMMED = {
 }
 """Columns, by the keys of the log that they add up."""
 
+_UNANSWERED = ("fallback", "failed")
+"""What stands in place of an answer that a model did not give."""
+
 
 def costs(logs: RunLogs, *, by: Sequence[str] = ("model",)) -> pl.DataFrame:
     """Add up what models cost, in decisions and texts.
@@ -185,29 +204,21 @@ def costs(logs: RunLogs, *, by: Sequence[str] = ("model",)) -> pl.DataFrame:
             ``round``.
 
     Returns:
-        One row for each group: its names; ``answers`` (decisions and texts that a model was to
-        give, failed ones included), ``calls`` (requests), ``input_tokens``, ``output_tokens``, and
+        One row for each group: its names; ``answers`` (decisions and texts that a model gave,
+        without fallbacks), ``calls`` (requests), ``input_tokens``, ``output_tokens``, and
         ``seconds`` that the last request of each took; null where none is known. With ``run``
         first if there are several.
 
     Raises:
         InputError: If ``by`` has another name.
     """
-    unknown = ", ".join(name for name in by if name not in COST_GROUPS)
-    if unknown:
-        raise InputError(
-            f"costs cannot be grouped by {unknown}: choose from {', '.join(COST_GROUPS)}"
-        )
-
-    keys = ["run", *dict.fromkeys(by)]
-    columns = [*(name for name in keys[1:] if name != "what"), "model", *_SUMMED.values()]
+    keys = _keys_of("costs", by, COST_GROUPS)
+    columns = [*(name for name in keys[1:] if name != "what"), "model", "source", *_SUMMED.values()]
     counts = merge_by_sum(keys)
     for frame in logs.blocks(DECISION, TEXT_WRITTEN, columns=columns):
         counts.add(_summed(frame, keys))
 
-    table = counts.table().with_columns(
-        pl.when(pl.col(f"{name}_known") > 0).then(pl.col(name)).alias(name) for name in _SUMMED
-    )
+    table = counts.table().with_columns(_if_known(name, pl.col(name)) for name in _SUMMED)
 
     return logs.labelled(table.select(*keys, "answers", *_SUMMED).sort(keys))
 
@@ -216,9 +227,26 @@ def _summed(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     what = pl.when(pl.col("event") == DECISION).then(pl.lit("decisions")).otherwise(pl.lit("texts"))
     asked = frame.filter(pl.col("model").is_not_null()).with_columns(what=what)
 
-    return asked.group_by(keys).agg(
-        answers=pl.len().cast(pl.Int64),
-        **{name: pl.col(key).sum() for name, key in _SUMMED.items()},
-        # a sum alone cannot tell 0 from unknown
-        **{f"{name}_known": pl.col(key).count().cast(pl.Int64) for name, key in _SUMMED.items()},
-    )
+    answered = (~pl.col("source").is_in(_UNANSWERED)).sum().cast(pl.Int64)
+    return asked.group_by(keys).agg(answers=answered, **_sums(_SUMMED))
+
+
+def _keys_of(what: str, by: Sequence[str], groups: Sequence[str]) -> list[str]:
+    if unknown := ", ".join(name for name in by if name not in groups):
+        known = ", ".join(groups)
+        raise InputError(f"{what} cannot be grouped by {unknown}: choose from {known}")
+
+    return ["run", *dict.fromkeys(by)]
+
+
+def _sums(columns: Mapping[str, str]) -> dict[str, pl.Expr]:
+    """Return the sums of columns, and how many values each has, by the names they get."""
+    # sums alone cannot tell 0 from unknown, and means need the number of values
+    return {
+        **{name: pl.col(key).sum() for name, key in columns.items()},
+        **{f"{name}_known": pl.col(key).count().cast(pl.Int64) for name, key in columns.items()},
+    }
+
+
+def _if_known(name: str, value: pl.Expr) -> pl.Expr:
+    return pl.when(pl.col(f"{name}_known") > 0).then(value).alias(name)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
-from prism.analysis._reading.merging import TableMerger, merge_by_first, merge_by_sum
+from prism.analysis._reading.merging import COUNT, merge_by_first, merge_by_last, merge_by_sum
 from prism.analysis._tables.happened import and_in_all
 from prism.analysis._tables.states import GONE, AgentPaths, closes_round, dated, states_by_number
 from prism.analysis._tables.transitions import without_lone_chart
@@ -75,7 +75,16 @@ def dwell_times(logs: RunLogs, *, by_round: bool = False) -> pl.DataFrame:
         visit took a tick. With ``run`` first if there are several. If several charts drive agents
         of a run, each is described by itself, and named in ``chart`` before ``state``.
     """
+    return _described(logs, _read(logs), by_round=by_round)
+
+
+def dwell_tables(logs: RunLogs) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return `dwell_times` and `dwell_survival`, for which agents are followed only once."""
     found = _read(logs)
+    return _described(logs, found), _survival(logs, found)
+
+
+def _described(logs: RunLogs, found: _Visits, *, by_round: bool = False) -> pl.DataFrame:
     lengths = found.lengths if by_round else found.lengths.filter(pl.col("round").is_null())
     curve = survival_of(lengths)
     described = lengths.group_by(_OF_STATE).agg(*_description())
@@ -114,11 +123,14 @@ def dwell_survival(logs: RunLogs, *, by_round: bool = False) -> pl.DataFrame:
         and ``survival_se``. With ``run`` first if there are several, ``round`` with ``by_round``
         (null in all), and ``chart`` before ``state`` if several drive agents of a run.
     """
-    lengths = _read(logs).lengths
-    if by_round:
-        return logs.labelled(without_lone_chart(survival_of(lengths)))
+    return _survival(logs, _read(logs), by_round=by_round)
 
-    in_all = survival_of(lengths.filter(pl.col("round").is_null()))
+
+def _survival(logs: RunLogs, found: _Visits, *, by_round: bool = False) -> pl.DataFrame:
+    if by_round:
+        return logs.labelled(without_lone_chart(survival_of(found.lengths)))
+
+    in_all = survival_of(found.lengths.filter(pl.col("round").is_null()))
     return logs.labelled(without_lone_chart(in_all.drop("round")))
 
 
@@ -146,19 +158,19 @@ class _Visits:
 def _read(logs: RunLogs) -> _Visits:
     paths, moments = AgentPaths(), merge_by_first(["run", "round", "tick"])
     moved, begun = merge_by_sum(_MOVED), merge_by_sum(_STATE)
-    last = TableMerger(lambda tables: tables.unique(_AGENT, keep="last", maintain_order=True))
+    last = merge_by_last(_AGENT)
 
     def noted() -> Iterator[pl.DataFrame]:
         for frame in dated(logs, moments):
             made = frame.filter(pl.col("event") == TRANSITION).select(_MOVED)
             whole = made.drop_nulls(["from_state", "to_state"])
-            moved.add(whole.group_by(_MOVED).agg(count=pl.len().cast(pl.Int64)))
+            moved.add(whole.group_by(_MOVED).agg(count=COUNT))
             yield frame
 
     for steps in paths.follow(noted()):
         first = steps.filter(pl.col("before").is_null())
         state = pl.coalesce("begin", "end")
-        begun.add(first.group_by("run", "chart", state=state).agg(begun=pl.len().cast(pl.Int64)))
+        begun.add(first.group_by("run", "chart", state=state).agg(begun=COUNT))
         last.add(steps.select(*_AGENT, "round", "tick", "closing", state="end"))
 
     per_round = _ticks_per_round(logs, moments.table())
@@ -231,7 +243,7 @@ def _open(last: pl.DataFrame) -> pl.DataFrame:
         .with_columns(ticks=ticks, round="last_round")
         .group_by(*_OF_STATE, "ticks")
     )
-    return counted.agg(open=pl.len().cast(pl.Int64))
+    return counted.agg(open=COUNT)
 
 
 def _agent_ticks(ended: pl.DataFrame, last: pl.DataFrame, begun: pl.DataFrame) -> pl.DataFrame:

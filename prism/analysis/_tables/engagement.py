@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
-from prism.analysis._reading.merging import merge_by_first, merge_by_sum
+from prism.analysis._reading.merging import COUNT, merge_by_first, merge_by_sum
 from prism.analysis._reading.runs import Note
 from prism.analysis._tables.happened import IN_ALL, KINDS, Happened, acts, and_in_all, what_happened
 from prism.analysis._tables.treated import with_arms
@@ -228,7 +228,7 @@ def acts_in(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _counted(acts: pl.DataFrame, *keys: str) -> pl.DataFrame:
     keys = ("run", "what", *keys)
-    return acts.drop_nulls(keys).group_by(keys).agg(count=pl.len().cast(pl.Int64))
+    return acts.drop_nulls(keys).group_by(keys).agg(count=COUNT)
 
 
 def _wide(counts: pl.DataFrame, names: tuple[str, ...]) -> pl.DataFrame:
@@ -283,7 +283,7 @@ def participation_of(happened: Happened) -> pl.DataFrame:
     return (
         agents.group_by(IN_ALL)
         .agg(
-            agents=pl.len().cast(pl.Int64),
+            agents=COUNT,
             silent=(pl.col("written") == 0).mean(),
             writing=((pl.col("written") > 0) & ~creates).mean(),
             creating=creates.mean(),
@@ -336,7 +336,7 @@ def _top_share(share: float) -> pl.Expr:
 
 
 def _gini() -> pl.Expr:
-    size, total = pl.len().cast(pl.Int64), pl.col("written").sum()
+    size, total = COUNT, pl.col("written").sum()
     ranks = 2 * pl.int_range(1, size + 1) - size - 1
 
     return pl.when(total > 0).then((ranks * pl.col("written").sort()).sum() / (size * total))

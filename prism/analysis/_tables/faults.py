@@ -6,39 +6,24 @@ import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.merging import TableMerger, merge_by_first
-from prism.telemetry.events import (
-    ACTION_FAILED,
-    ANSWER_DISCARDED,
-    CACHE_FAILED,
-    COGNITION_CYCLE,
-    COGNITION_MEMORY_CHANGED,
-    COGNITION_REFUSED,
-    COGNITION_RESET,
-    DECISION,
-    GUARD_FAILED,
-    MODE_UNKNOWN,
-    TEXT_WRITTEN,
-    WORKFLOW_REFUSED,
-    WORKFLOW_RESET,
-    WORKFLOW_STEP,
-)
+from prism.telemetry import events
 
 # The most serious first: a fault in the user's code, then what prism has dealt with.
 _FAULTS = {
-    GUARD_FAILED: "guard_failed",
-    ACTION_FAILED: "action_failed",
-    WORKFLOW_STEP: "step_failed",
-    TEXT_WRITTEN: "text_failed",
-    COGNITION_CYCLE: "reply_unusable",
-    COGNITION_REFUSED: "action_refused",
-    COGNITION_MEMORY_CHANGED: "memory_changed",
-    WORKFLOW_RESET: "state_reset",
-    COGNITION_RESET: "state_reset",
-    WORKFLOW_REFUSED: "transition_refused",
-    ANSWER_DISCARDED: "answer_discarded",
-    CACHE_FAILED: "cache_failed",
-    MODE_UNKNOWN: "mode_unknown",
-    DECISION: "fallback",
+    events.GUARD_FAILED: "guard_failed",
+    events.ACTION_FAILED: "action_failed",
+    events.WORKFLOW_STEP: "step_failed",
+    events.TEXT_WRITTEN: "text_failed",
+    events.COGNITION_CYCLE: "reply_unusable",
+    events.COGNITION_REFUSED: "action_refused",
+    events.COGNITION_MEMORY_CHANGED: "memory_changed",
+    events.WORKFLOW_RESET: "state_reset",
+    events.COGNITION_RESET: "state_reset",
+    events.WORKFLOW_REFUSED: "transition_refused",
+    events.ANSWER_DISCARDED: "answer_discarded",
+    events.CACHE_FAILED: "cache_failed",
+    events.MODE_UNKNOWN: "mode_unknown",
+    events.DECISION: "fallback",
 }
 READ = (
     *("round", "tick", "chart", "agent_id", "from_state", "to_state", "trigger", "error"),
@@ -48,10 +33,10 @@ READ = (
 """Keys of events that the table is made from."""
 
 _IS_ONE = {
-    DECISION: pl.col("source") == "fallback",
-    TEXT_WRITTEN: pl.col("source").is_in(["failed", "fallback"]),
-    WORKFLOW_STEP: pl.col("outcome") != "done",
-    COGNITION_CYCLE: pl.col("outcome") == "unusable",
+    events.DECISION: pl.col("source") == "fallback",
+    events.TEXT_WRITTEN: pl.col("source").is_in(["failed", "fallback"]),
+    events.WORKFLOW_STEP: pl.col("outcome") != "done",
+    events.COGNITION_CYCLE: pl.col("outcome") == "unusable",
 }
 """Which events of a kind are faults, where not all are."""
 
@@ -83,34 +68,58 @@ def faults(logs: RunLogs) -> pl.DataFrame:
         most serious kind first, and of each kind the most frequent. With ``run`` first if there are
         several.
     """
-    counts, agents = TableMerger(_added_up), merge_by_first([*_KEYS, "agent_id"])
-    is_fault = pl.col("event").is_in(list(_FAULTS))
+    counts = FaultCounts()
+    for frame in logs.blocks_where(is_fault(), columns=READ):
+        counts.add(frame)
+
+    return logs.labelled(counts.table())
+
+
+class FaultCounts:
+    """Faults counted block by block, alike ones together; see `faults`."""
+
+    def __init__(self) -> None:
+        self._counts = TableMerger(_added_up)
+        self._agents = merge_by_first([*_KEYS, "agent_id"])
+
+    def add(self, frame: pl.DataFrame) -> None:
+        """Add the faults among some events.
+
+        Args:
+            frame: The events, with ``run``, ``line``, ``event`` and the keys of `READ`.
+        """
+        found = _described(frame.filter(is_fault()))
+        ones = found.drop("agent_id").with_columns(count=pl.lit(1, pl.Int64))
+        self._counts.add(_added_up(ones))
+        self._agents.add(found.select(*_KEYS, "agent_id").unique())
+
+    def table(self) -> pl.DataFrame:
+        """Return the table of `faults`, with numbers of runs."""
+        concerned = self._agents.table().group_by(_KEYS).agg(agents=pl.col("agent_id").count())
+        table = self._counts.table().join(concerned, on=_KEYS, how="left", nulls_equal=True)
+        places = {name: place for place, name in enumerate(_FAULTS.values())}
+        seriousness = pl.col("fault").replace_strict(places, return_dtype=pl.Int8)
+        ordered = table.sort("run", seriousness, -pl.col("count"), "line")
+        agents = pl.col("agents").cast(pl.Int64)
+
+        return ordered.select(*_KEYS, "count", agents, "round", "tick", "line")
+
+
+def is_fault() -> pl.Expr:
+    """Return the condition that tells faults from other events."""
+    condition = pl.col("event").is_in(list(_FAULTS))
     for event, is_one in _IS_ONE.items():
-        is_fault &= (pl.col("event") != event) | is_one.fill_null(False)
+        condition &= (pl.col("event") != event) | is_one.fill_null(False)
 
-    for frame in logs.blocks_where(is_fault, columns=READ):
-        found = _described(frame)
-        counts.add(_added_up(found.drop("agent_id").with_columns(count=pl.lit(1, pl.Int64))))
-        agents.add(found.select(*_KEYS, "agent_id").unique())
-
-    concerned = agents.table().group_by(_KEYS).agg(agents=pl.col("agent_id").count())
-    table = counts.table().join(concerned, on=_KEYS, how="left", nulls_equal=True)
-    seriousness = pl.col("fault").replace_strict(
-        {name: place for place, name in enumerate(_FAULTS.values())}, return_dtype=pl.Int8
-    )
-    table = table.sort("run", seriousness, -pl.col("count"), "line")
-
-    return logs.labelled(
-        table.select(*_KEYS, "count", pl.col("agents").cast(pl.Int64), "round", "tick", "line")
-    )
+    return condition
 
 
 def _described(frame: pl.DataFrame) -> pl.DataFrame:
     """Bring the events of all faults to the same columns."""
     event = pl.col("event")
-    is_decision, is_discarded = event == DECISION, event == ANSWER_DISCARDED
-    is_of_step = event.is_in([WORKFLOW_STEP, WORKFLOW_REFUSED])
-    is_of_cycle = event.is_in([COGNITION_CYCLE, COGNITION_REFUSED])
+    is_decision, is_discarded = event == events.DECISION, event == events.ANSWER_DISCARDED
+    is_of_step = event.is_in([events.WORKFLOW_STEP, events.WORKFLOW_REFUSED])
+    is_of_cycle = event.is_in([events.COGNITION_CYCLE, events.COGNITION_REFUSED])
     chosen = pl.when(is_decision | is_discarded).then("chosen").when(is_of_step).then("target")
     has_state = is_decision | is_of_step | is_of_cycle
     before = pl.when(has_state).then("state").when(is_discarded).then("asked_in")
@@ -119,11 +128,11 @@ def _described(frame: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit("its guard did not pass any more"))
         .when(is_discarded)
         .then(pl.format("the agent was in {} by then", "now_in"))
-        .when(event == WORKFLOW_RESET)
+        .when(event == events.WORKFLOW_RESET)
         .then(pl.lit("the workflow has no such state"))
-        .when(event == COGNITION_RESET)
+        .when(event == events.COGNITION_RESET)
         .then(pl.lit("there is no such state"))
-        .when(event == COGNITION_MEMORY_CHANGED)
+        .when(event == events.COGNITION_MEMORY_CHANGED)
         .then(pl.lit("somebody else changed the memory"))
     )
 
@@ -136,7 +145,7 @@ def _described(frame: pl.DataFrame) -> pl.DataFrame:
         "agent_id",
         trigger=pl.when(is_of_step)
         .then("step")
-        .when(event == COGNITION_REFUSED)
+        .when(event == events.COGNITION_REFUSED)
         .then("type")
         .otherwise("trigger"),
         fault=pl.col("event").replace_strict(_FAULTS, return_dtype=pl.String),

@@ -8,17 +8,10 @@ from typing import Literal
 import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
-from prism.analysis._reading.merging import TableMerger, merge_by_first, merge_by_sum
+from prism.analysis._reading.merging import COUNT, TableMerger, merge_by_first, merge_by_sum
 from prism.errors import FieldValueError
 from prism.statechart.social import SEES_POST
-from prism.telemetry.events import (
-    AGENT_JOINED,
-    DECISION,
-    POST_LIKED,
-    POST_PUBLISHED,
-    ROUND_ENDED,
-    TRANSITION,
-)
+from prism.telemetry import events
 
 IN_ALL = ["run", "round"]
 """Keys of tables by round and in all; the round is null in the rows of all rounds together."""
@@ -28,6 +21,9 @@ KINDS = {"post": "posts", "reply": "replies", "reshare": "reshares"}
 
 Part = Literal["posts", "likes", "views", "transitions", "decisions", "measures"]
 
+_COUNTED = ("transitions", "decisions")
+"""Parts that are so many that alike ones are one row with their number."""
+
 _NO_ROUND = 2**62
 """A round that no run has."""
 
@@ -36,12 +32,12 @@ _POST = ("agent_id", "post_id", "kind", "parent_id", "root_id")
 _STEP = ("chart", "from_state", "to_state", "trigger", "ticks_in_state")
 _VIEW = ("agent_id", "context")
 _KEYS: dict[Part, tuple[str, tuple[str, ...]]] = {
-    "posts": (POST_PUBLISHED, _POST),
-    "likes": (POST_LIKED, ("agent_id", "post_id", "author_id")),
-    "views": (TRANSITION, _VIEW),
-    "transitions": (TRANSITION, _STEP),
-    "decisions": (DECISION, ("state", "source")),
-    "measures": (ROUND_ENDED, ("measures", "agent_ticks")),
+    "posts": (events.POST_PUBLISHED, _POST),
+    "likes": (events.POST_LIKED, ("agent_id", "post_id", "author_id")),
+    "views": (events.TRANSITION, _VIEW),
+    "transitions": (events.TRANSITION, _STEP),
+    "decisions": (events.DECISION, ("state", "source")),
+    "measures": (events.ROUND_ENDED, ("measures", "agent_ticks")),
 }
 
 
@@ -90,25 +86,20 @@ def what_happened(
     Raises:
         FieldValueError: If the first is not 1 or more, or the last comes before it.
     """
-    if from_round < 1:
-        raise FieldValueError(f"from_round must be 1 or more, got {from_round}")
-    if to_round is not None and to_round < from_round:
-        raise FieldValueError(f"to_round must be {from_round} or more, got {to_round}")
-
+    _check_rounds(from_round, to_round)
     agents = merge_by_first(["run", "agent_id"])
     rounds = TableMerger(lambda tables: tables.group_by(IN_ALL).agg(pl.col("ticks").max()))
-    mergers = {
-        part: merge_by_sum([*_STAMP, *_KEYS[part][1]]) if _counts(part) else TableMerger(_same)
-        for part in parts
-    }
-    read = {*_STAMP[1:], "agent_id", "state", "trigger"}
-    read |= {key for part in parts for key in _KEYS[part][1]}
-    has_object = pl.col("event").eq(ROUND_ENDED) | pl.col("trigger").eq_missing(SEES_POST)
+    mergers = {part: _merger(part) for part in parts}
+    of_parts = (_KEYS[part][1] for part in parts)
+    read = {*_STAMP[1:], "agent_id", "state", "trigger"}.union(*of_parts)
+    has_object = pl.col("event").eq(events.ROUND_ENDED) | pl.col("trigger").eq_missing(SEES_POST)
 
     is_late = pl.col("round") > (_NO_ROUND if to_round is None else to_round)
     for block in logs.blocks_where(None, columns=sorted(read), objects_where=has_object):
         frame = block.filter(~is_late.fill_null(value=False))
-        moves = pl.col("event").is_in([AGENT_JOINED, TRANSITION, POST_PUBLISHED, POST_LIKED])
+        moves = pl.col("event").is_in(
+            [events.AGENT_JOINED, events.TRANSITION, events.POST_PUBLISHED, events.POST_LIKED]
+        )
         agents.add(frame.filter(moves).select("run", "agent_id").drop_nulls().unique())
         numbered = frame.filter(pl.col("round") >= from_round)
         rounds.add(numbered.group_by(IN_ALL).agg(ticks=pl.col("tick").max()))
@@ -117,8 +108,8 @@ def what_happened(
 
     tables = {part: merger.table() for part, merger in mergers.items()}
     if "views" in tables:
-        post_id = pl.col("context").str.json_path_match("$.post_id").alias("post_id")
-        tables["views"] = tables["views"].with_columns(post_id).drop("context")
+        post_id = pl.col("context").str.json_path_match("$.post_id")
+        tables["views"] = tables["views"].with_columns(post_id=post_id).drop("context")
 
     started = tuple(number for number, run in enumerate(logs.runs) if run.started)
 
@@ -129,6 +120,13 @@ def what_happened(
         started,
         from_round,
     )
+
+
+def _check_rounds(first: int, last: int | None) -> None:
+    if first < 1:
+        raise FieldValueError(f"from_round must be 1 or more, got {first}")
+    if last is not None and last < first:
+        raise FieldValueError(f"to_round must be {first} or more, got {last}")
 
 
 def _with_length(rounds: pl.DataFrame, logs: RunLogs) -> pl.DataFrame:
@@ -156,8 +154,11 @@ def and_in_all(table: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([table.drop_nulls("round"), in_all])
 
 
-def _same(table: pl.DataFrame) -> pl.DataFrame:
-    return table
+def _merger(part: Part) -> TableMerger:
+    if part in _COUNTED:
+        return merge_by_sum([*_STAMP, *_KEYS[part][1]])
+
+    return TableMerger(lambda tables: tables)
 
 
 def _found(frame: pl.DataFrame, part: Part) -> pl.DataFrame:
@@ -168,8 +169,4 @@ def _found(frame: pl.DataFrame, part: Part) -> pl.DataFrame:
 
     rows = frame.filter(is_own).select(*_STAMP, *keys)
 
-    return rows.group_by(rows.columns).agg(count=pl.len().cast(pl.Int64)) if _counts(part) else rows
-
-
-def _counts(part: Part) -> bool:
-    return part in ("transitions", "decisions")
+    return rows.group_by(rows.columns).agg(count=COUNT) if part in _COUNTED else rows

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
 import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.merging import merge_by_first
 from prism.analysis._reading.parsing import TYPES
 from prism.analysis._reading.runs import Note
+from prism.analysis._reading.scanning import read_object
 from prism.analysis._tables.agent_story import no_such_agent
 from prism.analysis._tables.engagement import remark_no_feed
 from prism.statechart import AgentState
@@ -149,8 +149,7 @@ def _why(known: Mapping[str, Any]) -> str:
 
 
 def _post_of(event: Mapping[str, Any]) -> str | None:
-    value = orjson.loads(event["context"]) if event["context"] else None
-    post = value.get("post_id") if isinstance(value, dict) else None
+    post = read_object(event["context"]).get("post_id")
     return post if isinstance(post, str) else None
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
-from prism.analysis._reading.merging import merge_by_first, merge_by_sum
+from prism.analysis._reading.merging import COUNT, merge_by_first, merge_by_sum
 from prism.analysis._reading.runs import Note
 from prism.analysis._tables.engagement import ACT_COLUMNS, acts_in, gini, remark_no_feed
 from prism.errors import InputError, MissingExtraError
@@ -102,7 +102,7 @@ def _counted(done: pl.DataFrame) -> pl.DataFrame:
     about = done.filter(pl.col("what").is_in(KINDS)).drop_nulls(["agent_id", "about"])
     return (
         about.group_by("run", "agent_id", "about", "what", author_id=author)
-        .agg(count=pl.len().cast(pl.Int64))
+        .agg(count=COUNT)
         .select(*_ABOUT, "count")
     )
 

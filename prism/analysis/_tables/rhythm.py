@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
+from prism.analysis._reading.merging import COUNT
 from prism.analysis._tables.engagement import remark_no_feed
 from prism.analysis._tables.happened import IN_ALL, Happened, acts, and_in_all, what_happened
 from prism.analysis._tables.treated import with_arms
@@ -72,7 +73,7 @@ def rhythm_of(happened: Happened) -> pl.DataFrame:
     keys, ticks = [*IN_ALL, "what"], pl.col("ticks")
     in_all = and_in_all(intervals)
     table = in_all.group_by(keys).agg(
-        acts=pl.len().cast(pl.Int64),
+        acts=COUNT,
         agents=pl.col("agent_id").n_unique().cast(pl.Int64),
         intervals=ticks.count().cast(pl.Int64),
         mean=ticks.mean(),
@@ -95,7 +96,7 @@ def rhythm_of(happened: Happened) -> pl.DataFrame:
 def _of_agents(intervals: pl.DataFrame) -> pl.DataFrame:
     ticks = pl.col("ticks")
     return intervals.group_by(_OF_AGENT).agg(
-        acts=pl.len().cast(pl.Int64),
+        acts=COUNT,
         intervals=ticks.count().cast(pl.Int64),
         mean=ticks.mean(),
         sd=ticks.std(ddof=0),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
+from prism.analysis._reading.merging import COUNT
 from prism.analysis._reading.scanning import as_columns, read_object
 from prism.analysis._tables.cascades import reshare_trees, trees
 from prism.analysis._tables.engagement import participation_of, with_every_round
@@ -118,7 +119,7 @@ def measured_of(happened: Happened, runs: int) -> pl.DataFrame:
 
 def _keys(happened: Happened, number: int) -> pl.DataFrame:
     runs = pl.DataFrame({"run": pl.Series(range(number), dtype=pl.UInt32)})
-    agents = happened.agents.group_by("run").agg(agents=pl.len().cast(pl.Int64))
+    agents = happened.agents.group_by("run").agg(agents=COUNT)
     ticks = and_in_all(happened.rounds).group_by(IN_ALL).agg(pl.col("ticks").sum())
     keys = with_every_round(runs, happened).join(agents, on="run", how="left")
     # agents who sleep, or have left, take no steps, which only the log knows
@@ -167,7 +168,7 @@ def _participation(happened: Happened) -> pl.DataFrame:
 def _cascades(happened: Happened) -> pl.DataFrame:
     size, depth = pl.col("size"), pl.col("depth")
     return _grown(trees, happened).agg(
-        cascades=pl.len().cast(pl.Int64),
+        cascades=COUNT,
         singletons=(size == 1).mean(),
         beyond_one_degree=(depth > 1).mean(),
         cascade_size=size.mean(),

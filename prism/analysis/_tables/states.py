@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from prism.analysis._reading.logs import STAMP, RunLogs, parse_time
-from prism.analysis._reading.merging import TableMerger, merge_by_first, merge_by_sum
+from prism.analysis._reading.merging import COUNT, TableMerger, merge_by_first, merge_by_sum
 from prism.analysis._reading.runs import Note, NoteKind, Run
 from prism.statechart.social import ACTION_DONE, COMPOSE_DONE, ROUND_ENDS
 from prism.telemetry.events import AGENT_JOINED, AGENT_REMOVED, RUN_STARTED, TRANSITION
@@ -276,7 +276,7 @@ def _read(logs: RunLogs) -> _Pass:
     transitions = merge_by_sum([*_CHANGED, "closing"])
     beginnings = merge_by_sum(["run", "chart", "state"])
     broken, early = _merge_places(), _merge_places()
-    count = pl.len().cast(pl.Int64).alias("count")
+    count = COUNT.alias("count")
     before, begin = pl.col("before"), pl.col("begin")
 
     for steps in paths.follow(dated(logs, moments)):
@@ -304,27 +304,13 @@ def dated(logs: RunLogs, moments: TableMerger) -> Iterator[pl.DataFrame]:
         moments: Where to add the rounds and ticks of all events.
     """
     is_undated = pl.col("round").is_null() & pl.col("tick").is_null()
-    ends_action = pl.col("trigger").is_in([COMPOSE_DONE, ACTION_DONE])
-    is_second = ends_action & (pl.col("ticks_in_state") == 0)
-
-    # A log without rounds closes none.
-    closing = (
-        pl.when(is_undated)
-        .then(_NO_CLOSING)
-        .when(pl.col("trigger") == ROUND_ENDS)
-        .then(_CLOSING)
-        .when(is_second)
-        .then(_PERHAPS_CLOSING)
-        .otherwise(_NO_CLOSING)
-    )
-
     for frame in logs.blocks(columns=_COLUMNS):
         moments.add(frame.select("run", "round", "tick").unique(maintain_order=True))
         followed = frame.filter(
             pl.col("event").is_in([RUN_STARTED, AGENT_JOINED, AGENT_REMOVED, TRANSITION])
         )
         dated = followed.with_columns(
-            timestamp=pl.when(is_undated).then("timestamp"), closing=closing.cast(pl.Int8)
+            timestamp=pl.when(is_undated).then("timestamp"), closing=how_closing()
         )
         yield _leaving(dated.with_columns(time=parse_time("timestamp").dt.truncate("1s")))
 
@@ -350,7 +336,7 @@ def _leaving(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _places(steps: pl.DataFrame) -> pl.DataFrame:
     """Count steps, and find the first of them in each run."""
-    return steps.group_by("run").agg(count=pl.len().cast(pl.Int64), line=pl.col("line").min())
+    return steps.group_by("run").agg(count=COUNT, line=pl.col("line").min())
 
 
 def _merge_places() -> TableMerger:
@@ -394,6 +380,26 @@ def _count(number: int, run: Run, found: _Pass) -> pl.DataFrame:
     share = pl.when(known > 0).then(pl.col("agents") / known)
 
     return table.with_columns(run=pl.lit(number, pl.UInt32), chart=name, share=share)
+
+
+def how_closing() -> pl.Expr:
+    """Return whether a transition closes its round, for `closes_round`, as ``closing``."""
+    is_undated = pl.col("round").is_null() & pl.col("tick").is_null()
+    ends_action = pl.col("trigger").is_in([COMPOSE_DONE, ACTION_DONE])
+    is_second = ends_action & (pl.col("ticks_in_state") == 0)
+
+    # A log without rounds closes none.
+    closing = (
+        pl.when(is_undated)
+        .then(_NO_CLOSING)
+        .when(pl.col("trigger") == ROUND_ENDS)
+        .then(_CLOSING)
+        .when(is_second)
+        .then(_PERHAPS_CLOSING)
+        .otherwise(_NO_CLOSING)
+    )
+
+    return closing.cast(pl.Int8).alias("closing")
 
 
 def closes_round(last_tick: int | pl.Expr | None) -> pl.Expr:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
-from prism.analysis._reading.merging import merge_by_sum
+from prism.analysis._reading.merging import COUNT, merge_by_sum
 from prism.analysis._reading.scanning import columns_of_schema
 from prism.errors import InputError
 from prism.statechart._definition import TIMEOUT
@@ -69,7 +69,7 @@ def count_transitions(logs: RunLogs, keys: list[str]) -> pl.DataFrame:
     merger = merge_by_sum(["run", *keys])
     for frame in logs.blocks(TRANSITION, columns=[*keys, "from_state", "to_state"]):
         whole = frame.drop_nulls(["from_state", "to_state"])
-        merger.add(whole.group_by("run", *keys).agg(count=pl.len().cast(pl.Int64)))
+        merger.add(whole.group_by("run", *keys).agg(count=COUNT))
 
     return merger.table()
 

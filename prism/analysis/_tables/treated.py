@@ -5,15 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
-from prism.analysis._reading.merging import merge_by_sum
-from prism.telemetry.events import (
-    POST_DISLIKED,
-    POST_LIKED,
-    POST_PUBLISHED,
-    POST_VOTED,
-    POST_WEIGHED,
-    TREATMENT_ASSIGNED,
-)
+from prism.analysis._reading.merging import COUNT, merge_by_sum
+from prism.telemetry import events
 
 _SUBJECT = ("agent_id", "post_id")
 _ASSIGNED = ("run", "round", "experiment", "arm", *_SUBJECT)
@@ -78,7 +71,7 @@ def arms(logs: RunLogs, *, by_round: bool = False) -> pl.DataFrame:
         _posts(logs)
         .group_by(keys, maintain_order=True)
         .agg(
-            pl.len().cast(pl.Int64).alias("posts"),
+            COUNT.alias("posts"),
             *means,
             pl.col("dislikes", "replies", "reshares").mean(),
             like_chance=pl.col("likes").sum() / pl.col("weighed").sum(),
@@ -112,7 +105,7 @@ def with_arms(logs: RunLogs, table: pl.DataFrame, key: str = "agent_id") -> pl.D
 
 
 def _assignments(logs: RunLogs) -> pl.DataFrame:
-    blocks = logs.blocks(TREATMENT_ASSIGNED, columns=_ASSIGNED[1:])
+    blocks = logs.blocks(events.TREATMENT_ASSIGNED, columns=_ASSIGNED[1:])
     return pl.concat([frame.select(_ASSIGNED) for frame in blocks])
 
 
@@ -120,11 +113,19 @@ def _posts(logs: RunLogs) -> pl.DataFrame:
     assigned = _assignments(logs).drop_nulls("post_id").drop("agent_id")
     published: list[pl.DataFrame] = []
     counts = merge_by_sum(_POST)
-    kinds = (POST_PUBLISHED, POST_LIKED, POST_DISLIKED, POST_WEIGHED, POST_VOTED)
+    kinds = (
+        events.POST_PUBLISHED,
+        events.POST_LIKED,
+        events.POST_DISLIKED,
+        events.POST_WEIGHED,
+        events.POST_VOTED,
+    )
     names = ("agent_id", "post_id", "parent_id", "kind", "likes", "dislikes")
 
     for frame in logs.blocks(*kinds, columns=names):
-        published.append(frame.filter(event=POST_PUBLISHED).select(*_POST, "agent_id", "kind"))
+        published.append(
+            frame.filter(event=events.POST_PUBLISHED).select(*_POST, "agent_id", "kind")
+        )
         counts.add(_counted(frame))
 
     table = assigned.join(pl.concat(published), on=_POST, how="left")
@@ -140,9 +141,9 @@ def _posts(logs: RunLogs) -> pl.DataFrame:
 def _counted(frame: pl.DataFrame) -> pl.DataFrame:
     """Count what happened to each post in a block; an answer is an event of its parent."""
     event, kind = pl.col("event"), pl.col("kind")
-    is_answer = (event == POST_PUBLISHED) & pl.col("parent_id").is_not_null()
+    is_answer = (event == events.POST_PUBLISHED) & pl.col("parent_id").is_not_null()
     subject = pl.when(is_answer).then("parent_id").otherwise("post_id")
-    voted = event == POST_VOTED
+    voted = event == events.POST_VOTED
     counted = frame.with_columns(
         post_id=subject,
         likes_given=pl.when(voted).then("likes").otherwise(0),
@@ -150,11 +151,11 @@ def _counted(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
     return counted.group_by(_POST).agg(
-        (event == POST_LIKED).sum().cast(pl.Int64).alias("likes"),
-        (event == POST_DISLIKED).sum().cast(pl.Int64).alias("dislikes"),
+        (event == events.POST_LIKED).sum().cast(pl.Int64).alias("likes"),
+        (event == events.POST_DISLIKED).sum().cast(pl.Int64).alias("dislikes"),
         (is_answer & (kind == "reply")).sum().cast(pl.Int64).alias("replies"),
         (is_answer & (kind == "reshare")).sum().cast(pl.Int64).alias("reshares"),
-        (event == POST_WEIGHED).sum().cast(pl.Int64).alias("weighed"),
+        (event == events.POST_WEIGHED).sum().cast(pl.Int64).alias("weighed"),
         pl.col(*_VOTES).sum().cast(pl.Int64),
     )
 

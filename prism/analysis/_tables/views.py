@@ -7,7 +7,7 @@ from typing import Literal
 import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
-from prism.analysis._reading.merging import merge_by_sum
+from prism.analysis._reading.merging import COUNT, merge_by_sum
 from prism.analysis._tables.engagement import remark_no_feed
 from prism.analysis._tables.happened import IN_ALL, Happened, and_in_all, what_happened
 from prism.analysis._tables.treated import with_arms
@@ -179,7 +179,7 @@ def _counted(steps: pl.DataFrame) -> pl.DataFrame:
     way = found.fill_null("pending")
 
     return views.group_by(IN_ALL).agg(
-        pl.len().cast(pl.Int64).alias("views"),
+        COUNT.alias("views"),
         *((way == name).sum().cast(pl.Int64).alias(name) for name in _OUTCOMES),
         pl.col("decisions", "answers_discarded").sum(),
     )
@@ -198,7 +198,7 @@ def _in_all(table: pl.DataFrame) -> pl.DataFrame:
 def _reach_of(happened: Happened, item: str) -> pl.DataFrame:
     posts = _with_root(happened).unique(["run", "post_id"], keep="first", maintain_order=True)
     key = ["run", item]
-    size = pl.len().cast(pl.Int64).over(key)
+    size = COUNT.over(key)
     own = posts.with_columns(size=size).filter(pl.col("post_id") == pl.col(item))
     shown = ("author_id", "kind" if item == "post_id" else "size")
     described = own.select(*key, *shown, published="round").with_row_index("place")
@@ -207,7 +207,7 @@ def _reach_of(happened: Happened, item: str) -> pl.DataFrame:
     views = happened.tables["views"].select(*IN_ALL, "post_id", reader_id="agent_id")
     opened = and_in_all(views).join(places, on=["run", "post_id"])
     seen = opened.group_by(*IN_ALL, pl.col("item").alias(item)).agg(
-        views=pl.len().cast(pl.Int64), readers=pl.col("reader_id").n_unique().cast(pl.Int64)
+        views=COUNT, readers=pl.col("reader_id").n_unique().cast(pl.Int64)
     )
     # in all, also what nobody opened
     nothing = described.select(*key, pl.lit(None, pl.Int64).alias("round"))
@@ -230,14 +230,14 @@ def _exposure(happened: Happened) -> pl.DataFrame:
     different = {"posts": "post_id", "authors": "author_id", "cascades": "root_id"}
     by_agent = [*IN_ALL, "agent_id"]
     seen = opened.group_by(by_agent).agg(
-        pl.len().cast(pl.Int64).alias("views"),
+        COUNT.alias("views"),
         *(
             pl.col(key).drop_nulls().n_unique().cast(pl.Int64).alias(name)
             for name, key in different.items()
         ),
     )
     received = opened.group_by(*IN_ALL, agent_id="author_id").agg(
-        received=pl.len().cast(pl.Int64), readers=pl.col("agent_id").n_unique().cast(pl.Int64)
+        received=COUNT, readers=pl.col("agent_id").n_unique().cast(pl.Int64)
     )
     with_posts = happened.agents.join(happened.tables["posts"], on="run", how="semi")
     every = with_posts.select("run", pl.lit(None, pl.Int64).alias("round"), "agent_id")

@@ -9,16 +9,25 @@ from typing import Any
 import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
-from prism.analysis._reading.merging import TableMerger, merge_by_sum
+from prism.analysis._reading.merging import COUNT, TableMerger, merge_by_sum
 from prism.analysis._reading.scanning import as_columns, names_shown, read_object
 from prism.errors import InputError
 from prism.runlog._keys import WORLD_EVENTS
-from prism.telemetry.events import ROUND_ENDED, TREATMENT_APPLIED
+from prism.telemetry.events import AGENTS_MEASURED, ROUND_ENDED, TREATMENT_APPLIED
 
 _MEASURED = {
     "run": pl.UInt32(),
     "round": pl.Int64(),
     "measure": pl.String(),
+    "value": pl.Float64(),
+}
+_OF_AGENTS = {
+    "run": pl.UInt32(),
+    "round": pl.Int64(),
+    "kind": pl.String(),
+    "measure": pl.String(),
+    "agent_id": pl.String(),
+    "quantile": pl.Float64(),
     "value": pl.Float64(),
 }
 _TREATED = ("run", "round", "treatment", "parameters")
@@ -41,6 +50,22 @@ def measures(logs: RunLogs) -> pl.DataFrame:
     ordered = table.sort("run", "place", "round", maintain_order=True).drop("place")
 
     return logs.labelled(ordered)
+
+
+def agent_measures(logs: RunLogs) -> pl.DataFrame:
+    """Return what was measured of agents.
+
+    Args:
+        logs: The logs, from `read_log`.
+
+    Returns:
+        One row for each agent and round, and where there are many, for each quantile and round:
+        ``round``, ``kind`` (the agents' class), ``measure``, ``agent_id`` (null for a quantile),
+        ``quantile`` (0 to 1, null for an agent) and ``value`` (null where there was nothing to
+        measure), in the order of the log. With ``run`` first if there are several.
+    """
+    table = pl.DataFrame(list(_measured_of_agents(logs)), schema=_OF_AGENTS, orient="row")
+    return logs.labelled(table)
 
 
 def treatments(logs: RunLogs) -> pl.DataFrame:
@@ -100,10 +125,10 @@ def world_event_counts(logs: RunLogs) -> pl.DataFrame:
     named = TableMerger(lambda tables: tables.unique(maintain_order=True))
     is_own = pl.col("event").str.starts_with(WORLD_EVENTS)
     for frame in logs.blocks_where(is_own, columns=("round", "agent_id")):
-        counts.add(frame.group_by(keys).agg(events=pl.len().cast(pl.Int64)))
+        counts.add(frame.group_by(keys).agg(events=COUNT))
         named.add(frame.select(*keys, "agent_id").drop_nulls("agent_id").unique())
 
-    agents = named.table().group_by(keys).agg(agents=pl.len().cast(pl.Int64))
+    agents = named.table().group_by(keys).agg(agents=COUNT)
     table = counts.table().join(agents, on=keys, how="left", nulls_equal=True)
     table = table.with_columns(
         pl.col("event").str.strip_prefix(WORLD_EVENTS), pl.col("agents").fill_null(0)
@@ -144,6 +169,16 @@ def _measured(logs: RunLogs) -> Iterator[tuple[int, int | None, str, float | Non
         for run, number, text in ended.iter_rows():
             for name, value in read_object(text).items():
                 yield run, number, name, _number(value)
+
+
+def _measured_of_agents(logs: RunLogs) -> Iterator[tuple[Any, ...]]:
+    columns = ("round", "kind", "measure", "values", "quantiles")
+    for frame in logs.blocks(AGENTS_MEASURED, columns=columns):
+        for *place, values, quantiles in frame.select("run", *columns).iter_rows():
+            for agent_id, value in read_object(values).items():
+                yield *place, agent_id, None, _number(value)
+            for quantile, value in read_object(quantiles).items():
+                yield *place, None, float(quantile), _number(value)
 
 
 def _number(value: Any) -> float | None:

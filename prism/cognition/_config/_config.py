@@ -7,21 +7,21 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 from prism.cognition._config._values import (
-    AVAILABLE_ACTIONS,
     HARD_LIMIT,
     INSTRUCTIONS,
     ROLE,
-    STATE_DESCRIPTION,
     Iterate,
     Limit,
     Paging,
+    StorageLimits,
     ThinkingLog,
+    actions_with,
+    descriptions_with,
 )
-from prism.cognition._prompts import build_prompt
+from prism.cognition._prompts import LEAST, build_prompt
 from prism.errors import FieldValueError, InputError
 from prism.files import reading
 from prism.files._source import DocumentError, Problem
@@ -49,35 +49,43 @@ class Config:
         role: What the agent is; the prompt begins with it.
         instructions: How it is to reply.
         goal: What it is to achieve; None for nothing in particular.
-        state_description: What each state is for.
-        available_actions: What each action does; an action that is not among them is refused.
+        state_description: What each state is for; those that are left out are as specified.
+        available_actions: What each action does. Of the memory's actions only those that are named
+            are available, if any is named.
         thinking_log: The log of thoughts.
         paging_limit: The size of a prompt above which the agent pages.
         hard_limit: The size that no prompt exceeds.
         iterate: The most cycles of a run.
         paging: How it is decided what leaves the working memory.
+        storage: What is kept and shown of the storage.
         warnings: What was left out when it was read.
 
     Raises:
-        FieldValueError: If the hard limit is below the paging limit.
+        FieldValueError: If the hard limit is below the paging limit, or there is no such state or
+            action.
     """
 
     role: str = ROLE
     instructions: str = INSTRUCTIONS
     goal: str | None = None
-    state_description: Mapping[str, str] = field(default_factory=lambda: STATE_DESCRIPTION)
-    available_actions: Mapping[str, str] = field(default_factory=lambda: AVAILABLE_ACTIONS)
+    state_description: Mapping[str, str] = field(default_factory=dict)
+    available_actions: Mapping[str, str] = field(default_factory=dict)
     thinking_log: ThinkingLog = field(default_factory=ThinkingLog)
     paging_limit: Limit = field(default_factory=Limit)
     hard_limit: Limit = field(default_factory=lambda: Limit(max_tokens=HARD_LIMIT))
     iterate: Iterate = field(default_factory=Iterate)
     paging: Paging = field(default_factory=Paging)
+    storage: StorageLimits = field(default_factory=StorageLimits)
     warnings: tuple[ConfigProblem, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
-        """Copy the mappings, and refuse limits that contradict each other."""
-        for name in ("state_description", "available_actions"):
-            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+        """Fill in what is left out, and refuse limits that contradict each other."""
+        object.__setattr__(self, "state_description", descriptions_with(self.state_description))
+        object.__setattr__(self, "available_actions", actions_with(self.available_actions))
+        for name in ("paging_limit", "hard_limit"):
+            limit: Any = getattr(self, name)
+            if isinstance(limit, int):  # as in a file
+                object.__setattr__(self, name, Limit(max_tokens=limit))
 
         soft, hard = self.paging_limit, self.hard_limit
         if soft.enable and hard.enable and hard.max_tokens < soft.max_tokens:
@@ -160,8 +168,8 @@ class Config:
             "executing": {"available_actions": dict(self.available_actions)},
         }
         agent: dict[str, Any] = {} if self.goal is None else {"goal": self.goal}
-        for name in ("thinking_log", "paging_limit", "hard_limit", "iterate", "paging"):
-            agent[name] = asdict(getattr(self, name))
+        for block in ("thinking_log", "paging_limit", "hard_limit", "iterate", "paging", "storage"):
+            agent[block] = asdict(getattr(self, block))
         agent["state"] = {state: {"prompt": prompt} for state, prompt in prompts.items()}
 
         return {"agent": agent}
@@ -193,7 +201,11 @@ def _unreadable(error: InputError, path: str) -> ConfigProblem:
 
 
 def crowded_limits(
-    config: Config, *, goal: str | None = None, count: TokenCounter = count_tokens
+    config: Config,
+    *,
+    goal: str | None = None,
+    count: TokenCounter = count_tokens,
+    own: Mapping[str, str] | None = None,
 ) -> Iterator[tuple[str, str]]:
     """Yield each limit that the fixed part of a prompt passes, and a message.
 
@@ -201,9 +213,10 @@ def crowded_limits(
         config: The configuration.
         goal: The goal; the configuration's own by default.
         count: Counts tokens.
+        own: Actions of the application, and what a prompt says of each.
     """
-    for state in STATE_DESCRIPTION:
-        tokens = build_prompt(config, state, {}, {}, goal=goal, count=count).tokens
+    for state in config.state_description:
+        tokens = build_prompt(config, state, LEAST, goal=goal, count=count, own=own).tokens
         if config.hard_limit.enable and tokens > config.hard_limit.max_tokens:
             yield "hard_limit", _told("the hard limit", state, tokens, config.hard_limit)
 
@@ -214,7 +227,11 @@ def crowded_limits(
 
 
 def require_room(
-    config: Config, *, goal: str | None = None, count: TokenCounter = count_tokens
+    config: Config,
+    *,
+    goal: str | None = None,
+    count: TokenCounter = count_tokens,
+    own: Mapping[str, str] | None = None,
 ) -> None:
     """Refuse a configuration whose fixed part leaves no room, with this goal and this counter.
 
@@ -222,11 +239,12 @@ def require_room(
         config: The configuration.
         goal: The goal; the configuration's own by default.
         count: Counts tokens.
+        own: Actions of the application, and what a prompt says of each.
 
     Raises:
         InputError: If a limit is passed before anything is remembered.
     """
-    for limit, message in crowded_limits(config, goal=goal, count=count):
+    for limit, message in crowded_limits(config, goal=goal, count=count, own=own):
         raise InputError(message, field=f"{limit}.max_tokens")
 
 

@@ -1,35 +1,286 @@
-"""Reads a configuration; collects everything that is wrong with it."""
+"""From the text of a configuration, whose shape the published schema has, too, to a `Config`."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from difflib import get_close_matches
 from itertools import islice
-from typing import Any
+from reprlib import repr as brief
+from typing import Annotated, Any, Literal
 
-from pydantic import ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from prism.cognition._config._declarations import ConfigDocument, known_keys, left_out
 from prism.cognition._config._values import (
     AVAILABLE_ACTIONS,
     HARD_LIMIT,
-    MEMORY_ACTIONS,
+    KEY_PREFIX,
+    KEY_PREFIX_WORDS,
     STATE_DESCRIPTION,
     Iterate,
     Limit,
     Paging,
+    StorageLimits,
     ThinkingLog,
 )
 from prism.errors import InputError
-from prism.files._declarations import shape_problems
+from prism.files._declarations import (
+    Declaration,
+    Optionally,
+    WholeNumber,
+    alternatives,
+    schema_of,
+    shape_problems,
+)
 from prism.files._places import depth_of, repeated_key
 from prism.files._source import Problems, Source, Where, key_of
 
+SCHEMA_NAME = "cognition.schema.json"
+MOST = 1_000_000_000
+_EXAMPLE = "output_example"
+
+
+def _prefix(value: str) -> str:
+    if not re.search(KEY_PREFIX, value):
+        raise ValueError(f"{KEY_PREFIX_WORDS}; got {brief(value)}")
+
+    return value
+
+
+Text = Optionally[str]
+Flag = Optionally[bool]
+Number = Annotated[WholeNumber, Field(ge=1, le=MOST)]
+Count = Optionally[Number]
+NumberOrNone = Annotated[WholeNumber, Field(ge=0, le=MOST)]
+KeyPrefix = Annotated[
+    str, AfterValidator(_prefix), Field(json_schema_extra={"pattern": KEY_PREFIX})
+]
+
+# what files of lkjagent hold besides: it is left out, and the file is still read
+OfLkjagent = Annotated[Any, Field(deprecated=True)]
+
+
+class StateDescriptions(Declaration):
+    """What each state is for."""
+
+    thinking: Text = None
+    executing: Text = None
+    paging: Text = None
+    evaluating: OfLkjagent = None
+    commanding: OfLkjagent = None
+
+
+class AvailableActions(Declaration):
+    """What each action does.
+
+    Of the five memory actions only those that are named are available, if any is named, and the
+    same with the two of paging.
+    """
+
+    working_memory_add: Text = None
+    working_memory_remove: Text = None
+    storage_load: Text = None
+    storage_save: Text = None
+    storage_search: Text = None
+    page_out: Text = None
+    page_in: Text = None
+
+
+class ThinkingLogDeclaration(Declaration):
+    """The log of thoughts."""
+
+    enable: Flag = None
+    max_entries: Count = None
+    key_prefix: Optionally[KeyPrefix] = None
+
+
+class LimitDeclaration(Declaration):
+    """A limit of the prompt's size; a bare number in its place is the limit itself."""
+
+    enable: Flag = None
+    max_tokens: Count = None
+
+
+class IterateDeclaration(Declaration):
+    """The most cycles of a run."""
+
+    enable: Flag = None
+    max_iterations: Count = None
+    max_useless: Count = None
+    max_per_round: Count = None
+
+
+class PagingDeclaration(Declaration):
+    """How it is decided what leaves the working memory."""
+
+    policy: Optionally[Literal["lru", "model"]] = None
+
+
+class StorageDeclaration(Declaration):
+    """What is kept and shown of the storage."""
+
+    versions: Optionally[NumberOrNone] = None
+    named: Optionally[NumberOrNone] = None
+
+
+class Texts(Declaration):
+    """Texts that may stand in several places."""
+
+    state_description: Optionally[StateDescriptions] = None
+    available_actions: Optionally[AvailableActions] = None
+
+
+class Settings(Texts):
+    """What may stand at the top, or under ``agent``."""
+
+    goal: Text = Field(None, description="What the agent is to achieve.")
+    thinking_log: Optionally[ThinkingLogDeclaration] = None
+    paging_limit: Optionally[LimitDeclaration | Number] = Field(
+        None, description="The size of a prompt above which the agent pages."
+    )
+    hard_limit: Optionally[LimitDeclaration | Number] = Field(
+        None, description="The size that no prompt exceeds."
+    )
+    iterate: Optionally[IterateDeclaration] = None
+    paging: Optionally[PagingDeclaration] = None
+    storage: Optionally[StorageDeclaration] = None
+
+
+class Prompt(Texts):
+    """The texts of a prompt."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"patternProperties": {f"^{_EXAMPLE}": {"deprecated": True}}}
+    )
+
+    purpose: OfLkjagent = None
+    strategy: OfLkjagent = None
+    selection_criteria: OfLkjagent = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _leave_out_examples(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+
+        return {key: inner for key, inner in value.items() if not key.startswith(_EXAMPLE)}
+
+
+class BasePrompt(Prompt):
+    """The prompt of every state."""
+
+    role: Text = None
+    instructions: Text = None
+
+
+class StatePrompt(Prompt):
+    """The prompt of one state."""
+
+    role: OfLkjagent = None
+    instructions: OfLkjagent = None
+
+
+class Base(Declaration):
+    """What every state has; a text in place of the prompt is the role."""
+
+    prompt: Optionally[BasePrompt | str] = None
+
+
+class State(Declaration):
+    """What a state has; a text in place of the prompt is its description."""
+
+    prompt: Optionally[StatePrompt | str] = None
+
+
+class States(Declaration):
+    """The states."""
+
+    base: Optionally[Base] = None
+    thinking: Optionally[State] = None
+    executing: Optionally[State] = None
+    paging: Optionally[State] = None
+    evaluating: OfLkjagent = None
+    commanding: OfLkjagent = None
+
+
+class Agent(Settings):
+    """The agent."""
+
+    state: Optionally[States] = None
+    think_log: OfLkjagent = None
+    evaluation_log: OfLkjagent = None
+    execution_log: OfLkjagent = None
+    command_log: OfLkjagent = None
+    default_status: OfLkjagent = None
+    iteration: OfLkjagent = None
+    max_iterate: OfLkjagent = None
+    persistence: OfLkjagent = None
+    prompt: OfLkjagent = None
+    soft_limit: OfLkjagent = None
+
+
+class ConfigDocument(Settings):
+    """A configuration."""
+
+    schema_: Text = Field(None, alias="$schema")
+    agent: Optionally[Agent] = None
+    version: OfLkjagent = None
+    llm: OfLkjagent = None
+    documentation: OfLkjagent = None
+    logging: OfLkjagent = None
+    monitoring: OfLkjagent = None
+
+
+def left_out(
+    value: Any, kind: type[BaseModel] = ConfigDocument, top: Where = ()
+) -> Iterator[Where]:
+    """Yield where a document has keys that prism does not use."""
+    fields = _fields(kind)
+    for key, inner in value.items() if isinstance(value, dict) else ():
+        field = fields.get(key)
+        is_example = issubclass(kind, Prompt) and key.startswith(_EXAMPLE)
+        if field is None or field.deprecated:
+            if is_example or field is not None:
+                yield (*top, key)
+            continue
+        for part in _parts(field):
+            yield from left_out(inner, part, (*top, key))
+
+
+def known_keys(
+    kind: type[BaseModel] = ConfigDocument, top: Where = ()
+) -> Iterator[tuple[str, Where]]:
+    """Yield every key that is used with where it stands, those nearer to the top last."""
+    for key, field in reversed(_fields(kind).items()):
+        if not field.deprecated:
+            for part in _parts(field):
+                yield from known_keys(part, (*top, key))
+            yield key, (*top, key)
+
+
+def _fields(kind: type[BaseModel]) -> dict[str, Any]:
+    return {field.alias or name: field for name, field in kind.model_fields.items()}
+
+
+def _parts(field: Any) -> Iterator[type[BaseModel]]:
+    for each in alternatives(field.annotation):
+        if isinstance(each, type) and issubclass(each, BaseModel):
+            yield each
+
+
+def config_schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of configurations."""
+    found = schema_of(ConfigDocument, title="The configuration of a thinking agent of prism")
+    note = "What is marked as deprecated belongs to lkjagent and is left out."
+
+    return {**found, "description": note}
+
+
 MAX_CHARACTERS = 1_000_000
 MAX_DEPTH = 50
-MOST_PROBLEMS = 100
+MOST_PROBLEMS = 50
 """Mistakes that are looked for; nobody mends more at once."""
 
 _MOST_NAMED = 30
@@ -41,6 +292,7 @@ _BLOCKS: Mapping[str, Any] = {
     "hard_limit": Limit,
     "iterate": Iterate,
     "paging": Paging,
+    "storage": StorageLimits,
 }
 _SETTINGS = (*_BLOCKS, "goal", "state_description", "available_actions")
 _KNOWN = dict(known_keys())
@@ -194,17 +446,9 @@ class _Gathering:
             if (name,) in self._settings:
                 made[name] = self._settings[name,]
 
-        described = self._given("state_description")
-        made["state_description"] = {
-            state: described.get(state, text) for state, text in STATE_DESCRIPTION.items()
-        }
-        actions = self._given("available_actions")
-        is_restricted = any(name in actions for name in MEMORY_ACTIONS)
-        made["available_actions"] = {
-            name: actions.get(name, text)
-            for name, text in AVAILABLE_ACTIONS.items()
-            if name in actions or name not in MEMORY_ACTIONS or not is_restricted
-        }
+        known = {"state_description": STATE_DESCRIPTION, "available_actions": AVAILABLE_ACTIONS}
+        for name, texts in known.items():  # an unknown one is told already
+            made[name] = {key: text for key, text in self._given(name).items() if key in texts}
 
         return made
 

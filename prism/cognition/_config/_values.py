@@ -34,7 +34,7 @@ STATE_DESCRIPTION: Mapping[str, str] = MappingProxyType(
         "thinking": "Build reasoning chains and accumulate thinking_log entries. Analyze "
         "information and decide next actions.",
         "executing": "Perform concrete actions: working_memory_add, working_memory_remove, "
-        "storage_load, storage_save",
+        "storage_load, storage_save, storage_search",
         "paging": "Manage memory overflow: move what matters least now from working memory to "
         "storage, or bring back what is needed.",
     }
@@ -46,6 +46,7 @@ MEMORY_ACTIONS: Mapping[str, str] = MappingProxyType(
         "storage_load": "Load information from persistent storage to working memory using tags",
         "storage_save": "Save information from working memory to persistent storage using tags "
         "and value",
+        "storage_search": "Find information in persistent storage by a few words, given as tags",
     }
 )
 PAGING_ACTIONS: Mapping[str, str] = MappingProxyType(
@@ -107,19 +108,24 @@ class Iterate:
     """A limit of the cycles of a run.
 
     Args:
-        enable: Whether it holds.
+        enable: Whether ``max_iterations`` holds.
         max_iterations: The most cycles; one that failed counts.
+        max_useless: Cycles in a row that bring nothing, after which a run stops in any case.
+        max_per_round: The most cycles in a round of a world, which ends with the first action.
 
     Raises:
-        FieldValueError: If ``max_iterations`` is not a positive whole number.
+        FieldValueError: If one of them is not a positive whole number.
     """
 
     enable: bool = True
     max_iterations: int = 1000
+    max_useless: int = 5
+    max_per_round: int = 4
 
     def __post_init__(self) -> None:
         """Refuse values outside their range."""
-        _require_positive("max_iterations", self.max_iterations)
+        for name in ("max_iterations", "max_useless", "max_per_round"):
+            _require_positive(name, getattr(self, name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +145,62 @@ class Paging:
         """Refuse an unknown policy."""
         if self.policy not in ("lru", "model"):
             raise FieldValueError(f"policy must be 'lru' or 'model', got {self.policy!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class StorageLimits:
+    """What is kept and shown of the storage.
+
+    Args:
+        versions: Old values that are kept of each memory; 0 for none.
+        named: Memories that a prompt names at most, as they match the last thought.
+
+    Raises:
+        FieldValueError: If one of them is no whole number from 0 on.
+    """
+
+    versions: int = 10
+    named: int = 8
+
+    def __post_init__(self) -> None:
+        """Refuse values outside their range."""
+        for name in ("versions", "named"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+                raise FieldValueError(f"{name} must be a whole number from 0 on, got {value!r}")
+
+
+def descriptions_with(given: Mapping[str, str]) -> Mapping[str, str]:
+    """Return what each state is for, by default as specified.
+
+    Raises:
+        FieldValueError: If there is no such state.
+    """
+    _require_known("state_description", given, STATE_DESCRIPTION)
+    return MappingProxyType({**STATE_DESCRIPTION, **given})
+
+
+def actions_with(given: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the actions that are available.
+
+    Whoever lists some of the memory allows no others of them, and the same with those of paging.
+
+    Raises:
+        FieldValueError: If there is no such action.
+    """
+    _require_known("available_actions", given, AVAILABLE_ACTIONS)
+    texts = {
+        name: given.get(name, text)
+        for kind in (MEMORY_ACTIONS, PAGING_ACTIONS)
+        for name, text in kind.items()
+        if name in given or not kind.keys() & given.keys()
+    }
+    return MappingProxyType(texts)
+
+
+def _require_known(name: str, given: Mapping[str, str], known: Mapping[str, str]) -> None:
+    if unknown := [key for key in given if key not in known]:
+        raise FieldValueError(f"{name} has no {unknown[0]!r}: it has {', '.join(known)}")
 
 
 def _require_positive(name: str, value: int) -> None:

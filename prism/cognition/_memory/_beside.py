@@ -133,8 +133,7 @@ class Backups:
         try:
             os.link(self._path, newest)
         except OSError:  # a file system without links
-            with self._path.open("rb") as file, replacing(newest) as copy:
-                copyfileobj(file, copy)
+            copy_whole(self._path, newest)
 
     def keep(self, made: Path) -> None:
         """Make a finished file beside it the newest backup."""
@@ -160,3 +159,9 @@ class Backups:
 
     def _numbered(self, number: int) -> Path:
         return self._path.with_name(f"{self._path.name}.{number}{_BACKUP}")
+
+
+def copy_whole(source: Path, target: Path) -> None:
+    """Copy a file to a place where there is all of it or none."""
+    with source.open("rb") as file, replacing(target) as copy:
+        copyfileobj(file, copy)

@@ -11,7 +11,7 @@ from prism.cognition._memory._search import Match
 from prism.cognition._memory._values import as_tag, numbered, plain_value
 from prism.errors import InputError
 
-SCHEMA = 1
+SCHEMA = 2
 START = "thinking"
 DEFAULT_PREFIX = "thinking_log_"
 
@@ -50,11 +50,15 @@ class Contents:
         next_thought: Number of the next thought.
         used: For each tag of working memory the cycle in which it was used last.
         working: Working memory.
+        outdated: Tags of working memory under which storage has had a newer value since.
+        last_action: The last action and what came of it; None before the first.
+        news: What the agent has been told and has not answered yet.
         thoughts: The last thoughts, oldest first.
         unknown: All other keys.
     """
 
     def __init__(self, document: Mapping[str, Any]) -> None:
+        # keys go back to where they stood, so that a commit changes as little of the file as it can
         self._order = list(document)
         self._own = _own_part(document)
         self._prefixes = list(self._own.get("thought_prefixes", [DEFAULT_PREFIX]))
@@ -73,14 +77,22 @@ class Contents:
 
         self.cycle: int = self._own.get("cycle", 0)
         self.next_thought: int = max(self._own.get("next_thought", 1), self._last_number + 1)
+        # somebody may have removed memories by hand
         used = self._own.get("used", {})
         self.used: dict[str, int] = {tag: used[tag] for tag in used if tag in self.working}
+        outdated = self._own.get("outdated", [])
+        self.outdated: list[str] = [tag for tag in outdated if tag in self.working]
+        self.last_action: Mapping[str, Any] | None = self._own.get("last_action") or None
+        self.news: list[str] = list(self._own.get("news", []))
 
-    def to_dict(self, storage: Mapping[str, Any]) -> dict[str, Any]:
+    def to_dict(
+        self, storage: Mapping[str, Any], versions: Mapping[str, list[Any]]
+    ) -> dict[str, Any]:
         """Return the document.
 
         Args:
             storage: What is in storage.
+            versions: Old values, oldest first, by tag.
         """
         parts: dict[str, Any] = {
             WORKING: dict(self.working),
@@ -88,12 +100,12 @@ class Contents:
             STATE: self.state,
             **self.thoughts,
             **self.unknown,
-            OWN: self._own_document(),
+            OWN: self._own_document(versions),
         }
 
         return {key: parts[key] for key in self._places()}
 
-    def add_thought(self, entry: str, prefix: str, most: int) -> str:
+    def add_thought(self, entry: str, prefix: str, limit: int) -> str:
         """Add a thought, and drop the oldest beyond so many; return its key."""
         if prefix not in self._prefixes:
             self._prefixes.append(prefix)
@@ -107,7 +119,7 @@ class Contents:
         self._order.insert(self._end_of_thoughts(), key)
         self.thoughts[key] = entry
         self.next_thought += 1
-        while len(self.thoughts) > most:
+        while len(self.thoughts) > limit:
             self.drop_thought(next(iter(self.thoughts)))
 
         return key
@@ -145,14 +157,21 @@ class Contents:
         if OWN not in self._order:
             yield OWN
 
-    def _own_document(self) -> dict[str, Any]:
-        own = {
-            **self._own,
+    def _own_document(self, versions: Mapping[str, list[Any]]) -> dict[str, Any]:
+        kept: dict[str, Any] = {
             "schema": SCHEMA,
             "cycle": self.cycle,
             "next_thought": self.next_thought,
             "used": dict(self.used),
         }
+        seldom = {
+            "outdated": list(self.outdated),
+            "last_action": None if self.last_action is None else dict(self.last_action),
+            "news": list(self.news),
+            "versions": {tag: list(values) for tag, values in versions.items()},
+        }
+        rest = {key: value for key, value in self._own.items() if key not in seldom}
+        own = {**rest, **kept, **{key: value for key, value in seldom.items() if value}}
         if self._prefixes != [DEFAULT_PREFIX]:
             own["thought_prefixes"] = list(self._prefixes)
 
@@ -180,6 +199,12 @@ def with_tags(found: Mapping[str, Any]) -> dict[str, Any]:
 def storage_of(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the storage of a document."""
     return with_tags(_object(document, STORAGE))
+
+
+def versions_of(document: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return the old values that a document has, oldest first, by tag."""
+    found = _object(document, OWN).get("versions", {})
+    return {as_tag(tag): list(values) for tag, values in found.items()}
 
 
 def checked_document(document: Any, path: Path | None = None) -> dict[str, Any]:
@@ -231,6 +256,13 @@ def _own_part(document: Mapping[str, Any]) -> dict[str, Any]:
     used = _typed(own, "used", {})
     if not all(type(cycle) is int for cycle in used.values()):
         raise InputError("must have whole numbers", field="used")
+    _typed(own, "last_action", {})
+    for field in ("outdated", "news"):
+        if not all(isinstance(each, str) for each in _typed(own, field, [])):
+            raise InputError("must be a list of texts", field=field)
+    versions = _typed(own, "versions", {})
+    if not all(isinstance(values, list) for values in versions.values()):
+        raise InputError("must have lists of values", field="versions")
     prefixes = _typed(own, "thought_prefixes", [])
     if not all(isinstance(prefix, str) for prefix in prefixes):
         raise InputError("must be a list of texts", field="thought_prefixes")
@@ -242,19 +274,26 @@ StorageKind = Literal["json", "sqlite"]
 
 
 class Storage(Protocol):
-    """The storage of one memory, and the file of the whole.
+    """The storage of one memory, and the file of the whole."""
 
-    Attributes:
-        mark: Changes with everything that is committed.
-    """
-
-    mark: str
+    @property
+    def revision(self) -> str:
+        """Changes with everything that is committed."""
 
     def get(self, tag: str) -> Any:
         """Return the value under a tag, or `MISSING`."""
 
     def put(self, entries: Mapping[str, Any]) -> None:
         """Keep values under their tags, from the next commit on durably."""
+
+    def versions(self, tag: str) -> list[Any]:
+        """Return the old values under a tag, oldest first."""
+
+    def put_versions(self, kept: Mapping[str, list[Any]]) -> None:
+        """Keep old values under their tags, in place of those kept so far."""
+
+    def all_versions(self) -> dict[str, list[Any]]:
+        """Return all old values, oldest first, by tag."""
 
     def clear(self) -> None:
         """Remove all."""
@@ -265,7 +304,7 @@ class Storage(Protocol):
     def __len__(self) -> int:
         """Count them."""
 
-    def search(self, text: str, most: int) -> list[Match]:
+    def search(self, text: str, limit: int) -> list[Match]:
         """Return the best matches."""
 
     def commit(self, contents: Contents, steps: list[list[Any]]) -> None:
@@ -275,8 +314,8 @@ class Storage(Protocol):
             OSError: If that fails; it may be tried again.
         """
 
-    def next_mark(self, contents: Contents, steps: list[list[Any]]) -> str:
-        """Return what the mark will be once this is committed."""
+    def next_revision(self, contents: Contents, steps: list[list[Any]]) -> str:
+        """Return what the revision will be once this is committed."""
 
     def compact(self, contents: Contents) -> None:
         """Make the file as small as it can be; nothing may be uncommitted."""

@@ -22,7 +22,8 @@ class JsonStorage:
         entries: What is in storage.
         path: The file; None for none.
         backups: The file's backups.
-        mark: SHA-256 of the file.
+        revision: SHA-256 of the file.
+        versions: Old values, oldest first, by tag.
     """
 
     def __init__(
@@ -30,10 +31,12 @@ class JsonStorage:
         entries: Mapping[str, Any],
         path: Path | None = None,
         backups: Backups | None = None,
-        mark: str = "",
+        revision: str = "",
+        versions: Mapping[str, list[Any]] | None = None,
     ) -> None:
-        self.mark: str = mark
+        self.revision: str = revision
         self._entries = dict(entries)
+        self._versions: dict[str, list[Any]] = dict(versions or {})
         self._path = path
         self._backups = backups
         self._index: SearchedEntries | None = None
@@ -60,9 +63,22 @@ class JsonStorage:
 
         self._entries.update(entries)
 
+    def versions(self, tag: str) -> list[Any]:
+        """Return the old values under a tag, oldest first."""
+        return list(self._versions.get(tag, []))
+
+    def put_versions(self, kept: Mapping[str, list[Any]]) -> None:
+        """Keep old values under their tags."""
+        self._versions.update(kept)
+        self._versions = {tag: values for tag, values in self._versions.items() if values}
+
+    def all_versions(self) -> dict[str, list[Any]]:
+        """Return all old values, oldest first, by tag."""
+        return {tag: list(values) for tag, values in self._versions.items()}
+
     def clear(self) -> None:
         """Remove all."""
-        self._entries = {}
+        self._entries, self._versions = {}, {}
         self._index = None
 
     def items(self) -> Iterator[tuple[str, Any]]:
@@ -73,13 +89,13 @@ class JsonStorage:
         """Count them."""
         return len(self._entries)
 
-    def search(self, text: str, most: int) -> list[Match]:
+    def search(self, text: str, limit: int) -> list[Match]:
         """Return the best matches."""
         if self._index is None:
             # reading all words once is as dear as one search without them
             self._index = SearchedEntries(self._entries.items())
 
-        found = self._index.search(text, most)
+        found = self._index.search(text, limit)
         return [Match(tag, self._entries[tag], score) for tag, score in found]
 
     def commit(self, contents: Contents, steps: list[list[Any]]) -> None:
@@ -96,10 +112,10 @@ class JsonStorage:
             if self._backups is not None:
                 self._backups.keep_link()
 
-        self.mark = sha256(content).hexdigest()
+        self.revision = sha256(content).hexdigest()
         self._next = None
 
-    def next_mark(self, contents: Contents, steps: list[list[Any]]) -> str:
+    def next_revision(self, contents: Contents, steps: list[list[Any]]) -> str:
         """Return the SHA-256 that the file will have."""
         content = self._rendered(contents, steps)
         # the commit that follows need not do it again
@@ -110,11 +126,11 @@ class JsonStorage:
         if self._next is not None and self._next[0] == len(steps):
             return self._next[1]
 
-        return to_json(contents.to_dict(self._entries))
+        return to_json(contents.to_dict(self._entries, self._versions))
 
     def compact(self, contents: Contents) -> None:
         """Write the file anew if somebody laid it out in another way."""
-        content = to_json(contents.to_dict(self._entries))
+        content = to_json(contents.to_dict(self._entries, self._versions))
         if self._path is not None and self._path.read_bytes() != content:
             self.commit(contents, [])
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
@@ -16,6 +15,7 @@ from prism.cognition._memory._contents import (
     StorageKind,
     checked_document,
     storage_of,
+    versions_of,
 )
 from prism.cognition._memory._json_storage import JsonStorage
 from prism.cognition._memory._opening import (
@@ -29,7 +29,6 @@ from prism.cognition._memory._search import Match
 from prism.cognition._memory._values import (
     MISSING,
     as_tag,
-    numbered,
     plain_value,
     to_text,
     without_surrogates,
@@ -37,22 +36,13 @@ from prism.cognition._memory._values import (
 from prism.errors import FieldValueError, InputError
 
 DEFAULT_BACKUPS = 3
+DEFAULT_VERSIONS = 10
 
-_STEPS = ("add", "remove", "load", "save", "page_out", "touch", "replace", "end_cycle")
-
-
-@dataclass(frozen=True, slots=True)
-class PagedOut:
-    """A memory that went from working memory to storage.
-
-    Args:
-        tag: Its tag there, which is its own.
-        older: The tag that the value got which stood there before; None if there was none, or an
-            equal one.
-    """
-
-    tag: str
-    older: str | None = None
+_STEPS = (
+    *("add", "remove", "load", "save", "page_out", "shorten", "touch", "replace", "end_cycle"),
+    *("note_action", "tell"),
+)
+_SHORTENED = " …"
 
 
 class Memory:
@@ -60,10 +50,18 @@ class Memory:
 
     Nothing but `commit` writes the file: what happened since the last one is lost if the process
     ends without.
+
+    A value of storage that another one takes the place of is kept as a version of its memory: what
+    is searched, loaded and paged in is always the present value.
+
+    Attributes:
+        faults: What was damaged, and what was read instead.
+        version_limit: How many versions of a memory are kept, the newest ones.
     """
 
     def __init__(self, opened: Opened, lock: Lock | None = None, *, writes: bool = True) -> None:
         self.faults: tuple[str, ...] = opened.faults
+        self.version_limit: int = DEFAULT_VERSIONS
         self._contents = opened.contents
         self._storage = opened.storage
         self._lock = lock
@@ -158,7 +156,8 @@ class Memory:
     def in_memory(cls, data: Mapping[str, Any] | None = None) -> Self:
         """Return a memory without a file, for tests and simulations."""
         document = checked_document(data or {})
-        return cls(Opened(Contents(document), JsonStorage(storage_of(document))))
+        storage = JsonStorage(storage_of(document), versions=versions_of(document))
+        return cls(Opened(Contents(document), storage))
 
     @property
     def path(self) -> Path | None:
@@ -203,19 +202,29 @@ class Memory:
         return MappingProxyType(self._contents.unknown)
 
     @property
-    def mark(self) -> str:
+    def last_action(self) -> Mapping[str, Any] | None:
+        """The last action and what came of it, as it was noted; None before the first."""
+        return self._contents.last_action
+
+    @property
+    def news(self) -> Sequence[str]:
+        """What the agent has been told, oldest first, until it has acted."""
+        return tuple(self._contents.news)
+
+    @property
+    def revision(self) -> str:
         """A text that changes with whatever is committed to the file, by whomever.
 
         Of JSON it is the SHA-256 of the file, so that it tells of changes by hand as well.
         """
-        return self._storage.mark
+        return self._storage.revision
 
-    def next_mark(self) -> str:
-        """Return the mark that the file will have once all is committed."""
+    def next_revision(self) -> str:
+        """Return the revision that the file will have once all is committed."""
         if not self._steps:
-            return self.mark
+            return self.revision
 
-        return self._storage.next_mark(self._contents, self._steps)
+        return self._storage.next_revision(self._contents, self._steps)
 
     @property
     def stored_count(self) -> int:
@@ -230,8 +239,7 @@ class Memory:
         """
         tag, value = _required(tag), plain_value(value)
         self._steps.append(["add", tag, value])
-        self._contents.working[tag] = value
-        self._use(tag)
+        self._show(tag, value)
 
     def remove(self, tag: str) -> bool:
         """Remove a value from working memory; return False if there is none."""
@@ -244,19 +252,24 @@ class Memory:
         return True
 
     def load(self, tag: str) -> bool:
-        """Copy a value from storage to working memory; return False if there is none."""
+        """Copy a value from storage to working memory; return False if there is none.
+
+        Another value that working memory has under the tag becomes a version.
+        """
         tag = as_tag(tag)
         value = self._storage.get(tag)
         if value is MISSING:
             return False
 
+        # without the value, which storage has again when the step is repeated
         self._steps.append(["load", tag])
-        self._contents.working[tag] = value
-        self._use(tag)
+        if tag in self._contents.working and not _is_same(self._contents.working[tag], value):
+            self._keep_version(tag, self._contents.working[tag], value)
+        self._show(tag, value)
         return True
 
     def save(self, tag: str, value: Any | None = None) -> bool:
-        """Copy a value to storage; what stood under its tag there is overwritten.
+        """Copy a value to storage; another one under its tag there becomes a version.
 
         Args:
             tag: The tag.
@@ -275,7 +288,10 @@ class Memory:
             tag, value = _required(tag), plain_value(value)
             self._steps.append(["save", tag, value])
 
-        self._storage.put({tag: value})
+        self._store(tag, value)
+        self._contents.outdated = [each for each in self._contents.outdated if each != tag]
+        if tag in self._contents.working and not _is_same(self._contents.working[tag], value):
+            self._contents.outdated.append(tag)
         return True
 
     def stored(self, tag: str) -> Any | None:
@@ -296,10 +312,17 @@ class Memory:
         self._steps.append(["think", entry, key_prefix, max_entries])
         return self._contents.add_thought(entry, key_prefix, max_entries)
 
-    def page_out(self, tag: str) -> PagedOut:
+    def versions(self, tag: str) -> list[Any]:
+        """Return the old values of a memory in storage, oldest first."""
+        return self._storage.versions(as_tag(tag))
+
+    def page_out(self, tag: str) -> bool:
         """Move a value of working memory, or a thought, to storage.
 
-        Another value under that tag in storage is kept, under a numbered tag.
+        The older of two values under one tag becomes a version of it.
+
+        Returns:
+            Whether there were two.
 
         Raises:
             FieldValueError: If there is no such value.
@@ -310,16 +333,38 @@ class Memory:
             raise FieldValueError(f"there is no {tag!r} in working memory or among the thoughts")
 
         self._steps.append(["page_out", key])
-        value = working[key] if key in working else thoughts[key]
-        stored = as_tag(key)
-        older = self._make_way(stored, value)
-        self._storage.put({stored: value})
-        if key in working:
-            self._drop(key)
-        else:
+        if key not in working:
+            was_other = self._store(as_tag(key), thoughts[key])
             self._contents.drop_thought(key)
+            return was_other
 
-        return PagedOut(stored, older)
+        newer = self._storage.get(key) if key in self._contents.outdated else MISSING
+        was_other = newer is not MISSING
+        if was_other:
+            # storage has what was saved since
+            self._keep_version(key, working[key], newer)
+        else:
+            was_other = self._store(key, working[key])
+        self._drop(key)
+
+        return was_other
+
+    def shorten(self, key: str, length: int) -> None:
+        """Leave the beginning of a thought in the log; the whole moves to storage.
+
+        Args:
+            key: Its key.
+            length: Characters that stay.
+
+        Raises:
+            FieldValueError: If there is no such thought.
+        """
+        if key not in self._contents.thoughts:
+            raise FieldValueError(f"there is no {key!r} among the thoughts")
+
+        self._steps.append(["shorten", key, length])
+        self._store(as_tag(key), self._contents.thoughts[key])
+        self._contents.thoughts[key] = self._contents.thoughts[key][:length] + _SHORTENED
 
     def page_in(self, tag: str) -> bool:
         """Copy a value from storage to working memory, unless that has one under the tag.
@@ -340,9 +385,34 @@ class Memory:
         self._contents = Contents(document)
         self._storage.clear()
         self._storage.put(storage_of(document))
+        self._storage.put_versions(versions_of(document))
 
-    def compact(self) -> None:
-        """Commit, and make the file as small as it can be; no value is dropped."""
+    def note_action(self, last: Mapping[str, Any]) -> None:
+        """Note the last action and what came of it; with it all news have been answered."""
+        plain = plain_value(last)
+        self._steps.append(["note_action", plain])
+        self._contents.last_action = plain
+
+    def tell(self, news: Sequence[str]) -> None:
+        """Put news in the place of those that the agent was told before."""
+        plain = [without_surrogates(each) for each in news]
+        if plain != self._contents.news:
+            self._steps.append(["tell", plain])
+            self._contents.news = plain
+
+    def compact(self, *, versions: int | None = None) -> None:
+        """Commit, and make the file as small as it can be; no present value is dropped.
+
+        Args:
+            versions: How many versions of a memory are kept; None for all that are there.
+        """
+        if versions is not None:
+            kept = self._storage.all_versions()
+            fewer = {tag: old[-versions:] if versions else [] for tag, old in kept.items()}
+            changed = {tag: old for tag, old in fewer.items() if old != kept[tag]}
+            if changed:
+                self._storage.put_versions(changed)
+                self._steps.append(["compact", versions])
         self.commit()
         self._storage.compact(self._contents)
 
@@ -359,14 +429,14 @@ class Memory:
         used = self._contents.used
         return sorted(self._contents.working, key=lambda tag: used.get(tag, -1))
 
-    def search(self, text: str, most: int) -> list[Match]:
+    def search(self, text: str, limit: int) -> list[Match]:
         """Return the memories in storage that fit a text best, best first.
 
         Args:
             text: Any text: only its words count.
-            most: Most matches to return.
+            limit: Most matches to return.
         """
-        return self._storage.search(text, most) if most > 0 else []
+        return self._storage.search(text, limit) if limit > 0 else []
 
     def end_cycle(self) -> None:
         """Count a cycle."""
@@ -414,14 +484,19 @@ class Memory:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the memory as plain data, in the shape of its JSON file."""
-        return self._contents.to_dict(dict(self._storage.items()))
+        return self._contents.to_dict(dict(self._storage.items()), self._storage.all_versions())
 
     def close(self) -> None:
-        """Close the file; what was not committed is lost."""
+        """Close the file; what was not committed is lost. A last backup that fails is a warning."""
         self._is_closed = True
-        self._storage.close()
-        if self._lock is not None:
-            self._lock.release()
+        try:
+            self._storage.close()
+        except (OSError, InputError) as error:
+            problem = f"{self.path}: the memory is whole, but its last backup failed: {error}"
+            warnings.warn(problem, RuntimeWarning, stacklevel=2)
+        finally:
+            if self._lock is not None:
+                self._lock.release()
 
     def __enter__(self) -> Self:
         """Return the memory itself."""
@@ -447,25 +522,31 @@ class Memory:
     def _use(self, tag: str) -> None:
         self._contents.used[tag] = self._contents.cycle
 
+    def _show(self, tag: str, value: Any) -> None:
+        self._contents.working[tag] = value
+        self._contents.outdated = [each for each in self._contents.outdated if each != tag]
+        self._use(tag)
+
     def _drop(self, tag: str) -> None:
         del self._contents.working[tag]
+        self._contents.outdated = [each for each in self._contents.outdated if each != tag]
         self._contents.used.pop(tag, None)
 
-    def _make_way(self, tag: str, value: Any) -> str | None:
-        """Keep another value under a tag of storage under a numbered one, which is returned."""
+    def _store(self, tag: str, value: Any) -> bool:
+        """Put a value into storage; return whether another one became a version by it."""
         standing = self._storage.get(tag)
-        if standing is MISSING or _is_same(standing, value):
-            return None
+        is_other = standing is not MISSING and not _is_same(standing, value)
+        if is_other:
+            self._keep_version(tag, standing, value)
+        self._storage.put({tag: value})
 
-        number = 2
-        while True:
-            free = numbered(tag, number)
-            found = self._storage.get(free)
-            if found is MISSING:
-                self._storage.put({free: standing})
-            if found is MISSING or _is_same(found, standing):
-                return free
-            number += 1
+        return is_other
+
+    def _keep_version(self, tag: str, old: Any, present: Any) -> None:
+        """Note an old value of a memory, as the newest of its versions."""
+        others = (each for each in self._storage.versions(tag) if not _is_same(each, old))
+        kept = [*(each for each in others if not _is_same(each, present)), old]
+        self._storage.put_versions({tag: kept[-self.version_limit :] if self.version_limit else []})
 
     def _redo_step(self, name: str, arguments: list[Any]) -> None:
         if name == "state":

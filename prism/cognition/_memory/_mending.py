@@ -10,7 +10,7 @@ from prism.cognition._memory._beside import Backups, Lock
 from prism.cognition._memory._contents import NewerSchemaError
 from prism.cognition._memory._memory import DEFAULT_BACKUPS, Memory
 from prism.cognition._memory._opening import place_of, read_json, set_aside
-from prism.cognition._memory._sqlite_storage import HEADER
+from prism.cognition._memory._sqlite_file import HEADER
 from prism.cognition._memory._values import to_json
 from prism.errors import InputError
 from prism.files import write_durably
@@ -88,12 +88,15 @@ class Compacted:
     removed: tuple[Path, ...]
 
 
-def compact_memory(path: Path, backups: int | None = None) -> Compacted:
-    """Make the file of a memory as small as it can be; no value is dropped.
+def compact_memory(
+    path: Path, backups: int | None = None, versions: int | None = None
+) -> Compacted:
+    """Make the file of a memory as small as it can be; no present value is dropped.
 
     Args:
         path: The memory.
         backups: Remove the backups beyond the newest so many; None for none of them.
+        versions: Drop the versions of each memory beyond the newest so many; None for none.
 
     Raises:
         InputError: If it cannot be opened.
@@ -102,7 +105,7 @@ def compact_memory(path: Path, backups: int | None = None) -> Compacted:
     place = place_of(path)
     before = place.stat().st_size if place.exists() else 0
     with Memory.open(place, backups=DEFAULT_BACKUPS if backups is None else backups) as memory:
-        memory.compact()
+        memory.compact(versions=versions)
         removed = list(_unfinished(place))
         for file in removed:
             file.unlink(missing_ok=True)

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from os import PathLike
 from pathlib import Path
-from shutil import copyfileobj
 from typing import Any
 
-from prism.cognition._memory._beside import Backups
+from prism.cognition._memory._beside import Backups, copy_whole
 from prism.cognition._memory._contents import (
     Contents,
     NewerSchemaError,
@@ -19,12 +18,13 @@ from prism.cognition._memory._contents import (
     StorageKind,
     checked_document,
     storage_of,
+    versions_of,
 )
 from prism.cognition._memory._json_storage import JsonStorage
-from prism.cognition._memory._sqlite_storage import HEADER, SqliteStorage, set_aside_beside
+from prism.cognition._memory._sqlite_file import HEADER, MemoryDatabase, set_aside_beside
+from prism.cognition._memory._sqlite_storage import SqliteStorage
 from prism.errors import InputError
 from prism.files import parse_json
-from prism.files._durable import replacing
 
 _DAMAGED = "damaged"
 
@@ -51,7 +51,8 @@ def open_to_change(path: Path, kind: StorageKind | None, backups: Backups) -> Op
     """Open a memory whose lock is held; restore it from a backup if it is damaged.
 
     Raises:
-        InputError: If it is damaged and no backup is good, or is of another kind than is wanted.
+        InputError: If somebody made a slip in it, it is damaged and no backup is good, or it is of
+            another kind than is wanted.
         OSError: If it cannot be read.
     """
     _require_file(path)
@@ -63,6 +64,7 @@ def open_to_change(path: Path, kind: StorageKind | None, backups: Backups) -> Op
     except (NewerSchemaError, OtherKindError):
         raise
     except InputError as error:
+        _require_no_slip(path, error)
         damage = error
 
     good = _good_backup(path, kind, backups, damage)
@@ -89,6 +91,7 @@ def open_to_read(path: Path, backups: Backups) -> Opened:
     except NewerSchemaError:
         raise
     except InputError as error:
+        _require_no_slip(path, error)
         damage = error
 
     good = _good_backup(path, None, backups, damage)
@@ -103,6 +106,7 @@ def make_memory(
     """Make a memory of a document, not yet committed."""
     new = _new(path, kind, backups)
     new.storage.put(storage_of(document))
+    new.storage.put_versions(versions_of(document))
 
     return Opened(Contents(document), new.storage)
 
@@ -139,8 +143,8 @@ def _new(path: Path, kind: StorageKind, backups: Backups) -> Opened:
     if kind == "json":
         return Opened(Contents({}), JsonStorage({}, path, backups))
 
-    SqliteStorage.make(path)
-    return Opened(Contents({}), SqliteStorage(path, backups))
+    MemoryDatabase.make(path)
+    return Opened(Contents({}), SqliteStorage(MemoryDatabase(path, backups)))
 
 
 def _opened(path: Path, kind: StorageKind | None, backups: Backups | None) -> Opened:
@@ -152,18 +156,19 @@ def _opened(path: Path, kind: StorageKind | None, backups: Backups | None) -> Op
         found: StorageKind = "sqlite" if file.read(len(HEADER)) == HEADER else "json"
     if found == "sqlite":
         _require_kind(path, found, kind)
-        storage = SqliteStorage(path, backups)
+        database = MemoryDatabase(path, backups)
         if backups is not None:
             # after a kill: whoever closes it makes one
-            storage.back_up()
-        return Opened(Contents(storage.document), storage)
+            database.back_up()
+        return Opened(Contents(database.document), SqliteStorage(database))
 
     content = path.read_bytes()
     document = read_json(content, path)
     _require_kind(path, found, kind)
-    mark = sha256(content).hexdigest()
+    revision = sha256(content).hexdigest()
+    entries, versions = storage_of(document), versions_of(document)
 
-    return Opened(Contents(document), JsonStorage(storage_of(document), path, backups, mark))
+    return Opened(Contents(document), JsonStorage(entries, path, backups, revision, versions))
 
 
 def _require_file(path: Path) -> None:
@@ -175,6 +180,37 @@ def _require_kind(path: Path, found: StorageKind, wanted: StorageKind | None) ->
     if wanted is not None and found != wanted:
         problem = f"is kept as {found}, not {wanted}: leave storage out, or export it as {wanted}"
         raise OtherKindError(problem, path=path)
+
+
+def _require_no_slip(path: Path, error: InputError) -> None:
+    """Refuse a text that somebody edited: what was written there is in no backup.
+
+    prism writes a file whole or not at all, so that damage is what makes it no text, or ends it
+    early.
+    """
+    if not path.exists():
+        return
+
+    try:
+        text = path.read_bytes().decode("utf-8-sig").strip()
+    except UnicodeDecodeError:
+        return
+    if not (text.startswith("{") and text.endswith("}")) or "\x00" in text:
+        return
+
+    line = _line_of(text, error.field) if error.line is None else error.line
+    problem = f"{error.problem}: correct it there, or with 'prism memory edit'"
+    raise InputError(problem, path=path, line=line, field=error.field) from None
+
+
+def _line_of(text: str, field: str | None) -> int | None:
+    """Return the line of a key, if it stands in one place only."""
+    lines = [
+        number
+        for number, line in enumerate(text.splitlines(), 1)
+        if field is not None and f'"{field}"' in line
+    ]
+    return lines[0] if len(lines) == 1 else None
 
 
 def _good_backup(
@@ -206,7 +242,7 @@ def _good_backup(
 def _restore(path: Path, backup: Path) -> Path | None:
     """Put a backup in the place of a memory; return where the damaged file is kept, if any."""
     aside = set_aside(path) if path.exists() else None
-    _copy(backup, path)
+    copy_whole(backup, path)
 
     return aside
 
@@ -222,15 +258,10 @@ def set_aside(path: Path) -> Path:
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
-        _copy(path, aside)
+        copy_whole(path, aside)
     set_aside_beside(path, aside)
 
     return aside
-
-
-def _copy(source: Path, target: Path) -> None:
-    with source.open("rb") as file, replacing(target) as copy:
-        copyfileobj(file, copy)
 
 
 def _free_name(path: Path) -> Path:

@@ -19,8 +19,13 @@ NO_SEARCH = "this Python's SQLite has no full-text search (FTS5)"
 TAG_WEIGHT = 3.0
 """A word of the tag counts as so many of the value."""
 
-MOST_CANDIDATES = 1000
-"""Entries that are ranked: those with the rarest words of what is searched for, or the newest."""
+FEW_WORDS = 8
+MOST_OF_FEW, MOST_OF_MANY = 100_000, 6_000
+"""Places of words that are ranked, about 1.2 us each: all that a search of a few words has to look
+at, in nearly every case; of a long text, such as a thought, those of its rarest words."""
+
+MOST_NEWEST = 1_000
+"""Entries that are ranked, the newest, if half of all have every word that is searched for."""
 
 # words come to the index as they are searched for; this tokenizer leaves them so
 _WORDS_TABLE = "CREATE VIRTUAL TABLE storage_words USING fts5(tag, value, tokenize='ascii')"
@@ -97,15 +102,20 @@ class WordIndex:
         changed = [(word, count) for word, count in counts.items() if count]
         self._database.executemany(_COUNT, changed)
 
-    def search(self, text: str, most: int) -> list[tuple[int, float]]:
+    def search(self, text: str, limit: int) -> list[tuple[int, float]]:
         """Return the numbers of the best entries and their scores, best first."""
-        chosen = telling({word: self._count(word) for word in dict.fromkeys(words_of(text))})
+        counts = {word: self._count(word) for word in dict.fromkeys(words_of(text))}
+        # by the last number, since counting them all takes as long as a search
+        entries = self._database.execute("SELECT max(rowid) FROM storage_words").fetchone()[0] or 0
+        chosen = telling(counts, entries)
         if not chosen:
             return []
 
         # words have no quotes, so that nothing of the text is taken for FTS5's own language
         query = " OR ".join(f'"{word}"' for word in chosen)
-        limits = (TAG_WEIGHT, query, MOST_CANDIDATES, most)
+        # what nearly all have ranks nothing
+        is_common = 2 * counts[chosen[0]] > max(entries, 2 * MOST_NEWEST)
+        limits = (TAG_WEIGHT, query, MOST_NEWEST if is_common else -1, limit)
 
         return self._database.execute(_FIND, limits).fetchall()
 
@@ -156,9 +166,9 @@ class SearchedEntries:
         """
         self._index.put((self._number(tag), tag, value, before) for tag, value, before in entries)
 
-    def search(self, text: str, most: int) -> list[tuple[str, float]]:
+    def search(self, text: str, limit: int) -> list[tuple[str, float]]:
         """Return the tags of the best entries and their scores, best first."""
-        return [(self._tags[number], score) for number, score in self._index.search(text, most)]
+        return [(self._tags[number], score) for number, score in self._index.search(text, limit)]
 
     def _number(self, tag: str) -> int:
         number = self._numbers.setdefault(tag, len(self._tags))
@@ -168,22 +178,24 @@ class SearchedEntries:
         return number
 
 
-def telling(counts: Mapping[str, int]) -> list[str]:
-    """Choose the words to search by: the rarest, as long as few enough entries hold them.
+def telling(counts: Mapping[str, int], entries: int) -> list[str]:
+    """Choose the words to search by: the rarest, as many as can be ranked in bounded time.
 
-    Words that most entries hold say little, and cost most.
+    A word that half of all entries have says next to nothing (its weight in BM25 is 0.000001), and
+    costs most.
 
     Args:
         counts: Words, and how many entries hold each.
+        entries: How many entries there are.
     """
-    found = sorted(
-        (count, place, word) for place, (word, count) in enumerate(counts.items()) if count
-    )
-    chosen = [word for _, _, word in found[:1]]
-    total = found[0][0] if found else 0
-    for count, _, word in found[1:]:
-        total += count
-        if total > MOST_CANDIDATES:
+    held = {word: count for word, count in counts.items() if count}
+    says_little = max(entries // 2, MOST_NEWEST)
+    telling = {word: count for word, count in held.items() if count <= says_little} or held
+    left = MOST_OF_FEW if len(held) <= FEW_WORDS else MOST_OF_MANY
+    chosen: list[str] = []
+    for word in sorted(telling, key=telling.__getitem__):
+        left -= telling[word]
+        if left < 0 and chosen:
             break
         chosen.append(word)
 

@@ -32,6 +32,13 @@ def without_surrogates(text: str) -> str:
     return text
 
 
+def _number(value: float) -> float:
+    if not (isfinite(value) if isinstance(value, float) else abs(value) < _MOST_NUMBER):
+        raise FieldValueError("a memory's numbers must be finite and of at most 64 bits")
+
+    return value
+
+
 def plain_value(value: Any, depth: int = 0) -> Any:
     """Return a copy of a value that shares nothing with it.
 
@@ -44,9 +51,7 @@ def plain_value(value: Any, depth: int = 0) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int | float):
-        if not (isfinite(value) if isinstance(value, float) else abs(value) < _MOST_NUMBER):
-            raise FieldValueError("a memory's numbers must be finite and of at most 64 bits")
-        return value
+        return _number(value)
     if depth >= MOST_DEPTH:
         raise FieldValueError(f"a memory's value is nested over {MOST_DEPTH} deep")
     if isinstance(value, Mapping):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from string import punctuation
 from typing import Any
 
+from prism.cognition._memory._values import to_text
 from prism.cognition._replies._data import Pairs
 from prism.cognition._replies._tags import NAMES
 from prism.statechart.reasoner._replies._objects import excerpt
@@ -22,11 +23,13 @@ class AskedAction:
         tags: The identifier: stripped, each run of spaces an underscore; empty if there is none.
         value: The text to store, exactly as it was given; None if there is none. JSON values other
             than text are compact JSON.
+        fields: What else the action has, by name, as an action of the application may need it.
     """
 
     type: str
     tags: str
     value: str | None
+    fields: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +59,17 @@ UNREAD = "text of no element"
 
 _PARTS = ("type", "tags", "value")
 _OF_AGENT = ("next_state", "thinking_log", "action", "agent")
-_WITHOUT_VALUE = ("working_memory_remove", "storage_load", "page_out", "page_in")
-"""The actions that do not mind where a value is missing."""
+_WITH_VALUE = ("working_memory_add", "storage_save", "")
+"""The actions that do something else where a value is missing."""
+
+MEMORY_NAMES = (
+    *("working_memory_add", "working_memory_remove", "storage_load", "storage_save"),
+    *("storage_search", "page_out", "page_in"),
+)
+"""Names of actions that mean something wherever they stand."""
+
+_OF_MEMORY = (*MEMORY_NAMES, "")
+_FIELD = re.compile(r"<([A-Za-z]\w{0,60})>([^<>]*+)</\1\s*+>")
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _PAIR = re.compile(r"[\ud800-\udbff][\udc00-\udfff]")
@@ -109,33 +121,32 @@ def reply_of(
 
 def _parts_of(leaves: Leaves, defects: list[str]) -> Leaves | None:
     """Return what a reply gives for type, tags and value, wherever; None if it has no action."""
-    asked = leaves.get("action")
-    if isinstance(asked, list) and asked:
-        if len(asked) > 1:
-            defects.append(f"{len(asked)} actions; the first is read")
-        asked = asked[0]
-    if isinstance(asked, Pairs):
-        asked = leaves_of(asked, defects)
-    if isinstance(asked, str) and asked.strip():
-        asked = {"type": asked}
-
-    around = {key: given for key, given in leaves.items() if key not in _OF_AGENT}
-    if isinstance(asked, dict):
-        parts = {**_only_parts(around), **asked}
-        is_around = len(parts) > len(asked)
-    else:
-        parts, is_around = around, True
+    asked = _asked_in(leaves.get("action"), defects)
+    if asked is None:
+        parts = {key: given for key, given in leaves.items() if key not in _OF_AGENT}
         if "type" not in parts:
             return None
+    else:
+        parts = {**{key: leaves[key] for key in _PARTS if key in leaves}, **asked}
 
-    if is_around:
+    if asked is None or len(parts) > len(asked):
         defects.append("parts of the action stand outside of it")
 
     return parts
 
 
-def _only_parts(leaves: Leaves) -> Leaves:
-    return {key: leaves[key] for key in _PARTS if key in leaves}
+def _asked_in(action: Any, defects: list[str]) -> Leaves | None:
+    """Return the names in what a reply gives for the action; None if that has none."""
+    if isinstance(action, list) and action:
+        if len(action) > 1:
+            defects.append(f"{len(action)} actions; the first is read")
+        action = action[0]
+    if isinstance(action, Pairs):
+        return leaves_of(action, defects)
+    if isinstance(action, str):
+        return {"type": action} if action.strip() else None
+
+    return action if isinstance(action, dict) else None
 
 
 def _action_of(
@@ -151,15 +162,31 @@ def _action_of(
         tags=tags if is_valid else tags.strip(punctuation),
         value=_text_of(parts.get("value"), defects),
     )
+    if action.type not in _OF_MEMORY:
+        action = replace(action, fields=_fields_of(parts))
 
     # what is to be stored may be what could not be read; of a reply that is cut off it is to come
     is_whole = is_valid and parts.keys() <= {*_PARTS}
-    if is_whole or is_truncated or "value" in parts or action.type in _WITHOUT_VALUE:
+    is_own = action.type not in _OF_MEMORY
+    needs_value = action.type in _WITH_VALUE or (is_own and not action.fields)
+    if is_whole or is_truncated or "value" in parts or not needs_value:
         return action
 
     defects.append("there is text, but no value, so the action does not count")
 
     return None
+
+
+def _fields_of(parts: Leaves) -> dict[str, Any]:
+    """Return what an action has beside type, tags and value."""
+    fields = {
+        key: value for key, value in parts.items() if key not in (*_PARTS, *_OF_AGENT, UNREAD)
+    }
+    stray = parts.get(UNREAD)
+    for found in _FIELD.finditer(stray) if isinstance(stray, str) else ():
+        fields.setdefault(found[1], found[2].strip())
+
+    return fields
 
 
 def _word(given: Any, name: str, defects: list[str]) -> str:
@@ -196,11 +223,7 @@ def _text_of(given: Any, defects: list[str]) -> str | None:
     if given is None:
         return None
 
-    return written(given if isinstance(given, str) else _compact(given), defects)
-
-
-def _compact(data: Any) -> str:
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return written(to_text(given), defects)
 
 
 def written(text: str, defects: list[str]) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from prism.cognition._replies._answer import (
+    MEMORY_NAMES,
     UNREAD,
     AgentReply,
     Leaves,
@@ -25,7 +29,179 @@ from prism.cognition._replies._data import (
 )
 from prism.cognition._replies._elements import Element, Elements, read_elements
 from prism.cognition._replies._tags import Markup, TooManyTagsError, resolved
-from prism.statechart.reasoner._replies._objects import excerpt
+from prism.statechart.reasoner._replies._objects import excerpt, without_thoughts
+
+_ARGUMENTS = ("arguments", "parameters", "args", "input", "kwargs")
+_NAMES = ("name", "function", "tool", "tool_name")
+_OF_AGENT = frozenset({"next_state", "thinking_log", "action"})
+MOST_CALL = 20_000
+_MOST_SUFFIX = 40
+
+_PREFIX = re.compile(r"\s*+(?:<\|python_tag\|>|\[TOOL_CALLS\]|```\w*+|<tool_call>)\s*+")
+_SUFFIX = re.compile(r"\s*+(?:```|</tool_call>|<\|eo[mt]_id\|>|</s>)\s*+\Z")
+_WITH_ARGS = re.compile(r"(\w{1,60})\s*+\[ARGS\]\s*+(?=\{)|<function=(\w{1,60})>\s*+(?=\{)")
+_CALL = re.compile(r"\[?\s*+([A-Za-z_]\w{0,60})\s*+\(")
+_LINE = re.compile(
+    r"[ \t>*#-]{0,6}+[*_`\"]{0,3}+(next[ _-]?state|thinking[ _-]?log|action|type|tags?|value)"
+    r"[*_`\"]{0,3}+\s{0,2}+[:=][*_`]{0,3}+[ \t]*+(.*)",
+    re.IGNORECASE,
+)
+
+
+def call_in(data: Pairs, *, depth: int = 0) -> Pairs | None:
+    """Return what a tool call in JSON asks for, as an agent; None if it is none.
+
+    The forms are those of OpenAI (``tool_calls``, ``function_call``, arguments as text), of Qwen
+    and Mistral (``name`` and ``arguments``) and of Llama (``name`` and ``parameters``).
+    """
+    if depth > 3:
+        return None
+    for key in ("tool_calls", "tool_call", "function_call"):
+        inner = data.get(key)
+        inner = inner[0] if isinstance(inner, list) and inner else inner
+        if isinstance(inner, Pairs):
+            return call_in(inner, depth=depth + 1)
+
+    function = data.get("function")
+    if isinstance(function, Pairs):
+        return call_in(function, depth=depth + 1)
+
+    name = next((data[key] for key in _NAMES if isinstance(data.get(key), str)), None)
+    given = next((data[key] for key in _ARGUMENTS if key in data), None)
+    if isinstance(given, str):
+        try:
+            given = json.loads(given, strict=False, object_pairs_hook=Pairs)
+        except (ValueError, RecursionError):
+            return None
+    if name is None or not isinstance(given, Pairs):
+        return None
+    if _OF_AGENT & given.keys():
+        return given
+
+    return _agent_of(name, given)
+
+
+def rewritten(text: str, names: Collection[str]) -> str | None:
+    """Return a reply that is nothing but a call, or lines of names and values, as JSON or XML.
+
+    Args:
+        text: The reply, without thoughts.
+        names: Names of actions.
+    """
+    if len(text) > MOST_CALL:
+        return None
+
+    bare = text.strip()
+    begins = _PREFIX.match(bare)
+    bare = bare[begins.end() :] if begins is not None else bare
+    ending = _SUFFIX.search(bare, max(0, len(bare) - _MOST_SUFFIX))
+    bare = (bare[: ending.start()] if ending is not None else bare).strip()
+    if not bare:
+        return None
+
+    return (
+        _with_args(bare) or _python_call(bare, names) or _named_element(bare, names) or _lines(bare)
+    )
+
+
+def _agent_of(name: str, given: Mapping[str, Any]) -> Pairs:
+    parts = [(key, value) for key, value in given.items() if key != "type"]
+    return Pairs([("action", Pairs([("type", name), *parts]))])
+
+
+def _with_args(text: str) -> str | None:
+    """Return ``name[ARGS]{...}`` and ``<function=name>{...}`` as JSON."""
+    found = _WITH_ARGS.match(text)
+    if found is None:
+        return None
+    try:
+        given, end = json.JSONDecoder(strict=False).raw_decode(text, found.end())
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(given, dict) or text[end:].strip() not in ("", "</function>"):
+        return None
+
+    return json.dumps(_agent_of(found[1] or found[2], given))
+
+
+def _python_call(text: str, names: Collection[str]) -> str | None:
+    """Return ``[name(tags="...")]`` as JSON."""
+    found = _CALL.match(text)
+    if found is None or found[1] not in names:
+        return None
+    try:
+        body = ast.parse(text, mode="eval").body
+        calls = body.elts if isinstance(body, ast.List) else [body]
+        first = calls[0]
+        if not all(isinstance(each, ast.Call) for each in calls) or not isinstance(first, ast.Call):
+            return None
+        keywords = {each.arg: ast.literal_eval(each.value) for each in first.keywords if each.arg}
+        places = dict(zip(("tags", "value"), map(ast.literal_eval, first.args), strict=False))
+        return json.dumps(_agent_of(found[1], {**places, **keywords}))
+    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
+        return None
+
+
+def _named_element(text: str, names: Collection[str]) -> str | None:
+    """Return ``<storage_load>alice</storage_load>`` as an action, if there is no more than that."""
+    known = "|".join(map(re.escape, names))
+    found = re.fullmatch(
+        rf"(?:<agent>\s*+)?(?:<action>\s*+)?<({known})(\s[^<>]{{0,500}}?)?(?:/>|>(.*)</\1\s*>)"
+        r"\s*+(?:</action>\s*+)?(?:</agent>)?",
+        text,
+        re.DOTALL,
+    )
+    if found is None:
+        return None
+
+    name, attributes, body = found[1], found[2] or "", found[3] or ""
+    if f"<{name}" in body or f"</{name}" in body or "<action" in body or "<type" in body:
+        return None
+    if not re.search(r"<\w", body) and "{" not in body and body.strip():
+        body = f"<tags>{body}</tags>"
+    if "{" in body and "<" not in body:
+        try:
+            given = json.loads(body, strict=False)
+        except (ValueError, RecursionError):
+            return None
+        return json.dumps(_agent_of(name, given)) if isinstance(given, dict) else None
+
+    return f'<agent><action type="{name}"{attributes}>{body}</action></agent>'
+
+
+def _lines(text: str) -> str | None:
+    """Return lines of ``name: value`` as JSON, if all lines are such, or go on a value."""
+    parts: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        found = _LINE.fullmatch(line)
+        if found is not None:
+            key = re.sub(r"[ -]", "_", found[1].lower())
+            key = {"nextstate": "next_state", "thinkinglog": "thinking_log", "tag": "tags"}.get(
+                key, key
+            )
+            if key in parts:
+                return None  # nobody can tell which is meant, or where a value ends
+            parts[key] = [found[2].strip()]
+        elif not parts:
+            return None
+        else:
+            [*parts.values()][-1].append(line)
+
+    whole = {key: "\n".join(lines).strip() for key, lines in parts.items()}
+    # behind a blank line, a model may have gone on to say something else
+    if any("" in lines[1:] and len(lines) > 1 for key, lines in parts.items() if key == "value"):
+        return None
+    if any("\n" in text for key, text in whole.items() if key not in ("value", "thinking_log")):
+        return None
+
+    told = {key: whole[key] for key in ("next_state", "thinking_log") if key in whole}
+    kind = whole.get("type") or whole.get("action")
+    if kind and "{" not in kind and "<" not in kind:
+        action = {"type": kind} | {key: whole[key] for key in ("tags", "value") if key in whole}
+        return json.dumps({**told, "action": action})
+
+    return json.dumps(told) if "next_state" in told else None
+
 
 MOST_CHARACTERS = 200_000
 """How much of a reply is read."""
@@ -34,6 +210,7 @@ MOST_DEFECTS = 20
 _MOST_DEPTH = 3
 """How often one language may hold the other, escaped XML, or an object around the answer."""
 _MOST_KEYS = 100
+_MOST_SIGNS_OF_CALL = 200
 
 _SAID = re.compile(r"</(?:think|thinking|thoughts?|reasoning)>", re.IGNORECASE)
 _DATA_FIRST = re.compile(r"\s*+(?:(?:```|~~~)\w*+\s*+|json\b\s*+)?+[{\[\"]", re.IGNORECASE)
@@ -41,10 +218,12 @@ _ELEMENT = re.compile(r"<\s{0,3}(?:agent|action|next[-_ ]?state|type)[\s/>]", re
 _ESCAPED = re.compile(r"&(?:amp;){0,2}lt;\s{0,3}/?(?:agent|action|next_state|type)", re.IGNORECASE)
 _NAMED_TYPE = re.compile(r"<([A-Za-z]\w{2,40})\s*+/?>\s*+(?:</\1>)?|([A-Za-z]\w{2,40})")
 _LETTER = re.compile(r"[^\W\d_]")
-_KEY = re.compile(r"[\"'](?:agent|next[-_ ]?state|action)\\{0,3}[\"']", re.IGNORECASE)
+_KEY = re.compile(
+    r"[\"'](?:agent|next[-_ ]?state|action|arguments|parameters)\\{0,3}[\"']", re.IGNORECASE
+)
 
 
-def read_reply(text: str) -> AgentReply:
+def read_reply(text: str, names: Sequence[str] = ()) -> AgentReply:
     """Return what a reply says; never raises, whatever the text is.
 
     XML and JSON are read however sloppily they are written, with the same names. Of several agent
@@ -53,28 +232,39 @@ def read_reply(text: str) -> AgentReply:
 
     Args:
         text: The reply; what is beyond 200,000 characters is not read.
+        names: Names of actions beside those of the memory.
 
     Returns:
         What the reply asks for. Texts are as the reply has them, line breaks and markup too,
         without control characters, and can be written as UTF-8.
     """
     defects: list[str] = []
-    reply = _read(_readable(text, defects), defects, 0)
+    readable = _readable(text, defects)
+    reply = _read_call(readable, (*MEMORY_NAMES, *names), defects) or _read(readable, defects, 0)
     defects.extend(reply.defects)
 
-    return AgentReply(
-        next_state=reply.next_state,
-        thinking_log=reply.thinking_log,
-        action=reply.action,
-        is_truncated=reply.is_truncated,
-        defects=tuple(dict.fromkeys(defects))[:MOST_DEFECTS],
-    )
+    return replace(reply, defects=tuple(dict.fromkeys(defects))[:MOST_DEFECTS])
+
+
+def _read_call(text: str, names: Sequence[str], defects: list[str]) -> AgentReply | None:
+    """Return what a reply asks for that is nothing but a call; None if it is none."""
+    if len(text) > MOST_CALL or text.count("<") > _MOST_SIGNS_OF_CALL:
+        return None
+
+    call = rewritten(without_thoughts(text) if "<" in text else text, names)
+    if call is None:
+        return None
+
+    reply = _read(call, defects, 1)
+    defects.append("the reply is no agent element, but asks for an action in another form")
+    return reply
 
 
 def _readable(text: str, defects: list[str]) -> str:
     """Return a text that can be read in bounded time, and written as UTF-8."""
     if len(text) > MOST_CHARACTERS:
         defects.append(f"the reply has more than {MOST_CHARACTERS:,} characters")
+        # what counts comes behind the thoughts, which are what makes replies so long
         text = _SAID.split(text[: 10 * MOST_CHARACTERS])[-1][:MOST_CHARACTERS]
 
     return written(_without_older_thoughts(text), defects)
@@ -113,8 +303,12 @@ def _read(text: str, defects: list[str], depth: int) -> AgentReply:
     is_element_first = _is_action(elements.loose) and elements.loose_start < text.find("{")
     is_data = not (is_data_first or is_element_first)
     reply = _read_data(text, defects, depth) if is_data else None
-    if reply is not None:
-        return reply
+
+    return _without_agents(text, elements, defects, depth) if reply is None else reply
+
+
+def _without_agents(text: str, elements: Elements, defects: list[str], depth: int) -> AgentReply:
+    """Return what a text says that has neither an agent element nor an object with its keys."""
     if not elements.loose.is_empty:
         return _of_loose(elements, defects)
     if _ESCAPED.search(text):
@@ -124,7 +318,7 @@ def _read(text: str, defects: list[str], depth: int) -> AgentReply:
     defects.extend(elements.defects)
 
     return AgentReply(
-        is_truncated=elements.is_thinking or (is_data_first and _is_half_an_object(text)),
+        is_truncated=elements.is_thinking or _is_half_an_object(text),
         defects=("there is no agent element and no object with its keys",),
     )
 
@@ -135,13 +329,15 @@ def _read(text: str, defects: list[str], depth: int) -> AgentReply:
 def _of_agents(elements: Elements, defects: list[str], depth: int) -> AgentReply:
     """Return what the last complete agent element says, or else the last."""
     agents = elements.agents
-    closed = [agent for agent in agents if agent.is_closed and _says_something(agent)]
-    agent = (closed or [each for each in agents if _says_something(each)] or agents)[-1]
+    # models correct themselves, but begin once more and are cut off, too
+    telling = list(filter(_says_something, agents))
+    closed = [agent for agent in telling if agent.is_closed]
+    agent = (closed or telling or agents)[-1]
     if len(agents) > 1:
         defects.append(f"{len(agents)} agent elements; the last complete one is read")
 
     defects.extend(elements.defects)
-    if agent.is_empty and ("{" in agent.stray or _ELEMENT.search(agent.stray)):
+    if _holds_reply(agent):
         inner = _read(agent.stray, defects, depth + 1)
         return _truncated_if(inner, not agent.is_closed)
 
@@ -152,6 +348,11 @@ def _of_agents(elements: Elements, defects: list[str], depth: int) -> AgentReply
         agent.leaves = {**closed[-2].leaves, **agent.leaves}
 
     return _of_element(agent, defects, not agent.is_closed)
+
+
+def _holds_reply(agent: Element) -> bool:
+    """Return True for an agent element around an answer that is not read yet."""
+    return agent.is_empty and ("{" in agent.stray or _ELEMENT.search(agent.stray) is not None)
 
 
 def _goes_on(before: Element, agent: Element) -> bool:
@@ -198,7 +399,7 @@ def _of_element(agent: Element, defects: list[str], is_truncated: bool) -> Agent
     reply = reply_of(leaves, defects, is_truncated=is_truncated)
     if reply.action is not None and not is_clear:
         defects.append("where the value ends cannot be told, so the action does not count")
-        return _without_action(reply)
+        return replace(reply, action=None)
 
     return reply
 
@@ -271,8 +472,12 @@ def _quoted_text(text: str) -> str | None:
 
 
 def _of_objects(found: FoundData, defects: list[str], depth: int) -> AgentReply | None:
+    # models correct themselves, so the last one counts that says anything
     said = [agent for data in found.objects if (agent := _agent_in(data, 0)) is not None]
-    for agent in ([each for each in said if each] or said)[-1:]:
+    telling = [each for each in said if each] or said
+    # of several calls of one turn the first counts, as of several actions
+    all_calls = bool(found.objects) and all(call_in(data) is not None for data in found.objects)
+    for agent in telling[:1] if all_calls else telling[-1:]:
         if not found.is_valid:
             defects.append("the JSON is not valid")
         if isinstance(agent, str):
@@ -291,6 +496,7 @@ def _is_half_an_object(text: str) -> bool:
     begins = _DATA_FIRST.match(text)
     said = text[begins.end() - 1 :] if begins is not None else ""
 
+    # a fence may be closed although the object in it is not
     return said.startswith("{") and not is_balanced(said.rstrip("`~ \n"))
 
 
@@ -303,12 +509,22 @@ def _agent_in(data: Any, depth: int) -> Pairs | str | None:
     if not isinstance(data, Pairs) or len(data) > _MOST_KEYS or depth > _MOST_DEPTH:
         return None
 
-    keys = {key_of(key) for key in data}
-    if "agent" in keys:
-        inner = next(value for key, value in data.items() if key_of(key) == "agent")
+    return _agent_in_object(data, depth)
+
+
+def _agent_in_object(data: Pairs, depth: int) -> Pairs | str | None:
+    known: dict[str, Any] = {}
+    for key, value in data.items():
+        known.setdefault(key_of(key), value)
+
+    is_agent = known.keys() & {"agent", "next_state", "thinking_log", "action"}
+    if not is_agent and (call := call_in(data)) is not None:
+        return _agent_in_object(call, depth + 1)
+    if "agent" in known:
+        inner = known["agent"]
         agent = _agent_in(inner, depth + 1)
         return inner if agent is None and isinstance(inner, Pairs) else agent
-    if keys & {"next_state", "thinking_log", "action"} or keys >= {"type", "tags"}:
+    if known.keys() & {"next_state", "thinking_log", "action"} or known.keys() >= {"type", "tags"}:
         return data
 
     # an answer in something around it
@@ -320,14 +536,4 @@ def _mentions_keys(text: str) -> bool:
 
 
 def _truncated_if(reply: AgentReply, is_truncated: bool) -> AgentReply:
-    return AgentReply(
-        reply.next_state,
-        reply.thinking_log,
-        reply.action,
-        reply.is_truncated or is_truncated,
-        reply.defects,
-    )
-
-
-def _without_action(reply: AgentReply) -> AgentReply:
-    return AgentReply(reply.next_state, reply.thinking_log, None, reply.is_truncated, reply.defects)
+    return replace(reply, is_truncated=reply.is_truncated or is_truncated)

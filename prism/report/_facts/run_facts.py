@@ -15,9 +15,15 @@ import polars as pl
 from prism.analysis._reading.logs import COLUMNS, STAMP, RunLogs
 from prism.analysis._reading.runs import Note, Run
 from prism.analysis._reading.survey import SURVEYED
-from prism.analysis._tables.cascades import cascades
+from prism.analysis._tables.cascades import (
+    OF_TEXTS,
+    TreePost,
+    cascades,
+    grow,
+    posts_below,
+)
 from prism.analysis._tables.decisions import costs, decisions
-from prism.analysis._tables.dwelling import dwell_survival, dwell_times
+from prism.analysis._tables.dwelling import dwell_tables
 from prism.analysis._tables.engagement import engagement, participation
 from prism.analysis._tables.faults import READ as OF_FAULTS
 from prism.analysis._tables.faults import faults
@@ -25,22 +31,26 @@ from prism.analysis._tables.rhythm import rhythm
 from prism.analysis._tables.states import state_counts
 from prism.analysis._tables.transitions import timeouts, transition_counts
 from prism.analysis._tables.views import views
-from prism.analysis._tables.worlds import measures, treatments, world_event_counts
+from prism.analysis._tables.worlds import agent_measures, measures, treatments, world_event_counts
 from prism.drawing import Arrow, Diagram
 from prism.drawing._text import UNSHOWABLE
 from prism.report._facts.counts import (
     OF_CYCLES,
     OF_STEPS,
-    TreePost,
     agent_table,
     cycle_counts,
-    grow,
     latency_counts,
-    posts_below,
     states_met,
     step_counts,
     traffic_counts,
 )
+from prism.report._facts.thinking import (
+    OF_THINKING,
+    action_counts,
+    cycle_sizes,
+    paging_sizes,
+)
+from prism.report._facts.turns import OF_TURNS, call_counts, refusal_counts
 from prism.runlog._prompts import Asked, asked_in, find_prompts, prompts_of
 from prism.statechart.social import SEES_POST
 from prism.telemetry.events import DECISION, TRANSITION
@@ -168,8 +178,14 @@ class RunFacts:
         traffic: From `traffic_counts`.
         faults: From `faults`.
         steps: From `step_counts`.
+        refused: From `refusal_counts`.
+        calls: From `call_counts`.
         cycles: From `cycle_counts`.
+        thinking: From `cycle_sizes`.
+        pagings: From `paging_sizes`.
+        actions: From `action_counts`.
         measures: From `measures`.
+        of_agents: From `agent_measures`.
         treatments: From `treatments`.
         own_events: From `world_event_counts`.
         trees: The largest cascades of more than one post.
@@ -201,9 +217,15 @@ class RunFacts:
     steps: pl.DataFrame
     cycles: pl.DataFrame
     measures: pl.DataFrame
+    of_agents: pl.DataFrame
     treatments: pl.DataFrame
     own_events: pl.DataFrame
     trees: tuple[tuple[TreePost, ...], ...]
+    refused: pl.DataFrame = field(default_factory=pl.DataFrame)
+    calls: pl.DataFrame = field(default_factory=pl.DataFrame)
+    thinking: pl.DataFrame = field(default_factory=pl.DataFrame)
+    pagings: pl.DataFrame = field(default_factory=pl.DataFrame)
+    actions: pl.DataFrame = field(default_factory=pl.DataFrame)
     charts: Mapping[str, Diagram] = field(default_factory=dict)
     recorded: tuple[Recorded, ...] = ()
 
@@ -224,10 +246,31 @@ class RunFacts:
         return not self._is_of_others or not self.decisions.is_empty()
 
     @property
+    def has_steps(self) -> bool:
+        """Whether the run has steps of workflows."""
+        return not self.steps.is_empty()
+
+    @property
+    def has_cycles(self) -> bool:
+        """Whether the run has cycles of thinking."""
+        return not self.cycles.is_empty()
+
+    @property
+    def is_of_turns(self) -> bool:
+        """Whether the run is of one agent that takes turns of a workflow, which are its rounds."""
+        # a log of an application has no rounds
+        has_rounds = "round" in self.states.columns
+        return self.run.world is None and self.has_steps and has_rounds
+
+    @property
+    def is_of_thinking(self) -> bool:
+        """Whether the run is of one agent that thinks."""
+        return self.run.world is None and self.has_cycles
+
+    @property
     def _is_of_others(self) -> bool:
         """Whether the run is of a world, a workflow or a thinking agent."""
-        has_other = self.steps.height + self.cycles.height > 0
-        return has_other or self.run.world is not None
+        return self.has_steps or self.has_cycles or self.run.world is not None
 
     @property
     def initial(self) -> str | None:
@@ -285,7 +328,7 @@ def facts_of(
     Returns:
         The facts of each run, and the notes on the logs.
     """
-    with parsed_once(logs) as parsed:
+    with parsed_once(logs, MOST_BYTES_IN_MEMORY) as parsed:
         tables = _tables(parsed)
         # a page of worlds has no part about posts, which a note would explain
         runs, notes = parsed.runs, [note for note in parsed.notes if note.kind != "no_feed"]
@@ -293,24 +336,47 @@ def facts_of(
         roots = {run.label: _largest(_of(tables["cascades"], run.label), most) for run in runs}
         posts = posts_below(parsed, [root for found in roots.values() for root in found])
 
-    facts = []
-    for run in runs:
+    def facts_of_run(run: Run) -> RunFacts:
         own = {name: _showable(_of(table, run.label)) for name, table in tables.items()}
         trees = tuple(grow(root, _of(posts, run.label)) for root in roots[run.label])
-        followed = [chart for chart in familiar if _has_all(chart, own["traffic"])]
-        known = {chart.name: chart for chart in (*followed, *map(_showable_chart, charts))}
-        recorded = recorded_of(run.path)
-        facts.append(RunFacts(run, **own, trees=trees, charts=known, recorded=recorded))
+        known = _known_charts(charts, familiar, own["traffic"])
+        return RunFacts(run, **own, trees=trees, charts=known, recorded=recorded_of(run.path))
 
-    return tuple(facts), tuple(notes)
+    return tuple(map(facts_of_run, runs)), tuple(notes)
+
+
+def with_tables(
+    facts: RunFacts,
+    tables: Mapping[str, pl.DataFrame],
+    charts: Sequence[Diagram] = (),
+    familiar: Sequence[Diagram] = (),
+) -> RunFacts:
+    """Return facts with other tables, ``traffic`` among them, whose texts are cut as all are.
+
+    Args:
+        facts: The facts.
+        tables: The tables, by the names of the facts.
+        charts: As for `facts_of`.
+        familiar: As for `facts_of`.
+    """
+    own: dict[str, Any] = {name: _showable(table) for name, table in tables.items()}
+    return replace(facts, **own, charts=_known_charts(charts, familiar, own["traffic"]))
+
+
+def _known_charts(
+    charts: Sequence[Diagram], familiar: Sequence[Diagram], traffic: pl.DataFrame
+) -> dict[str, Diagram]:
+    given = [_showable_chart(chart) for chart in charts]
+    return {chart.name: chart for chart in (*_followed(familiar, traffic), *given)}
 
 
 def _tables(logs: RunLogs) -> dict[str, pl.DataFrame]:
+    dwelling, visits = dwell_tables(logs)
     return {
         "states": state_counts(logs),
         "transitions": transition_counts(logs),
-        "dwelling": dwell_times(logs),
-        "visits": dwell_survival(logs),
+        "dwelling": dwelling,
+        "visits": visits,
         "timeouts": timeouts(logs),
         "decisions": decisions(logs, by=["state", "model"]),
         "by_round": decisions(logs, by=["round"]),
@@ -327,12 +393,36 @@ def _tables(logs: RunLogs) -> dict[str, pl.DataFrame]:
         "met": states_met(logs),
         "traffic": traffic_counts(logs),
         "faults": faults(logs),
-        "steps": step_counts(logs),
-        "cycles": cycle_counts(logs),
+        **_tables_of_turns(logs),
+        **_tables_of_thinking(logs),
         "measures": measures(logs),
+        "of_agents": agent_measures(logs),
         "treatments": treatments(logs),
         "own_events": world_event_counts(logs),
     }
+
+
+def _tables_of_turns(logs: RunLogs) -> dict[str, pl.DataFrame]:
+    steps = step_counts(logs)
+    if steps.is_empty():
+        return {"steps": steps}
+    return {"steps": steps, "refused": refusal_counts(logs), "calls": call_counts(logs)}
+
+
+def _tables_of_thinking(logs: RunLogs) -> dict[str, pl.DataFrame]:
+    cycles = cycle_counts(logs)
+    if cycles.is_empty():
+        return {"cycles": cycles}
+    return {
+        "cycles": cycles,
+        "thinking": cycle_sizes(logs),
+        "pagings": paging_sizes(logs),
+        "actions": action_counts(logs),
+    }
+
+
+def _followed(charts: Sequence[Diagram], traffic: pl.DataFrame) -> list[Diagram]:
+    return [chart for chart in charts if _has_all(chart, traffic)]
 
 
 def _has_all(chart: Diagram, traffic: pl.DataFrame) -> bool:
@@ -384,20 +474,29 @@ def _showable_chart(chart: Diagram) -> Diagram:
     )
 
 
-MOST_BYTES_IN_MEMORY = 48 << 20
-"""Parsed events beyond these bytes, about 100,000 lines, wait in files.
+MOST_BYTES_IN_MEMORY = 24 << 20
+"""Parsed events beyond these bytes, about 50,000 lines, wait in files.
 
 In memory they take three times what polars says, and in files a thirtieth of the log.
 """
 
 _NOT_SHOWN = (
-    *("options", "host", "traceback", "exception"),
+    *("host", "traceback", "exception"),
     *("prompt_hash", "unknown_variables"),
 )
 _SHOWN = tuple(
     dict.fromkeys(
         name
-        for names in (STAMP, *COLUMNS.values(), OF_FAULTS, OF_STEPS, OF_CYCLES)
+        for names in (
+            STAMP,
+            *COLUMNS.values(),
+            OF_FAULTS,
+            OF_STEPS,
+            OF_TURNS,
+            OF_CYCLES,
+            OF_THINKING,
+            OF_TEXTS,
+        )
         for name in names
         if name not in _NOT_SHOWN
     )
@@ -405,7 +504,7 @@ _SHOWN = tuple(
 
 
 @contextmanager
-def parsed_once(logs: RunLogs, most_bytes: int = MOST_BYTES_IN_MEMORY) -> Iterator[RunLogs]:
+def parsed_once(logs: RunLogs, most_bytes: int) -> Iterator[RunLogs]:
     """Return the same logs, which are parsed by the first table only.
 
     Args:

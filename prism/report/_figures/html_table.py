@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -11,14 +11,8 @@ from markupsafe import Markup
 
 _WIDE = ("text", "reason", "error")
 _SHARES = (
-    "share",
-    "probability",
-    "fallback_share",
-    "timeout_share",
-    "entropy_share",
-    "active",
-    "top_1_percent",
-    "top_10_percent",
+    *("share", "probability", "fallback_share", "timeout_share", "entropy_share", "active"),
+    *("top_1_percent", "top_10_percent"),
     *("silent", "writing", "creating", "liking", "top_1", "next_9", "other_90"),
 )
 _NOTHING = Markup("")
@@ -61,10 +55,26 @@ def html_table(
             first.height, table.height
         )
 
+    return framed(name, heads, rows) + more
+
+
+def framed(name: str, heads: Iterable[Markup], rows: Iterable[Markup]) -> Markup:
+    """Return rows as a table that scrolls.
+
+    Args:
+        name: Name of the table, for its id.
+        heads: The cells of its first row.
+        rows: Its rows.
+    """
     return Markup(
         '<div class="scroll"><table id="table-{}"><thead><tr>{}</tr></thead>'
-        "<tbody>{}</tbody></table></div>{}"
-    ).format(name, _NOTHING.join(heads), _NOTHING.join(rows), more)
+        "<tbody>{}</tbody></table></div>"
+    ).format(name, _NOTHING.join(heads), _NOTHING.join(rows))
+
+
+def headed(name: str, cells: Iterable[Markup]) -> Markup:
+    """Return a row that begins with its name."""
+    return Markup('<tr><th scope="row">{}</th>{}</tr>').format(name, _NOTHING.join(cells))
 
 
 def cell(value: Any, kind: str = "number", is_share: bool = False) -> Markup:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,16 +17,8 @@ BLUE, GREY = "#332288", "#8a93a0"
 
 # Paul Tol's scheme "muted", which colour-blind readers can tell apart (SRON/EPS/TN/09-002, 2021).
 _MUTED = (
-    "#bbbbbb",
-    "#88ccee",
-    "#332288",
-    "#ddcc77",
-    "#cc6677",
-    "#117733",
-    "#aa4499",
-    "#44aa99",
-    "#882255",
-    "#999933",
+    *("#bbbbbb", "#88ccee", "#332288", "#ddcc77", "#cc6677", "#117733", "#aa4499", "#44aa99"),
+    *("#882255", "#999933"),
 )
 
 DARK_PAPER = "#0d1117"
@@ -77,7 +69,20 @@ def _mixed(colour: str, towards: int, part: float) -> str:
     return "#" + "".join(f"{round(value + (towards - value) * part):02x}" for value in parts)
 
 
-Tooltips = list[str | alt.Tooltip]
+def tips(*shown: str | tuple[str, ...]) -> list[alt.Tooltip]:
+    """Return what a reader sees who points at a mark.
+
+    Args:
+        shown: Columns, where needed with their format and title.
+    """
+    # altair would find the class of a bare name itself, but takes 15 ms for each
+    return [_tip(*((each,) if isinstance(each, str) else each)) for each in shown]
+
+
+def _tip(column: str, *about: str) -> alt.Tooltip:
+    options: dict[str, Any] = dict(zip(("format", "title"), about, strict=False))
+    return alt.Tooltip(column, **options)
+
 
 HEIGHT = 260
 """Height of a figure without its axes, in pixels."""
@@ -223,7 +228,8 @@ class PageFigures:
             stretches: Whether it is as wide as the page.
         """
         with alt.data_transformers.enable("default", max_rows=None):
-            spec = chart.properties(description=about).to_dict()
+            # a test holds the figures against their schema: no page need wait for that
+            spec = chart.properties(description=about).to_dict(validate=False)
 
         axis_room = _AXIS_ROOM if self.narrow else 0
         self.charts[f"figure-{name}"] = Figure(spec, stretches, axis_room)
@@ -366,17 +372,13 @@ def _ends(spec: Spec, encoding: Spec, channel: str) -> Iterator[float]:
     if scale.get("zero"):
         yield 0
 
-    others = (
-        other for part in (spec, *spec.get("layer", ())) for other in _other_end(part, channel)
-    )
-    fields = {encoding["field"], *others}
+    others = (other["field"] for other in _encodings(spec, f"{channel}2"))
+    yield from _values(spec, {encoding["field"], *others})
+
+
+def _values(spec: Spec, fields: Set[str]) -> Iterator[float]:
     rows = (row for rows in spec.get("datasets", {}).values() for row in rows)
     yield from (row[field] for row in rows for field in fields if row.get(field) is not None)
-
-
-def _other_end(part: Spec, channel: str) -> Iterator[str]:
-    if "field" in (found := part.get("encoding", {}).get(f"{channel}2", {})):
-        yield found["field"]
 
 
 def _share_names(encodings: Sequence[Spec], states: Sequence[str]) -> None:

@@ -31,18 +31,9 @@ VEGA_LITE = _WANTED if _WANTED in _VERSIONS else _VERSIONS[-1]
 # objects, which have these without being asked.
 _OF_EVERY_OBJECT = frozenset(
     (
-        "constructor",
-        "hasOwnProperty",
-        "isPrototypeOf",
-        "propertyIsEnumerable",
-        "toLocaleString",
-        "toString",
-        "valueOf",
-        "__defineGetter__",
-        "__defineSetter__",
-        "__lookupGetter__",
-        "__lookupSetter__",
-        "__proto__",
+        *("constructor", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable"),
+        *("toLocaleString", "toString", "valueOf", "__defineGetter__", "__defineSetter__"),
+        *("__lookupGetter__", "__lookupSetter__", "__proto__"),
     )
 )
 _INVISIBLE = "\N{WORD JOINER}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import altair as alt
 import polars as pl
 
-from prism.report._figures.page_figures import HEIGHT, PageFigures, Tooltips
+from prism.report._figures.page_figures import HEIGHT, PageFigures, tips
 
 MOST_MOMENTS = 240
 """Most intervals on an axis: each is still a few pixels wide."""
@@ -89,6 +89,24 @@ def rounds_timeline(table: pl.DataFrame) -> Timeline:
     summed = binned.agg(pl.exclude("round", *keys).sum())
 
     return _numbered(summed, "round", step, _range_of(rounds, "round"), None)
+
+
+def thinned_rounds(table: pl.DataFrame, most: int) -> tuple[pl.DataFrame, alt.X]:
+    """Return some rounds of a table that are equally far apart, and the axis to draw them on.
+
+    Args:
+        table: A row for each ``round``.
+        most: Most rounds to draw.
+    """
+    step = -(-table.height // most)
+    axis = alt.X(
+        "round:Q",
+        title="round" if step == 1 else f"round (each {step}th)",
+        axis=alt.Axis(format=",d", grid=False, tickMinStep=1),
+        scale=alt.Scale(zero=False, nice=False),
+    )
+
+    return table.gather_every(step), axis
 
 
 def _by_tick(counts: pl.DataFrame) -> Timeline:
@@ -226,9 +244,9 @@ def draw_bars(timeline: Timeline, bars: Bars, figures: PageFigures) -> alt.Chart
     x, x2 = timeline.encodings()
     axis = alt.Axis(format="%") if bars.as_shares else whole_numbers(table["high"].to_list())
     y = alt.Y("low:Q", title=bars.title, axis=axis, scale=alt.Scale(zero=True, nice=False))
-    tooltip: Tooltips = ["when", bars.key, alt.Tooltip(f"{bars.counted}:Q", format=",.4~g")]
+    tooltip = tips("when", bars.key, (f"{bars.counted}:Q", ",.4~g"))
     if "share" in timeline.table.columns:
-        tooltip.append(alt.Tooltip("share:Q", format=".1%"))
+        tooltip += tips(("share:Q", ".1%"))
 
     chart: alt.Chart = alt.Chart(table).mark_rect(opacity=1)
     chart = chart.encode(

@@ -12,8 +12,9 @@ from markupsafe import Markup
 
 from prism.report._facts.run_facts import RunFacts
 from prism.report._figures.page_figures import PageFigures
+from prism.report._sections.kinds import Section
 
-EXPLANATION = "Press a heading to sort by it. The story of one agent:  prism log agent ID RUN"
+_EXPLANATION = "Press a heading to sort by it. The story of one agent:  prism log agent ID RUN"
 
 MOST_BYTES = 5_000_000
 """Bytes of the table as JSON; the least active agents are left out of a larger one."""
@@ -28,18 +29,7 @@ def agent_rows(runs: Sequence[RunFacts]) -> tuple[list[str], list[tuple[Any, ...
     Args:
         runs: The facts of each run; with several, ``run`` is the first column.
     """
-    tables = [facts.agents for facts in runs]
-    if len(runs) > 1:
-        tables = [
-            facts.agents.select(pl.lit(facts.run.label).alias("run"), pl.all()) for facts in runs
-        ]
-
-    table = _without_repetition(pl.concat(tables, how="diagonal"))
-    if not any(facts.has_feed for facts in runs):
-        table = table.drop(*_ACTS_IN_FEED, cs.ends_with("_received"), strict=False)
-    if not any(facts.has_decisions for facts in runs):
-        table = table.drop("decisions")
-
+    table = _together(runs)
     sizes = [len(orjson.dumps(row)) + 1 for row in table.iter_rows()]
     if sum(sizes) <= MOST_BYTES:
         return table.columns, table.rows()
@@ -52,7 +42,22 @@ def agent_rows(runs: Sequence[RunFacts]) -> tuple[list[str], list[tuple[Any, ...
     return fitting.columns, fitting.rows()
 
 
-def make(runs: Sequence[RunFacts], figures: PageFigures) -> Markup:
+def _together(runs: Sequence[RunFacts]) -> pl.DataFrame:
+    """Return all agents with the columns that some run has something for."""
+    tables = [facts.agents for facts in runs]
+    if len(runs) > 1:
+        tables = [
+            facts.agents.select(pl.lit(facts.run.label).alias("run"), pl.all()) for facts in runs
+        ]
+
+    table = _without_repetition(pl.concat(tables, how="diagonal"))
+    if not any(facts.has_feed for facts in runs):
+        table = table.drop(*_ACTS_IN_FEED, cs.ends_with("_received"), strict=False)
+
+    return table if any(facts.has_decisions for facts in runs) else table.drop("decisions")
+
+
+def make(runs: Sequence[RunFacts], figures: PageFigures) -> Section:
     """Make the section of all runs; the page's script adds the rows.
 
     Args:
@@ -69,12 +74,14 @@ def make(runs: Sequence[RunFacts], figures: PageFigures) -> Markup:
         for name in columns
     )
 
-    return Markup(
+    table = Markup(
         '<p><input type="search" id="search" placeholder="agent, archetype, state ..." '
         'aria-label="Search agents"> <span class="soft" id="matches" role="status"></span></p>'
         '{}<div class="tall" tabindex="0"><table class="agents" id="table-agents">'
         "<thead><tr>{}</tr></thead><tbody></tbody></table></div>"
     ).format(_left_out(len(rows), total), heads)
+
+    return Section("agents", "Agents", _EXPLANATION, together=table)
 
 
 def _left_out(kept: int, total: int) -> Markup:

@@ -6,25 +6,19 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import pairwise
+from itertools import islice, pairwise
 from math import cos, pi, sin
 
 import altair as alt
 import polars as pl
 from markupsafe import Markup
 
+from prism.analysis._tables.cascades import MISSING, TreePost, read_through, remarks_on, told_of
 from prism.drawing import showable
-from prism.report._facts.counts import MISSING, TreePost
-from prism.report._facts.run_facts import RunFacts
+from prism.report._facts.run_facts import MOST_CHARACTERS, RunFacts
 from prism.report._figures.html_table import html_table
-from prism.report._figures.page_figures import BLUE, HEIGHT, INK, PAPER, PageFigures, in_dark
-
-EXPLANATION = (
-    "A post and all that replies to it or reshares it. Depth is the most steps from the root, "
-    "breadth the most posts at one depth, virality the mean distance between two posts of the tree "
-    "(Goel et al. 2016), ticks the time to the last post."
-)
-NOTHING = "No post was replied to or reshared."
+from prism.report._figures.page_figures import BLUE, HEIGHT, INK, PAPER, PageFigures, in_dark, tips
+from prism.report._sections.kinds import Kind, has_feed
 
 KINDS = {"post": "#332288", "reply": "#44aa99", "reshare": "#cc6677", MISSING: "#999999"}
 """Colours of Paul Tol's muted scheme, which colour-blind readers can tell apart."""
@@ -32,36 +26,19 @@ KINDS = {"post": "#332288", "reply": "#44aa99", "reshare": "#cc6677", MISSING: "
 _MOST_CASCADES = 20
 _MOST_ID = 40
 _COLUMNS = (
-    "root_id",
-    "author_id",
-    "size",
-    "depth",
-    "breadth",
-    "virality",
-    "agents",
-    "lifetime_ticks",
-    "text",
+    *("root_id", "author_id", "size", "depth", "breadth", "virality", "agents"),
+    *("lifetime_ticks", "text"),
 )
-_KEY = Markup("").join(
-    Markup(
-        '<li><svg aria-hidden="true"><circle cx="5" cy="5" r="5" fill="{}"/></svg>{}</li>'
-    ).format(colour, kind)
-    for kind, colour in KINDS.items()
-)
+_OF_KEY = Markup('<li><svg aria-hidden="true"><circle cx="5" cy="5" r="5" fill="{}"/></svg>{}</li>')
+_KEY = Markup("").join(_OF_KEY.format(colour, kind) for kind, colour in KINDS.items())
 _TREES = Markup(
-    '<h3>The largest as trees</h3><p class="soft">Point at a post to read it.</p>'
+    '<h3>The largest as trees</h3><p class="soft">Point at a post to read it, or read the thread '
+    "below its tree.</p>"
     '<div class="picture"><ul class="key" tabindex="0" aria-label="Legend">{}</ul></div>'
 ).format(_KEY)
 
 
-def make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
-    """Make the section of one run; None if there is nothing to show.
-
-    Args:
-        facts: The run.
-        name: Its name in ids.
-        figures: Where to add the figures.
-    """
+def _make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
     spread = facts.cascades.filter(pl.col("size") > 1)
     if spread.is_empty():
         return None
@@ -84,6 +61,18 @@ def make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
     )
 
 
+CASCADES = Kind(
+    "cascades",
+    "Cascades",
+    "A post and all that replies to it or reshares it. Depth is the most steps from the root, "
+    "breadth the most posts at one depth, virality the mean distance between two posts of the tree "
+    "(Goel et al. 2016), ticks the time to the last post.",
+    "No post was replied to or reshared.",
+    _make,
+    has_feed,
+)
+
+
 def _listed(spread: pl.DataFrame) -> pl.DataFrame:
     columns = [name for name in _COLUMNS if spread[name].null_count() < spread.height]
     return spread.select(columns)
@@ -103,11 +92,7 @@ def _sizes(found: pl.DataFrame) -> alt.Chart:
         .encode(
             alt.X("size:Q", scale=_log(), title="posts in the cascade, at least", axis=_decades()),
             alt.Y("cascades:Q", scale=_log(), title="cascades", axis=_decades()),
-            tooltip=[
-                "size",
-                alt.Tooltip("cascades", format=","),
-                alt.Tooltip("share", format=".2%"),
-            ],
+            tooltip=tips("size", ("cascades", ","), ("share", ".2%")),
         )
         .properties(height=HEIGHT)
     )
@@ -132,7 +117,7 @@ def _shapes(spread: pl.DataFrame) -> alt.Chart:
                 scale=alt.Scale(zero=True),
             ),
             alt.Size("cascades:Q", scale=alt.Scale(range=[16, 220]), legend=None),
-            tooltip=["size", "depth", alt.Tooltip("cascades", format=",")],
+            tooltip=tips("size", "depth", ("cascades", ",")),
         )
         .properties(height=HEIGHT)
     )
@@ -154,7 +139,7 @@ def _tree(tree: tuple[TreePost, ...], name: str, figures: PageFigures, *, is_ope
         left_out = f", of which the first {MOST_POSTS_DRAWN} are drawn"
 
     return Markup(
-        "<details{}><summary>{} by {}: {:,} posts{}</summary><div class='tall'>{}</div></details>"
+        "<details{}><summary>{} by {}: {:,} posts{}</summary><div class='tall'>{}</div>{}</details>"
     ).format(
         Markup(" open") if is_open else "",
         _short_id(root.post_id),
@@ -162,7 +147,41 @@ def _tree(tree: tuple[TreePost, ...], name: str, figures: PageFigures, *, is_ope
         len(tree),
         left_out,
         figures.add_drawing(name, draw_tree(tree)),
+        _thread(tree),
     )
+
+
+MOST_POSTS_READ = 100
+"""Posts of a cascade whose texts are shown, in the order in which people read them."""
+
+_MOST_STEPS = 8
+
+
+def _thread(tree: tuple[TreePost, ...]) -> Markup:
+    """Write a thread as people read it: each answer below its post, moved to the right."""
+    read = islice(read_through(tree), MOST_POSTS_READ)
+    posts = Markup("").join(
+        Markup('<li class="below-{}"><b>{}</b> <span class="soft">{}</span> {}{}</li>').format(
+            min(depth, _MOST_STEPS),
+            showable(_short_id(told_of(post))),
+            "" if post.round is None else f"round {post.round:,}",
+            _shortened(showable(post.text)),
+            Markup('<span class="soft">{}</span>').format(remarks_on(post)),
+        )
+        for depth, post in read
+    )
+    more = Markup("")
+    if len(tree) > MOST_POSTS_READ:
+        more = Markup(
+            "<p class='soft'>The first {:,} posts; all of them with  <code>prism log threads RUN "
+            "--post {} --format csv</code></p>"
+        ).format(MOST_POSTS_READ, _short_id(tree[0].post_id))
+
+    return Markup('<ol class="thread tall" tabindex="0">{}</ol>{}').format(posts, more)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…"
 
 
 def _short_id(text: str) -> str:
@@ -242,19 +261,9 @@ def draw_tree(posts: Sequence[TreePost]) -> str:
         _in_circle(shape) if is_round else _in_columns(shape, _ROW if is_named else _TIGHT_ROW)
     )
     draw_line = _spoke if is_round else _line
-    lines = [
-        draw_line(points[parent], points[child.post_id])
-        for parent, answers in shape.children.items()
-        for child in answers
-    ]
-    radius = _SMALL_RADIUS if is_round else _RADIUS
-    named = {
-        post.post_id for post in shape.posts if is_named and post.post_id not in shape.children
-    }
-    dots = [
-        _dot(post, points[post.post_id], radius, named=post.post_id in named)
-        for post in shape.posts
-    ]
+    ends = [(parent, child) for parent, below in shape.children.items() for child in below]
+    lines = [draw_line(points[parent], points[child.post_id]) for parent, child in ends]
+    dots = _dots(shape, points, _SMALL_RADIUS if is_round else _RADIUS, are_named=is_named)
 
     return (
         f'<svg class="prism-tree" xmlns="http://www.w3.org/2000/svg" '
@@ -358,6 +367,15 @@ def _line(start: Point, end: Point) -> str:
 
 def _spoke(start: Point, end: Point) -> str:
     return f'<path d="M{start[0]:.1f} {start[1]:.1f}L{end[0]:.1f} {end[1]:.1f}"/>'
+
+
+def _dots(shape: _Shape, points: dict[str, Point], radius: float, *, are_named: bool) -> list[str]:
+    """Draw the posts, with the names of those that nobody answered if there is room for them."""
+    without_name = shape.children if are_named else shape.places
+    return [
+        _dot(post, points[post.post_id], radius, named=post.post_id not in without_name)
+        for post in shape.posts
+    ]
 
 
 def _dot(post: TreePost, point: Point, radius: float, *, named: bool) -> str:

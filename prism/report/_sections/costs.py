@@ -7,73 +7,52 @@ from markupsafe import Markup
 from prism.report._facts.run_facts import RunFacts
 from prism.report._figures.html_table import html_table
 from prism.report._figures.page_figures import PageFigures
+from prism.report._sections.kinds import Kind, Maker
 
-COSTS_EXPLANATION = (
+_TOKENS = ("input_tokens", "output_tokens")
+
+
+def _table_of(what: str, *of_some: str) -> Maker:
+    """Return what shows a table of a run.
+
+    Args:
+        what: The table's name among the facts.
+        of_some: Columns that are left out where they are zero throughout.
+    """
+
+    def make(facts: RunFacts, name: str, _figures: PageFigures) -> Markup | None:
+        table = getattr(facts, what)
+        if table.is_empty():
+            return None
+
+        unused = [column for column in of_some if not table[column].sum()]
+
+        return html_table(f"{what}-{name}", table.drop(unused))
+
+    return make
+
+
+COSTS = Kind(
+    "costs",
+    "Costs",
     "What each model cost, in decisions and texts together. Calls are requests, those that failed "
-    "included; seconds are those of the last request of each answer."
+    "included; seconds are those of the last request of each answer.",
+    "No model was asked.",
+    _table_of("costs"),
 )
-COSTS_NOTHING = "No model was asked."
-
-
-def make_costs(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:  # noqa: ARG001
-    """Make the section of one run; None if there is nothing to show.
-
-    Args:
-        facts: The run.
-        name: Its name in ids.
-        figures: Not used: the section has no figure.
-    """
-    if facts.costs.is_empty():
-        return None
-
-    return html_table(f"costs-{name}", facts.costs)
-
-
-STEPS_EXPLANATION = (
+STEPS = Kind(
+    "steps",
+    "Steps of the workflow",
     "How often each step ran and how that ended, in the order in which they first ran. Seconds are "
-    "those of the model or the code."
+    "those of the model or the code.",
+    "No step of a workflow ran.",
+    _table_of("steps", "skipped", "failed", *_TOKENS),
 )
-STEPS_NOTHING = "No step of a workflow ran."
-
-_OF_SOME = ("skipped", "failed", "input_tokens", "output_tokens")
-
-
-def make_steps(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:  # noqa: ARG001
-    """Make the section of one run; None if there is nothing to show.
-
-    Args:
-        facts: The run.
-        name: Its name in ids.
-        figures: Not used: the section has no figure.
-    """
-    if facts.steps.is_empty():
-        return None
-
-    unused = [column for column in _OF_SOME if not facts.steps[column].sum()]
-
-    return html_table(f"steps-{name}", facts.steps.drop(unused))
-
-
-CYCLES_EXPLANATION = (
+CYCLES = Kind(
+    "cycles",
+    "Cycles",
     "How often a cycle ended how, by the state that it ran in. The largest prompt is in tokens by "
-    "the agent's own count, the other tokens are the model's."
+    "the agent's own count, the other tokens are the model's.",
+    "No agent had a cycle of thinking.",
+    _table_of("cycles", "refused", "unusable", "failed", *_TOKENS),
 )
-CYCLES_NOTHING = "No agent had a cycle of thinking."
-
-_OF_SOME_CYCLES = ("refused", "unusable", "failed", "input_tokens", "output_tokens")
-
-
-def make_cycles(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:  # noqa: ARG001
-    """Make the section of one run; None if there is nothing to show.
-
-    Args:
-        facts: The run.
-        name: Its name in ids.
-        figures: Not used: the section has no figure.
-    """
-    if facts.cycles.is_empty():
-        return None
-
-    unused = [column for column in _OF_SOME_CYCLES if not facts.cycles[column].sum()]
-
-    return html_table(f"cycles-{name}", facts.cycles.drop(unused))

@@ -11,15 +11,9 @@ from markupsafe import Markup
 from prism.report._facts.counts import BINS_A_DECADE
 from prism.report._facts.run_facts import RunFacts
 from prism.report._figures.html_table import html_table
-from prism.report._figures.page_figures import BLUE, HEIGHT, PAPER, PageFigures
+from prism.report._figures.page_figures import BLUE, HEIGHT, PAPER, PageFigures, tips
 from prism.report._figures.timeline import Bars, draw_bars, rounds_timeline, stack
-
-EXPLANATION = (
-    "What was chosen where an event was ambiguous, and by which source. The entropy is that of the "
-    "probabilities given to the options, in bits: 0 if one was certain; its share is relative to "
-    "the most that it could have been."
-)
-NOTHING = "No reasoner was asked."
+from prism.report._sections.kinds import Kind
 
 _MOST_REASONS = 10
 _SOURCES = {
@@ -39,14 +33,7 @@ _HEADINGS = {
 }
 
 
-def make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
-    """Make the section of one run; None if there is nothing to show.
-
-    Args:
-        facts: The run.
-        name: Its name in ids.
-        figures: Where to add the figures.
-    """
+def _make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
     if facts.decisions.is_empty():
         return None
 
@@ -75,6 +62,18 @@ def make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
         parts += [Markup("<h3>Why fallbacks were taken</h3>"), table]
 
     return Markup("").join(parts)
+
+
+DECISIONS = Kind(
+    "decisions",
+    "Decisions",
+    "What was chosen where an event was ambiguous, and by which source. The entropy is that of the "
+    "probabilities given to the options, in bits: 0 if one was certain; its share is relative to "
+    "the most that it could have been.",
+    "No reasoner was asked.",
+    _make,
+    lambda facts: facts.has_decisions,
+)
 
 
 def _without_empty(table: pl.DataFrame) -> pl.DataFrame:
@@ -128,10 +127,7 @@ def _latencies(counts: pl.DataFrame, figures: PageFigures) -> alt.Chart:
     colours = _used(counts["source"], _SOURCES)
     table = stack(steps, "decisions", "source", list(colours))
     axis = alt.Axis(format=".2~g", labelOverlap=True, tickCount=6, grid=False)
-    tooltip = [
-        alt.Tooltip("begin", format=".2~g", title="seconds, from"),
-        alt.Tooltip("end", format=".2~g", title="to"),
-    ]
+    seconds = ("begin", ".2~g", "seconds, from"), ("end", ".2~g", "to")
     chart: alt.Chart = (
         alt.Chart(table)
         .mark_rect(stroke=PAPER, strokeWidth=0.5)
@@ -146,7 +142,7 @@ def _latencies(counts: pl.DataFrame, figures: PageFigures) -> alt.Chart:
             alt.Y("low:Q", title="decisions"),
             alt.Y2("high"),
             figures.colour("source", colours),
-            tooltip=[*tooltip, "source", alt.Tooltip("decisions", format=",")],
+            tooltip=tips(*seconds, "source", ("decisions", ",")),
         )
         .properties(height=round(HEIGHT * 0.7))
     )
@@ -170,7 +166,7 @@ def _entropies(means: pl.DataFrame) -> alt.Chart:
                 scale=alt.Scale(zero=False),
             ),
             alt.Y("entropy:Q", title="entropy, bits (mean)", scale=alt.Scale(zero=True)),
-            tooltip=["round", alt.Tooltip("entropy:Q", format=".4~g")],
+            tooltip=tips("round", ("entropy:Q", ".4~g")),
         )
         .properties(height=round(HEIGHT * 0.7))
     )

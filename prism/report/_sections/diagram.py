@@ -12,27 +12,14 @@ from prism.drawing import Arrow, Diagram, draw_svg
 from prism.report._facts.run_facts import RunFacts
 from prism.report._figures.html_table import html_table
 from prism.report._figures.page_figures import PageFigures
-
-EXPLANATION = (
-    "The wider an arrow, the more often agents made its transitions; a faint one was never used. "
-    "The report knows prism's own chart and those that it was given by --chart. Of others it draws "
-    "the transitions that were made."
-)
-NOTHING = "No agent made a transition."
+from prism.report._sections.kinds import Kind
 
 _BY_CHART = Markup("<h3>The chart {}</h3>")
 
 Traffic = dict[tuple[str, str], int]
 
 
-def make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
-    """Make the section of one run; None if there is nothing to show.
-
-    Args:
-        facts: The run.
-        name: Its name in ids.
-        figures: Where to add the drawings.
-    """
+def _make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
     if facts.transitions.is_empty():
         return None
 
@@ -61,60 +48,78 @@ def make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
     )
 
 
+CHART = Kind(
+    "chart",
+    "The chart and its traffic",
+    "The wider an arrow, the more often agents made its transitions; a faint one was never used. "
+    "The report knows prism's own chart and those that it was given by --chart. Of others it draws "
+    "the transitions that were made.",
+    "No agent made a transition.",
+    _make,
+    lambda _facts: True,
+)
+
+
 def _drawing(chart: str | None, facts: RunFacts, runs: Sequence[RunFacts]) -> str:
     """Draw the chart with the traffic of one run, in the layout of all runs that have it."""
     sharing = [run for run in runs if chart in run.chart_names]
-    diagram = _diagram(chart, sharing)
+    diagram = diagram_of(chart, sharing)
     if len(runs) == 1 and chart not in facts.charts:
         diagram = replace(diagram, name=facts.run.label)
 
-    others = [_traffic(chart, run) for run in sharing if run is not facts]
-    return draw_svg(diagram, _traffic(chart, facts), beside=others)
+    others = [traffic_of(chart, run) for run in sharing if run is not facts]
+    return draw_svg(diagram, traffic_of(chart, facts), beside=others)
 
 
-def _diagram(chart: str | None, runs: Sequence[RunFacts]) -> Diagram:
+def diagram_of(chart: str | None, runs: Sequence[RunFacts]) -> Diagram:
     """Return a chart as it was defined, or else as far as the logs show it."""
     known = [run.charts[chart] for run in runs if chart is not None and chart in run.charts]
-    seen = dict.fromkeys(
-        state for run in runs for state in run.state_names if state in _states(chart, run)
-    )
+    seen = _seen(chart, runs)
     if known:
         return replace(known[0], states=tuple(dict.fromkeys([*known[0].states, *seen])))
-
-    labels: dict[tuple[str, str], dict[str, None]] = {}
-    for run in runs:
-        for source, target, trigger in (
-            _of(chart, run).select("from_state", "to_state", "trigger").iter_rows()
-        ):
-            labels.setdefault((source, target), {})[trigger or ""] = None
 
     deciding = {state for run in runs for state in run.decisions["state"].drop_nulls()}
     initial = next((run.initial for run in runs if run.initial in seen), None)
 
     return Diagram(
-        tuple(seen),
-        tuple(Arrow(*ends, tuple(found)) for ends, found in labels.items()),
+        seen,
+        _arrows(chart, runs),
         initial=initial,
         name=chart or "statechart",
         decision_states=frozenset(deciding & set(seen)),
     )
 
 
+def _arrows(chart: str | None, runs: Sequence[RunFacts]) -> tuple[Arrow, ...]:
+    """Return an arrow for each two states between which agents went, with all triggers."""
+    labels: dict[tuple[str, str], dict[str, None]] = {}
+    for run in runs:
+        for source, target, trigger, _ in _of(chart, run).iter_rows():
+            labels.setdefault((source, target), {})[trigger or ""] = None
+
+    return tuple(Arrow(*ends, tuple(found)) for ends, found in labels.items())
+
+
 def _of(chart: str | None, run: RunFacts) -> pl.DataFrame:
     """Return the transitions of one chart."""
-    return run.traffic.filter(pl.col("chart").eq_missing(pl.lit(chart)))
+    own = run.traffic.filter(pl.col("chart").eq_missing(pl.lit(chart)))
+    return own.select("from_state", "to_state", "trigger", "count")
 
 
-def _states(chart: str | None, run: RunFacts) -> set[str]:
-    own = _of(chart, run)
-    return {*own["from_state"], *own["to_state"]}
+def _seen(chart: str | None, runs: Sequence[RunFacts]) -> tuple[str, ...]:
+    """Return the states of one chart, in the order of each run."""
+    seen: dict[str, None] = {}
+    for run in runs:
+        own = _of(chart, run)
+        there = {*own["from_state"], *own["to_state"]}
+        seen |= dict.fromkeys(state for state in run.state_names if state in there)
+
+    return tuple(seen)
 
 
-def _traffic(chart: str | None, run: RunFacts) -> Traffic:
+def traffic_of(chart: str | None, run: RunFacts) -> Traffic:
     traffic: Traffic = {}
-    for source, target, count in (
-        _of(chart, run).select("from_state", "to_state", "count").iter_rows()
-    ):
+    for source, target, _, count in _of(chart, run).iter_rows():
         traffic[source, target] = traffic.get((source, target), 0) + count
 
     return traffic

@@ -15,13 +15,8 @@ from prism.files._records import shown_path
 from prism.report._facts.run_facts import Recorded, RunFacts
 from prism.report._figures.html_table import html_table
 from prism.report._figures.page_figures import PageFigures
+from prism.report._sections.kinds import Kind
 from prism.runlog._prompts import choice_text
-
-FAULTS_EXPLANATION = (
-    "A transition whose guard fails is not enabled; one whose action fails takes place "
-    "nevertheless. The log has the traceback of each."
-)
-FAULTS_NOTHING = "The log tells of no fault."
 
 _MOST_FAULTS = 20
 _SENTENCES = {
@@ -43,14 +38,7 @@ _COLUMNS = ("fault", "chart", "from_state", "to_state", "trigger", "error", "cou
 _HEADINGS = {"from_state": "from", "to_state": "to", "first": "first in"}
 
 
-def make_faults(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:  # noqa: ARG001
-    """Make the box of one run; None if nothing went wrong.
-
-    Args:
-        facts: The run.
-        name: Its name in ids.
-        figures: Not used: a box has no figure.
-    """
+def _faults(facts: RunFacts, name: str, _figures: PageFigures) -> Markup | None:
     if facts.faults.is_empty():
         return None
 
@@ -58,6 +46,16 @@ def make_faults(facts: RunFacts, name: str, figures: PageFigures) -> Markup | No
         summary(facts.faults),
         html_table(f"faults-{name}", _listed(facts.faults), _HEADINGS, most=_MOST_FAULTS),
     )
+
+
+FAULTS = Kind(
+    "faults",
+    "What went wrong",
+    "A transition whose guard fails is not enabled; one whose action fails takes place "
+    "nevertheless. The log has the traceback of each.",
+    "The log tells of no fault.",
+    _faults,
+)
 
 
 def summary(faults: pl.DataFrame) -> str:
@@ -88,28 +86,22 @@ def _listed(faults: pl.DataFrame) -> pl.DataFrame:
     ).with_columns(pl.col("fault").str.replace_all("_", " ", literal=True))
 
 
-RECORDED_EXPLANATION = (
-    "The prompts and replies of the first decisions that fell back, and of those in which the "
-    "model's own probabilities favoured another option most. They hold what agents were told: "
-    "this page is as private as they are. The command shows a decision in full."
-)
-RECORDED_NOTHING = "No prompt was recorded, or no decision stands out."
-
 _MOST_CHARACTERS = 4000
 
 
-def make_recorded(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:  # noqa: ARG001
-    """Make the section of one run; None if there is nothing to show.
+def _recorded(facts: RunFacts, _name: str, _figures: PageFigures) -> Markup | None:
+    return Markup("").join(map(_shown, facts.recorded)) if facts.recorded else None
 
-    Args:
-        facts: The run.
-        name: Its name in ids.
-        figures: Not used: the section has no figure.
-    """
-    if not facts.recorded:
-        return None
 
-    return Markup("").join(_shown(recorded) for recorded in facts.recorded)
+RECORDED = Kind(
+    "prompts",
+    "Prompts worth a look",
+    "The prompts and replies of the first decisions that fell back, and of those in which the "
+    "model's own probabilities favoured another option most. They hold what agents were told: "
+    "this page is as private as they are. The command shows a decision in full.",
+    "No prompt was recorded, or no decision stands out.",
+    _recorded,
+)
 
 
 def _shown(recorded: Recorded) -> Markup:
@@ -118,16 +110,17 @@ def _shown(recorded: Recorded) -> Markup:
     asked = f"{event.get('state')} on {event.get('trigger')}"
     title = f"{recorded.id}: {asked}, chose {event.get('chosen')}; {recorded.why}"
     parts = Markup("").join(
-        Markup("<p>{}</p><pre>{}</pre>").format(heading, _cut(text))
-        for heading, text in _texts(recorded)
+        Markup("<p>{}</p><pre>{}</pre>").format(heading, cut(text))
+        for heading, text in texts_of(recorded)
     )
 
     return Markup("<details><summary>{}</summary><p><code>{}</code></p>{}</details>").format(
-        _cut(title), _cut(command), parts
+        cut(title), cut(command), parts
     )
 
 
-def _texts(recorded: Recorded) -> Iterator[tuple[str, str]]:
+def texts_of(recorded: Recorded) -> Iterator[tuple[str, str]]:
+    """Yield what was recorded of a decision: headings and texts."""
     record = recorded.record
     if recorded.event.get("reason"):
         yield "Reason", str(recorded.event["reason"])
@@ -149,7 +142,7 @@ def _as_text(reply: Any) -> str:
     return reply if isinstance(reply, str) else json.dumps(reply, indent=1, ensure_ascii=False)
 
 
-def _cut(text: str) -> str:
+def cut(text: str) -> str:
     """Shorten a text to what a page has room for, without what HTML cannot hold."""
     left = len(text) - _MOST_CHARACTERS
     shown = text if left <= 0 else f"{text[:_MOST_CHARACTERS]}… ({left:,} characters more)"

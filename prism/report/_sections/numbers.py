@@ -10,7 +10,8 @@ from markupsafe import Markup
 
 from prism.drawing import printable
 from prism.report._facts.run_facts import MOST_CHARACTERS, RunFacts
-from prism.report._figures.html_table import cell, shown
+from prism.report._figures.html_table import cell, framed, headed, shown
+from prism.report._sections.kinds import Section
 
 _ACTS = ("posts", "replies", "reshares", "likes")
 _SHARES = ("of these fallbacks", "share of the most active 1 %", "share of the most active 10 %")
@@ -27,18 +28,19 @@ def key_numbers(facts: RunFacts) -> dict[str, Number]:
     """
     given = facts.engagement.filter((pl.col("measure") == "given") & (pl.col("what") == "all"))
     spread = facts.cascades.filter(pl.col("size") > 1)
-    has_feed = facts.has_feed
+    has_feed, of_turns = facts.has_feed, facts.is_of_turns
     asked = int(facts.decisions["asked"].sum())
     fallbacks = int(facts.decisions["from_fallback"].sum())
 
     return {
         "agents": facts.agents.height,
-        "rounds": _rounds(facts),
-        "rounds planned": facts.run.rounds,
-        "ticks a round": facts.run.ticks_per_round,
+        **_lengths(facts),
         "seed": facts.run.seed,
         "transitions": int(facts.transitions["count"].sum()),
-        "time-outs": int(facts.timeouts["timeouts"].sum()),
+        "refused transitions": int(facts.refused["times"].sum()) if of_turns else None,
+        "calls of a model": int(facts.calls["calls"].sum()) if of_turns else None,
+        "actions": int(facts.calls["actions"].sum()) if of_turns else None,
+        "time-outs": None if of_turns else int(facts.timeouts["timeouts"].sum()),
         "decisions asked": asked if facts.has_decisions else None,
         "of these fallbacks": fallbacks / asked if asked else None,
         **{name: int(facts.agents[name].sum()) if has_feed else None for name in _ACTS},
@@ -51,7 +53,21 @@ def key_numbers(facts: RunFacts) -> dict[str, Number]:
     }
 
 
-def make_numbers(runs: Sequence[RunFacts]) -> Markup:
+def _lengths(facts: RunFacts) -> dict[str, Number]:
+    """Return how long a run was, in rounds of ticks or in turns."""
+    made, planned = _rounds(facts), facts.run.rounds
+    of_turns = facts.is_of_turns
+
+    return {
+        "turns": made if of_turns else None,
+        "turns planned": planned if of_turns else None,
+        "rounds": None if of_turns else made,
+        "rounds planned": None if of_turns else planned,
+        "ticks a round": None if of_turns else facts.run.ticks_per_round,
+    }
+
+
+def make_numbers(runs: Sequence[RunFacts]) -> Section:
     """Make the section of all runs.
 
     Args:
@@ -64,23 +80,17 @@ def make_numbers(runs: Sequence[RunFacts]) -> Markup:
         labels.append("difference")
 
     heads = [Markup('<th scope="col" class="number">{}</th>').format(label) for label in labels]
-    rows = [
-        Markup('<tr><th scope="row">{}</th>{}</tr>').format(
-            name, Markup("").join(_cells(name, found))
-        )
-        for name in names
-    ]
+    rows = [headed(name, _cells(name, found)) for name in names]
+    table = framed("numbers", [Markup("<td></td>"), *heads], rows)
 
-    return Markup(
-        '<div class="scroll"><table id="table-numbers"><thead><tr><td></td>{}</tr></thead>'
-        "<tbody>{}</tbody></table></div>"
-    ).format(Markup("").join(heads), Markup("").join(rows))
+    return Section("numbers", "Key numbers", "", together=table)
 
 
 def _is_known(name: str, found: Sequence[dict[str, Number]]) -> bool:
-    # The rounds planned are worth a row only if fewer were made.
-    if name == "rounds planned":
-        return any(numbers[name] not in (None, numbers["rounds"]) for numbers in found)
+    # The rounds or turns planned are worth a row only if fewer were made.
+    if name in ("rounds planned", "turns planned"):
+        length = name.removesuffix(" planned")
+        return any(numbers[name] not in (None, numbers[length]) for numbers in found)
     return any(numbers[name] is not None for numbers in found)
 
 
@@ -117,10 +127,6 @@ def _most(counts: pl.Series) -> int | None:
     return None if counts.is_empty() else int(counts.max())  # type: ignore[arg-type]
 
 
-PARAMETERS_EXPLANATION = (
-    "What the worlds of the runs were made with. Treatments may change it later."
-)
-
 _MOST = 200
 _MOST_AHEAD = 12
 
@@ -130,24 +136,23 @@ def are_many(runs: Sequence[RunFacts]) -> bool:
     return len(_names(runs)) > _MOST_AHEAD
 
 
-def make_parameters(runs: Sequence[RunFacts]) -> Markup | None:
-    """Make the section of all runs; None if no run is of a world with parameters.
+def make_parameters(runs: Sequence[RunFacts]) -> list[Section]:
+    """Make the section of all runs; none if no run is of a world with parameters.
 
     Args:
         runs: The facts of each.
     """
     names = _names(runs)
     if not names:
-        return None
+        return []
 
     heads = [Markup('<th scope="col">{}</th>').format(facts.run.label) for facts in runs]
     rows = [_row("world", [facts.run.world for facts in runs])]
     rows += [_row(name, [facts.run.parameters.get(name) for facts in runs]) for name in names]
+    about = "What the worlds of the runs were made with. Treatments may change it later."
+    table = framed("parameters", [Markup("<td></td>"), *heads], rows)
 
-    return Markup(
-        '<div class="scroll"><table id="table-parameters"><thead><tr><td></td>{}</tr></thead>'
-        "<tbody>{}</tbody></table></div>"
-    ).format(Markup("").join(heads), Markup("").join(rows))
+    return [Section("parameters", "Parameters", about, together=table)]
 
 
 def _names(runs: Sequence[RunFacts]) -> list[str]:
@@ -155,8 +160,7 @@ def _names(runs: Sequence[RunFacts]) -> list[str]:
 
 
 def _row(name: str, values: Sequence[Any]) -> Markup:
-    cells = Markup("").join(_cell(value) for value in values)
-    return Markup('<tr><th scope="row">{}</th>{}</tr>').format(_short(name), cells)
+    return headed(_short(name), map(_cell, values))
 
 
 def _cell(value: Any) -> Markup:

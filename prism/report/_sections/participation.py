@@ -8,27 +8,14 @@ from markupsafe import Markup
 
 from prism.report._facts.run_facts import RunFacts
 from prism.report._figures.html_table import html_table
-from prism.report._figures.page_figures import BLUE, GREY, HEIGHT, PageFigures, colour_of
-
-ENGAGEMENT_EXPLANATION = (
-    "All agents count, also those that did nothing. The Lorenz curve shows which share of all "
-    "posts, replies, reshares and likes came from which share of the agents; the further it hangs "
-    "below the dashed line, the more unequal they are. The Gini coefficient is 0 if all give the "
-    "same, near 1 if one gives everything."
-)
-ENGAGEMENT_NOTHING = "Nobody has posted, replied, reshared or liked."
+from prism.report._figures.page_figures import BLUE, GREY, HEIGHT, PageFigures, colour_of, tips
+from prism.report._figures.timeline import thinned_rounds
+from prism.report._sections.kinds import Kind, has_feed
 
 _MOST_POINTS = 200
 
 
-def make_engagement(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
-    """Make the section of one run; None if there is nothing to show.
-
-    Args:
-        facts: The run.
-        name: Its name in ids.
-        figures: Where to add the figure.
-    """
+def _engagement(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
     acts = facts.agents.select(
         pl.sum_horizontal("posts", "replies", "reshares", "likes")
     ).to_series()
@@ -53,14 +40,8 @@ def _curve(acts: pl.Series) -> alt.LayerChart:
     step = max(1, curve.height // _MOST_POINTS)
     thinned = pl.concat([curve.gather_every(step), curve.tail(1)]).unique(maintain_order=True)
     axes = (
-        alt.X(
-            "agents:Q",
-            title="share of the agents, least active first",
-            axis=alt.Axis(format="%", tickCount=5),
-        ),
-        alt.Y(
-            "share:Q", title="share of all that was given", axis=alt.Axis(format="%", tickCount=5)
-        ),
+        alt.X("agents:Q", title="share of the agents, least active first", axis=_percent()),
+        alt.Y("share:Q", title="share of all that was given", axis=_percent()),
     )
     area = alt.Chart(thinned).mark_area(opacity=0.2, line={"color": BLUE}, color=BLUE).encode(*axes)
     equal = alt.Chart(pl.DataFrame({"agents": [0.0, 1.0], "share": [0.0, 1.0]}))
@@ -70,28 +51,27 @@ def _curve(acts: pl.Series) -> alt.LayerChart:
     return chart
 
 
-PARTICIPATION_EXPLANATION = (
-    "An agent creates if it publishes a post of its own, writes if it only replies or reshares, "
-    "and is silent otherwise: the figure has their shares in each round, the first table those of "
-    "all rounds, with the shares of all that was written by the top 1 %, the next 9 % and the "
-    "other 90 % (van Mierlo 2014). Every post that an agent opens is decided on, ignored, or cut "
-    "short. Burstiness is -1 for a regular rhythm, about 0 for a random one and 1 for a single "
-    "burst (Goh and Barabási 2008; Kim and Jo 2016)."
+def _percent() -> alt.Axis:
+    return alt.Axis(format="%", tickCount=5)
+
+
+ENGAGEMENT = Kind(
+    "engagement",
+    "Who takes part",
+    "All agents count, also those that did nothing. The Lorenz curve shows which share of all "
+    "posts, replies, reshares and likes came from which share of the agents; the further it hangs "
+    "below the dashed line, the more unequal they are. The Gini coefficient is 0 if all give the "
+    "same, near 1 if one gives everything.",
+    "Nobody has posted, replied, reshared or liked.",
+    _engagement,
+    has_feed,
 )
-PARTICIPATION_NOTHING = "Nobody has posted."
 
 _GROUPS = ("silent", "writing", "creating")
 _MOST_ROUNDS = 500
 
 
-def make_participation(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
-    """Make the section of one run; None if there is nothing to show.
-
-    Args:
-        facts: The run.
-        name: Its name in ids.
-        figures: Where to add the figure.
-    """
+def _participation(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
     in_all = pl.col("round").is_null()
     if facts.participation.is_empty():
         return None
@@ -114,26 +94,34 @@ def make_participation(facts: RunFacts, name: str, figures: PageFigures) -> Mark
 
 
 def _shares(rounds: pl.DataFrame, figures: PageFigures) -> alt.Chart:
-    step = -(-rounds.height // _MOST_ROUNDS)
-    shown = rounds.gather_every(step).unpivot(
-        _GROUPS, index="round", variable_name="group", value_name="share"
-    )
+    few, x = thinned_rounds(rounds, _MOST_ROUNDS)
+    shown = few.unpivot(_GROUPS, index="round", variable_name="group", value_name="share")
     colours = {group: colour_of(place) for place, group in enumerate(_GROUPS, start=2)}
     chart: alt.Chart = (
         alt.Chart(shown)
         .mark_line(strokeWidth=2)
         .encode(
-            alt.X(
-                "round:Q",
-                title="round" if step == 1 else f"round (each {step}th)",
-                axis=alt.Axis(format=",d", grid=False, tickMinStep=1),
-                scale=alt.Scale(zero=False, nice=False),
-            ),
-            alt.Y("share:Q", title="share of the agents", axis=alt.Axis(format="%", tickCount=5)),
+            x,
+            alt.Y("share:Q", title="share of the agents", axis=_percent()),
             figures.colour("group", colours),
-            tooltip=["round", "group", alt.Tooltip("share:Q", format=".1%")],
+            tooltip=tips("round", "group", ("share:Q", ".1%")),
         )
         .properties(height=round(HEIGHT * 0.7))
     )
 
     return chart
+
+
+PARTICIPATION = Kind(
+    "participation",
+    "Silent, writing, creating",
+    "An agent creates if it publishes a post of its own, writes if it only replies or reshares, "
+    "and is silent otherwise: the figure has their shares in each round, the first table those of "
+    "all rounds, with the shares of all that was written by the top 1 %, the next 9 % and the "
+    "other 90 % (van Mierlo 2014). Every post that an agent opens is decided on, ignored, or cut "
+    "short. Burstiness is -1 for a regular rhythm, about 0 for a random one and 1 for a single "
+    "burst (Goh and Barabási 2008; Kim and Jo 2016).",
+    "Nobody has posted.",
+    _participation,
+    has_feed,
+)

@@ -10,14 +10,9 @@ from markupsafe import Markup
 
 from prism.report._facts.run_facts import RunFacts
 from prism.report._figures.html_table import html_table
-from prism.report._figures.page_figures import GREY, INK, PAPER, PageFigures, Tooltips
+from prism.report._figures.page_figures import GREY, INK, PAPER, PageFigures, tips
 from prism.report._figures.timeline import Bars, Timeline, draw_bars, states_timeline
-
-STATES_EXPLANATION = (
-    "Counted at the end of every tick, before the end of a round sends all to idle; in a log "
-    "without ticks, at the end of every round or step of time."
-)
-STATES_NOTHING = "The log names no agent."
+from prism.report._sections.kinds import Kind
 
 _BY_CHART = Markup("<h3>By the chart {}</h3>")
 _RHYTHM = Markup(
@@ -26,15 +21,8 @@ _RHYTHM = Markup(
 )
 
 
-def make_states(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
-    """Make the section of one run; None if there is nothing to show.
-
-    Args:
-        facts: The run.
-        name: Its name in ids.
-        figures: Where to add the figures.
-    """
-    if facts.states.is_empty():
+def _states(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
+    if facts.is_of_turns or facts.states.is_empty():
         return None
     if "chart" not in facts.states.columns:
         return _draw(facts.states, name, figures)
@@ -47,6 +35,17 @@ def make_states(facts: RunFacts, name: str, figures: PageFigures) -> Markup | No
     ]
 
     return Markup("").join(parts)
+
+
+STATES = Kind(
+    "states",
+    "Agents in each state",
+    "Counted at the end of every tick, before the end of a round sends all to idle; in a log "
+    "without ticks, at the end of every round or step of time.",
+    "The log names no agent.",
+    _states,
+    lambda facts: not facts.is_of_turns,
+)
 
 
 def _draw(counts: pl.DataFrame, name: str, figures: PageFigures) -> Markup:
@@ -96,17 +95,6 @@ def _stacked(timeline: Timeline, figures: PageFigures, height: float = 1.0) -> a
     return draw_bars(timeline, bars, figures)
 
 
-DWELLING_EXPLANATION = (
-    "Ticks from entering a state to leaving it. Visits that the end of a round cut short, or that "
-    "were open at the end, count as long as they were seen (Kaplan and Meier 1958). Above: the "
-    "tick is the median, the bar reaches from it to the 90th percentile, the line on to the 99th, "
-    "the diamond is the mean. Below, for states not always left after one tick: bars are the "
-    "share of visits that end after each length, up to the 99th percentile; dots are a geometric "
-    "distribution, as if agents left with the same probability p in every tick. Visits of no tick "
-    "are outside of it. The distance, 0 to 1, is how far the two are apart (Kolmogorov)."
-)
-DWELLING_NOTHING = "No transition says how long its agent had stayed."
-
 _MOST_BARS = 30
 _ROW = 26
 _HALF_BAR = 0.45
@@ -114,15 +102,8 @@ _TENS = tuple(digit * 10**power for power in range(1, 10) for digit in (1, 2, 5)
 _SYMLOG_LABELS = (0, 1, 2, 3, 5, *_TENS)
 
 
-def make_dwelling(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
-    """Make the section of one run; None if there is nothing to show.
-
-    Args:
-        facts: The run.
-        name: Its name in ids.
-        figures: Where to add the figures.
-    """
-    if facts.dwelling.is_empty():
+def _dwelling(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
+    if facts.is_of_turns or facts.dwelling.is_empty():
         return None
 
     beside = [(run.visits, run.dwelling) for run in figures.runs]
@@ -140,6 +121,22 @@ def make_dwelling(facts: RunFacts, name: str, figures: PageFigures) -> Markup | 
         parts.append(_draw_dwelling(facts, own, dwelling, others, f"{name}-{number}", figures))
 
     return Markup("").join(parts)
+
+
+DWELLING = Kind(
+    "dwell",
+    "How long agents stay",
+    "Ticks from entering a state to leaving it. Visits that the end of a round cut short, or that "
+    "were open at the end, count as long as they were seen (Kaplan and Meier 1958). Above: the "
+    "tick is the median, the bar reaches from it to the 90th percentile, the line on to the 99th, "
+    "the diamond is the mean. Below, for states not always left after one tick: bars are the "
+    "share of visits that end after each length, up to the 99th percentile; dots are a geometric "
+    "distribution, as if agents left with the same probability p in every tick. Visits of no tick "
+    "are outside of it. The distance, 0 to 1, is how far the two are apart (Kolmogorov).",
+    "No transition says how long its agent had stayed.",
+    _dwelling,
+    lambda facts: not facts.is_of_turns,
+)
 
 
 def _by_chart(table: pl.DataFrame, chart: str | None) -> pl.DataFrame:
@@ -250,8 +247,7 @@ def _overview(dwelling: pl.DataFrame, beside: Set[str], figures: PageFigures) ->
     axis = alt.Axis(values=[label for label in _SYMLOG_LABELS if label <= most], format=",d")
     scale = alt.Scale(type="symlog", constant=1, domain=[0, most], nice=False)
     colours = figures.state_colours(dwelling["state"])
-    mean = alt.Tooltip("mean:Q", format=".3g")
-    tooltip: Tooltips = ["state", "visits", mean, "median", "p90", "p99", "max"]
+    tooltip = tips("state", "visits", ("mean:Q", ".3g"), "median", "p90", "p99", "max")
     rows = alt.Y("state:N", sort=list(colours), title=None, axis=alt.Axis(labelLimit=170))
     base = alt.Chart(dwelling.drop("log_likelihood")).encode(rows, tooltip=tooltip)
     coloured = base.encode(
@@ -291,7 +287,9 @@ def _fits(fitted: pl.DataFrame, reach: pl.DataFrame, figures: PageFigures) -> al
     table = table.join(reach.rename({"begin": "from", "end": "to"}), on="state")
 
     colours = figures.state_colours(table["state"])
-    base = alt.Chart().encode(tooltip=_fit_tooltip())
+    shares = [(f"{share}:Q", ".2%") for share in ("share", "expected")]
+    told = tips("state:N", "ticks:Q", "until:Q", ("visits:Q", ","), *shares)
+    base = alt.Chart().encode(tooltip=told)
     bars = _fit_bars(base, figures.colour("state", colours, legend=False))
     dots = alt.OverlayMarkDef(color=INK, size=14)
     curve = base.mark_line(color=INK, strokeWidth=1, point=dots).encode(
@@ -301,7 +299,7 @@ def _fits(fitted: pl.DataFrame, reach: pl.DataFrame, figures: PageFigures) -> al
     # Nothing to see, but it makes the axes of a state the same in every run. It lies below the
     # bars, which can be pointed at.
     room = alt.Chart().mark_rect(opacity=0, color=GREY)
-    room = room.encode(alt.X("from:Q"), alt.Y("reach:Q"), alt.Y2(datum=0), x2="to:Q")
+    room = room.encode(alt.X("from:Q"), alt.Y("reach:Q"), alt.Y2(datum=0), alt.X2("to:Q"))
 
     width, columns = (112, 3) if figures.narrow else (168, 4)
     small = alt.layer(room, bars, curve, data=table).properties(width=width, height=80)
@@ -310,11 +308,6 @@ def _fits(fitted: pl.DataFrame, reach: pl.DataFrame, figures: PageFigures) -> al
     resolved: alt.FacetChart = many.resolve_scale(x="independent", y="independent")
 
     return resolved
-
-
-def _fit_tooltip() -> Tooltips:
-    shares = [alt.Tooltip(f"{name}:Q", format=".2%") for name in ("share", "expected")]
-    return ["state:N", "ticks:Q", "until:Q", alt.Tooltip("visits:Q", format=","), *shares]
 
 
 def _fit_bars(base: alt.Chart, colour: alt.Color) -> alt.Chart:
@@ -327,7 +320,7 @@ def _fit_bars(base: alt.Chart, colour: alt.Color) -> alt.Chart:
         alt.Y("share:Q", title=None, axis=percent, scale=alt.Scale(zero=True)),
         alt.Y2(datum=0),
         colour,
-        x2="end:Q",
+        alt.X2("end:Q"),
     )
 
     return bars

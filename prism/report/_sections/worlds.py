@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import altair as alt
@@ -11,14 +13,9 @@ from markupsafe import Markup
 
 from prism.report._facts.run_facts import RunFacts
 from prism.report._figures.html_table import html_table, shown
-from prism.report._figures.page_figures import BLUE, GREY, HEIGHT, PageFigures, colour_of
-from prism.report._figures.timeline import Bars, draw_bars, rounds_timeline
-
-MEASURES_EXPLANATION = (
-    "What the world measured at the end of each round. A dashed line marks a round at whose "
-    "beginning a treatment was applied."
-)
-MEASURES_NOTHING = "The run measured nothing."
+from prism.report._figures.page_figures import BLUE, GREY, HEIGHT, PageFigures, colour_of, tips
+from prism.report._figures.timeline import Bars, draw_bars, rounds_timeline, thinned_rounds
+from prism.report._sections.kinds import Kind
 
 MOST_DRAWN = 24
 """Most measures that are drawn; the table has all."""
@@ -27,14 +24,7 @@ _MOST_ROUNDS = 1000
 _MOST_POINTS = 60
 
 
-def make_measures(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
-    """Make the section of one run; None if there is nothing to show.
-
-    Args:
-        facts: The run.
-        name: Its name in ids.
-        figures: Where to add the figures.
-    """
+def _measures(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
     if facts.measures.is_empty():
         return None
 
@@ -65,21 +55,14 @@ def _described(measures: pl.DataFrame) -> pl.DataFrame:
 
 
 def _series(values: pl.DataFrame, treatments: pl.DataFrame, measure: str) -> alt.LayerChart:
-    step = -(-values.height // _MOST_ROUNDS)
-    shown = values.select("round", "value").gather_every(step)
+    shown, x = thinned_rounds(values.select("round", "value"), _MOST_ROUNDS)
     point = alt.OverlayMarkDef(color=BLUE, size=14) if shown.height <= _MOST_POINTS else False
-    x = alt.X(
-        "round:Q",
-        title="round" if step == 1 else f"round (each {step}th)",
-        axis=alt.Axis(format=",d", grid=False, tickMinStep=1),
-        scale=alt.Scale(zero=False, nice=False),
-    )
     y = alt.Y("value:Q", title=measure, scale=alt.Scale(zero=True))
     line = (
         alt.Chart(shown)
         # where there was nothing to measure the line is interrupted
         .mark_line(color=BLUE, point=point, invalid="break-paths-show-domains")
-        .encode(x, y, tooltip=["round", alt.Tooltip("value:Q", format=",.4~g", title=measure)])
+        .encode(x, y, tooltip=tips("round", ("value:Q", ",.4~g", measure)))
     )
     layers = [line]
     if treatments.height:
@@ -87,29 +70,185 @@ def _series(values: pl.DataFrame, treatments: pl.DataFrame, measure: str) -> alt
             pl.col("treatment").str.join(", ")
         )
         rule = alt.Chart(marks).mark_rule(color=GREY, strokeDash=[4, 3], strokeWidth=1.5)
-        layers.insert(0, rule.encode(x, tooltip=["treatment", "round"]))
+        layers.insert(0, rule.encode(x, tooltip=tips("treatment", "round")))
 
     chart: alt.LayerChart = alt.LayerChart(layer=layers).properties(height=round(HEIGHT * 0.7))
 
     return chart
 
 
-TREATMENTS_EXPLANATION = (
-    "The rounds at whose beginning a treatment was applied, and the parameters it changed."
+MEASURES = Kind(
+    "measures",
+    "Measures",
+    "What the world measured at the end of each round. A dashed line marks a round at whose "
+    "beginning a treatment was applied.",
+    "The run measured nothing.",
+    _measures,
 )
-TREATMENTS_NOTHING = "The run was given no treatment."
+
+_MOST_AGENT_MEASURES = 12
+_MOST_LINES = 30
+_MOST_ROUNDS_OF_AGENTS = 200
+_BINS = 20
+_POINTS = 10
+"""Values that stand for the agents between two quantiles."""
+
+_BY = ["kind", "measure"]
+
+
+def _agent_measures(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
+    table = facts.of_agents.drop_nulls("value")
+    if table.is_empty():
+        return None
+
+    parts = []
+    groups = table.group_by(_BY, maintain_order=True)
+    for number, ((kind, measure), rows) in enumerate(groups, start=1):
+        if number > _MOST_AGENT_MEASURES:
+            break
+
+        title = f"{measure} of {kind}"
+        parts += [
+            figures.add_chart(
+                f"agents-{name}-{number}", _courses(rows, title), f"{title} in each round"
+            ),
+            figures.add_chart(
+                f"spread-{name}-{number}", _histogram(rows, title), f"The spread of {title}"
+            ),
+        ]
+
+    return Markup('<div class="half">{}</div>{}').format(
+        Markup("").join(parts), html_table(f"agents-{name}", _described_ends(table))
+    )
+
+
+def _everybody(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows that stand for all agents: the quantiles of many, else the agents."""
+    found = rows.filter(pl.col("quantile").is_not_null().any().over([*_BY, "round"]))
+    return found.drop_nulls("quantile") if found.height else rows
+
+
+def _described_ends(table: pl.DataFrame) -> pl.DataFrame:
+    """Describe the first and the last round."""
+    value, number = pl.col("value"), pl.col("round")
+    ends = number.is_in([table["round"].min(), table["round"].max()])
+    groups = _everybody(table).filter(ends).group_by([*_BY, "round"], maintain_order=True)
+
+    return groups.agg(
+        least=value.min(),
+        quarter=value.quantile(0.25, "linear"),
+        median=value.median(),
+        three_quarters=value.quantile(0.75, "linear"),
+        most=value.max(),
+    )
+
+
+def _courses(rows: pl.DataFrame, title: str) -> alt.LayerChart:
+    """Draw the middle of all, where nine of ten are, and the courses of some."""
+    value = pl.col("value")
+    all_rounds = (
+        _everybody(rows)
+        .group_by("round", maintain_order=True)
+        .agg(
+            low=value.quantile(0.05, "linear"),
+            median=value.median(),
+            high=value.quantile(0.95, "linear"),
+        )
+        .sort("round")
+    )
+    shown, x = thinned_rounds(all_rounds, _MOST_ROUNDS_OF_AGENTS)
+    each = rows.drop_nulls("agent_id")
+    some = each["agent_id"].unique(maintain_order=True).head(_MOST_LINES)
+    lines = each.filter(
+        pl.col("agent_id").is_in(some.to_list()), pl.col("round").is_in(shown["round"].to_list())
+    ).select("round", "agent_id", "value")
+
+    y = alt.Y("median:Q", title=title)
+    band = alt.Chart(shown).mark_area(color=BLUE, opacity=0.15)
+    courses = alt.Chart(lines).mark_line(color=GREY, opacity=0.5, strokeWidth=0.7)
+    middle = alt.Chart(shown).mark_line(color=BLUE, strokeWidth=2)
+    layers = (
+        band.encode(x, alt.Y("low:Q", title=title), alt.Y2("high:Q")),
+        courses.encode(
+            x, alt.Y("value:Q", title=title), detail="agent_id:N", tooltip=tips("agent_id", "round")
+        ),
+        middle.encode(x, y, tooltip=tips("round", "low", "median", "high")),
+    )
+    chart: alt.LayerChart = alt.LayerChart(layer=list(layers))
+
+    return chart.properties(height=round(HEIGHT * 0.7))
+
+
+def _histogram(rows: pl.DataFrame, title: str) -> alt.LayerChart:
+    """Draw the shares of agents by their values, in the first and in the last round."""
+    numbers = rows["round"]
+    first, last = (
+        _points(rows.filter(pl.col("round") == number)) for number in (numbers.min(), numbers.max())
+    )
+    edges = _edges([*first, *last])
+    x = alt.X("begin:Q", title=title, scale=alt.Scale(zero=False, nice=False))
+    y, ground = alt.Y("share:Q", title="share of agents"), alt.Y2Datum(0)
+    bars = alt.Chart(_shares(last, edges)).mark_bar(color=BLUE, opacity=0.7)
+    outline = alt.Chart(_shares(first, edges)).mark_bar(fillOpacity=0, stroke=GREY)
+    seen = tips("begin", "end", ("share:Q", ".1%", "share"))
+    layers = (
+        bars.encode(x, alt.X2("end:Q"), y, ground, tooltip=seen),
+        outline.encode(x, alt.X2("end:Q"), y, ground),
+    )
+    chart: alt.LayerChart = alt.LayerChart(layer=list(layers))
+
+    return chart.properties(height=round(HEIGHT * 0.7))
+
+
+def _points(rows: pl.DataFrame) -> list[float]:
+    """Return the values of one round; between two quantiles, values that stand for the agents."""
+    everybody = _everybody(rows)
+    values = everybody["value"].to_list()
+    if everybody["quantile"].null_count():
+        return values
+
+    return [
+        low + (high - low) * (step + 0.5) / _POINTS
+        for low, high in pairwise(values)
+        for step in range(_POINTS)
+    ]
+
+
+def _edges(values: Sequence[float]) -> list[float]:
+    """Return the ends of the bars: one for each of few whole numbers, else twenty."""
+    least, most = min(values), max(values)
+    if all(value == int(value) for value in values) and most - least <= _BINS:
+        return [least - 0.5 + step for step in range(int(most - least) + 2)]
+
+    width = (most - least) / _BINS or 1.0
+    return [least + width * step for step in range(_BINS + 1)]
+
+
+def _shares(values: Sequence[float], edges: Sequence[float]) -> pl.DataFrame:
+    counts = [0] * (len(edges) - 1)
+    for value in values:
+        place = int((value - edges[0]) / (edges[1] - edges[0]))
+        counts[min(place, len(counts) - 1)] += 1
+
+    shares = [count / len(values) for count in counts]
+    return pl.DataFrame({"begin": edges[:-1], "end": edges[1:], "share": shares})
+
+
+AGENT_MEASURES = Kind(
+    "agent-measures",
+    "Agents\u2019 measures",
+    "What was measured of each agent: on the left the median, the band that holds nine of ten, and "
+    "some agents; on the right the last round, with the first as an outline. All of it:  "
+    "prism log agent-measures RUN",
+    "Nothing was measured of agents.",
+    _agent_measures,
+)
 
 _MOST = 100
 
 
-def make_treatments(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:  # noqa: ARG001
-    """Make the section of one run; None if there is nothing to show.
-
-    Args:
-        facts: The run.
-        name: Its name in ids.
-        figures: Not used: the measures have the marks.
-    """
+def _treatments(facts: RunFacts, name: str, _figures: PageFigures) -> Markup | None:
+    """Make the part of one run, without a figure: those of the measures have the marks."""
     if facts.treatments.is_empty():
         return None
 
@@ -135,40 +274,28 @@ def _value(value: Any) -> str:
     return shown(value) if is_number else str(value)
 
 
-WORLD_EVENTS_EXPLANATION = (
-    "What the world logged by names of its own. Round 0 is its setup. One kind with all its keys:  "
-    "prism log world RUN --event NAME"
+TREATMENTS = Kind(
+    "treatments",
+    "Treatments",
+    "The rounds at whose beginning a treatment was applied, and the parameters it changed.",
+    "The run was given no treatment.",
+    _treatments,
 )
-WORLD_EVENTS_NOTHING = "The world logged no events of its own."
 
 _MOST_DRAWN = 10
 
 
-def make_world_events(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
-    """Make the section of one run; None if there is nothing to show.
-
-    Args:
-        facts: The run.
-        name: Its name in ids.
-        figures: Where to add the figure.
-    """
+def _world_events(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
     if facts.own_events.is_empty():
         return None
 
     number, events = pl.col("round"), pl.col("events")
     table = (
         facts.own_events.group_by("event")
-        .agg(
-            events=events.sum(),
-            first=number.min(),
-            last=number.max(),
-            most=events.max(),
-        )
+        .agg(events=events.sum(), first=number.min(), last=number.max(), most=events.max())
         .sort(events.neg(), "event")
     )
-    drawn = facts.own_events.filter(
-        pl.col("event").is_in(table["event"].head(_MOST_DRAWN).implode())
-    )
+    drawn = facts.own_events.join(table.head(_MOST_DRAWN), "event", "semi", maintain_order="left")
     figure = figures.add_chart(
         f"events-{name}", _bars(drawn, figures), "The world's own events in each round"
     )
@@ -184,3 +311,13 @@ def _bars(counts: pl.DataFrame, figures: PageFigures) -> alt.Chart:
     bars = Bars("events", "event", colours, "events", height=0.6)
 
     return draw_bars(rounds_timeline(counts.drop("agents")), bars, figures)
+
+
+WORLD_EVENTS = Kind(
+    "events",
+    "World events",
+    "What the world logged by names of its own. Round 0 is its setup. One kind with all its keys:  "
+    "prism log world RUN --event NAME",
+    "The world logged no events of its own.",
+    _world_events,
+)

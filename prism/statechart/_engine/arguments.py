@@ -19,6 +19,7 @@ from prism.statechart._definition import Definition
 from prism.statechart._engine.machine import Candidate, Rows
 from prism.statechart._engine.writing import IF_FROZEN, is_pydantic
 from prism.statechart._identity import agent_name
+from prism.statechart._nesting import SEPARATOR
 from prism.statechart.states import state_text
 from prism.statechart.transitions import StateT
 from prism.telemetry._loggers import warn_standard
@@ -235,21 +236,40 @@ MOST_UNKNOWN_TRIGGERS = 100
 """Unknown triggers of which a chart warns; where events are data there is no end of them."""
 
 
+_READ_ONLY = frozenset(
+    {*Definition.__dataclass_fields__, "definition", "machine", "state_type", "triggers"}
+)
+
+
 class Checks(Generic[StateT]):
-    """Refuses agents, states and triggers that do not belong to a definition.
+    """Refuses changes of a definition, and agents, states and triggers that do not belong to it.
 
     Args:
         definition: What the chart is.
         rows: Its transitions as candidates.
     """
 
+    _unknown_triggers: set[str]
+
     def __init__(self, definition: Definition[StateT], rows: Rows[StateT]) -> None:
         self._definition = definition
         self._rows = rows
         # a dict serves as a set that keeps the order of the definition
-        self._triggers = dict.fromkeys(item.trigger for item in definition.transitions)
-        self._unknown_triggers: set[str] = set()
+        self._triggers: dict[str, None] = (
+            dict.fromkeys(item.trigger for item in definition.transitions)
+            if definition.tree is None
+            else definition.tree.triggers
+        )
         self._state_type = definition.state_type
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuse to change what the chart is."""
+        if name in _READ_ONLY:
+            raise AttributeError(
+                f"chart {self._definition.name!r} does not change, so {name!r} cannot be set: make "
+                "another chart, such as chart.extended(...) returns"
+            )
+        super().__setattr__(name, value)
 
     @property
     def definition(self) -> Definition[StateT]:
@@ -263,7 +283,7 @@ class Checks(Generic[StateT]):
         if type(trigger) is str and trigger in self._triggers:
             return
 
-        require_trigger(trigger, context, self._triggers, self._definition.initial)
+        require_trigger(trigger, context, self._triggers, self._definition.states[0])
 
         try:
             is_known = trigger in self._triggers
@@ -315,7 +335,20 @@ class Checks(Generic[StateT]):
         subject = f"agent {agent_name(agent)!r} is in state {state!r}, which"
         if is_known:
             raise UnknownStateError(f"{subject} is {foreign_problem(state, self._definition)}")
-        raise self._unknown_state(subject)
+        raise self._composite(state, subject) or self._unknown_state(subject)
+
+    def _composite(self, state: Any, subject: str) -> UnknownStateError | None:
+        """Return the error for a composite as the state of an agent; None if it is none."""
+        tree = self._definition.tree
+        if tree is None or not isinstance(state, str) or state_text(state) not in tree.tree.numbers:
+            return None
+
+        inside = ", ".join(map(state_text, tree.members_inside(state)))
+        return UnknownStateError(
+            f"{subject} is not all that is active in chart {self._definition.name!r}: an agent is "
+            f"in leaves, one in each region (here {inside}); chart.begin(agent) enters the initial "
+            "state"
+        )
 
     def _row(self, state: Any) -> dict[str, tuple[Candidate[StateT], ...]]:
         try:
@@ -325,6 +358,8 @@ class Checks(Generic[StateT]):
 
     def _unknown_state(self, subject: str) -> UnknownStateError:
         listing = ", ".join(map(state_text, self._definition.states))
+        if self._definition.tree is not None and self._definition.tree.tree.has_regions:
+            listing += f", or a configuration of one leaf a region, joined by {SEPARATOR!r}"
         return UnknownStateError(
             f"{subject} is not in chart {self._definition.name!r}: use one of {listing}"
         )

@@ -7,60 +7,53 @@ member it would cost every fire one more call.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
-from math import inf
+from collections.abc import Callable
 from threading import get_ident
-from typing import Any, Never, cast
+from typing import TYPE_CHECKING, Any, Never, Self, cast
+from weakref import WeakValueDictionary
 
-from prism.errors import AgentError
-from prism.statechart._definition import TIMEOUT, Definition
+from prism.statechart._definition import Definition, arguments_of
 from prism.statechart._engine.arguments import (
     NOT_GIVEN,
-    Checks,
     checks_reasoner_itself,
     refuse_state,
-    require_own_state_type,
     require_reasoner,
 )
-from prism.statechart._engine.machine import (
-    PASSED,
-    Candidate,
-    Rows,
-    distinct,
-    evaluate,
-    leading_to,
-)
+from prism.statechart._engine.machine import Candidate, Rows, distinct, leading_to
 from prism.statechart._engine.pending import (
     MOST_QUEUED_FIRES,
     Answer,
     Decider,
     OpenQuestions,
     QueuedFire,
+    ask,
     note_dropped,
     runaway,
 )
-from prism.statechart._engine.writing import (
-    Reporter,
-    Writer,
-    count_tick,
-    write_kept,
-    writer_of,
-    writes_quietly,
-)
-from prism.statechart.states import state_text
-from prism.statechart.transitions import Edge, StateT, shared_edge
-from prism.telemetry._instrument import (
-    ChartBuilt,
-    GuardEvaluated,
-    TransitionDetails,
-    engine_hooks,
-    observe,
-)
-from prism.telemetry._loggers import somebody_listens
+from prism.statechart._engine.running import Running
+from prism.statechart._engine.writing import Reporter, Writer, set_state
+from prism.statechart.transitions import StateT
+from prism.telemetry._instrument import ChartBuilt, engine_hooks, observe
+from prism.telemetry._loggers import EventLogger, somebody_listens
+
+if TYPE_CHECKING:
+    from prism.statechart._engine.rows import NestedRows
+
+Firing = list[Any]
+"""The thread that makes an agent's transition, and the fires that wait, or None."""
+
+# by address, as equal definitions may belong to several charts, of which one goes first
+_living: WeakValueDictionary[int, Definition[Any]] = WeakValueDictionary()
 
 
-class Interpreter(Checks[StateT]):
+def living_charts() -> list[Definition[Any]]:
+    """Return the definitions of all charts that there are, in the order in which they were made."""
+    # not `values`, which another thread that makes a chart would disturb
+    found = (reference() for reference in _living.valuerefs())
+    return [definition for definition in found if definition is not None]
+
+
+class Interpreter(Running[StateT]):
     """Runs one definition; everything that changes lives in the agents.
 
     Args:
@@ -78,21 +71,42 @@ class Interpreter(Checks[StateT]):
         clock: Callable[[], float],
     ) -> None:
         super().__init__(definition, rows)
-        self._members: dict[Any, StateT] = {state: state for state in definition.states}
-        # no dwell time is too long in a final state
-        self._limits: dict[Any, float] = {
-            **definition.timeouts,
-            **dict.fromkeys(definition.final_states, inf),
-        }
+        self._members = {state: state for state in definition.states}
+        self._nested = None if definition.tree is None else cast("NestedRows", rows)
+        self._bind(reporter, clock)
+
+    def _bind(self, reporter: Reporter, clock: Callable[[], float]) -> None:
+        """Begin without agents. Everything that changes while they fire is set here."""
         self._reporter = reporter
         self._has_logger = reporter.has_logger
         self._clock = clock
+        self._unknown_triggers: set[str] = set()
         self._writers: dict[type, Writer] = {}
         self._quiet_writers: dict[type, Writer] = {}
         # by an agent's address: the thread that makes its transition, and the fires that wait
-        self._firing: dict[int, tuple[int, deque[QueuedFire]]] = {}
-        self._questions = OpenQuestions(reporter, definition)
-        observe("chart_built", ChartBuilt, definition)
+        self._firing: dict[int, Firing] = {}
+        self._instants = {}
+        self._questions: OpenQuestions = {}
+        _living[id(self._definition)] = self._definition
+        if engine_hooks:
+            observe("chart_built", ChartBuilt, self._definition)
+
+    def bound(self, name: str, logger: EventLogger | None, clock: Callable[[], float]) -> Self:
+        """Return the chart under a name, with a logger and a clock of its own, and without agents.
+
+        A run binds the charts of its agents this way: what has been compiled once serves them all.
+        """
+        definition = self._definition
+        if name != definition.name:
+            definition = Definition(**{**arguments_of(definition), "name": name})
+
+        chart = object.__new__(type(self))
+        # in one step, past what refuses to change a chart
+        vars(chart).update(vars(self), _definition=definition)
+        vars(chart).pop("machine", None)
+        chart._bind(Reporter(name, logger, strict=definition.strict), clock)
+
+        return chart
 
     def fire(  # noqa: C901 - written out for speed, as it says below
         self, agent: Any, trigger: str, context: Any = None, current_state: Never = NOT_GIVEN
@@ -172,8 +186,8 @@ class Interpreter(Checks[StateT]):
                 self._require_known_state(agent)
             return self._run(agent, candidate, context)
 
-        if self._questions.by_agent:
-            self._questions.drop(agent)
+        if self._questions:
+            self._questions.pop(id(agent), None)
 
         dwell = write(agent, edge, self._clock(), context)
         if self._has_logger or somebody_listens():
@@ -216,7 +230,7 @@ class Interpreter(Checks[StateT]):
         """
         require_reasoner(agent, trigger, current_state, reasoner)
         state = self._require_known_state(agent)
-        if state not in self.definition.decision_states or id(agent) in self._firing:
+        if not self._decides(state) or id(agent) in self._firing:
             return self.fire(agent, trigger, context)
 
         candidates = self._enabled(agent, trigger, context)
@@ -226,13 +240,22 @@ class Interpreter(Checks[StateT]):
         if len(options) == 1:
             return self._run(agent, candidates[0], context)
 
-        chosen, has_stayed = await self._questions.ask(reasoner, agent, trigger, options, context)
+        chosen, has_stayed = await ask(
+            reasoner,
+            agent,
+            trigger,
+            options,
+            context,
+            chart=self.definition,
+            questions=self._questions,
+            reporter=self._reporter,
+        )
         if not has_stayed:
             self._reporter.discarded(agent, trigger, state, chosen, "moved")
             return None
 
         candidate = leading_to(chosen, candidates)
-        if next(self._passing([candidate], agent, context), None) is None:
+        if not self._still_passes(agent, trigger, candidate, context):
             self._reporter.discarded(agent, trigger, state, chosen, "not_enabled")
             return None
 
@@ -267,65 +290,30 @@ class Interpreter(Checks[StateT]):
         """
         return self._fire_or_queue(agent, trigger, context, Answer(target, asked_in, quiet))
 
-    def tick(self, agent: Any, context: Any = None) -> StateT | None:
-        """Let one tick pass for an agent, and fire ``timeout`` if it has dwelt too long.
+    def begin(self, agent: Any, context: Any = None) -> StateT:
+        """Enter the initial state, as SCXML does: entry actions, outermost first, then settling.
 
-        The limit is ``chart.timeouts[state]`` where set, else ``agent.timeout_threshold``; the
-        time-out fires when ``ticks_in_state`` is strictly greater (specification, FR-6.2). An
-        object without ``ticks_in_state`` never times out, nor does an agent in a final state or on
-        a chart without the trigger ``timeout``.
-
-        Returns:
-            The new state if the time-out moved the agent, else None.
-        """
-        # the usual case, without the properties of `StatechartMixin`
-        if self._quiet_writers.get(agent.__class__) is write_kept and agent._state in self._rows:
-            ticks = agent._ticks_in_state = agent._ticks_in_state + 1
-            limit = self._limits.get(agent._state) or agent._timeout_threshold
-        else:
-            ticks, limit = self._dwell(agent)
-
-        if ticks is None or limit is None or ticks <= limit or TIMEOUT not in self._triggers:
-            return None
-        return self.fire(agent, TIMEOUT, context)
-
-    def enabled_targets(self, agent: Any, trigger: str, context: Any = None) -> list[StateT]:
-        """Return the distinct targets whose guards pass now, in definition order.
-
-        Nothing is changed.
-        """
-        return distinct(target for _, _, target, _ in self._enabled(agent, trigger, context))
-
-    def enabled_triggers(self, agent: Any, context: Any = None) -> list[str]:
-        """Return the events that would cause a transition now, in definition order.
-
-        Nothing is changed. Guards are evaluated with this context, whatever the event.
+        What the chart remembers of the agent is forgotten. Nothing is recorded but the transitions
+        that follow of themselves. Whoever only sets ``state`` has an agent whose entry actions have
+        not run.
 
         Args:
-            agent: Anything with a ``state``.
-            context: What the event would be about.
+            agent: Anything with a writable ``state``.
+            context: What entry actions get.
 
         Returns:
-            The triggers of the agent's state that have a candidate whose guard passes.
+            The agent's state once it has settled.
+
+        Raises:
+            AgentError: As `fire`.
         """
-        row = self._rows[self._require_known_state(agent)]
-        return [
-            trigger
-            for trigger in self._triggers
-            if any(self._passing(row.get(trigger, ()), agent, context))
-        ]
+        self._writer_of(agent)
+        set_state(agent, self._definition.initial)
+        candidate = self._beginning(agent)
+        if candidate is not None:
+            self._run(agent, candidate, context)
 
-    def _dwell(self, agent: Any) -> tuple[int | None, float | None]:
-        """Count one more tick in the state; return the ticks now, and the limit."""
-        ticks = getattr(agent, "ticks_in_state", None)
-        if ticks is not None:
-            self._require_known_state(agent)
-            self._writer_of(agent)
-            ticks = count_tick(agent, ticks)
-
-        own_limit = getattr(agent, "timeout_threshold", None)
-
-        return ticks, self._limits.get(self._state_of(agent)) or own_limit
+        return cast(StateT, agent.state)
 
     # Choosing
 
@@ -335,81 +323,37 @@ class Interpreter(Checks[StateT]):
         # one look: another thread's transition may end between two
         firing = self._firing.get(id(agent))
         if firing is not None:
-            thread, queue = firing
-            self._require_one_thread(agent, thread)
+            self._require_one_thread(agent, firing[0])
             # a mistaken event is reported where it is fired, not where its turn comes
             self._require_trigger(trigger, context)
-            queue.append(QueuedFire(trigger, context, answer))
+            if firing[1] is None:
+                firing[1] = deque()
+            firing[1].append(QueuedFire(trigger, context, answer))
             return None
 
         candidate = self._first_enabled(agent, trigger, context, answer)
         return None if candidate is None else self._run(agent, candidate, context)
 
-    def _first_enabled(
-        self, agent: Any, trigger: str, context: Any, answer: Answer | None
-    ) -> Candidate[StateT] | None:
-        candidates = self._candidates(agent, trigger, context)
-        if answer is None:
-            return next(self._passing(candidates, agent, context), None)
-
-        target, asked_in, is_quiet = answer
-        has_moved = asked_in is not None and asked_in != agent.state
-        leading = [] if has_moved else [item for item in candidates if item[2] == target]
-        for candidate in self._passing(leading, agent, context):
-            return candidate
-
-        # of an event that the chart does not have there is a warning already
-        if not is_quiet and type(trigger) is str and trigger in self._triggers:
-            state = agent.state if asked_in is None else asked_in
-            self._reporter.discarded(
-                agent, trigger, state, target, "moved" if has_moved else "not_enabled"
-            )
-
-        return None
-
-    def _enabled(self, agent: Any, trigger: str, context: Any) -> list[Candidate[StateT]]:
-        return list(self._passing(self._candidates(agent, trigger, context), agent, context))
-
-    def _passing(
-        self, candidates: Iterable[Candidate[StateT]], agent: Any, context: Any
-    ) -> Iterator[Candidate[StateT]]:
-        """Yield the candidates whose guards pass, in order; report the guards that raise."""
-        for candidate in candidates:
-            verdict = evaluate(candidate[0], agent, context)
-            if engine_hooks and candidate[0] is not None:
-                number = self._numbers[candidate[3]]
-                observe("guard", GuardEvaluated, self.definition, number, agent, context, *verdict)
-
-            if verdict.error is not None:
-                self._reporter.guard_failed(verdict.error, agent, candidate[3])
-            elif verdict is PASSED:
-                yield candidate
-
-    def _candidates(self, agent: Any, trigger: str, context: Any) -> tuple[Candidate[StateT], ...]:
-        row = self._rows[self._require_known_state(agent)]
-        try:
-            return row[trigger]
-        except (KeyError, TypeError):
-            # nothing is wrong with an event that does not apply
-            self._require_trigger(trigger, context)
-            return ()
-
     # Committing
 
     def _run(self, agent: Any, candidate: Candidate[StateT], context: Any) -> StateT | None:
         """Make one transition and everything that its action queues, until the agent is at rest."""
-        queue: deque[QueuedFire] = deque()
-        firing = (get_ident(), queue)
+        # a list, which is made faster than anything else; few actions queue anything
+        firing: Firing = [get_ident(), None]
         other = self._firing.setdefault(id(agent), firing)
         if other is not firing:
             self._require_one_thread(agent, other[0])
 
         try:
-            self._make(agent, candidate, context)
-            self._drain(agent, queue)
+            if candidate[3].plan is None:
+                self._make(agent, candidate, context)
+            elif not self._step(agent, candidate, context):
+                return None
+            if firing[1] is not None:
+                self._drain(agent, firing[1])
             return cast(StateT, self._members.get(agent.state, agent.state))
         except BaseException as error:
-            note_dropped(error, self.definition.name, agent, queue)
+            note_dropped(error, self.definition.name, agent, firing[1] or ())
             raise
         finally:
             del self._firing[id(agent)]
@@ -423,74 +367,7 @@ class Interpreter(Checks[StateT]):
                 raise runaway(self.definition.name, agent, trigger)
 
             following = self._first_enabled(agent, trigger, context, answer)
-            if following is not None:
+            if following is not None and following[3].plan is None:
                 self._make(agent, following, context)
-
-    def _make(self, agent: Any, candidate: Candidate[StateT], context: Any) -> None:
-        """Run the action and commit."""
-        _, action, target, edge = candidate
-        # looked up before the action runs, since it refuses classes that the chart cannot drive
-        write = self._writers.get(agent.__class__) or self._writer_of(agent)
-        if engine_hooks:
-            self._observe_transition("transition_began", agent, edge, context)
-
-        if action is not None:
-            try:
-                action(agent, context)
-            except Exception as error:
-                self._reporter.action_failed(error, agent, edge)
-
-            edge = self._edge_after_action(agent, edge)
-
-        if target != edge.from_state:
-            dwell = write(agent, edge, self._clock(), context)
-            if self._questions.by_agent:
-                self._questions.drop(agent)
-            if self._has_logger or somebody_listens():
-                self._reporter.moved(agent, edge, dwell, context)
-
-        if engine_hooks:
-            self._observe_transition("transition", agent, candidate[3], context)
-
-    def _edge_after_action(self, agent: Any, edge: Edge) -> Edge:
-        """Report an action that moved the agent; the transition then starts from where it is."""
-        state = agent.state
-        if state == edge.from_state:
-            return edge
-
-        problem = (
-            f"the action of {edge.trigger!r} moved the agent to {state_text(state)!r} itself: "
-            "let it fire an event instead, which runs right after this transition"
-        )
-        self._reporter.action_failed(AgentError(problem), agent, edge)
-
-        return shared_edge(self._members.get(state, state), edge.to_state, edge.trigger)
-
-    def _writer_of(self, agent: Any) -> Writer:
-        cls = agent.__class__
-        writer = self._writers.get(cls)
-        if writer is None:
-            require_own_state_type(self._definition, agent)
-            writer = self._writers[cls] = writer_of(cls)
-            if writes_quietly(cls):
-                self._quiet_writers[cls] = writer
-
-        return writer
-
-    # Observing
-
-    def _observe_transition(self, hook: str, agent: Any, edge: Edge, context: Any) -> None:
-        observe(hook, TransitionDetails, self.definition, self._numbers[edge], agent, context)
-
-    @cached_property
-    def _numbers(self) -> dict[Edge, int]:
-        """The places of the transitions in the definition, by the edges of their candidates."""
-        remaining = {
-            (state, trigger): iter(candidates)
-            for state, row in self._rows.items()
-            for trigger, candidates in row.items()
-        }
-        return {
-            next(remaining[item.source, item.trigger])[3]: number
-            for number, item in enumerate(self.definition.transitions)
-        }
+            elif following is not None:
+                self._step(agent, following, context)

@@ -29,53 +29,54 @@ class Decider(Protocol):
         """Choose one of the options."""
 
 
-class OpenQuestions:
-    """The questions of a chart that wait for an answer.
+OpenQuestions = dict[int, set[object]]
+"""Questions of a chart without an answer, by the agent's address; an agent that moves drops its."""
+
+
+async def ask(
+    reasoner: Decider,
+    agent: Any,
+    trigger: str,
+    options: list[Any],
+    context: Any,
+    *,
+    chart: Definition[Any],
+    questions: OpenQuestions,
+    reporter: Reporter,
+) -> tuple[Any, bool]:
+    """Return a reasoner's choice, and whether the agent has stayed where it was meanwhile.
 
     Args:
-        reporter: Where to announce decisions that nobody else announces.
+        reasoner: Who chooses.
+        agent: Who is to move.
+        trigger: Name of the event.
+        options: The targets to choose from.
+        context: What the event is about.
         chart: The chart's definition.
-
-    Attributes:
-        by_agent: Open questions by the agent's address; empty while no question is open.
+        questions: Its open questions, which this one is added to meanwhile.
+        reporter: Where to announce the decision, if nobody else announces it.
     """
+    state, last_record, question = agent.state, _last_record(agent), object()
+    questions.setdefault(id(agent), set()).add(question)
 
-    __slots__ = ("_chart", "_reporter", "by_agent")
+    try:
+        with awaiting_announcement(agent, trigger, chart) as announced:
+            chosen = await reasoner.decide(agent, state, trigger, options, context)
 
-    def __init__(self, reporter: Reporter, chart: Definition[Any]) -> None:
-        self._reporter = reporter
-        self._chart = chart
-        self.by_agent: dict[int, set[object]] = {}
+        # an answer outside the options is no decision, and an error of its own
+        if not announced.already and chosen in options:
+            reporter.decided(agent, state, trigger, options, chosen, context)
 
-    def drop(self, agent: Any) -> None:
-        """Note that an agent has moved: answers to its questions come too late."""
-        self.by_agent.pop(id(agent), None)
+        # three signs, since another chart may have moved the agent, which shows only in its
+        # state or its history, and an agent without a history may have come back
+        is_open = question in questions.get(id(agent), ())
+        has_stayed = agent.state == state and _last_record(agent) is last_record
 
-    async def ask(
-        self, reasoner: Decider, agent: Any, trigger: str, options: list[Any], context: Any
-    ) -> tuple[Any, bool]:
-        """Return a reasoner's choice, and whether the agent has stayed where it was meanwhile."""
-        state, last_record, question = agent.state, _last_record(agent), object()
-        self.by_agent.setdefault(id(agent), set()).add(question)
-
-        try:
-            with awaiting_announcement(agent, trigger, self._chart) as announced:
-                chosen = await reasoner.decide(agent, state, trigger, options, context)
-
-            # an answer outside the options is no decision, and an error of its own
-            if not announced.already and chosen in options:
-                self._reporter.decided(agent, state, trigger, options, chosen, context)
-
-            # three signs, since another chart may have moved the agent, which shows only in its
-            # state or its history, and an agent without a history may have come back
-            is_open = question in self.by_agent.get(id(agent), ())
-            has_stayed = agent.state == state and _last_record(agent) is last_record
-
-            return chosen, is_open and has_stayed
-        finally:
-            others = self.by_agent.pop(id(agent), set()) - {question}
-            if others:
-                self.by_agent[id(agent)] = others
+        return chosen, is_open and has_stayed
+    finally:
+        others = questions.pop(id(agent), set()) - {question}
+        if others:
+            questions[id(agent)] = others
 
 
 def _last_record(agent: Any) -> Any:
@@ -129,6 +130,15 @@ def runaway(chart: str, agent: object, trigger: str) -> RunawayError:
         f"chart {chart!r}: the actions of agent {name_or_address(agent)!r} "
         f"fired {MOST_QUEUED_FIRES} more events without coming to rest; the last was "
         f"{trigger!r}: let an action end the chain"
+    )
+
+
+def restless(chart: str, agent: Any) -> RunawayError:
+    """Return the error for eventless transitions, or raised events, that go on without end."""
+    return RunawayError(
+        f"chart {chart!r}: agent {name_or_address(agent)!r} did not settle in "
+        f"{MOST_QUEUED_FIRES} steps of itself; it is in {state_text(agent.state)!r} now: "
+        "let a guard end the eventless transitions there"
     )
 
 

@@ -1,11 +1,12 @@
 """What a transition leaves behind: in its agent, in the history, and in the log.
 
 Any object with a writable ``state`` can be driven. The other fields (`FIELD_DEFAULTS`) are used
-where the object has them. There are three kinds of classes:
+where the object has them. There are four kinds of classes:
 
 * **kept**: built on `prism.agents.StatechartMixin`. Such a class says ``_prism_kept = True`` and
   promises that its fields live in ``_state``, ``_ticks_in_state`` and ``_state_history`` (a deque),
   so the engine may write them without validating its own values.
+* **agents of a world**: say by ``_prism_writer`` what writes them as the engine would.
 * **own**: has a ``transition_to(new_state, trigger, context)``, which alone writes its agents.
 * **plain**: everything else; the fields that exist are written.
 """
@@ -148,10 +149,7 @@ def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | N
 
     try:
         if history is not None:
-            depth = getattr(agent, "max_history_depth", DEFAULT_MAX_HISTORY_DEPTH)
-            history.append(record)
-            while depth is not None and len(history) > depth:
-                del history[0]
+            _append(history, record, getattr(agent, "max_history_depth", DEFAULT_MAX_HISTORY_DEPTH))
     except Exception as error:
         if isinstance(history, (list, deque)) and history and history[-1] is record:
             history.pop()
@@ -159,6 +157,32 @@ def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | N
         raise
 
     return dwell
+
+
+def set_state(agent: Any, state: Any) -> None:
+    """Put an agent into a state without a transition, its dwell time begun anew.
+
+    Raises:
+        AgentError: If the object takes no new values.
+    """
+    if getattr(type(agent), "_prism_kept", False):
+        agent._state, agent._ticks_in_state = state, 0
+        return
+
+    try:
+        agent.state = state
+        if hasattr(agent, "ticks_in_state"):
+            agent.ticks_in_state = 0
+    except AttributeError as error:
+        raise AgentError(
+            f"{type(agent).__name__} takes no new state ({error}): {_WAYS_OUT['state']}"
+        ) from error
+
+
+def _append(history: Any, record: StateTransition, depth: int | None) -> None:
+    history.append(record)
+    while depth is not None and len(history) > depth:
+        del history[0]
 
 
 def count_tick(agent: Any, ticks: int) -> int:
@@ -216,6 +240,9 @@ def writer_of(cls: type) -> Writer:
         AgentError: If the class has a ``transition_to`` that cannot be called with state, trigger
             and context.
     """
+    own: Writer | None = getattr(cls, "_prism_writer", None)
+    if own is not None:
+        return own
     if getattr(cls, "_prism_kept", False):
         return write_kept
     if not callable(getattr(cls, "transition_to", None)):
@@ -251,7 +278,7 @@ def writes_quietly(cls: type) -> bool:
     if inspect.getattr_static(cls, "__setattr__") is not object.__setattr__:
         return False
     if writer_of(cls) is not write_plain:
-        return writer_of(cls) is write_kept
+        return writer_of(cls) is not write_own
 
     fields = [
         inspect.getattr_static(cls, name, None)
@@ -263,14 +290,15 @@ def writes_quietly(cls: type) -> bool:
     )
 
 
-def add_missing_fields(agent: Any, initial: Any) -> None:
-    """Give an object the fields it lacks.
+def add_missing_fields(agent: Any, initial: Any, **more: Any) -> None:
+    """Give an object the fields it lacks, those of every chart and more.
 
     Raises:
         AgentError: If the object's class leaves no room for them (``__slots__``, a frozen class, or
             a strict model).
     """
-    missing = {name: value for name, value in FIELD_DEFAULTS.items() if not hasattr(agent, name)}
+    fields = FIELD_DEFAULTS | more
+    missing = {name: value for name, value in fields.items() if not hasattr(agent, name)}
     if not hasattr(agent, "state_history"):
         depth = getattr(agent, "max_history_depth", DEFAULT_MAX_HISTORY_DEPTH)
         missing["state_history"] = deque(maxlen=depth)
@@ -308,13 +336,14 @@ class Reporter:
         strict: Whether to raise faults of guards and actions instead.
 
     Attributes:
-        has_logger: Whether there is a logger of the chart's own.
+        logger: The chart's own logger, if it has one.
+        has_logger: Whether it has.
 
     Raises:
         DefinitionError: If the logger is one of the standard library, which takes no keys.
     """
 
-    __slots__ = ("_chart", "_logger", "_strict", "has_logger")
+    __slots__ = ("_chart", "_strict", "has_logger", "logger")
 
     def __init__(self, chart: str, logger: EventLogger | None, *, strict: bool) -> None:
         if isinstance(logger, logging.Logger):
@@ -325,13 +354,13 @@ class Reporter:
             )
 
         self._chart = chart
-        self._logger = logger
+        self.logger: EventLogger | None = logger
         self._strict = strict
         self.has_logger: bool = logger is not None
 
     def moved(self, agent: Any, edge: Edge, dwell: int | None, context: Any) -> None:
         """Report a transition, with the ticks that the agent spent in the state it left."""
-        logger = active_logger(self._logger)
+        logger = active_logger(self.logger)
         if logger is not None:
             logger.info(
                 TRANSITION,
@@ -355,7 +384,7 @@ class Reporter:
     ) -> None:
         """Announce the decision of a reasoner that does not announce its own."""
         announce(
-            self._logger,
+            self.logger,
             agent=agent,
             state=state,
             trigger=trigger,
@@ -370,7 +399,7 @@ class Reporter:
     ) -> None:
         """Warn of an answer that no longer applied when it came."""
         report_warning(
-            self._logger,
+            self.logger,
             ANSWER_DISCARDED,
             chart=self._chart,
             agent_id=agent_name(agent),
@@ -394,7 +423,7 @@ class Reporter:
             raise error
 
         report_fault(
-            self._logger,
+            self.logger,
             event,
             error,
             chart=self._chart,

@@ -9,40 +9,49 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, field
-from reprlib import repr as brief
+from collections.abc import Container, Mapping
 from typing import Any
 
 from prism.errors import DefinitionError
 from prism.statechart._definition import Definition
-from prism.statechart._identity import own_name
+from prism.statechart.formats._names import Functions, Names, joined
+from prism.statechart.formats._nested_document import NESTED_VERSION, nested_data
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Transition
 
 SCHEMA_VERSION = 1
-_MOST_LISTED = 20
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
-
-Functions = Mapping[str, Callable[[Any, Any], object]]
-"""Guards or actions by the names under which charts are written and read."""
 
 
 def to_data(
     chart: Definition[Any], guards: Functions | None, actions: Functions | None
 ) -> dict[str, Any]:
     """Write a chart as plain data: see `Statechart.to_dict`."""
-    guard_names, action_names = _Names("guard", guards), _Names("action", actions)
-    transitions = [_transition_data(item, guard_names, action_names) for item in chart.transitions]
+    guard_names, action_names = Names("guard", guards), Names("action", actions)
+    write = _flat_data if chart.tree is None else nested_data
+    own = write(chart, guard_names, action_names)
     problems = guard_names.problems + action_names.problems
     if problems:
         raise DefinitionError(f"chart {chart.name!r} cannot be written as data: {joined(problems)}")
 
     return {
-        "schema": SCHEMA_VERSION,
+        "schema": SCHEMA_VERSION if chart.tree is None else NESTED_VERSION,
         "name": chart.name,
         # only where there is one, so that earlier readers take all other charts
         **({"description": chart.description} if chart.description else {}),
+        "states": own["states"],
+        "initial": own["initial"],
+        "decision_states": own["decision_states"],
+        "timeouts": own["timeouts"],
+        "strict": chart.strict,
+        "final_states": own["final_states"],
+        "needs": list(chart.needs),
+        "transitions": own["transitions"],
+    }
+
+
+def _flat_data(chart: Definition[Any], guards: Names, actions: Names) -> dict[str, Any]:
+    return {
         "states": [state_text(state) for state in chart.states],
         "initial": state_text(chart.initial),
         "decision_states": _texts(chart, chart.decision_states),
@@ -51,10 +60,8 @@ def to_data(
             for state in chart.states
             if state in chart.timeouts
         },
-        "strict": chart.strict,
         "final_states": _texts(chart, chart.final_states),
-        "needs": list(chart.needs),
-        "transitions": transitions,
+        "transitions": [_transition_data(item, guards, actions) for item in chart.transitions],
     }
 
 
@@ -62,7 +69,7 @@ def _texts(chart: Definition[Any], states: Container[Any]) -> list[str]:
     return [state_text(state) for state in chart.states if state in states]
 
 
-def _transition_data(item: Transition[Any], guards: _Names, actions: _Names) -> dict[str, Any]:
+def _transition_data(item: Transition[Any], guards: Names, actions: Names) -> dict[str, Any]:
     data = {
         "trigger": item.trigger,
         "source": state_text(item.source),
@@ -75,53 +82,8 @@ def _transition_data(item: Transition[Any], guards: _Names, actions: _Names) -> 
     return data
 
 
-@dataclass
-class _Names:
-    """Names the functions of one kind, each name for one function, and collects the problems."""
-
-    kind: str
-    given: Functions | None
-    problems: list[str] = field(default_factory=list)
-    _taken: dict[str, object] = field(default_factory=dict)
-    _known: dict[int, str] = field(default_factory=dict)
-
-    def of(self, function: object, item: Transition[Any]) -> str:
-        """Name a function; one that cannot be named goes among the problems, once."""
-        name = self._known.get(id(function))
-        if name is None:
-            name = self._known[id(function)] = self._found(function, item)
-        return name
-
-    def _found(self, function: object, item: Transition[Any]) -> str:
-        registered = next(
-            (name for name, known in (self.given or {}).items() if known == function), None
-        )
-        name = registered or own_name(function)
-        advice = f"register it, {self.kind}s={{'some_name': function}}"
-        if name is None:
-            self.problems.append(
-                f"the {self.kind} of {item} has no name of its own ({brief(function)}): {advice}"
-            )
-            return ""
-
-        if (self.given or {}).get(name, function) != function or self._taken.setdefault(
-            name, function
-        ) != function:
-            self.problems.append(
-                f"two {self.kind}s are called {name!r}, one of them in {item}: {advice}"
-            )
-
-        return name
-
-
 def to_text(data: Mapping[str, Any]) -> str:
     """Write plain data as JSON that people can read."""
     text = json.dumps(data, indent=2, ensure_ascii=False)
     # half a surrogate pair cannot be encoded in a file
     return _HALF_PAIR.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-
-
-def joined(items: Sequence[str], separator: str = "; ") -> str:
-    """Return several texts as one; of very many only the first ones are in it."""
-    more = len(items) - _MOST_LISTED
-    return separator.join([*items[:_MOST_LISTED], f"and {more} more"] if more > 0 else items)

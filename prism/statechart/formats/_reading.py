@@ -6,7 +6,7 @@ pydantic reads it, so this module is imported only where a chart is read.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from enum import Enum
 from reprlib import repr as brief
 from typing import Annotated, Any
@@ -17,7 +17,10 @@ from prism.errors import DefinitionError
 from prism.files._declarations import AnyText, Declaration, WholeNumber, keys_at, shaped
 from prism.files._source import Problem, Problems, Source, Where
 from prism.statechart._definition import Definition
-from prism.statechart.formats._document import SCHEMA_VERSION, Functions, joined
+from prism.statechart.formats._document import SCHEMA_VERSION
+from prism.statechart.formats._names import Functions, joined
+from prism.statechart.formats._nested_document import NESTED_VERSION
+from prism.statechart.formats._nested_reading import read_nested
 from prism.statechart.states import state_enum, state_text
 from prism.statechart.transitions import ANY_STATE, Transition
 
@@ -87,6 +90,9 @@ def read_chart(
     if problem := _without_remedy(source.value, data):
         raise DefinitionError(f"chart {name}: {problem}")
 
+    if data.get("schema") == NESTED_VERSION:
+        return read_nested(source, functions["guard"], functions["action"], enum, _refused)
+
     problems = Problems(source)
     document = shaped(ChartDocument, data, problems)
     # of what has the wrong shape, the rest is looked at, too: all offences are told at once
@@ -94,14 +100,18 @@ def read_chart(
         problems.add(where, message)
 
     if document is None or problems.found:
-        told = [_told(problem) for problem in problems.errors]
-        if len(told) == 1:
-            raise DefinitionError(f"chart {name}: {told[0]}")
-        raise DefinitionError(
-            f"chart {name} has {len(told)} problems:\n  {joined(told, _NEXT_LINE)}"
-        )
+        raise _refused(name, problems)
 
     return _definition(document, functions, enum)
+
+
+def _refused(name: str, problems: Problems) -> DefinitionError:
+    told, count = [_told(problem) for problem in problems.errors], problems.counts["error"]
+    if count == 1:
+        return DefinitionError(f"chart {name}: {told[0]}")
+
+    listed = joined(told, _NEXT_LINE, count - len(told))
+    return DefinitionError(f"chart {name} has {count} problems:\n  {listed}")
 
 
 def _as_dicts(value: object) -> dict[Any, Any]:
@@ -120,9 +130,9 @@ def _without_remedy(value: object, data: Mapping[Any, Any]) -> str | None:
         return "must be an object with the keys " + ", ".join(keys_at(ChartDocument, ()))
 
     version = data.get("schema")
-    if isinstance(version, int) and not isinstance(version, bool) and version > SCHEMA_VERSION:
+    if isinstance(version, int) and not isinstance(version, bool) and version > NESTED_VERSION:
         return (
-            f"is of schema {version}, and this prism reads up to {SCHEMA_VERSION}: "
+            f"is of schema {version}, and this prism reads up to {NESTED_VERSION}: "
             "use a newer prism"
         )
 
@@ -141,7 +151,13 @@ def _contradictions(
     data: Mapping[Any, Any], functions: Mapping[str, Functions], enum: type[Enum] | None
 ) -> Iterator[tuple[Where, str]]:
     """Yield where a document names what there is not, or says two things of one state."""
-    states, final = _texts(data, "states"), set(_texts(data, "final_states"))
+    states = _texts(data, "states")
+    yield from _about_states(states, enum)
+    yield from _about_places(data, set(states))
+    yield from _about_functions(data, functions)
+
+
+def _about_states(states: Sequence[str], enum: type[Enum] | None) -> Iterator[tuple[Where, str]]:
     counts = Counter(states)
     if twice := [brief(state) for state, count in counts.items() if count > 1]:
         yield ("states",), f"names {joined(twice, ', ')} twice: remove one"
@@ -149,15 +165,22 @@ def _contradictions(
         listing = joined([brief(state) for state in states if state in missing], ", ")
         yield ("states",), f"{enum.__name__} has no members {listing}"
 
+
+def _about_places(data: Mapping[Any, Any], states: Set[str]) -> Iterator[tuple[Where, str]]:
+    """Yield where a state stands that there is not, or a final one where something is enabled."""
+    final = set(_texts(data, "final_states"))
     for where, state in _states_named(data):
-        is_wildcard = where[-1] == "source" and state == ANY_STATE
-        if states and state not in counts and not is_wildcard:
+        is_source = where[-1] == "source"
+        is_wildcard = is_source and state == ANY_STATE
+        if states and state not in states and not is_wildcard:
             yield where, f"names {brief(state)}, {_NO_STATE}"
-        if state in final and (
-            where[0] in ("decision_states", "timeouts") or where[-1] == "source"
-        ):
+        if state in final and (is_source or where[0] in _NOT_FINAL):
             yield where, f"names {brief(state)}, {_FINAL}"
 
+
+def _about_functions(
+    data: Mapping[Any, Any], functions: Mapping[str, Functions]
+) -> Iterator[tuple[Where, str]]:
     for number, item in enumerate(_moves(data)):
         for kind, known in functions.items():
             name = item.get(kind)

@@ -6,6 +6,7 @@ import re
 from typing import Any
 from xml.sax.saxutils import escape
 
+from prism.errors import DefinitionError
 from prism.statechart._definition import Definition
 from prism.statechart._identity import own_name
 from prism.statechart.states import state_text
@@ -13,6 +14,8 @@ from prism.statechart.transitions import Guard, Transition
 
 NAMESPACE = "http://www.w3.org/2005/07/scxml"
 PRISM_NAMESPACE = "urn:prism:statechart"
+
+_NO_DOCUMENT = "a chart with composites, timers or chance cannot be written as SCXML yet"
 
 _ESCAPED = re.compile(r"[^A-Za-z0-9_]|^[0-9]|_(?=x[0-9A-F])")
 _NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -74,6 +77,9 @@ def to_scxml(chart: Definition[Any]) -> str:
     Args:
         chart: The chart's definition.
     """
+    if chart.tree is not None:
+        raise DefinitionError(f"chart {chart.name!r}: {_NO_DOCUMENT}")
+
     fields = scxml_guards(chart)
     leaving: dict[Any, list[str]] = {state: [] for state in chart.states}
     for item in chart.transitions:

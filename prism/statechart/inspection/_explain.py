@@ -1,158 +1,16 @@
-"""Why an event would move an agent, or would not: the candidates, their guards, the outcome."""
+"""Why an event would move an agent, or would not."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from prism.statechart._definition import Definition
-from prism.statechart._engine.arguments import (
-    cannot_drive,
-    is_foreign,
-    require_trigger,
-    unknown_trigger_problem,
-)
+from prism.statechart._engine.arguments import cannot_drive, is_foreign, require_trigger
 from prism.statechart._engine.machine import PASSED, evaluate
-from prism.statechart._identity import agent_name, shown_name
-from prism.statechart.states import state_text
+from prism.statechart._identity import agent_name
+from prism.statechart.inspection._explanation import Candidate, Explanation, FireOutcome
 from prism.statechart.transitions import Transition
-from prism.telemetry._loggers import describe
-
-CandidateOutcome = Literal["passed", "failed", "raised", "not asked"]
-FireOutcome = Literal[
-    "moves", "stays", "refused", "no reaction", "raises", "unknown event", "unknown state"
-]
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A transition that an event could cause, and the outcome of its guard.
-
-    Args:
-        transition: The transition.
-        outcome: ``passed`` (also without a guard), ``failed``, ``raised``, or ``not asked`` because
-            an earlier candidate was chosen.
-        error: What the guard raised.
-    """
-
-    transition: Transition[Any]
-    outcome: CandidateOutcome
-    error: Exception | None = None
-
-    def __str__(self) -> str:
-        """Return outcome, transition and guard on one line."""
-        guard, error = shown_name(self.transition.guard, "guard"), self._error()
-        notes = (f" [{guard}]" if guard else "") + (f": {error}" if error else "")
-        return f"{self.outcome:<9}  {self.transition}{notes}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the candidate as plain data, ready for JSON."""
-        return {
-            "target": state_text(self.transition.target),
-            "guard": shown_name(self.transition.guard, "guard"),
-            "outcome": self.outcome,
-            "error": self._error(),
-        }
-
-    def _error(self) -> str | None:
-        return None if self.error is None else describe(self.error)
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """What an event would do to an agent, and why; ``str`` shows it as a block of lines.
-
-    Args:
-        chart: Name of the chart.
-        agent: Name of the agent.
-        state: State it is in.
-        trigger: The event.
-        candidates: The transitions that the event could cause in that state, in definition order.
-        outcome: What `Statechart.fire` would do: the agent ``moves``; it ``stays``, since a
-            self-transition runs its action and nothing else; it is ``refused`` by all guards; the
-            state has ``no reaction`` to the event; no transition of the chart has that trigger
-            (``unknown event``), which raises if the chart is strict and warns else; a guard of a
-            strict chart ``raises``; the chart does not have the state (``unknown state``), and
-            raises.
-        target: Where ``fire`` would lead; None if nowhere.
-        options: The targets among which `Statechart.afire` would have a reasoner choose; empty
-            where it would not ask.
-        reacts_to: The events that the state reacts to, in definition order.
-        known: The states of the chart; for an ``unknown event`` its triggers.
-        is_final: Whether the state is a final one.
-    """
-
-    chart: str
-    agent: str
-    state: Any
-    trigger: str
-    candidates: tuple[Candidate, ...]
-    outcome: FireOutcome
-    target: Any = None
-    options: tuple[Any, ...] = ()
-    reacts_to: tuple[str, ...] = ()
-    known: tuple[Any, ...] = ()
-    is_final: bool = False
-
-    def __str__(self) -> str:
-        """Return the block: who and where, a line for each candidate, and what would come of it."""
-        return "\n".join(self._lines())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the explanation as plain data, ready for JSON."""
-        return {
-            "chart": self.chart,
-            "agent": self.agent,
-            "state": state_text(self.state),
-            "trigger": self.trigger,
-            "candidates": [candidate.to_dict() for candidate in self.candidates],
-            "outcome": self.outcome,
-            "target": None if self.target is None else state_text(self.target),
-            "options": [state_text(option) for option in self.options],
-            "reacts_to": list(self.reacts_to),
-        }
-
-    def _lines(self) -> Iterator[str]:
-        yield (
-            f"agent {self.agent!r} in {state_text(self.state)!r}, event {self.trigger!r}, "
-            f"chart {self.chart!r}:"
-        )
-        yield from (f"  {candidate}" for candidate in self.candidates)
-        yield f"  {self._fire()}"
-        if self.options:
-            options = ", ".join(map(state_text, self.options))
-            yield f"  afire asks the reasoner to choose from {options}"
-
-    def _fire(self) -> str:
-        state = state_text(self.state)
-        match self.outcome:
-            case "moves":
-                return f"fire moves the agent to {state_text(self.target)!r}"
-            case "stays":
-                return (
-                    f"fire runs the action; the agent stays in {state!r}, and nothing is recorded"
-                )
-            case "refused":
-                return "fire does nothing: no guard passes"
-            case "raises":
-                return "fire raises what the guard raised: the chart is strict"
-            case "unknown event":
-                problem = unknown_trigger_problem(self.trigger, self.known)
-                return f"fire knows no such event: {problem}"
-            case "no reaction" if self.is_final:
-                return f"fire does nothing: {state!r} is final and reacts to no event"
-            case "no reaction":
-                triggers = ", ".join(self.reacts_to) or "no event"
-                return f"fire does nothing: {state!r} reacts to {triggers}"
-            case _ if self.state in self.known:
-                return (
-                    f"fire raises UnknownStateError: {state!r} is a member of another enum than "
-                    "the chart's states"
-                )
-            case _:
-                known = ", ".join(map(state_text, self.known))
-                return f"fire raises UnknownStateError: the chart's states are {known}"
 
 
 def explain(
@@ -171,26 +29,26 @@ def explain(
         AgentError: If the object has no ``state``.
         TypeError: If the arguments are in another order.
     """
-    where, name = _state_of(chart, agent) if state is None else state, agent_name(agent)
+    where, name = _state_of(chart, agent, state), agent_name(agent)
+    if chart.tree is not None:
+        # loaded only where there are composites
+        from prism.statechart.inspection._explain_nested import explain_nested
+
+        return explain_nested(chart, agent, trigger, context, where)
+
     if where not in chart.states or is_foreign(where, chart):
         return Explanation(
             chart.name, name, where, trigger, (), "unknown state", known=chart.states
         )
 
-    triggers = tuple(dict.fromkeys(item.trigger for item in chart.transitions))
+    triggers = _triggers(chart.transitions)
     require_trigger(trigger, context, triggers, chart.initial)
     leaving = [item for item in chart.transitions if item.source == where]
     decides = where in chart.decision_states
-    candidates = _tried(
-        [item for item in leaving if item.trigger == trigger],
-        agent,
-        context,
-        strict=chart.strict,
-        all_of_them=decides,
-    )
-    outcome, target = _fired(candidates, where, strict=chart.strict)
-    if trigger not in triggers:
-        outcome = "unknown event"
+    asked = [item for item in leaving if item.trigger == trigger]
+    candidates = _tried(asked, agent, context, strict=chart.strict, all_of_them=decides)
+    is_known = trigger in triggers
+    outcome, target = _fired(candidates, where, strict=chart.strict, is_known=is_known)
 
     return Explanation(
         chart.name,
@@ -200,14 +58,20 @@ def explain(
         candidates,
         outcome,
         target,
-        _options(candidates, strict=chart.strict) if decides else (),
-        tuple(dict.fromkeys(item.trigger for item in leaving)),
-        chart.states if trigger in triggers else triggers,
+        _options(candidates if decides else (), strict=chart.strict),
+        _triggers(leaving),
+        chart.states if is_known else triggers,
         where in chart.final_states,
     )
 
 
-def _state_of(chart: Definition[Any], agent: Any) -> Any:
+def _triggers(transitions: Iterable[Transition[Any]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(item.trigger for item in transitions))
+
+
+def _state_of(chart: Definition[Any], agent: Any, given: Any) -> Any:
+    if given is not None:
+        return given
     try:
         return agent.state
     except AttributeError as error:
@@ -236,8 +100,11 @@ def _tried(
 
 
 def _fired(
-    candidates: tuple[Candidate, ...], state: Any, *, strict: bool
+    candidates: tuple[Candidate, ...], state: Any, *, strict: bool, is_known: bool
 ) -> tuple[FireOutcome, Any]:
+    if not is_known:
+        return "unknown event", None
+
     for candidate in candidates:
         if candidate.outcome == "raised" and strict:
             return "raises", None

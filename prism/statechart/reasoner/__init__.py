@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 from prism._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from prism.statechart.reasoner._by_agent import ReasonerByAgent, WriterByAgent
-    from prism.statechart.reasoner._cost import Budget, Cost
     from prism.statechart.reasoner._model_client import ModelClient
     from prism.statechart.reasoner._policy import PolicyReasoner
     from prism.statechart.reasoner._prompts import (
@@ -23,6 +21,8 @@ if TYPE_CHECKING:
     from prism.statechart.reasoner._recollection import Recollection
     from prism.statechart.reasoner._recording import AnswerStore, PromptRecord
     from prism.statechart.reasoner._replies import parse_reasoner_response
+    from prism.statechart.reasoner._router import EarlierAnswers, Router
+    from prism.statechart.reasoner._spending import Budget, Cost
     from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
     from prism.statechart.reasoner._wording import Wording
     from prism.statechart.reasoner._writer import Writer
@@ -37,17 +37,17 @@ __all__ = [
     "Budget",
     "Cost",
     "Decision",
+    "EarlierAnswers",
     "ModelClient",
     "PolicyReasoner",
     "PromptRecord",
     "Question",
     "Reasoner",
-    "ReasonerByAgent",
     "Recollection",
+    "Router",
     "TextCall",
     "Wording",
     "Writer",
-    "WriterByAgent",
     "Written",
     "build_reasoner_prompt",
     "format_context",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
@@ -65,24 +65,32 @@ def parameter_of(parameters: Mapping[str, Any] | None, name: str) -> str:
 
 def in_words(value: Any) -> str:
     """Return a value as people write it: numbers to four digits, lists with commas."""
-    if isinstance(value, Enum):
-        return state_text(value) if isinstance(value, str) else in_words(value.value)
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    if isinstance(value, Mapping):
-        return ", ".join(f"{in_words(key)}: {in_words(item)}" for key, item in value.items())
-    if isinstance(value, (set, frozenset)):
-        return ", ".join(sorted(map(in_words, value)))
-    if isinstance(value, (list, tuple)):
-        return ", ".join(map(in_words, value))
-    if value is None:
-        return "none"
-    if isinstance(value, (str, int)):
-        return str(value)
+    for kinds, tell in _IN_WORDS:
+        if isinstance(value, kinds):
+            return tell(value)
 
     return in_words(list((identify(value) or {}).values()))
+
+
+def _member_in_words(member: Enum) -> str:
+    return state_text(member) if isinstance(member, str) else in_words(member.value)
+
+
+def _mapping_in_words(mapping: Mapping[Any, Any]) -> str:
+    return ", ".join(f"{in_words(key)}: {in_words(item)}" for key, item in mapping.items())
+
+
+_IN_WORDS: tuple[tuple[Any, Callable[[Any], str]], ...] = (
+    (Enum, _member_in_words),
+    (bool, lambda value: "yes" if value else "no"),
+    (float, lambda value: f"{value:.4g}"),
+    (Mapping, _mapping_in_words),
+    ((set, frozenset), lambda value: ", ".join(sorted(map(in_words, value)))),
+    ((list, tuple), lambda value: ", ".join(map(in_words, value))),
+    (type(None), lambda _: "none"),
+    ((str, int), str),
+)
+"""How values of each kind are told; a member of an enum or a truth may be text or number, too."""
 
 
 def _sources_of(agent: Any) -> list[Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Protocol, TypeVar
 
-from prism.statechart.reasoner._cost import Cost
+from prism.statechart.reasoner._spending import Cost
 
 KindT = TypeVar("KindT")
 
@@ -74,18 +74,25 @@ class ChoiceReply(Protocol):
 
     @property
     def answers(self) -> Mapping[str, Mapping[str, Any]]:
-        """By the name of the question, its ``probabilities`` by option, or None."""
+        """By the name of the question, its ``probabilities`` by option, or None.
+
+        A reply that is read from log-probabilities also has the ``choice`` and the ``option_mass``,
+        which all options have together; without ``probabilities`` the choice counts.
+        """
 
 
 class ModelClient(Protocol):
-    """A client with slots of its own, such as `prism.llm.OllamaPool`; others are adapted to it.
+    """A client with slots of its own, such as `prism.llm.OllamaChatClient`.
+
+    Others are adapted to it.
 
     It adds to the cost of a request what it sends and reads, and says through it when the request
-    has a slot (`Cost.admitted`) and whether it waits for one while nobody is served
-    (`Cost.stalled`).
+    has a slot (``cost.allowance.admitted()``) and whether it waits for one while nobody is served
+    (``cost.allowance.stalled(...)``).
 
     A method that also takes ``lacks`` is given a function that returns how many of the answers that
-    were asked for a reply lacks, so that what one server answers badly can be put to another.
+    were asked for a reply lacks, so that what one server answers badly can be put to another. One
+    that takes ``variation`` is given a number to add to the seed of its sampling.
     """
 
     async def chat(
@@ -114,13 +121,53 @@ class ModelClient(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class ChatReply:
+    """A model's reply to a conversation.
+
+    Args:
+        text: What it said.
+        model: Model that said it.
+        host: Server it runs on.
+        input_tokens: Tokens it read, where known.
+        output_tokens: Tokens it wrote, where known.
+    """
+
+    text: str
+    model: str
+    host: str
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionReply:
+    """A decision model's answers.
+
+    Args:
+        answers: By question: ``choice``, ``probabilities`` by option, and ``confidence``.
+        usage: ``input_tokens`` and ``output_tokens``, where known.
+        model: Model that answered.
+        host: Server it runs on.
+    """
+
+    answers: Mapping[str, Mapping[str, Any]]
+    usage: Mapping[str, int] = field(default_factory=dict)
+    model: str = ""
+    host: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """What a model said.
 
     Args:
         text: Text of a chat reply.
-        answers: Probabilities of a decision reply, by question and then by option.
+        answers: Probabilities of a decision reply, by question and then by option; None where there
+            are none.
+        choices: Choices of a decision reply, by question, where it says how much probability all
+            options have: ``choice`` and ``option_mass``.
     """
 
     text: str = ""
     answers: Mapping[str, Any] = field(default_factory=dict)
+    choices: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

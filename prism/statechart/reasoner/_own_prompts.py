@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any
 
@@ -116,40 +116,14 @@ _OPEN: Mapping[str, Callable[[Question, str], str]] = {
 KNOWN = ", ".join((*FIELDS, *(f"{name}.<...>" for name in _OPEN)))
 
 
-class Parts(Mapping[str, str]):
-    """The fields of one question, each made when it is looked up.
+def value_of(name: str, question: Question, makers: Mapping[str, Callable[[], str]]) -> str:
+    """Return a field of a question; what belongs to no agent, context or world is made.
 
-    Args:
-        question: The question.
-        makers: What makes the fields that belong to no agent, context or world.
+    Raises:
+        ReasonerError: If the agent, the context or the world has nothing of that name.
     """
-
-    __slots__ = ("_makers", "_question")
-
-    def __init__(self, question: Question, makers: Mapping[str, Callable[[], str]]) -> None:
-        self._question = question
-        self._makers = makers
-
-    def __getitem__(self, name: str) -> str:
-        """Return a field.
-
-        Raises:
-            ReasonerError: If the agent, the context or the world has nothing of that name.
-        """
-        whose, _, own = name.partition(".")
-        return _OPEN[whose](self._question, own) if own else self._makers[name]()
-
-    def __contains__(self, name: object) -> bool:
-        """Return True: a template with other names has been refused."""
-        return True
-
-    def __iter__(self) -> Iterator[str]:
-        """Yield the names of the fields."""
-        return iter(self._makers)
-
-    def __len__(self) -> int:
-        """Return the number of fields."""
-        return len(self._makers)
+    whose, _, own = name.partition(".")
+    return _OPEN[whose](question, own) if own else makers[name]()
 
 
 class OwnPrompts:

@@ -4,24 +4,29 @@ In the social feed the prompt of a chat is the specification's. Any other chart'
 the same for all agents (what the chart is about, the options and what they mean, how to reply), so
 that servers reuse what they made of it, and then what is the agent's own. A decision model gets the
 same facts as choice questions. A chat request holds one question, a decision request those of one
-agent.
+agent, as far as its size allows.
+
+The options may be told in an order of their own, since language models prefer options by their
+letters and places (Zheng, Zhou, Meng, Zhou and Huang 2024, "Large Language Models Are Not Robust
+Multiple Choice Selectors", ICLR). With rotations that are drawn for each question no option has the
+first place more often than another.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import lru_cache
-from hashlib import sha256
 from typing import Any, Literal
 
 from prism.errors import ReasonerError
+from prism.randomness import RandomStream
 from prism.statechart._identity import agent_name, identify
 from prism.statechart.reasoner._attributes import attribute_lines
-from prism.statechart.reasoner._own_prompts import OwnPrompt, OwnPrompts, Parts, Template
-from prism.statechart.reasoner._questions import Question
+from prism.statechart.reasoner._own_prompts import OwnPrompt, OwnPrompts, Template, value_of
+from prism.statechart.reasoner._questions import Question, hash_of
 from prism.statechart.reasoner._recollection import Recollection, things_in_history
 from prism.statechart.states import AgentState, state_text
 
@@ -47,59 +52,9 @@ _REPLY_WITH_REASON = (
 )
 _TASK = "Below you are told who you are and what has happened. Choose one of these:"
 
-Kind = Literal["decision", "chat"]
 
 _DECIMALS = 2
 """Decimals of a number in a prompt."""
-
-MOST_DECISION_BYTES = 60_000
-"""How large a decision request may grow; servers refuse one beyond 64 KiB."""
-
-_HASH_DIGITS = 16
-"""Of a prompt's hash, which tells prompts apart in a log that does not hold them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One request to a model.
-
-    Args:
-        kind: Whether it is a chat or asks for decisions.
-        questions: What it asks.
-        places: Positions of its questions among all that were asked with them.
-        text: The prompt of a chat, or what decisions are about.
-        choices: The questions by name, in the wire format of decision models; empty in chat.
-        size: Bytes that a decision request takes.
-        fault: What keeps it from being asked, such as a post that cannot be read.
-        asks_reason: Whether a chat asks for a reason beside the choice.
-    """
-
-    kind: Kind
-    questions: Sequence[Question]
-    places: Sequence[int]
-    text: str
-    choices: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    size: int = 0
-    fault: Exception | None = None
-    asks_reason: bool = False
-
-    def identity(self) -> str:
-        """Return what is asked as text; two requests with one identity have the same answer."""
-        options = [
-            [state_text(option) for option in question.options] for question in self.questions
-        ]
-        return json.dumps([self.kind, self.text, options, self.choices])
-
-    def one_by_one(self) -> Iterator[Request]:
-        """Yield a request for each question, for a server that takes one question at a time."""
-        if len(self.choices) < 2:
-            yield self
-            return
-
-        for place, question, choice in zip(
-            self.places, self.questions, self.choices.values(), strict=True
-        ):
-            yield replace(self, questions=[question], places=[place], choices={"q0": choice})
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,20 +77,6 @@ class PromptSettings:
 
 
 DEFAULT_SETTINGS = PromptSettings()
-
-
-def chat_requests(questions: Sequence[Question], settings: PromptSettings) -> Iterator[Request]:
-    """Put every question into a prompt of its own."""
-    for place, question in enumerate(questions):
-        try:
-            text = chat_prompt(question, settings)
-        except ReasonerError:
-            raise
-        except Exception as error:
-            # of the user's agent or post; the other questions must not suffer
-            yield Request("chat", [question], [place], "", fault=error)
-        else:
-            yield Request("chat", [question], [place], text, asks_reason=settings.asks_reason)
 
 
 def answer_schema(options: Sequence[Any], *, asks_reason: bool = False) -> dict[str, Any]:
@@ -182,7 +123,7 @@ def chat_prompt(question: Question, settings: PromptSettings = DEFAULT_SETTINGS)
         trigger=question.trigger,
         options=list(question.options),
         context=context,
-        descriptions=settings.descriptions,
+        descriptions=_descriptions_for(question, settings.descriptions),
     )
 
     return text.removesuffix(_REPLY) + _REPLY_WITH_REASON if settings.asks_reason else text
@@ -242,9 +183,12 @@ def format_context(context: Any) -> str:
     if not texts:
         return "\n".join(f"{key}: {value}" for key, value in (identify(context) or {}).items())
 
+    return _post(context, next((str(text) for text in texts if text != ""), "(no text)"))
+
+
+def _post(context: Any, text: str) -> str:
     author = _field(context, "author_id") or _field(context, "author")
     topics = _field(context, "topics")
-    text = next((str(text) for text in texts if text != ""), "(no text)")
     lines = [f"Post by {author}:" if author else "Post:", text]
     if topics:
         lines.append(f"Topics: {', '.join(_listed(topics))}")
@@ -300,24 +244,22 @@ def fill(
         return text, ()
 
     chart = question.chart
-    parts = Parts(
-        question,
-        {
-            "name": lambda: name_of(question.agent),
-            "persona": lambda: persona_of(question.agent, settings.attributes),
-            "state": lambda: state_text(question.state),
-            "trigger": lambda: question.trigger,
-            "options": lambda: _options(question, settings),
-            "chart": lambda: "" if chart is None else str(chart.name),
-            "description": lambda: description_of(question),
-            "situation": lambda: situation_of(question),
-            "context": lambda: context_of(question),
-            "memory": lambda: memory_of(question, settings),
-            "reply": lambda: reply,
-        },
-    )
+    makers: Mapping[str, Callable[[], str]] = {
+        "name": lambda: name_of(question.agent),
+        "persona": lambda: persona_of(question.agent, settings.attributes),
+        "state": lambda: state_text(question.state),
+        "trigger": lambda: question.trigger,
+        "options": lambda: _options(question, settings),
+        "chart": lambda: "" if chart is None else str(chart.name),
+        "description": lambda: description_of(question),
+        "situation": lambda: situation_of(question),
+        "context": lambda: context_of(question),
+        "memory": lambda: memory_of(question, settings),
+        "reply": lambda: reply,
+    }
+    known = {name: value_of(name, question, makers) for name in own.names}
 
-    return own.fill(parts)[0], own.names
+    return own.fill(known)[0], own.names
 
 
 def named_in(question: Question, settings: PromptSettings) -> Sequence[str]:
@@ -352,7 +294,23 @@ def _options(question: Question, settings: PromptSettings) -> str:
     return "\n".join(f"- {text}" if text == means else f"- {text}: {means}" for text, means in told)
 
 
+def _descriptions_for(question: Question, descriptions: Mapping[Any, str]) -> Mapping[Any, str]:
+    """Return what options mean, with what the question says of it where the user says nothing."""
+    here = question.meanings or {}
+    return {
+        **descriptions,
+        **{
+            option: meaning
+            for option, meaning in here.items()
+            if descriptions.get(option) == STATE_DESCRIPTIONS.get(option)
+        },
+    }
+
+
 def meaning_of(question: Question, option: Any, descriptions: Mapping[Any, str]) -> str:
+    if question.meanings and option in question.meanings:
+        return _descriptions_for(question, descriptions)[option]
+
     # not those of the feed: a state of another enum may have the text of one of its states
     if descriptions is STATE_DESCRIPTIONS and not _has_states_of_the_feed(option.__class__):
         descriptions = {}
@@ -454,10 +412,234 @@ def _field(context: Any, name: str) -> Any:
     return context.get(name) if isinstance(context, Mapping) else getattr(context, name, None)
 
 
-def hash_of(prompt: str) -> str:
-    """Return the beginning of the SHA-256 of a prompt."""
-    # a text of the user's may have what no UTF-8 has
-    return sha256(prompt.encode(errors="surrogatepass")).hexdigest()[:_HASH_DIGITS]
+def decision_question(
+    question: Question, settings: PromptSettings = DEFAULT_SETTINGS
+) -> dict[str, Any]:
+    """Build one choice question for a decision model; its criteria are the options' meanings.
+
+    Raises:
+        ReasonerError: If a prompt of the user's own does not fit the question.
+    """
+    own = None if settings.prompts is None else settings.prompts.of(question)
+    if own is not None:
+        instructions, _ = fill(own, question, settings, reply="")
+    elif is_of_the_feed(question):
+        instructions = (
+            f'The user is in the "{state_text(question.state)}" state and received the '
+            f'"{question.trigger}" event.\n\n'
+            f"{context_of(question)}\n\n"
+            "Choose the user's next state."
+        )
+    else:
+        parts = (description_of(question), situation_of(question), "Choose what you do next.")
+        instructions = "\n\n".join(part for part in parts if part)
+
+    meanings = {
+        state_text(option): meaning_of(question, option, settings.descriptions)
+        for option in question.options
+    }
+
+    return {"type": "choice", "instructions": instructions, "criteria": meanings}
+
+
+def decision_state(question: Question, settings: PromptSettings = DEFAULT_SETTINGS) -> str:
+    """Describe an agent to a decision model, once for all its questions of a request."""
+    agent = question.agent
+    if is_of_the_feed(question):
+        about = (
+            f"{name_of(agent)} is a social media user.\n"
+            f"Interests: {', '.join(interests_of(agent))}\n"
+            f"Personality: {personality_of(agent)}"
+        )
+        about = "\n".join((about, *attribute_lines(agent, settings.attributes)))
+    else:
+        about = persona_of(agent, settings.attributes)
+
+    if settings.memory is None or "memory" in named_in(question, settings):
+        return about
+
+    memory = memory_of(question, settings)
+    return f"{about}\n\n{memory}" if memory else about
+
+
+# Questions as requests
+
+Kind = Literal["decision", "chat"]
+
+OptionOrder = Literal["chart", "shuffled"]
+"""As the chart has them, or in one of a few rotations, drawn by agent and question."""
+
+MOST_DECISION_BYTES = 60_000
+"""How large a decision request may grow; servers refuse one beyond 64 KiB."""
+
+MOST_ROTATIONS = 4
+"""Prompts that one list of options makes at most, so that servers can reuse what they have read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request to a model.
+
+    Args:
+        kind: Whether it is a chat or asks for decisions.
+        questions: What it asks.
+        places: Positions of its questions among all that were asked with them.
+        text: The prompt of a chat, or what decisions are about.
+        choices: The questions by name, in the wire format of decision models; empty in chat.
+        size: Bytes that a decision request takes.
+        fault: What keeps it from being asked, such as a post that cannot be read.
+        asks_reason: Whether a chat asks for a reason beside the choice.
+        rotations: For each question, how many of its options go from the beginning of the list to
+            its end where the model is told them; empty where all are told as the chart has them.
+        hashes: The hashes of the questions' prompts, those of chats with the options as the chart
+            has them; empty if it cannot be asked.
+        before: Requests that have asked the same before, in another way.
+    """
+
+    kind: Kind
+    questions: Sequence[Question]
+    places: Sequence[int]
+    text: str
+    choices: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    size: int = 0
+    fault: Exception | None = None
+    asks_reason: bool = False
+    rotations: Sequence[int] = ()
+    hashes: Sequence[str | None] = ()
+    before: int = 0
+
+    def identity(self) -> str:
+        """Return what is asked as text; two requests with one identity have the same answer."""
+        options = [
+            [state_text(option) for option in question.options] for question in self.questions
+        ]
+        return json.dumps([self.kind, self.text, options, self.choices])
+
+    def offered(self, number: int) -> Sequence[Any]:
+        """Return the options of a question in the order in which the model is told them."""
+        options = self.questions[number].options
+        return rotated(options, self.rotations[number]) if self.rotations else options
+
+    def one_by_one(self) -> Iterator[Request]:
+        """Yield a request for each question, for a server that takes one question at a time."""
+        if len(self.choices) < 2:
+            yield self
+            return
+
+        for place, question, same, choice in zip(
+            self.places, self.questions, self.hashes, self.choices.values(), strict=True
+        ):
+            yield replace(
+                self,
+                questions=[question],
+                places=[place],
+                hashes=[same],
+                choices={"q0": choice},
+            )
+
+
+def rotated(options: Sequence[Any], rotation: int) -> tuple[Any, ...]:
+    """Return options with some from the beginning of the list at its end."""
+    return (*options[rotation:], *options[:rotation])
+
+
+def chat_requests(questions: Sequence[Question], settings: PromptSettings) -> Iterator[Request]:
+    """Put every question into a prompt of its own."""
+    for place, question in enumerate(questions):
+        try:
+            text = chat_prompt(question, settings)
+        except ReasonerError:
+            raise
+        except Exception as error:
+            # of the user's agent or post; the other questions must not suffer
+            yield Request("chat", [question], [place], "", fault=error)
+        else:
+            yield Request(
+                "chat",
+                [question],
+                [place],
+                text,
+                asks_reason=settings.asks_reason,
+                hashes=[hash_of(text)],
+            )
+
+
+def decision_requests(questions: Sequence[Question], settings: PromptSettings) -> Iterator[Request]:
+    """Put the questions of each agent into as few requests as their size allows."""
+    by_agent: dict[int, dict[int, Question]] = {}
+    for place, question in enumerate(questions):
+        by_agent.setdefault(id(question.agent), {})[place] = question
+
+    for asked in by_agent.values():
+        choices = []
+        for place, question in asked.items():
+            try:
+                wire = decision_question(question, settings)
+                choices.append(_Choice(place, question, wire, _bytes_of(wire)))
+            except ReasonerError:
+                raise
+            except Exception as error:
+                yield Request("decision", [question], [place], "", fault=error)
+
+        yield from _together(choices, settings)
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """A decision question in the wire format, and its size in bytes."""
+
+    place: int
+    question: Question
+    wire: Mapping[str, Any]
+    size: int
+
+
+def _together(choices: Sequence[_Choice], settings: PromptSettings) -> Iterator[Request]:
+    """Put one agent's questions into requests of the size that servers take."""
+    if not choices:
+        return
+
+    asked, places = [choice.question for choice in choices], [choice.place for choice in choices]
+    try:
+        state = decision_state(asked[0], settings)
+        about = _bytes_of(state)
+    except ReasonerError:
+        raise
+    except Exception as error:
+        yield Request("decision", asked, places, "", fault=error)
+        return
+
+    sizes = [choice.size for choice in choices]
+    for start, end in _portions(sizes, MOST_DECISION_BYTES - about):
+        named = {f"q{number}": choice.wire for number, choice in enumerate(choices[start:end])}
+        yield Request(
+            "decision",
+            asked[start:end],
+            places[start:end],
+            state,
+            named,
+            about + sum(sizes[start:end]),
+            hashes=[prompt_hash(question, settings) for question in asked[start:end]],
+        )
+
+
+def _bytes_of(part: Any) -> int:
+    """Return the size of a part of a request, at least as many bytes as are sent."""
+    # json.dumps escapes non-ASCII text, which takes more bytes than UTF-8
+    return len(json.dumps(part)) + len('"q1000": , ')
+
+
+def _portions(sizes: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
+    """Cut a sequence into runs whose sizes stay below a limit; one that is too large is alone."""
+    start, total = 0, 0
+    for number, size in enumerate(sizes):
+        if number > start and total + size > most:
+            yield start, number
+            start, total = number, 0
+
+        total += size
+
+    yield start, len(sizes)
 
 
 def prompt_hash(question: Question, settings: PromptSettings) -> str | None:
@@ -472,15 +654,43 @@ def prompt_hash(question: Question, settings: PromptSettings) -> str | None:
         return None
 
 
-def hashed(
-    requests: Iterable[Request], settings: PromptSettings, hashes: dict[int, str | None]
-) -> Iterator[Request]:
-    """Yield requests, and note the hashes of their prompts by the questions' places."""
-    for request in requests:
-        is_chat = request.kind == "chat"
-        for place, question in zip(request.places, request.questions, strict=True):
-            if request.fault is None:
-                same = hash_of(request.text) if is_chat else prompt_hash(question, settings)
-                hashes[place] = same
+def shuffled(request: Request, settings: PromptSettings, seed: int) -> Request:
+    """Return a request that tells the options of each question in an order of its own.
 
-        yield request
+    Its questions, and so its identity and the reading of its reply, stay those of the chart.
+
+    Args:
+        request: The request, in the order of the chart.
+        settings: What prompts say beside the question.
+        seed: Seed of the orders.
+    """
+    rotations = [
+        rotation_of(question, seed, same)
+        for question, same in zip(request.questions, request.hashes, strict=True)
+    ]
+    if not any(rotations):
+        return replace(request, rotations=rotations)
+
+    turned = [
+        replace(question, options=rotated(question.options, rotation))
+        for question, rotation in zip(request.questions, rotations, strict=True)
+    ]
+    make = chat_requests if request.kind == "chat" else decision_requests
+    (asked,) = make(turned, settings)
+
+    return replace(request, text=asked.text, choices=asked.choices, rotations=rotations)
+
+
+def rotation_of(question: Question, seed: int, prompt_hash: str | None) -> int:
+    """Draw how many options go from the beginning of a question's list to its end.
+
+    Args:
+        question: The question.
+        seed: Seed of the draw.
+        prompt_hash: The hash of its prompt: whoever is asked the same is told the same order.
+    """
+    count = len(question.options)
+    rotations = min(count, MOST_ROTATIONS)
+    drawn = RandomStream(seed, "order", prompt_hash or "").index(rotations)
+
+    return drawn * count // rotations

@@ -5,13 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any, Literal
 
 from prism.errors import ReasonerError
 from prism.statechart._definition import Definition
 from prism.statechart._identity import announce, chart_asking, name_or_address
-from prism.statechart.reasoner._cost import COST_KEYS, KNOWN_COST_KEYS, Cost
+from prism.statechart.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS, Cost
 from prism.telemetry._loggers import EventLogger
+
+_HASH_DIGITS = 16
 
 Source = Literal["model", "cache", "replay", "policy", "fallback"]
 
@@ -36,6 +39,7 @@ class Question:
         relevance_pull: What a relevance of 1 adds to the utility of engaging, likewise.
         details: What is known of the context besides, by name, such as the likes of a post; a model
             is told of it after the context.
+        meanings: What options mean here, where that is not what their states mean elsewhere.
         recall: Returns the last things that happened to the agent, so many at most, oldest first;
             without it these are the transitions of its ``state_history``.
 
@@ -56,6 +60,7 @@ class Question:
     pulls: Mapping[Any, float] | None = field(default=None, compare=False, repr=False)
     relevance_pull: float = field(default=2.0, compare=False, repr=False)
     details: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    meanings: Mapping[Any, str] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse a question that has no answer."""
@@ -81,6 +86,10 @@ class Decision:
         said: The reason that the model gave beside its choice, where it was asked for one.
         decision_id: Under which id its prompt is recorded, if it is.
         prompt_hash: The beginning of the SHA-256 of the prompt, if a model was to be asked.
+        option_mass: Probability that all options have together, where it is read from a model's
+            log-probabilities: what it would rather say than any of them has the rest.
+        rotation: How many options went from the beginning of the list to its end where the model
+            was told them; None where it was told them as the chart has them, or is not known.
     """
 
     chosen: Any
@@ -91,6 +100,8 @@ class Decision:
     said: str | None = None
     decision_id: str | None = field(default=None, compare=False)
     prompt_hash: str | None = field(default=None, compare=False)
+    option_mass: float | None = None
+    rotation: int | None = None
 
 
 class BaseReasoner(ABC):
@@ -120,6 +131,16 @@ class BaseReasoner(ABC):
         It is of the prompt of a chat, also where a model is asked for probabilities.
         """
         return None
+
+    @property
+    def chooses_acts(self) -> bool:
+        """Whether agents of the feed choose between all acts: to reply and to reshare, too."""
+        return False
+
+    def chooses_acts_for(self, agent: Any) -> bool:
+        """Return whether an agent does, which may differ where several reasoners decide."""
+        del agent
+        return self.chooses_acts
 
     def skip(self, question: Question) -> None:
         """Draw what a question takes of random numbers, as somebody else has answered it."""
@@ -176,11 +197,19 @@ def _announce(given: EventLogger | None, question: Question, decision: Decision)
         context=question.context,
         reason=decision.reason,
         probabilities=decision.probabilities,
+        option_mass=decision.option_mass,
+        rotation=decision.rotation,
         cost=None if cost is None else cost_told(cost),
         said=decision.said,
         decision_id=decision.decision_id,
         prompt_hash=decision.prompt_hash,
     )
+
+
+def hash_of(prompt: str) -> str:
+    """Return the beginning of a prompt's SHA-256, which tells prompts apart in a log."""
+    # a text of the user's may have what no UTF-8 has
+    return sha256(prompt.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_DIGITS]
 
 
 def cost_told(cost: Cost) -> dict[str, Any]:

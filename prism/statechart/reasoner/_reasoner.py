@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from prism.errors import (
     CircuitOpenError,
@@ -18,47 +18,41 @@ from prism.errors import (
 )
 from prism.randomness import index_at
 from prism.statechart._identity import agent_name
-from prism.statechart.reasoner._attributes import attribute_names
-from prism.statechart.reasoner._clients import (
-    adapt,
-    check_client,
-    check_model,
-    depends_on,
-    has_slots,
-    require_model,
-)
-from prism.statechart.reasoner._cost import Budget, Cost, costs_of, require_one_of, require_positive
-from prism.statechart.reasoner._decision_requests import decision_requests
-from prism.statechart.reasoner._dispatch import (
-    Dispatcher,
+from prism.statechart.reasoner._asking import (
+    DEFAULT_TIMEOUT_SECONDS,
+    AsksModel,
     Flight,
     ModeFinder,
-    Outcome,
+    bare_choice_in,
     chances_in,
     chosen_in,
     kind_by,
-    reason_in,
+    mass_in,
+    opened,
 )
+from prism.statechart.reasoner._attributes import attribute_names
+from prism.statechart.reasoner._foreign import has_slots
 from prism.statechart.reasoner._model_client import Reply
 from prism.statechart.reasoner._own_prompts import PROMPT_LOGGER, OwnPrompts, Prompts
 from prism.statechart.reasoner._policy import AgentStreams, Draw
 from prism.statechart.reasoner._prompts import (
+    MOST_REASON_CHARACTERS,
     STATE_DESCRIPTIONS,
     Kind,
+    OptionOrder,
     PromptSettings,
     Request,
     chat_requests,
-    hashed,
+    decision_requests,
     prompt_hash,
+    shuffled,
 )
 from prism.statechart.reasoner._questions import BaseReasoner, Decision, Question, Source
 from prism.statechart.reasoner._recollection import Recollection, recollection_of
-from prism.statechart.reasoner._recording import AnswerStore, PromptRecord, Recording, ReplyCache
+from prism.statechart.reasoner._recording import AnswerStore, PromptRecord, Recording
+from prism.statechart.reasoner._replies import read_reason
+from prism.statechart.reasoner._spending import Budget, Cost, Outcome, costs_of, require_one_of
 from prism.telemetry._loggers import EventLogger, describe
-
-DEFAULT_TIMEOUT_SECONDS = 120.0
-DEFAULT_CONCURRENCY = 16
-DEFAULT_ATTEMPTS = 3
 
 _STARTS_PER_TURN = 32
 
@@ -73,21 +67,25 @@ class _Probabilities:
     by_option: Mapping[str, float]
     source: Source
     cost: Cost | None
+    option_mass: float | None
+    rotation: int | None
+    prompt_hash: str | None = None
 
 
 Found = Decision | _Probabilities
 
 
-class Reasoner(BaseReasoner):
+class Reasoner(AsksModel, BaseReasoner):
     """Asks a language model which of several enabled transitions an agent takes.
 
     Whatever goes wrong with the model, a decision is made: the fallback, with a warning that says
     why.
 
     Args:
-        client: Anything with an async ``chat``, ``get_response`` or ``run``: prism's
-            `OllamaChatClient` and `OllamaPool`, ``ollama.AsyncClient`` (which needs ``model``), an
-            agent-framework client or agent, or a `ModelClient` of your own.
+        client: A `prism.llm.Model`, or anything with an async ``chat``, ``get_response`` or
+            ``run``: prism's `OllamaChatClient`, ``ollama.AsyncClient`` and ``openai.AsyncOpenAI``
+            (which need ``model``), an agent-framework client or agent, or a `ModelClient` of your
+            own.
         mode: ``decision`` asks a decision model for the options' probabilities, ``chat`` has a
             model write its choice, ``auto`` takes decisions where server and model offer them.
         pick: What to do with probabilities: ``draw`` an option by a number of the agent's own
@@ -107,6 +105,9 @@ class Reasoner(BaseReasoner):
         memory: What agents remember when they decide, or how many things; None for nothing.
         reasons: Ask for a reason beside the choice, which is logged as ``said``; decision models
             give none.
+        option_order: How the model is told its options: ``chart`` tells them as the chart has them,
+            ``shuffled`` in one of at most four rotations, drawn by agent and question, since models
+            prefer letters and places. Answers in a cache count for every order.
         timeout: Seconds that one answer may take, retries included. It counts from the moment the
             question gets a slot of the client, and while nobody is served at all.
         concurrency: Requests under way at once, for a client without a ``concurrency`` of its own;
@@ -114,6 +115,8 @@ class Reasoner(BaseReasoner):
         attempts: Requests for one question while its failures pass (a busy server, a broken
             connection, a time-out), for a client without retries of its own; 3 by default. An
             internal error of the server is retried once. 1 for no retries.
+        patience: Seconds to wait for a client that fails before questions to it fail at once, for a
+            client without slots of its own; None is 0, and 60 in a run.
         seed: Seed of the draws of agents without a stream, and of sampling where the client takes
             one.
         cache: Where to keep answers from one run to the next, by model, options, prompt and seed.
@@ -129,9 +132,9 @@ class Reasoner(BaseReasoner):
             ``systemone``, or blocks the event loop; if it needs a model and there is none; or if
             there is a cache and neither the client nor ``model`` names a model; or if a prompt
             names a field that there is not.
-        FieldValueError: If mode or pick is unknown, the attributes are no names, the time-out, the
-            concurrency, the attempts or the memory are not above 0, or the concurrency or the
-            attempts are given for a client that has its own.
+        FieldValueError: If mode, pick or the order of options is unknown, the attributes are no
+            names, the time-out, the concurrency, the attempts or the memory are not above 0, or the
+            concurrency or the attempts are given for a client that has its own.
     """
 
     def __init__(
@@ -147,9 +150,11 @@ class Reasoner(BaseReasoner):
         attributes: Sequence[str] = (),
         memory: Recollection | int | None = None,
         reasons: bool = False,
+        option_order: OptionOrder = "chart",
         timeout: float = DEFAULT_TIMEOUT_SECONDS,
         concurrency: int | None = None,
         attempts: int | None = None,
+        patience: float | None = None,
         seed: int = 0,
         cache: AnswerStore | None = None,
         budget: Budget | None = None,
@@ -158,37 +163,32 @@ class Reasoner(BaseReasoner):
     ) -> None:
         require_one_of("mode", mode, ("auto", "decision", "chat"))
         require_one_of("pick", pick, ("draw", "argmax"))
-        require_positive(timeout=timeout, concurrency=concurrency, attempts=attempts)
-        own = getattr(client, "concurrency", None)
-        if own and concurrency is not None:
-            raise FieldValueError(
-                f"concurrency must be left out, got {concurrency!r}: "
-                f"{type(client).__name__} has its own, {own!r}"
-            )
-
-        if attempts is not None and has_slots(client):
-            raise FieldValueError(
-                f"attempts must be left out, got {attempts!r}: {type(client).__name__} retries "
-                "by itself"
-            )
-
-        check_client(client, only_decides=mode == "decision")
-        check_model(client, model, only_decides=mode == "decision")
-        if cache is not None:
-            require_model(client, model)
-
-        adapted = adapt(client, model, seed, attempts or DEFAULT_ATTEMPTS)
-        super().__init__(logger)
-        self.concurrency: int = own or concurrency or DEFAULT_CONCURRENCY
-        self.budget: Budget = budget or Budget()
-        self._client = client
+        require_one_of("option_order", option_order, get_args(OptionOrder))
+        client, model, patience = opened(client, model, patience)
+        _refuse_own_limits(client, concurrency, attempts)
+        BaseReasoner.__init__(self, logger)
+        AsksModel.__init__(
+            self,
+            client,
+            model,
+            timeout,
+            concurrency,
+            attempts,
+            patience,
+            seed,
+            cache,
+            budget,
+            record,
+            logger,
+            only_decides=mode == "decision",
+        )
         self._mode = mode
         self._kind: Kind | None = kind_by(mode, client)
+        self._mode_finder = ModeFinder(self._adapted, logger)
         self._pick = pick
         self._fallback = fallback
-        self._model = model or _text_or_none(getattr(client, "model", None))
+        self._streams = AgentStreams(seed)
         self.memory: Recollection | None = recollection_of(memory)
-        self._has_said = False
         self._settings = PromptSettings(
             descriptions,
             None if prompt is None else OwnPrompts(prompt, has_memory=memory is not None),
@@ -196,19 +196,8 @@ class Reasoner(BaseReasoner):
             self.memory,
             reasons,
         )
-        self._cache = cache
-        self._replies = None if cache is None else ReplyCache(cache, logger)
-        self._depends_on = depends_on(client, model, seed)
-        self._streams = AgentStreams(seed)
-        self._dispatcher = Dispatcher(
-            adapted,
-            None if has_slots(client) else self.concurrency,
-            timeout,
-            self.budget,
-            model=self._model,
-        )
-        self._mode_finder = ModeFinder(adapted, logger)
-        self.record = record
+        self._order_seed = seed if option_order == "shuffled" else None
+        self._has_said = False
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
         """Ask the model every question, as many at once as the client may be asked.
@@ -216,7 +205,7 @@ class Reasoner(BaseReasoner):
         What a draw will need is taken before anything is awaited, so that no draw depends on which
         answer comes first.
         """
-        recording = None if self._record is None else Recording(self._record, questions)
+        recording = None if self.record is None else Recording(self.record, questions)
         draws = [self._draw(question) for question in questions]
         readable = [
             question for question, draw in zip(questions, draws, strict=True) if draw.fault is None
@@ -230,45 +219,26 @@ class Reasoner(BaseReasoner):
             raise
 
         decisions = [
-            self._settle(question, draw, *next(found))
+            self._settle(question, draw, next(found))
             if draw.fault is None
             else self._without_asking(question, draw.fault)
             for question, draw in zip(questions, draws, strict=True)
         ]
+
         return decisions if recording is None else recording.keep(decisions)
 
     def prompt_hash(self, question: Question) -> str | None:
         """Return the beginning of the SHA-256 of a question's prompt; None if it has none."""
         return prompt_hash(question, self._settings)
 
+    @property
+    def chooses_acts(self) -> bool:
+        """Whether agents of the feed choose between all acts: they do where a model decides."""
+        return True
+
     def skip(self, question: Question) -> None:
         """Draw what a question takes of random numbers, as somebody else has answered it."""
         self._draw(question)
-
-    @property
-    def client(self) -> Any:
-        """The client that is asked."""
-        return self._client
-
-    @property
-    def cache(self) -> AnswerStore | None:
-        """Where answers are kept; it is not closed here."""
-        return self._cache
-
-    @property
-    def record(self) -> PromptRecord | None:
-        """Where every prompt and reply is kept; None where they are not."""
-        return self._record
-
-    @record.setter
-    def record(self, record: PromptRecord | None) -> None:
-        self._record = record
-        self._dispatcher.is_recorded = record is not None
-
-    async def close(self) -> None:
-        """Close the client's connections, if it opens new ones later (``client.reopens``)."""
-        if getattr(self._client, "reopens", False):
-            await self._client.close()
 
     def _draw(self, question: Question) -> Draw:
         """Take what a question needs besides an answer: an agent with a name, and a number."""
@@ -284,24 +254,23 @@ class Reasoner(BaseReasoner):
 
     async def _find(
         self, questions: Sequence[Question], recording: Recording | None
-    ) -> list[tuple[Found, str | None]]:
-        """Return what the model says to each question, and the hash of its prompt."""
+    ) -> list[Found]:
+        """Return what the model says to each question."""
         kind = self._kind or await self._find_kind()
         if kind == "decision":
             self._say_without_reasons()
 
         make = chat_requests if kind == "chat" else decision_requests
         requests = make(questions, self._settings)
-        placed: dict[int, Found] = {}
-        hashes: dict[int, str | None] = {}
         # a server that would be asked one after the other anyway is asked in as many slots
-        if getattr(self._client, "asks_one_by_one", False):
+        if getattr(self.client, "asks_one_by_one", False):
             requests = (one for request in requests for one in request.one_by_one())
-        asked = ((request, 0) for request in hashed(requests, self._settings, hashes))
-        chats = await self._ask_all(asked, placed, recording)
+
+        placed: dict[int, Found] = {}
+        chats = await self._ask_all(requests, placed, recording)
         await self._ask_all(chats, placed, recording)
 
-        return [(placed[number], hashes.get(number)) for number in range(len(questions))]
+        return [placed[number] for number in range(len(questions))]
 
     def _say_without_reasons(self) -> None:
         if self._settings.asks_reason and not self._has_said:
@@ -317,7 +286,7 @@ class Reasoner(BaseReasoner):
         if self.budget.spent() is not None:
             return "chat"
 
-        found = await self._mode_finder.find(self._dispatcher.seconds_allowed())
+        found = await self._mode_finder.find(self._seconds_allowed())
         if found is not None:
             self._kind = found
 
@@ -325,70 +294,74 @@ class Reasoner(BaseReasoner):
 
     async def _ask_all(
         self,
-        requests: Iterable[tuple[Request, int]],
+        requests: Iterable[Request],
         placed: dict[int, Found],
         recording: Recording | None,
-    ) -> list[tuple[Request, int]]:
+    ) -> list[Request]:
         """Ask, and note what was found for each question by its place.
 
         Args:
-            requests: What to ask, each with the number of requests that asked the same before.
+            requests: What to ask.
             placed: Where to note it.
-            recording: Where to note what was asked and said, if that is recorded.
+            recording: Where to note what was asked and said.
 
         Returns:
-            The chats that may help where decision questions failed, with the requests these cost.
+            The chats that may help where decision questions failed.
         """
         # costs a third of importing the engine, and is loaded already where this runs
         import asyncio
 
         flights: dict[str, Flight[Reply]] = {}
-        asked: list[tuple[Request, int, str]] = []
-        chats: list[tuple[Request, int]] = []
+        asked: list[tuple[Request, str]] = []
+        chats: list[Request] = []
         try:
-            for request, earlier in requests:
-                if request.fault is not None:
-                    faulty = [self._without_asking(one, request.fault) for one in request.questions]
-                    placed.update(zip(request.places, faulty, strict=True))
-                    continue
-
+            for request in requests:
                 identity = request.identity()
-                stored = self._stored(request, identity, recording)
-                if stored is not None:
-                    placed.update(zip(request.places, stored, strict=True))
+                known = self._known(request, identity, recording)
+                if known is not None:
+                    _place(known, request, placed)
                     continue
 
+                told = self._in_order(request)
                 # what was asked together is not asked again, also if it failed
                 if identity not in flights:
-                    flights[identity] = self._dispatcher.put(request, identity)
+                    flights[identity] = self._put(told, identity)
 
-                asked.append((request, earlier, identity))
+                asked.append((told, identity))
                 # so that the first are under way before the last prompt is built
                 if len(asked) % _STARTS_PER_TURN == 0:
                     await asyncio.sleep(0)
 
-            for request, earlier, identity in asked:
+            for request, identity in asked:
                 outcome = await flights[identity].outcome()
                 cost = outcome.charge()
-                cost.attempts += earlier
-                chats_instead = outcome.error is not None and self._may_chat(request, outcome.error)
-                if recording is not None:
-                    (recording.failed if chats_instead else recording.answered)(request, outcome)
-
-                if chats_instead:
+                cost.attempts += request.before
+                if outcome.error is not None and self._may_chat(request, outcome.error):
+                    if recording is not None:
+                        recording.failed(request, outcome)
                     chats.extend(self._chats_instead(request, cost.attempts))
                 else:
+                    if recording is not None:
+                        recording.answered(request, outcome)
                     found = self._read_outcome(request, identity, outcome, cost)
-                    placed.update(zip(request.places, found, strict=True))
+                    _place(found, request, placed)
 
             return chats
         finally:
-            await self._dispatcher.leave(flights.values())
+            await self._leave(flights.values())
 
-    def _stored(
+    def _in_order(self, request: Request) -> Request:
+        """Return a request that tells the options in the order in which the model is told them."""
+        if self._order_seed is None:
+            return request
+        return shuffled(request, self._settings, self._order_seed)
+
+    def _known(
         self, request: Request, identity: str, recording: Recording | None
     ) -> Sequence[Found] | None:
-        """Return the answers that an earlier run has stored, if they are valid."""
+        """Return the answers to a request that need not be put: it cannot be, or it was before."""
+        if request.fault is not None:
+            return [self._without_asking(one, request.fault) for one in request.questions]
         if self._replies is None:
             return None
 
@@ -415,11 +388,11 @@ class Reasoner(BaseReasoner):
         # the servers that decide are down, which may pass
         return isinstance(error, CircuitOpenError)
 
-    def _chats_instead(self, request: Request, attempts: int) -> Iterator[tuple[Request, int]]:
+    def _chats_instead(self, request: Request, attempts: int) -> Iterator[Request]:
         """Return the chats that ask the same; the requests so far stand with the first."""
         for number, chat in enumerate(chat_requests(request.questions, self._settings)):
-            places = [request.places[number]]
-            yield replace(chat, places=places), attempts if number == 0 else 0
+            before = attempts if number == 0 else 0
+            yield replace(chat, places=[request.places[number]], before=before)
 
     def _read_outcome(
         self, request: Request, identity: str, outcome: Outcome[Reply], cost: Cost
@@ -456,20 +429,29 @@ class Reasoner(BaseReasoner):
         source: Source,
         cost: Cost | None,
     ) -> Found:
+        rotation = request.rotations[number] if request.rotations else None
         try:
             if request.kind == "chat":
-                said = reason_in(reply) if request.asks_reason else None
-                return Decision(chosen_in(reply, request, number), source, cost=cost, said=said)
-            return _Probabilities(chances_in(reply, request, number), source, cost)
-        except ReasonerError as error:
-            return self._fall_back(question, error, cost)
+                asks = request.asks_reason
+                said = read_reason(reply.text, MOST_REASON_CHARACTERS) if asks else None
+                chosen = chosen_in(reply, request, number)
+                return Decision(chosen, source, cost=cost, said=said, rotation=rotation)
 
-    def _settle(
-        self, question: Question, draw: Draw, found: Found, prompt_hash: str | None
-    ) -> Decision:
+            mass = mass_in(reply, number)
+            chosen = bare_choice_in(reply, request, number)
+            if chosen is not None:
+                return Decision(chosen, source, cost=cost, option_mass=mass, rotation=rotation)
+
+            chances = chances_in(reply, request, number)
+            return _Probabilities(chances, source, cost, mass, rotation)
+        except ReasonerError as error:
+            found = self._fall_back(question, error, cost)
+            return replace(found, reason=f"{found.reason}{'' if cost is None else cost.cut_short}")
+
+    def _settle(self, question: Question, draw: Draw, found: Found) -> Decision:
         """Choose an option by its probability, where the model gave those."""
         if isinstance(found, Decision):
-            return replace(found, prompt_hash=prompt_hash)
+            return found
 
         weights = list(found.by_option.values())
         number = (
@@ -483,8 +465,10 @@ class Reasoner(BaseReasoner):
             question.options[number],
             found.source,
             probabilities=rounded,
+            option_mass=found.option_mass,
+            rotation=found.rotation,
             cost=found.cost,
-            prompt_hash=prompt_hash,
+            prompt_hash=found.prompt_hash,
         )
 
     def _without_asking(self, question: Question, fault: Exception) -> Decision:
@@ -496,5 +480,23 @@ class Reasoner(BaseReasoner):
         return Decision(chosen, "fallback", reason=describe(error), cost=cost)
 
 
-def _text_or_none(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
+def _place(found: Sequence[Found], request: Request, placed: dict[int, Found]) -> None:
+    """Note what was found for the questions of a request, with the hashes of their prompts."""
+    hashes = request.hashes or [None] * len(found)
+    for place, each, same in zip(request.places, found, hashes, strict=True):
+        placed[place] = replace(each, prompt_hash=same)
+
+
+def _refuse_own_limits(client: Any, concurrency: int | None, attempts: int | None) -> None:
+    """Refuse limits for a client that has its own, and would ignore them."""
+    own = getattr(client, "concurrency", None)
+    if own and concurrency is not None:
+        raise FieldValueError(
+            f"concurrency must be left out, got {concurrency!r}: "
+            f"{type(client).__name__} has its own, {own!r}"
+        )
+    if attempts is not None and has_slots(client):
+        raise FieldValueError(
+            f"attempts must be left out, got {attempts!r}: {type(client).__name__} retries "
+            "by itself"
+        )

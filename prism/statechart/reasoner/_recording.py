@@ -9,11 +9,10 @@ from hashlib import sha256
 from typing import Any, Protocol
 
 from prism.statechart._identity import identified, name_or_address
-from prism.statechart.reasoner._cost import Attempt
-from prism.statechart.reasoner._dispatch import Outcome
 from prism.statechart.reasoner._model_client import Reply
 from prism.statechart.reasoner._prompts import Request
 from prism.statechart.reasoner._questions import Decision, Question
+from prism.statechart.reasoner._spending import Attempt, Outcome
 from prism.statechart.reasoner._texts import TextCall, Written
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, describe, report_warning
@@ -95,6 +94,7 @@ class Recording:
                     "source": decision.source,
                     "reason": decision.reason,
                     "probabilities": decision.probabilities,
+                    **_known(option_mass=decision.option_mass),
                 }
             )
 
@@ -156,6 +156,11 @@ def _asked(request: Request, number: int, reply: Reply | None) -> dict[str, Any]
         "choice": request.choices.get(name),
         "reply": None if reply is None else reply.answers.get(name),
     }
+
+
+def _known(**values: Any) -> dict[str, Any]:
+    """Return what is not None."""
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _plain(attempts: Sequence[Attempt]) -> list[dict[str, Any]]:
@@ -224,8 +229,10 @@ def _read(stored: str) -> Reply | None:
     try:
         found = json.loads(stored)
         # earlier versions stored the cost, too
-        reply = Reply(found["text"], found["answers"])
+        reply = Reply(found["text"], found["answers"], found.get("choices", {}))
     except (ValueError, TypeError, LookupError):
         return None
 
-    return reply if isinstance(reply.text, str) and isinstance(reply.answers, Mapping) else None
+    parts = (reply.answers, reply.choices)
+    is_whole = isinstance(reply.text, str) and all(isinstance(part, Mapping) for part in parts)
+    return reply if is_whole else None

@@ -6,12 +6,11 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import Any, Literal
 
 from prism.statechart._identity import name_or_address
-from prism.statechart.reasoner._cost import Cost, require_positive
-from prism.statechart.reasoner._questions import cost_told
+from prism.statechart.reasoner._questions import cost_told, hash_of
+from prism.statechart.reasoner._spending import Cost, require_positive
 from prism.telemetry._loggers import EventLogger, active_logger, report_warning
 from prism.telemetry.events import TEXT_WRITTEN
 
@@ -44,6 +43,10 @@ class TextCall:
             comes on top: a request to a server without the model, one without ``think``.
         fallback: What to take if no usable text comes: a text, or data of the schema. None for
             nothing.
+        cuts: Returns whether ``read`` leaves out a part of what the text says, as it is too long;
+            None if it never does.
+        variation: What is added to the seed of the sampling, so that the same prompt may be
+            answered otherwise; every further request for the text adds one more.
 
     Raises:
         FieldValueError: If no request may be sent.
@@ -56,6 +59,8 @@ class TextCall:
     read: ReadText = as_it_is
     most_requests: int | None = None
     fallback: Any = None
+    cuts: Callable[[str], bool] | None = None
+    variation: int = 0
 
     def __post_init__(self) -> None:
         """Refuse a call that could not be asked at all."""
@@ -69,7 +74,7 @@ class TextCall:
     @property
     def prompt_hash(self) -> str:
         """The first 16 hexadecimal digits of the prompt's SHA-256, as in the log."""
-        return sha256(self.prompt.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        return hash_of(self.prompt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +91,7 @@ class Written:
         reason: Why it failed, or why the fallback was taken.
         cost: What it took, if a model was asked.
         text_id: Under which id its prompt is recorded, if it is.
+        was_cut: Whether the value is only a part of what the model wrote, which was too long.
     """
 
     text: str | None
@@ -94,6 +100,7 @@ class Written:
     reason: str | None = None
     cost: Cost | None = None
     text_id: str | None = field(default=None, compare=False)
+    was_cut: bool = False
 
     @property
     def has_failed(self) -> bool:
@@ -183,7 +190,9 @@ def read_as(call: TextCall, text: str, source: TextSource, cost: Cost | None = N
     """Return a text as the answer to a call; a failure where the call cannot use it."""
     text = whole_characters(text)
     try:
-        return Written(text, source, call.read(text), cost=cost)
+        value = call.read(text)
+        was_cut = call.cuts is not None and call.cuts(text)
+        return Written(text, source, value, cost=cost, was_cut=was_cut)
     except ValueError as error:
         return Written(text, "failed", reason=f"the text cannot be used: {error}", cost=cost)
 
@@ -211,6 +220,8 @@ def _announce(
         keys.update(cost_told(written.cost))
     if written.text_id is not None:
         keys["text_id"] = written.text_id
+    if written.was_cut:
+        keys["cut"] = True
 
     if written.source in _FAILURES:
         report_warning(given, TEXT_WRITTEN, **keys)

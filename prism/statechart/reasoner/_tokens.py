@@ -87,7 +87,7 @@ _PER_CHARACTER: tuple[tuple[int, float], ...] = (
     (0x3100, 3.0),
     (0x4E00, 1.6),  # Chinese characters
     (0xA000, 3.0),
-    (0xAC00, 1.65),  # Hangul
+    (0xAC00, 2.1),  # Hangul: Llama 2 has few syllables, and writes the others as bytes
     (0xD7B0, 3.0),
     (0xFB50, 1.2),  # Arabic forms
     (0xFE00, 3.0),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
@@ -77,42 +77,65 @@ def require_data(value: Any, schema: Any, where: str = "the reply", depth: int =
     Raises:
         ValueError: If it is so, with the place.
     """
-    if isinstance(value, int | float) and not _can_be_kept(value):
-        raise ValueError(f"{where} is {_shown(value)}, which is too large, or no number")
-
     if depth > _MOST_DEPTH:
         raise ValueError(f"the reply has data in more than {_MOST_DEPTH} lists and objects")
 
     known: Mapping[str, Any] = schema if isinstance(schema, Mapping) else {}
-    _require_own(value, known, where)
+    for fault_in in (_fault_of_number, _fault_of_type, _fault_of_enum, _fault_of_keys):
+        fault = fault_in(value, known)
+        if fault is not None:
+            raise ValueError(f"{where} {fault}")
+
+    for part, own, place in _parts_of(value, known):
+        require_data(part, own, f"{place} of {where}", depth + 1)
+
+
+def _parts_of(value: Any, schema: Mapping[str, Any]) -> Iterator[tuple[Any, Any, str]]:
+    """Yield what is in a list or an object, with its schema and its place."""
     if isinstance(value, dict):
-        missing = [key for key in known.get("required", ()) if key not in value]
-        if missing:
-            raise ValueError(f"{where} has no {missing[0]!r}")
-
-        parts = known.get("properties", {})
-        for key, item in value.items():
-            require_data(item, parts.get(key), f"{key!r} of {where}", depth + 1)
+        schemas = schema.get("properties", {})
+        yield from ((item, schemas.get(key), repr(key)) for key, item in value.items())
     if isinstance(value, list):
-        for number, item in enumerate(value, start=1):
-            require_data(item, known.get("items"), f"item {number} of {where}", depth + 1)
+        own = schema.get("items")
+        yield from ((item, own, f"item {number}") for number, item in enumerate(value, start=1))
 
 
-def _require_own(value: Any, schema: Mapping[str, Any], where: str) -> None:
-    """Refuse what the schema says of the value itself."""
+def _fault_of_number(value: Any, schema: Mapping[str, Any]) -> str | None:
+    if not isinstance(value, int | float):
+        return None
+    if not _can_be_kept(value):
+        return f"is {_shown(value)}, which is too large, or no number"
+    if isinstance(value, bool):
+        return None
+    if "minimum" in schema and value < schema["minimum"]:
+        return f"must be at least {schema['minimum']}, got {_shown(value)}"
+    if "maximum" in schema and value > schema["maximum"]:
+        return f"must be at most {schema['maximum']}, got {_shown(value)}"
+
+    return None
+
+
+def _fault_of_type(value: Any, schema: Mapping[str, Any]) -> str | None:
     kinds = schema.get("type", ())
     names = [kinds] if isinstance(kinds, str) else list(kinds)
-    if names and not any(name not in _TYPES or _TYPES[name](value) for name in names):
-        raise ValueError(f"{where} must be {_named(names)}, got {_shown(value)}")
-    if "enum" in schema and not any(_is_same(value, each) for each in schema["enum"]):
-        listed = ", ".join(map(repr, schema["enum"]))
-        raise ValueError(f"{where} must be one of {listed}, got {_shown(value)}")
+    # a type that is not known is for the model alone
+    if not names or any(name not in _TYPES or _TYPES[name](value) for name in names):
+        return None
 
-    if _is_number(value):
-        if "minimum" in schema and value < schema["minimum"]:
-            raise ValueError(f"{where} must be at least {schema['minimum']}, got {_shown(value)}")
-        if "maximum" in schema and value > schema["maximum"]:
-            raise ValueError(f"{where} must be at most {schema['maximum']}, got {_shown(value)}")
+    return f"must be {_named(names)}, got {_shown(value)}"
+
+
+def _fault_of_enum(value: Any, schema: Mapping[str, Any]) -> str | None:
+    if "enum" not in schema or any(_is_same(value, each) for each in schema["enum"]):
+        return None
+
+    return f"must be one of {', '.join(map(repr, schema['enum']))}, got {_shown(value)}"
+
+
+def _fault_of_keys(value: Any, schema: Mapping[str, Any]) -> str | None:
+    required = schema.get("required", ()) if isinstance(value, dict) else ()
+    missing = next((key for key in required if key not in value), None)
+    return None if missing is None else f"has no {missing!r}"
 
 
 def _is_number(value: Any) -> bool:
@@ -226,7 +249,9 @@ class Wording:
                 agent, key, told, own, lambda reply: read_data(reply, own), fallback=fallback
             )
 
-        return TextCall(agent, key, told, self._schema(), self.read, fallback=fallback)
+        return TextCall(
+            agent, key, told, self._schema(), self.read, fallback=fallback, cuts=self.cuts
+        )
 
     def read(self, reply: str) -> str:
         """Return the text in a model's reply, clean and no longer than it may be.
@@ -242,6 +267,18 @@ class Wording:
             raise ValueError("the text is empty")
 
         return shortened(text, self.max_length)
+
+    def cuts(self, reply: str) -> bool:
+        """Return whether the text in a model's reply is longer than it may be.
+
+        Args:
+            reply: As for `read`.
+
+        Raises:
+            ValueError: If there is no text.
+        """
+        whole = clean(_text_in(reply))
+        return shortened(whole, self.max_length) != whole
 
     def _rules(self, schema: Mapping[str, Any] | None) -> str:
         language = f" in {self.language}" if self.language else ""

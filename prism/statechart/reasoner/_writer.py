@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from prism.errors import BudgetSpentError, CircuitOpenError, ModelMissingError
-from prism.statechart.reasoner._bare_ollama import is_refused
-from prism.statechart.reasoner._clients import (
-    adapt,
-    check_client,
-    check_model,
-    depends_on,
-    has_slots,
-    require_model,
+from prism.errors import (
+    BudgetSpentError,
+    CircuitOpenError,
+    ModelMissingError,
+    UselessReplyError,
 )
-from prism.statechart.reasoner._cost import Budget, Cost, require_positive
-from prism.statechart.reasoner._dispatch import Dispatcher, TextRequest
-from prism.statechart.reasoner._model_client import Reply, TextReply
-from prism.statechart.reasoner._reasoner import (
-    DEFAULT_ATTEMPTS,
-    DEFAULT_CONCURRENCY,
+from prism.statechart.reasoner._asking import (
     DEFAULT_TIMEOUT_SECONDS,
+    AsksModel,
+    TextRequest,
+    again,
+    opened,
 )
-from prism.statechart.reasoner._recording import AnswerStore, PromptRecord, ReplyCache, record_text
+from prism.statechart.reasoner._faults import refuses
+from prism.statechart.reasoner._model_client import Reply, TextReply
+from prism.statechart.reasoner._recording import AnswerStore, PromptRecord, record_text
+from prism.statechart.reasoner._spending import Budget, Cost
 from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written, or_fallback, read_as
 from prism.telemetry._loggers import EventLogger, describe
 
 _USELESS_TO_REPEAT = (BudgetSpentError, CircuitOpenError, ModelMissingError)
 
 
-class Writer(BaseWriter):
+class Writer(AsksModel, BaseWriter):
     """Has a language model write texts, or JSON of a schema.
 
     A text call goes through the same client, slots, retries, budget and cache as a decision. One
@@ -44,6 +44,7 @@ class Writer(BaseWriter):
             16 by default.
         attempts: Requests for one answer while its failures pass, for a client without retries of
             its own; 3 by default.
+        patience: Seconds to wait for a client that fails, for one without slots of its own.
         seed: Seed of the sampling, where the client takes one.
         cache: Where to keep texts from one run to the next, by model, prompt and schema.
         budget: What the run may spend; a `Reasoner` may be given the same.
@@ -63,55 +64,31 @@ class Writer(BaseWriter):
         timeout: float = DEFAULT_TIMEOUT_SECONDS,
         concurrency: int | None = None,
         attempts: int | None = None,
+        patience: float | None = None,
         seed: int = 0,
         cache: AnswerStore | None = None,
         budget: Budget | None = None,
         record: PromptRecord | None = None,
         logger: EventLogger | None = None,
     ) -> None:
-        require_positive(timeout=timeout, concurrency=concurrency, attempts=attempts)
-        check_client(client)
-        check_model(client, model)
-        if cache is not None:
-            require_model(client, model)
-
-        super().__init__(logger)
-        own = getattr(client, "concurrency", None)
-        self.concurrency: int = own or concurrency or DEFAULT_CONCURRENCY
-        self.budget: Budget = budget or Budget()
-        self._client = client
-        self._cache = cache
-        self._replies = None if cache is None else ReplyCache(cache, logger)
-        self._depends_on = ["text", *depends_on(client, model, seed)]
-        known = model or getattr(client, "model", None)
-        self._dispatcher = Dispatcher(
-            adapt(client, model, seed, attempts or DEFAULT_ATTEMPTS),
-            None if has_slots(client) else self.concurrency,
+        BaseWriter.__init__(self, logger)
+        client, model, patience = opened(client, model, patience)
+        AsksModel.__init__(
+            self,
+            client,
+            model,
             timeout,
-            self.budget,
-            model=known if isinstance(known, str) else None,
+            concurrency,
+            attempts,
+            patience,
+            seed,
+            cache,
+            budget,
+            record,
+            logger,
         )
-        self.record = record
-
-    @property
-    def client(self) -> Any:
-        """The client that is asked."""
-        return self._client
-
-    @property
-    def cache(self) -> AnswerStore | None:
-        """Where texts are kept; it is not closed here."""
-        return self._cache
-
-    @property
-    def record(self) -> PromptRecord | None:
-        """Where every prompt and reply is kept; None where they are not."""
-        return self._record
-
-    @record.setter
-    def record(self, record: PromptRecord | None) -> None:
-        self._record = record
-        self._dispatcher.is_recorded = record is not None
+        # a text and a decision never share an answer
+        self._depends_on = ["text", *self._depends_on]
 
     async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
         """Have the model write every text, as many at once as the client may be asked."""
@@ -123,13 +100,8 @@ class Writer(BaseWriter):
 
         return list(await asyncio.gather(*(self._written(call) for call in calls)))
 
-    async def close(self) -> None:
-        """Close the client's connections, if it opens new ones later (``client.reopens``)."""
-        if getattr(self._client, "reopens", False):
-            await self._client.close()
-
     async def _written(self, call: TextCall) -> Written:
-        record = self._record
+        record = self.record
         if record is None:
             return await self._found(call)
 
@@ -153,35 +125,41 @@ class Writer(BaseWriter):
     def _key_of(self, call: TextCall) -> str | None:
         if self._replies is None:
             return None
-        return self._replies.key([*self._depends_on, call.schema], call.prompt)
+
+        varied = [call.variation] if call.variation else []
+        return self._replies.key([*self._depends_on, call.schema, *varied], call.prompt)
 
     async def _asked(self, call: TextCall) -> Written:
         """Ask until there is a text that can be used, or no request is left."""
-        request = TextRequest(
-            call.prompt, None if call.schema is None else dict(call.schema), _lacking(call)
-        )
-        total, text = Cost(), None
+        schema = None if call.schema is None else dict(call.schema)
+        prompt, total, text = call.prompt, Cost(), None
         while True:
-            cost = Cost()
+            cost = Cost(repaired=prompt != call.prompt or None)
             if call.most_requests is not None:
-                cost.most_attempts = call.most_requests - total.attempts
+                cost.allowance.most_attempts = call.most_requests - total.attempts
 
             try:
-                found = read_as(call, await self._dispatcher.ask(request, cost), "model")
-                is_final = not found.has_failed
+                request = TextRequest(
+                    prompt, schema, _lacking(call), call.variation + total.attempts
+                )
+                found = read_as(call, (await self._reply(request, cost)).text, "model")
+                is_useless, is_final = found.has_failed, not found.has_failed
             except Exception as error:  # of the client, which may be anybody's
                 found = Written(None, "failed", reason=describe(error))
+                is_useless = isinstance(error, UselessReplyError)
                 is_final = not cost.attempts or _is_useless_to_repeat(error)
 
-            total = _sum(total, cost)
+            total.follow(cost)
             text = text if found.text is None else found.text
             if is_final or total.attempts >= (call.most_requests or 1):
-                return Written(text, found.source, found.value, found.reason, total)
+                return replace(found, text=text, cost=total)
+
+            prompt = again(call.prompt, found.reason or "", _how(schema)) if is_useless else prompt
 
 
 def _is_useless_to_repeat(error: Exception) -> bool:
     """Return True if nothing better can come of the same prompt, as the server refuses it."""
-    return isinstance(error, _USELESS_TO_REPEAT) or is_refused(error)
+    return isinstance(error, _USELESS_TO_REPEAT) or refuses(error)
 
 
 def _lacking(call: TextCall) -> Callable[[TextReply], int]:
@@ -191,21 +169,7 @@ def _lacking(call: TextCall) -> Callable[[TextReply], int]:
     return lacks
 
 
-def _sum(total: Cost, last: Cost) -> Cost:
-    """Return what all requests of a call cost; what describes one describes the last."""
-    last.latency = round(total.latency + last.latency, 6)
-    last.request_seconds = last.request_seconds or 0.0
-    last.queue_seconds = round(last.latency - last.request_seconds, 6)
-    last.model, last.host = last.model or total.model, last.host or total.host
-    last.attempts += total.attempts
-    if last.trail is not None:
-        last.trail = [*(total.trail or ()), *last.trail]
-
-    last.input_tokens = _both(total.input_tokens, last.input_tokens)
-    last.output_tokens = _both(total.output_tokens, last.output_tokens)
-
-    return last
-
-
-def _both(first: int | None, second: int | None) -> int | None:
-    return second if first is None else first + (second or 0)
+def _how(schema: Mapping[str, Any] | None) -> str:
+    if schema is None:
+        return "Answer again, in another way."
+    return f"Respond with JSON only, of this schema:\n{json.dumps(schema)}"

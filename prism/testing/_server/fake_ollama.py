@@ -10,7 +10,8 @@ from prism.errors import FieldValueError
 from prism.testing._server import wire
 from prism.testing._server.exchange import Exchange, Request
 from prism.testing._server.faults import Fault
-from prism.testing._server.model_server import ModelServer, first_option
+from prism.testing._server.model_server import Latency, ModelServer, first_option
+from prism.testing._server.reading_model import ReadingModel
 from prism.testing._server.wire import Asked
 
 _MOST_STATE_BYTES = 65_536
@@ -20,7 +21,8 @@ class FakeOllama(ModelServer):
     """Serves Ollama's API on a free port of loopback, from a thread of its own.
 
     It answers ``/api/chat`` (also streaming), ``/v1/systemone``, ``/api/tags``, ``/api/show``,
-    ``/api/version`` and ``/api/generate`` (which loads a model). Use it as a context manager::
+    ``/api/version``, ``/api/ps`` and ``/api/generate`` (which loads a model). Use it as a context
+    manager::
 
         with FakeOllama(latency=0.1, slots=4) as server:
             client = OllamaChatClient(server.host, "llama3.2")
@@ -34,7 +36,11 @@ class FakeOllama(ModelServer):
             thread with the prompt and the schema of the answer, None for a text; what is no text is
             sent as JSON. By default what ``choose`` returns.
         latency: Seconds that each answer of a model takes, or a function that returns them, called
-            in the server's thread.
+            in the server's thread. Where that is asynchronous the answer waits for it first.
+        reader: A model that reads its prompts, in place of ``choose`` and ``write``, with a window
+            and the habits of real models; None for none.
+        restarts: Seconds for which the server is away, by the number of questions after which it
+            goes, such as ``{400: 4.0}``.
         slots: Answers made at once, while further questions wait. None for no limit.
         queue_limit: Questions that may wait before the next is refused with 503. None for no limit.
         decides: Whether ``/v1/systemone`` exists; servers before 0.35 do not have it.
@@ -51,6 +57,8 @@ class FakeOllama(ModelServer):
         most_at_once: The most answers that were being made at the same time.
         busy_seconds: Seconds that slots were busy, added up over the slots.
         open_connections: Connections that are open now.
+        loads: How often a model was loaded: for its first question since the server began, and
+            where a question asks for another window.
     """
 
     _asking: ClassVar[Collection[str]] = (wire.CHAT, wire.DECIDE)
@@ -62,7 +70,9 @@ class FakeOllama(ModelServer):
         decision_models: Iterable[str] = ("nimble",),
         choose: Callable[[Asked], str] = first_option,
         write: Callable[[str, Mapping[str, Any] | None], Any] | None = None,
-        latency: float | Callable[[], float] = 0.0,
+        latency: Latency = 0.0,
+        reader: ReadingModel | None = None,
+        restarts: Mapping[int, float] | None = None,
         slots: int | None = None,
         queue_limit: int | None = None,
         decides: bool = True,
@@ -80,6 +90,8 @@ class FakeOllama(ModelServer):
             choose=choose,
             write=write,
             latency=latency,
+            reader=reader,
+            restarts=restarts,
             slots=slots,
             queue_limit=queue_limit,
             remember=remember,
@@ -95,6 +107,8 @@ class FakeOllama(ModelServer):
                 await exchange.respond(200, {"version": self.version})
             case "GET", "/api/tags":
                 await exchange.respond(200, wire.model_list(self.models))
+            case "GET", "/api/ps":
+                await exchange.respond(200, wire.running_models(self._windows()))
             case "POST", "/api/show":
                 await self._show(request.body, exchange)
             case "POST", path if path in asking:
@@ -105,7 +119,8 @@ class FakeOllama(ModelServer):
     async def _show(self, body: Any, exchange: Exchange) -> None:
         model = body.get("model") if isinstance(body, dict) else None
         if model in self.models:
-            details = wire.model_details(decides=model in self.decision_models)
+            window = None if self.reader is None else self.reader.longest_window
+            details = wire.model_details(decides=model in self.decision_models, window=window)
             await exchange.respond(200, details)
         else:
             await exchange.refuse(404, f"model {model!r} not found")
@@ -125,13 +140,13 @@ class FakeOllama(ModelServer):
             await self._chat(asked, exchange, fault)
 
     async def _chat(self, asked: Asked, exchange: Exchange, fault: Fault | None) -> None:
-        content = self._content(asked, fault)
+        said = self._said(asked, fault)
         if not wire.wants_stream(asked):
-            await exchange.respond(200, wire.chat_reply(asked, content))
+            await exchange.respond(200, wire.chat_reply(asked, said))
             return
 
         await exchange.begin(200)
-        for line in wire.chat_stream(asked, content):
+        for line in wire.chat_stream(asked, said):
             await exchange.send(json.dumps(line).encode() + b"\n")
         await exchange.end()
 
@@ -146,7 +161,22 @@ class FakeOllama(ModelServer):
 
         probabilities = None if fault is None else fault.probabilities
         answers = {
-            name: wire.choice_reply(self.choose(choice), choice.options, probabilities)
+            name: wire.choice_reply(self._choose(choice), choice.options, probabilities)
             for name, choice in wire.read_choices(asked)
         }
         await exchange.respond(200, wire.decision_reply(asked, answers))
+
+    def _choose(self, asked: Asked) -> str:
+        if self.reader is None:
+            return self.choose(asked)
+        return self.reader.choose(asked.prompt, asked.options)
+
+    def _limits(self, asked: Asked) -> tuple[int | None, int | None]:
+        options = asked.body.get("options") or {}
+        return options.get("num_ctx"), options.get("num_predict")
+
+    def _windows(self) -> dict[str, int]:
+        """Return the windows of the models that are loaded, where they have one."""
+        if self.reader is None:
+            return {}
+        return {model: window or self.reader.window for model, window in self._loaded.items()}

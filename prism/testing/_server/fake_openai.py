@@ -1,16 +1,65 @@
-"""A fake OpenAI-compatible server for tests."""
+"""A fake OpenAI-compatible server for tests, and its wire format: questions read, and replies."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from math import log
 from typing import Any, ClassVar
 
 from prism.errors import FieldValueError
-from prism.testing._server import openai_wire
 from prism.testing._server.exchange import Exchange, Forms, Request
 from prism.testing._server.faults import Fault
-from prism.testing._server.model_server import ModelServer, first_option
-from prism.testing._server.wire import Asked
+from prism.testing._server.model_server import Latency, ModelServer, first_option
+from prism.testing._server.reading_model import ReadingModel
+from prism.testing._server.wire import Asked, Said, options_in, weights_of
+
+_CHAT = "/v1/chat/completions"
+
+_NO_SCHEMA = (
+    "1 validation error:\n  {'type': 'literal_error', 'loc': ('body', 'response_format', 'type'), "
+    "'msg': \"Input should be 'text' or 'json_object'\", 'input': 'json_schema'}"
+)
+"""What llama-cpp-python says to a schema as OpenAI has it."""
+
+_NEVER = -9999.0
+"""What OpenAI has for the logarithm of 0, which JSON cannot carry."""
+
+_MOST_ALTERNATIVES = 20
+"""How many tokens a server lists for a place, at most: what is chosen need not be among them."""
+
+_TOKEN = re.compile(r"\w+|[^\w\s]+|\s+")
+
+
+def _error(message: str, status: int) -> dict[str, Any]:
+    """Return the body of an error."""
+    kind = "invalid_request_error" if status < 500 else "server_error"
+    return {"error": {"message": message, "type": kind, "param": None, "code": status}}
+
+
+def _tool_call(name: str) -> dict[str, Any]:
+    """Return a reply that calls a tool, and says nothing."""
+    call = {"id": "call_1", "type": "function", "function": {"name": name, "arguments": "{}"}}
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls", "logprobs": None}
+
+    return {**_envelope("m"), "choices": [choice], "usage": _usage(1, 1)}
+
+
+def _envelope(model: str) -> dict[str, Any]:
+    return {"id": "chatcmpl-1", "object": "chat.completion", "created": 0, "model": model}
+
+
+def _usage(read: int, written: int) -> dict[str, int]:
+    return {
+        "prompt_tokens": read,
+        "completion_tokens": written,
+        "total_tokens": read + written,
+    }
+
+
+_FORMS = Forms(_error, _tool_call)
 
 
 class FakeOpenAI(ModelServer):
@@ -20,7 +69,7 @@ class FakeOpenAI(ModelServer):
     `FakeOllama`. Use it as a context manager::
 
         with FakeOpenAI(latency=0.1, slots=4) as server:
-            client = OpenAIPool([server.host], "llama3.2")
+            model = Model("llama3.2", server.host, server="openai")
 
     Args:
         models: Models that it serves.
@@ -28,6 +77,8 @@ class FakeOpenAI(ModelServer):
             by default. The options of a decision question are letters.
         write: As for `FakeOllama`.
         latency: As for `FakeOllama`.
+        reader: As for `FakeOllama`.
+        restarts: As for `FakeOllama`.
         slots: As for `FakeOllama`.
         queue_limit: As for `FakeOllama`.
         logprobs: Whether log-probabilities are given where they are asked for, or passed over.
@@ -47,11 +98,12 @@ class FakeOpenAI(ModelServer):
         most_at_once: The most answers that were being made at the same time.
         busy_seconds: Seconds that slots were busy, added up over the slots.
         open_connections: Connections that are open now.
+        loads: As for `FakeOllama`.
         authorizations: The header ``Authorization`` of every request, None where there was none.
     """
 
-    _forms: ClassVar[Forms] = openai_wire.FORMS
-    _asking: ClassVar[Collection[str]] = (openai_wire.CHAT,)
+    _forms: ClassVar[Forms] = _FORMS
+    _asking: ClassVar[Collection[str]] = (_CHAT,)
 
     def __init__(
         self,
@@ -59,7 +111,9 @@ class FakeOpenAI(ModelServer):
         models: Iterable[str] = ("llama3.2",),
         choose: Callable[[Asked], str] = first_option,
         write: Callable[[str, Mapping[str, Any] | None], Any] | None = None,
-        latency: float | Callable[[], float] = 0.0,
+        latency: Latency = 0.0,
+        reader: ReadingModel | None = None,
+        restarts: Mapping[int, float] | None = None,
         slots: int | None = None,
         queue_limit: int | None = None,
         logprobs: bool = True,
@@ -75,6 +129,8 @@ class FakeOpenAI(ModelServer):
             choose=choose,
             write=write,
             latency=latency,
+            reader=reader,
+            restarts=restarts,
             slots=slots,
             queue_limit=queue_limit,
             remember=remember,
@@ -93,32 +149,93 @@ class FakeOpenAI(ModelServer):
             return
 
         match request.method, request.path:
-            case "GET", openai_wire.MODELS:
-                await exchange.respond(200, openai_wire.model_list(self.models))
-            case "POST", openai_wire.CHAT:
+            case "GET", "/v1/models":
+                window = None if self.reader is None else self.reader.window
+                await exchange.respond(200, _model_list(self.models, window))
+            case "POST", path if path == _CHAT:
                 await self._ask(request, exchange, fault)
             case _:
                 await exchange.respond(404, {"detail": "Not Found"})
 
     def _read(self, request: Request) -> Asked:
-        return openai_wire.read_question(request.path, request.body)
+        return _question_in(request.path, request.body)
 
     async def _reply(self, asked: Asked, exchange: Exchange, fault: Fault | None) -> None:
-        refused = next((name for name in self.refuses if name in asked.body), None)
+        refusal = self._refusal_of(asked.body)
+        if refusal is not None:
+            await exchange.refuse(*refusal)
+            return
+
+        said = self._said(asked, fault)
+        if not self.logprobs or not asked.body.get("logprobs"):
+            said = replace(said, weights=None)
+        elif fault is not None and fault.probabilities is not None:
+            said = replace(said, weights=fault.probabilities)
+        elif said.weights is None:
+            said = replace(said, weights=_weights_in(asked, said.text))
+
+        await exchange.respond(200, _reply_of(asked, said))
+
+    def _refusal_of(self, body: Mapping[str, Any]) -> tuple[int, str] | None:
+        refused = next((name for name in self.refuses if name in body), None)
         if refused is not None:
-            await exchange.refuse(400, f"Unsupported parameter: '{refused}' is not supported.")
-            return
-        if "json_schema" in self.refuses and "json_schema" in asked.body.get("response_format", {}):
-            await exchange.refuse(500, openai_wire.NO_SCHEMA)
-            return
-        if asked.body.get("stream"):
-            await exchange.refuse(400, "this server does not stream")
-            return
+            return 400, f"Unsupported parameter: '{refused}' is not supported."
+        if "json_schema" in self.refuses and "json_schema" in body.get("response_format", {}):
+            return 500, _NO_SCHEMA
 
-        content = self._content(asked, fault)
-        weights = None
-        if self.logprobs and asked.body.get("logprobs"):
-            given = None if fault is None else fault.probabilities
-            weights = openai_wire.weights_in(asked, content) if given is None else given
+        return (400, "this server does not stream") if body.get("stream") else None
 
-        await exchange.respond(200, openai_wire.reply(asked, content, weights))
+
+def _question_in(path: str, body: Any) -> Asked:
+    """Return the question of a request.
+
+    Raises:
+        AttributeError, IndexError, KeyError, TypeError: If the request lacks a part of it.
+    """
+    prompt = str(body["messages"][-1]["content"])
+    asked = Asked(path, body["model"], prompt, (), body)
+
+    return Asked(path, asked.model, prompt, tuple(dict.fromkeys(options_in(asked.schema))), body)
+
+
+def _reply_of(asked: Asked, said: Said) -> dict[str, Any]:
+    """Return the reply to a chat; where what was said has weights, its tokens have logarithms."""
+    chances = None if said.weights is None else {"content": list(_tokens(said.text, said.weights))}
+    message = {"role": "assistant", "content": said.text, "refusal": None}
+    choice = {"index": 0, "message": message, "finish_reason": said.ended, "logprobs": chances}
+
+    return {
+        **_envelope(asked.model),
+        "choices": [choice],
+        "usage": _usage(said.read, said.written),
+    }
+
+
+def _weights_in(asked: Asked, content: str) -> Mapping[str, Any]:
+    """Return the usual probabilities of the options, of which the content has one."""
+    written = _TOKEN.findall(content)
+    chosen = next((option for option in asked.options if option in written), "")
+    return weights_of(chosen, asked.options) if chosen else {}
+
+
+def _model_list(models: tuple[str, ...], window: int | None = None) -> dict[str, Any]:
+    """Return the models that the server has, with their window as vLLM tells it, if at all."""
+    told = {} if window is None else {"max_model_len": window}
+    listed = [
+        {"id": name, "object": "model", "created": 0, "owned_by": "fake", **told} for name in models
+    ]
+    return {"object": "list", "data": listed}
+
+
+def _tokens(content: str, weights: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for text in _TOKEN.findall(content):
+        likely = weights if text in weights else {text: 1.0}
+        alternatives = [_token(each, chance) for each, chance in likely.items()]
+        own = next(each for each in alternatives if each["token"] == text)
+        yield {**own, "top_logprobs": alternatives[:_MOST_ALTERNATIVES]}
+
+
+def _token(text: str, chance: Any) -> dict[str, Any]:
+    is_possible = isinstance(chance, (int, float)) and chance > 0
+    logarithm = log(chance) if is_possible else _NEVER if chance == 0 else chance
+    return {"token": text, "logprob": logarithm, "bytes": list(text.encode())}

@@ -8,7 +8,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
 from typing import Any, ClassVar, Self
@@ -16,11 +16,15 @@ from typing import Any, ClassVar, Self
 from prism.errors import FieldValueError
 from prism.testing._server.exchange import OLLAMAS_FORMS, Exchange, Forms, Request
 from prism.testing._server.faults import Fault
-from prism.testing._server.wire import Asked
+from prism.testing._server.reading_model import PromptTooLongError, ReadingModel
+from prism.testing._server.wire import Asked, Said
 
 _HOST = "127.0.0.1"
 _START_SECONDS = 10
-_GONE_POLL_SECONDS = 0.05
+_GONE_POLL_SECONDS = 0.01
+
+Latency = float | Callable[[], float | Awaitable[float]]
+"""How long an answer takes, or what says it."""
 
 _ANY_QUESTION = ""
 """Stands for the path of every question to a model, where faults are kept by path."""
@@ -41,7 +45,10 @@ class ModelServer(ABC):
             thread with the prompt and the schema of the answer, None for a text. By default what
             `choose` returns.
         latency: Seconds that each answer of a model takes, or a function that returns them, called
-            in the server's thread.
+            in the server's thread. Where that is asynchronous the answer waits for it first.
+        reader: A model that reads its prompt, in place of `choose` and `write`; None for none.
+        restarts: Seconds for which the server is away, by the number of questions after which it
+            goes, such as ``{400: 4.0}``.
         slots: Answers made at once, while further questions wait. None for no limit.
         queue_limit: Questions that may wait before the next is refused with 503. None for no limit.
         remember: Number of questions to keep, the latest ones; all by default.
@@ -56,6 +63,8 @@ class ModelServer(ABC):
         most_at_once: The most answers that were being made at the same time.
         busy_seconds: Seconds that slots were busy, added up over the slots.
         open_connections: Connections that are open now.
+        loads: How often a model was loaded: for its first question since the server began, and
+            where a question asks for another window.
     """
 
     _forms: ClassVar[Forms] = OLLAMAS_FORMS
@@ -70,7 +79,9 @@ class ModelServer(ABC):
         *,
         choose: Callable[[Asked], str],
         write: Callable[[str, Mapping[str, Any] | None], Any] | None,
-        latency: float | Callable[[], float],
+        latency: Latency,
+        reader: ReadingModel | None,
+        restarts: Mapping[int, float] | None,
         slots: int | None,
         queue_limit: int | None,
         remember: int | None,
@@ -81,14 +92,18 @@ class ModelServer(ABC):
         self.models: tuple[str, ...] = tuple(models)
         self.choose = choose
         self.write = write
-        self.latency: float | Callable[[], float] = latency
+        self.latency: Latency = latency
+        self.reader: ReadingModel | None = reader
 
         self.questions: list[Asked] = []
         self.asked: int = 0
         self.most_at_once: int = 0
         self.busy_seconds: float = 0.0
         self.open_connections: int = 0
+        self.loads: int = 0
 
+        self._restarts = dict(restarts or {})
+        self._loaded: dict[str, int | None] = {}
         self._slots = slots
         self._queue_limit = queue_limit
         self._remember = remember
@@ -100,7 +115,7 @@ class ModelServer(ABC):
         self._port = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._stopping: asyncio.Event | None = None
+        self._orders: asyncio.Queue[float | None] = asyncio.Queue()
         self._free: asyncio.Semaphore | None = None
 
     @property
@@ -157,19 +172,37 @@ class ModelServer(ABC):
             raise RuntimeError(f"the fake server is running already, at {self.host}")
 
         started: Future[None] = Future()
-        thread = threading.Thread(target=self._run, args=(started,), daemon=True)
+        thread = threading.Thread(
+            target=self._run, args=(started,), name="prism-server", daemon=True
+        )
         thread.start()
         started.result(timeout=_START_SECONDS)
         self._thread = thread
 
     def stop(self) -> None:
         """Stop serving, and cut off all connections."""
-        loop, stopping, thread = self._loop, self._stopping, self._thread
-        if loop is not None and stopping is not None and thread is not None:
-            loop.call_soon_threadsafe(stopping.set)
+        loop, thread = self._loop, self._thread
+        if loop is not None and thread is not None:
+            loop.call_soon_threadsafe(self._orders.put_nowait, None)
             thread.join(timeout=_START_SECONDS)
 
-        self._loop = self._stopping = self._thread = None
+        self._loop = self._thread = None
+
+    def restart(self, away: float = 0.0) -> None:
+        """Cut off all connections, refuse new ones for some seconds, and serve again.
+
+        It returns at once. Questions that were under way are lost.
+
+        Args:
+            away: Seconds for which nobody listens.
+
+        Raises:
+            RuntimeError: If it is not running.
+        """
+        if self._loop is None:
+            raise RuntimeError("the fake server is not running, so it cannot restart")
+
+        self._loop.call_soon_threadsafe(self._orders.put_nowait, away)
 
     def __enter__(self) -> Self:
         """Start serving."""
@@ -190,17 +223,25 @@ class ModelServer(ABC):
 
     async def _serve(self, started: Future[None]) -> None:
         self._loop = asyncio.get_running_loop()
-        self._stopping = asyncio.Event()
+        # seconds to be away, or None to stop
+        self._orders = asyncio.Queue()
         self._free = None if self._slots is None else asyncio.Semaphore(self._slots)
         self._running = self._waiting = self.open_connections = 0
 
-        server = await asyncio.start_server(self._connected, _HOST, self._port, backlog=1024)
-        self._port = server.sockets[0].getsockname()[1]
-        started.set_result(None)
+        order: float | None = 0.0
+        while order is not None:
+            server = await asyncio.start_server(self._connected, _HOST, self._port, backlog=1024)
+            self._port = server.sockets[0].getsockname()[1]
+            if not started.done():
+                started.set_result(None)
 
-        await self._stopping.wait()
-        server.close()
-        await _cancel_all_others()
+            order = await self._orders.get()
+            server.close()
+            await _cancel_all_others()
+            self._loaded.clear()
+            if order:
+                with suppress(TimeoutError):
+                    order = await asyncio.wait_for(self._orders.get(), order)
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.open_connections += 1
@@ -296,6 +337,9 @@ class ModelServer(ABC):
     def _record(self, asked: Asked) -> None:
         self.asked += 1
         self.questions.append(asked)
+        if self.asked in self._restarts:
+            self._orders.put_nowait(self._restarts.pop(self.asked))
+
         if self._remember is not None:
             del self.questions[: max(0, len(self.questions) - self._remember)]
 
@@ -326,17 +370,47 @@ class ModelServer(ABC):
             await fault.reply(exchange)
             return
 
-        await asyncio.sleep(self.latency() if callable(self.latency) else self.latency)
+        latency = self.latency() if callable(self.latency) else self.latency
+        await asyncio.sleep(latency if isinstance(latency, (int, float)) else await latency)
 
-        if asked.model in self.models:
-            await self._reply(asked, exchange, fault)
-        else:
+        if asked.model not in self.models:
             await exchange.refuse(404, f"model {asked.model!r} not found")
+            return
 
-    def _content(self, asked: Asked, fault: Fault | None) -> str:
-        """Return what the model writes."""
+        self._load(asked)
+        try:
+            await self._reply(asked, exchange, fault)
+        except PromptTooLongError as error:
+            await exchange.refuse(400, str(error))
+
+    def _load(self, asked: Asked) -> None:
+        window = self._limits(asked)[0]
+        if asked.model not in self._loaded or self._loaded[asked.model] != window:
+            self._loaded[asked.model] = window
+            self.loads += 1
+
+    def _said(self, asked: Asked, fault: Fault | None) -> Said:
+        """Return what the model says.
+
+        Raises:
+            PromptTooLongError: If the prompt does not fit into the model's window.
+        """
         if fault is not None and fault.content is not None:
-            return fault.content
+            return Said.simply(asked, fault.content)
+        if self.reader is None:
+            return Said.simply(asked, self._content(asked))
+
+        window, most_tokens = self._limits(asked)
+        return self.reader.reply(
+            asked.body["messages"], asked.schema, window=window, most_tokens=most_tokens
+        )
+
+    def _limits(self, asked: Asked) -> tuple[int | None, int | None]:
+        """Return the window and the length of the reply that a request asks for, if it does."""
+        return None, asked.body.get("max_tokens")
+
+    def _content(self, asked: Asked) -> str:
+        """Return what a model writes that reads nothing."""
         if asked.options:
             chosen = self.choose(asked)
             # in the order of the schema, as servers write it that keep to one

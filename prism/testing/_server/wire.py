@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
+
+from prism.testing._server.tokens import count_tokens
 
 CHAT = "/api/chat"
 DECIDE = "/v1/systemone"
@@ -47,6 +49,31 @@ class Asked:
             schema = asked_for.get("json_schema", asked_for).get("schema")
 
         return schema if isinstance(schema, dict) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a model says to a question.
+
+    Args:
+        text: Its reply.
+        read: Tokens of the prompt that it has read.
+        written: Tokens that it has written.
+        ended: Whether it had said all, or had no more room.
+        weights: Probabilities of the tokens that could stand in the place of its choice, the
+            likeliest first; None if it gives none.
+    """
+
+    text: str
+    read: int
+    written: int
+    ended: Literal["stop", "length"] = "stop"
+    weights: Mapping[str, Any] | None = None
+
+    @classmethod
+    def simply(cls, asked: Asked, text: str) -> Said:
+        """Return a whole reply to a question, with a word for a token of its own."""
+        return cls(text, count_tokens(asked.prompt), len(text.split()))
 
 
 def read_question(path: str, body: Any) -> Asked:
@@ -91,18 +118,18 @@ def wants_stream(asked: Asked) -> bool:
     return asked.body.get("stream") is not False
 
 
-def chat_reply(asked: Asked, content: str) -> dict[str, Any]:
+def chat_reply(asked: Asked, said: Said) -> dict[str, Any]:
     """Return the whole reply to a chat."""
-    return {**_envelope(asked.model), **_counts(asked, content), "message": _message(content)}
+    return {**_envelope(asked.model), **_counts(said), "message": _message(said.text)}
 
 
-def chat_stream(asked: Asked, content: str) -> Iterator[dict[str, Any]]:
+def chat_stream(asked: Asked, said: Said) -> Iterator[dict[str, Any]]:
     """Return the reply to a chat in pieces; the token counts come with the last."""
-    middle = len(content) // 2
-    for piece in (content[:middle], content[middle:]):
+    middle = len(said.text) // 2
+    for piece in (said.text[:middle], said.text[middle:]):
         yield {**_envelope(asked.model), "done": False, "message": _message(piece)}
 
-    yield {**_envelope(asked.model), **_counts(asked, content), "message": _message("")}
+    yield {**_envelope(asked.model), **_counts(said), "message": _message("")}
 
 
 def choice_reply(
@@ -133,10 +160,21 @@ def model_list(models: tuple[str, ...]) -> dict[str, Any]:
     return {"models": [{"model": name, "name": name} for name in models]}
 
 
-def model_details(*, decides: bool) -> dict[str, Any]:
-    """Return what the server says of one model."""
+def model_details(*, decides: bool, window: int | None = None) -> dict[str, Any]:
+    """Return what the server says of one model, with the longest window that it was trained for."""
     capabilities = ["completion", "decision"] if decides else ["completion"]
-    return {"model_info": {}, "details": {"family": "fake"}, "capabilities": capabilities}
+    known = {"general.architecture": "fake", "fake.context_length": window}
+    return {
+        "model_info": {} if window is None else known,
+        "details": {"family": "fake"},
+        "capabilities": capabilities,
+    }
+
+
+def running_models(windows: Mapping[str, int]) -> dict[str, Any]:
+    """Return the models that are loaded, each with its window."""
+    loaded = [{"model": name, "name": name, "context_length": windows[name]} for name in windows]
+    return {"models": loaded}
 
 
 def _text(content: Any) -> str:
@@ -159,15 +197,14 @@ def _message(content: str) -> dict[str, str]:
     return {"role": "assistant", "content": content}
 
 
-def _counts(asked: Asked, content: str) -> dict[str, Any]:
-    # a word counts as a token, and each takes a millisecond
-    read, written = len(asked.prompt.split()), len(content.split())
+def _counts(said: Said) -> dict[str, Any]:
+    # each token takes a millisecond
     return {
-        "done_reason": "stop",
-        "total_duration": (read + written) * _TOKEN_NANOSECONDS,
+        "done_reason": said.ended,
+        "total_duration": (said.read + said.written) * _TOKEN_NANOSECONDS,
         "load_duration": 0,
-        "prompt_eval_count": read,
-        "prompt_eval_duration": read * _TOKEN_NANOSECONDS,
-        "eval_count": written,
-        "eval_duration": written * _TOKEN_NANOSECONDS,
+        "prompt_eval_count": said.read,
+        "prompt_eval_duration": said.read * _TOKEN_NANOSECONDS,
+        "eval_count": said.written,
+        "eval_duration": said.written * _TOKEN_NANOSECONDS,
     }

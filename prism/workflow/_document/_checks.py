@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from prism.files._source import Where
 from prism.workflow._document._definition import ANY_STATE, Step, WorkflowDefinition
-from prism.workflow._document._problems import WorkflowProblems
+from prism.workflow._document._reading import Reading
 
 PROVIDED = frozenset(
     {
@@ -26,95 +26,75 @@ OF_HOST = frozenset({"balance", "artifacts", "my_artifacts", "economic_context"}
 """Variables of the specification that only the host application can know."""
 
 
-def check(
-    definition: WorkflowDefinition, problems: WorkflowProblems, top: Where, known: Iterable[str]
-) -> None:
+_MOST_PAIRS = 500_000
+"""States times steps up to which it is looked for how states are reached."""
+
+
+def check(found: Reading, known: Iterable[str]) -> None:
     """Note what is probably not meant, as warnings.
 
     Args:
-        definition: The workflow.
-        problems: Takes the warnings.
-        top: Path of the workflow in its document.
+        found: The workflow; its problems take the warnings.
         known: Variables that the host provides.
     """
-    _Check(definition, problems, top, frozenset(known)).run()
+    _Check(found, frozenset(known)).run()
 
 
 class _Check:
-    def __init__(
-        self,
-        definition: WorkflowDefinition,
-        problems: WorkflowProblems,
-        top: Where,
-        known: frozenset[str],
-    ) -> None:
-        self._definition = definition
-        self._problems = problems
-        self._top = top
-        self._known = known
-        self._ways = _Ways(definition)
-        self._reached = self._ways.reached_from(definition.initial)
-        self._there = _set_by_steps(definition) | PROVIDED | self._known
+    def __init__(self, found: Reading, known: frozenset[str]) -> None:
+        self._definition = found.definition
+        self._problems = found.problems
+        self._top = found.top
+        self._there = _set_by_steps(found.definition) | PROVIDED | known
 
     def run(self) -> None:
-        self._states()
-        for number, step in enumerate(self._definition.steps):
-            self._step(number, step)
+        definition = self._definition
+        if len(definition.states) * len(definition.steps) <= _MOST_PAIRS:
+            self._moves()
+        for number, step in enumerate(definition.steps):
+            self._variables((*self._top, "steps", number), step)
         self._conditions()
         self._components()
 
-    def _states(self) -> None:
+    def _moves(self) -> None:
+        ways = _Ways(self._definition)
+        reached = ways.reached_from(self._definition.initial)
+        self._states(ways, reached)
+        for number, step in enumerate(self._definition.steps):
+            where = (*self._top, "steps", number)
+            self._runs(where, step, ways.states_of(step), reached)
+            self._asked_for(where, step, ways)
+
+    def _states(self, ways: _Ways, reached: frozenset[str]) -> None:
         for number, state in enumerate(self._definition.states):
             where = (*self._top, "state_machine", "states", number)
-            if state not in self._reached:
+            if state not in reached:
                 message = f"no step leads to the state {state!r}: the workflow never gets there"
                 self._warn(where, message, "unreachable_state")
-            elif self._is_trap(state):
+            elif self._is_trap(state, ways):
                 message = (
                     f"no step leads out of the state {state!r}: give one a way out, or name the "
                     "state in final_states"
                 )
                 self._warn(where, message, "no_way_out")
 
-    def _is_trap(self, state: str) -> bool:
+    def _is_trap(self, state: str, ways: _Ways) -> bool:
         is_final = state in self._definition.final_states
-        return not is_final and not self._ways.out_of(state) and len(self._definition.states) > 1
+        return not is_final and not ways.out_of(state) and len(self._definition.states) > 1
 
-    def _step(self, number: int, step: Step) -> None:
-        where = (*self._top, "steps", number)
-        self._runs(where, number, step)
-        self._asked_for(where, step)
-        self._variables(where, step)
-
-    def _runs(self, where: Where, number: int, step: Step) -> None:
-        states = self._definition.states_of(step)
-        if not states & self._reached:
+    def _runs(
+        self, where: Where, step: Step, states: frozenset[str], reached: frozenset[str]
+    ) -> None:
+        if not states & reached:
             reason = "its states are never reached" if states else "no step runs in a final state"
             message = f"the step {step.name!r} never runs: {reason}"
             self._warn(where, message, "step_never_runs")
-            return
 
-        if step.kind == "code":
-            return
-
-        for earlier in self._definition.steps[:number]:
-            hides = earlier.kind != "code" and earlier.run_if is None
-            if hides and states <= self._definition.states_of(earlier):
-                message = (
-                    f"the step {step.name!r} never runs: {earlier.name!r} asks the model in the "
-                    "same states before it, and a turn asks once; give one of them a run_if"
-                )
-                self._warn(where, message, "hidden_step")
-                return
-
-    def _asked_for(self, where: Where, step: Step) -> None:
+    def _asked_for(self, where: Where, step: Step, ways: _Ways) -> None:
         """Warn of targets that no transition of the list allows from any state of the step."""
-        if not self._definition.transitions:
-            return
-
-        for target in step.targets:
-            sources = self._definition.states_of(step)
-            if sources and not any(self._ways.allows(source, target) for source in sources):
+        sources = ways.states_of(step)
+        for target in step.targets if self._definition.transitions and sources else ():
+            if not any(ways.allows(source, target) for source in sources):
                 message = (
                     f"the step {step.name!r} asks for {target!r}, and no transition leads there "
                     "from the states it runs in: it is always refused"
@@ -122,7 +102,7 @@ class _Check:
                 self._warn(where, message, "refused_transition")
 
     def _variables(self, where: Where, step: Step) -> None:
-        for name in step.prompt.names if step.prompt is not None else ():
+        for name in step.prompt.variables if step.prompt is not None else ():
             self._require(name, (*where, "prompt"), f"the prompt of {step.name!r}")
         if step.run_if is not None:
             for name in sorted(step.run_if.names):
@@ -151,7 +131,8 @@ class _Check:
         for component in self._definition.components:
             file, top = component.origin.file, component.origin.where
             for number, name in enumerate(component.inject_into):
-                if name not in steps:
+                # a file serves several workflows, and names the steps of all of them
+                if file is None and name not in steps:
                     message = f"the component {component.name!r} joins {name!r}, which is no step"
                     self._warn((*top, "inject_into", number), message, "unknown_step", file)
             for number, name in enumerate(component.requires_context):
@@ -179,14 +160,20 @@ class _Ways:
     def __init__(self, definition: WorkflowDefinition) -> None:
         self._is_open = not definition.transitions
         self._allowed = {(item.source, item.target) for item in definition.transitions}
+        self._anywhere = frozenset(definition.states) - definition.final_states
+        self._final = definition.final_states
         self._out: dict[str, list[str]] = {state: [] for state in definition.states}
         for step in definition.steps:
-            for state in definition.states_of(step):
+            for state in self.states_of(step):
                 self._out[state] += [
                     target
                     for target in step.targets
                     if target != state and self.allows(state, target)
                 ]
+
+    def states_of(self, step: Step) -> frozenset[str]:
+        """Return the states that a step runs in; in a final state none does."""
+        return self._anywhere if step.in_state is None else step.in_state - self._final
 
     def allows(self, source: str, target: str) -> bool:
         pairs = ((source, target), (ANY_STATE, target))

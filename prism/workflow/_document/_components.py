@@ -1,10 +1,11 @@
-"""Components: traits, goals and phases, inline or each in a file of its own."""
+"""Components: traits and goals, inline or each in a file of its own."""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,143 +13,120 @@ from pydantic import ValidationError
 
 from prism.errors import InputError
 from prism.files._source import Source, Where
-from prism.files._yaml import yaml_text
-from prism.workflow._document._declarations import (
-    ComponentDeclaration,
-    ComponentsDeclaration,
-    PhaseDeclaration,
-)
+from prism.files._yaml import MAX_CHARACTERS, yaml_text
+from prism.workflow._document._declarations import ComponentDeclaration, ComponentsDeclaration
 from prism.workflow._document._definition import Component, Origin
 from prism.workflow._document._problems import WorkflowProblems
 
 _PLAIN_NAME = re.compile(r"[\w-][\w .-]*")
+_ENDINGS = (".yaml", ".yml")
 
 
-@dataclass(frozen=True, slots=True)
-class Phase:
-    """A step that several workflows share.
-
-    Args:
-        step: The step, as plain data.
-        origin: Where it is written.
-    """
-
-    step: Mapping[str, Any]
-    origin: Origin
-
-
-@dataclass(slots=True)
-class Components:
-    """The components that a workflow names.
+class ComponentReader:
+    """Reads the components that one workflow names, each of their files once.
 
     Args:
-        fragments: Traits, then goals, as they are named.
-        phases: Steps by the phase's name.
-    """
-
-    fragments: tuple[Component, ...] = ()
-    phases: dict[str, Phase] = field(default_factory=dict)
-
-
-def read_components(
-    places: Iterable[tuple[Where, ComponentsDeclaration | None]],
-    folder: Path | None,
-    problems: WorkflowProblems,
-    files: list[Path],
-) -> Components:
-    """Return the components that are named in a file.
-
-    Args:
-        places: Where ``components`` may stand, and what stands there.
-        folder: Where the components' files are; None for a text that has no place.
+        folder: Where the files are; None for a workflow that has no place.
         problems: Takes what is wrong.
-        files: Takes the files that are read.
+
+    Attributes:
+        files: The files that were read.
     """
-    found = Components()
-    given = [(where, declared) for where, declared in places if declared is not None]
-    for kind in ("traits", "goals"):
-        for where, declared in given:
-            read = _read(kind, getattr(declared, kind), (*where, kind), folder, problems, files)
-            found.fragments += tuple(_component(*each) for each in read)
 
-    for where, declared in given:
-        read = _read("phases", declared.phases, (*where, "phases"), folder, problems, files)
-        found.phases.update((name, Phase(_phase(name, item), at)) for name, item, at in read)
+    def __init__(self, folder: Path | None, problems: WorkflowProblems) -> None:
+        self.files: list[Path] = []
+        self._folder = folder
+        self._problems = problems
+        self._characters = 0
+        self._known: dict[Path, ComponentDeclaration | None] = {}
+        self._names = cache(_names_in)
 
-    return found
+    def components(
+        self, places: Iterable[tuple[Where, ComponentsDeclaration]]
+    ) -> tuple[Component, ...]:
+        """Return the traits, then the goals, in the order in which they are named.
 
+        Args:
+            places: Where ``components`` stands, and what stands there.
+        """
+        given = list(places)
+        return tuple(
+            _component(*found)
+            for kind in ("traits", "goals")
+            for where, declared in given
+            for found in self._of_kind(kind, getattr(declared, kind), (*where, kind))
+        )
 
-def _read(
-    kind: str,
-    given: Any,
-    where: Where,
-    folder: Path | None,
-    problems: WorkflowProblems,
-    files: list[Path],
-) -> list[tuple[str, Any, Origin]]:
-    if isinstance(given, Mapping):
-        return [(name, item, Origin(None, (*where, name))) for name, item in given.items()]
+    def _of_kind(
+        self, kind: str, given: Any, where: Where
+    ) -> Iterator[tuple[str, ComponentDeclaration, Origin]]:
+        if isinstance(given, Mapping):
+            for name, item in given.items():
+                yield name, item, Origin(None, (*where, name))
+            return
 
-    found = []
-    for number, name in enumerate(given):
-        path = _named_file(kind, name, (*where, number), folder, problems)
-        if path is None:
-            continue
+        for number, name in enumerate(given):
+            if self._problems.is_full:
+                return
 
-        files.append(path)
-        item = _from_file(kind, path, (*where, number), problems)
-        if item is not None:
-            found.append((name, item, Origin(str(path))))
+            path = self._path(kind, name, (*where, number))
+            if path is None:
+                continue
+            if path not in self._known:
+                self._known[path] = self._of_file(path, (*where, number))
 
-    return found
+            found = self._known[path]
+            if found is not None:
+                yield name, found, Origin(str(path))
 
+    def _path(self, kind: str, name: str, where: Where) -> Path | None:
+        """Return the file of a component; None, with the reason noted, if there is none."""
+        if not _PLAIN_NAME.fullmatch(name):
+            self._problems.add(where, f"{name!r} is not the name of a file", "component_name")
+            return None
 
-def _named_file(
-    kind: str, name: str, where: Where, folder: Path | None, problems: WorkflowProblems
-) -> Path | None:
-    """Return the file of a component; None, with the reason noted, if there is none."""
-    if not _PLAIN_NAME.fullmatch(name):
-        problems.add(where, f"{name!r} is not the name of a file", "component_name")
-        return None
+        folders = () if self._folder is None else (self._folder, self._folder / "components")
+        for folder in folders:
+            for file in (f"{name}{ending}" for ending in _ENDINGS):
+                if file in self._names(folder / kind):
+                    return folder / kind / file
 
-    path = _path_of(kind, name, folder)
-    if path is None:
-        place = "this text" if folder is None else str(folder)
+        place = "this text" if self._folder is None else str(self._folder)
         message = f"there is no component {kind}/{name}.yaml in {place}"
-        # the prompts still stand without it; only a phase leaves a step without its body
-        problems.add(where, message, "missing_component", severity="warning")
+        # the prompts still stand without it
+        self._problems.add(where, message, "missing_component", severity="warning")
 
-    return path
+        return None
+
+    def _of_file(self, path: Path, where: Where) -> ComponentDeclaration | None:
+        try:
+            text = yaml_text(path)
+            self._characters += len(text)
+            if self._characters > MAX_CHARACTERS:
+                problem = f"the components have more than {MAX_CHARACTERS:,} characters together"
+                self._problems.add(where, problem, "component")
+                return None
+            source = Source.parse(text, "yaml", path=path)
+        except InputError as error:
+            self._problems.add(where, str(error), "component")
+            return None
+
+        self.files.append(path)
+        own = self._problems.of_file(source)
+        try:
+            return ComponentDeclaration.model_validate(source.value)
+        except ValidationError as error:
+            own.add_shape(error, ComponentDeclaration)
+            return None
 
 
-def _from_file(
-    kind: str, path: Path, where: Where, problems: WorkflowProblems
-) -> ComponentDeclaration | PhaseDeclaration | None:
+def _names_in(folder: Path) -> frozenset[str]:
+    """Return the names of the files in a folder: looked up once, however many are named."""
     try:
-        source = Source.parse(yaml_text(path), "yaml", path=path)
-    except InputError as error:
-        problems.add(where, str(error), "component")
-        return None
-
-    own = problems.of_file(source)
-    declared = PhaseDeclaration if kind == "phases" else ComponentDeclaration
-    try:
-        return declared.model_validate(source.value)
-    except ValidationError as error:
-        own.add_shape(error, declared)
-        return None
-
-
-def _path_of(kind: str, name: str, folder: Path | None) -> Path | None:
-    if folder is None:
-        return None
-
-    candidates = [
-        folder / middle / kind / f"{name}{ending}"
-        for middle in (".", "components")
-        for ending in (".yaml", ".yml")
-    ]
-    return next((path for path in candidates if path.is_file()), None)
+        with os.scandir(folder) as found:
+            return frozenset(entry.name for entry in found if entry.is_file())
+    except (FileNotFoundError, NotADirectoryError):
+        return frozenset()
 
 
 def _component(name: str, declared: ComponentDeclaration, origin: Origin) -> Component:
@@ -159,11 +137,3 @@ def _component(name: str, declared: ComponentDeclaration, origin: Origin) -> Com
         requires_context=tuple(declared.requires_context),
         origin=origin,
     )
-
-
-def _phase(name: str, declared: PhaseDeclaration) -> Mapping[str, Any]:
-    """Return a phase as a step."""
-    if declared.step is not None:
-        return {"name": declared.name or name, **declared.step}
-
-    return {"name": declared.name or name, "type": "llm", "prompt": declared.prompt_fragment or ""}

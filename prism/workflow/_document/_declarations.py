@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Discriminator, Field, JsonValue, Tag
@@ -118,7 +117,7 @@ class CodeStepDeclaration(StepDeclaration):
 class TransitionStepDeclaration(StepDeclaration):
     """A step in which a model chooses the next state."""
 
-    # the reader says so itself, in its own words and also of phases
+    # the reader says so itself, in its own words
     model_config = ConfigDict(json_schema_extra={"anyOf": _HAS_TARGET})
 
     type: Literal["transition"]
@@ -135,36 +134,16 @@ STEP_KINDS: Mapping[str, type[StepDeclaration]] = {
 }
 
 
-class PhaseStepDeclaration(Declaration):
-    """A step that is a phase, some of its fields replaced."""
-
-    phase: Text
-    in_state: Texts | None = None
-    run_if: Expression | None = None
-    transition_to: Text | None = None
-    on_failure: OnFailure | None = None
-    max_retries: Retries | None = None
-
-
 def step_kind(value: Any) -> str:
     """Return which kind of step a value is meant to be, for the reader of documents."""
-    if isinstance(value, str):
-        return "<text>"
-    if not isinstance(value, dict):
-        return "<code>"
-    if "phase" in value:
-        return "<phase>"
-
-    kind = value.get("type", "code")
+    kind = value.get("type", "code") if isinstance(value, dict) else "code"
     return f"<{kind}>" if isinstance(kind, str) and kind in STEP_KINDS else "<code>"
 
 
 AnyStep = Annotated[
     Annotated[LlmStepDeclaration, Tag("<llm>")]
     | Annotated[CodeStepDeclaration, Tag("<code>")]
-    | Annotated[TransitionStepDeclaration, Tag("<transition>")]
-    | Annotated[PhaseStepDeclaration, Tag("<phase>")]
-    | Annotated[Text, Tag("<text>")],
+    | Annotated[TransitionStepDeclaration, Tag("<transition>")],
     Discriminator(step_kind),
 ]
 
@@ -181,27 +160,9 @@ class ComponentDeclaration(Declaration):
     requires_context: list[Text] = Field([], description="Variables that it needs.")
 
 
-class PhaseDeclaration(Declaration):
-    """A step that several workflows share: written out, or the prompt of an llm step."""
-
-    name: Text | None = None
-    type: Literal["phase"] | None = None
-    version: Version | None = None
-    description: str | None = None
-    step: dict[str, Any] | None = Field(None, description="A step; its name may be absent.")
-    prompt_fragment: Text | None = Field(None, description="Prompt of a step of type llm.")
-    inject_into: list[Text] = Field([])
-    requires_context: list[Text] = Field([])
-
-
 Components = Annotated[
     Annotated[list[Text], Tag("<list>")]
     | Annotated[dict[Text, ComponentDeclaration], Tag("<mapping>")],
-    _kind(list, dict),
-]
-Phases = Annotated[
-    Annotated[list[Text], Tag("<list>")]
-    | Annotated[dict[Text, PhaseDeclaration], Tag("<mapping>")],
     _kind(list, dict),
 ]
 
@@ -211,7 +172,10 @@ class ComponentsDeclaration(Declaration):
 
     traits: Components = Field([])
     goals: Components = Field([])
-    phases: Phases = Field([])
+    folder: Text | None = Field(
+        None, description="Where their files are; by default beside the workflow."
+    )
+    phases: Any = Field(None, description="No longer read.", deprecated=True)
 
 
 class ErrorHandlingDeclaration(Declaration):
@@ -243,15 +207,41 @@ class NamedWorkflowDeclaration(WorkflowDeclaration):
     description: str | None = None
 
 
+_OF_OTHERS = ConfigDict(extra="ignore")
+"""Of what others than prism read, too, unknown keys are left out."""
+
+
+class OuterComponentsDeclaration(ComponentsDeclaration):
+    """Components that stand beside a workflow."""
+
+    model_config = _OF_OTHERS
+
+
+class OuterErrorHandlingDeclaration(ErrorHandlingDeclaration):
+    """What follows a failure, beside a workflow."""
+
+    model_config = _OF_OTHERS
+
+
+AnyComponents = Annotated[
+    Annotated[OuterComponentsDeclaration, Tag("<mapping>")] | Annotated[Text, Tag("<text>")],
+    _kind(dict, str),
+]
+
+
 class AgentDeclaration(Declaration):
     """A file that has a workflow under its key, and what goes with it."""
+
+    model_config = _OF_OTHERS
 
     name: Text | None = None
     version: Version | None = None
     description: str | None = None
     workflow: WorkflowDeclaration
-    components: ComponentsDeclaration | None = None
-    error_handling: ErrorHandlingDeclaration | None = None
+    components: AnyComponents | None = Field(
+        None, description="Components, or the folder of those that the workflow names."
+    )
+    error_handling: OuterErrorHandlingDeclaration | None = None
     default_on_failure: OnFailure | None = None
     default_max_retries: Retries | None = None
 
@@ -266,26 +256,6 @@ AnyDocument = Annotated[
     | Annotated[NamedWorkflowDeclaration, Tag("<workflow>")],
     Discriminator(document_kind),
 ]
-
-
-@cache
-def known_keys() -> tuple[str, ...]:
-    """Return every key that some mapping of a document has."""
-    kinds: tuple[type[Declaration], ...] = (
-        TransitionDeclaration,
-        StateMachineDeclaration,
-        *STEP_KINDS.values(),
-        PhaseStepDeclaration,
-        ComponentDeclaration,
-        PhaseDeclaration,
-        ComponentsDeclaration,
-        ErrorHandlingDeclaration,
-        NamedWorkflowDeclaration,
-        AgentDeclaration,
-    )
-    names = {field.alias or name for kind in kinds for name, field in kind.model_fields.items()}
-
-    return tuple(sorted(names))
 
 
 def workflow_schema() -> dict[str, Any]:

@@ -1,29 +1,85 @@
-"""What a workflow is, once it has been read: plain and immutable."""
+"""A workflow as it was read: steps with their prompts, states, transitions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal
 
 import orjson
 
+from prism.expressions import Expression
 from prism.files._source import Where
 from prism.statechart.reasoner import _own_prompts
-from prism.workflow._sandbox._conditions import Condition
 from prism.workflow._sandbox._programs import Program
 
-StepKind = Literal["llm", "code", "transition"]
-OnFailure = Literal["retry", "skip", "fail"]
-
-ANY_STATE = "*"
-DEFAULT_ON_FAILURE: OnFailure = "retry"
-DEFAULT_MAX_RETRIES = 3
+_SIGN_AND_WIDTH = r"[+\- ]?0?[1-9]?\d?"
+# a comma, a precision or a type: {x:1} alone is not told from a mapping that somebody writes down
+_FORMAT = rf"{_SIGN_AND_WIDTH}(?:,(?:\.\d\d?)?[dfeg%]?|\.\d\d?[feg%]?|[dfeg%])"
+_VARIABLE = re.compile(rf"\{{([^\W\d]\w*(?::{_FORMAT})?)\}}")
 
 
-def shown(value: Any) -> str:
-    """Return a variable's value as a prompt shows it: a text as it is, all else as JSON."""
+class Template(_own_prompts.Template):
+    """A text with ``{variables}``, whose values are shown as JSON unless they are texts.
+
+    A number may have a plain format, ``{rate:.0%}``; any other value is shown as without one.
+
+    Args:
+        text: The text.
+
+    Attributes:
+        variables: The names of its variables.
+    """
+
+    __slots__ = ("variables",)
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, _VARIABLE)
+        self.variables: tuple[str, ...] = tuple(dict.fromkeys(map(_name, self.names)))
+
+    def fill(
+        self, variables: Mapping[str, Any], shown: Callable[[Any], str] = str
+    ) -> tuple[str, list[str]]:
+        """Return the text with its variables, and the names that there are no variables for."""
+        # each is looked up once, whatever formats it has
+        known = {name: variables[name] for name in self.variables if name in variables}
+        text, _ = super().fill(_Shown(known), shown)
+
+        return text, [name for name in self.variables if name not in known]
+
+
+class _Shown(Mapping[str, str]):
+    """Values as a prompt shows them, by their names or by ``name:format``."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+
+    def __getitem__(self, key: str) -> str:
+        name, _, form = key.partition(":")
+        return _formatted(self._values[name], form)
+
+    def __contains__(self, key: object) -> bool:
+        return _name(str(key)) in self._values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+def _name(key: str) -> str:
+    return key.partition(":")[0]
+
+
+def _formatted(value: Any, form: str) -> str:
+    if form and isinstance(value, (int, float)) and not isinstance(value, bool):
+        try:
+            return format(int(value) if form.endswith("d") else value, form)
+        except OverflowError:  # a whole number that no float can hold
+            return str(value)
     if isinstance(value, str):
         return value
     if isinstance(value, int) and not isinstance(value, bool):
@@ -32,16 +88,12 @@ def shown(value: Any) -> str:
     return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
 
 
-class Template(_own_prompts.Template):
-    """A text with ``{variables}``, whose values are shown as JSON unless they are texts."""
+StepKind = Literal["llm", "code", "transition"]
+OnFailure = Literal["retry", "skip", "fail"]
 
-    __slots__ = ()
-
-    def fill(
-        self, variables: Mapping[str, Any], shown: Callable[[Any], str] = shown
-    ) -> tuple[str, list[str]]:
-        """Return the text with its variables, and the names that there are no variables for."""
-        return super().fill(variables, shown)
+ANY_STATE = "*"
+DEFAULT_ON_FAILURE: OnFailure = "retry"
+DEFAULT_MAX_RETRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +149,7 @@ class Step:
     name: str
     kind: StepKind
     in_state: frozenset[str] | None = None
-    run_if: Condition | None = None
+    run_if: Expression | None = None
     prompt: Template | None = None
     code: Program | None = None
     output: Literal["text"] | Mapping[str, Any] | None = None
@@ -126,7 +178,7 @@ class AllowedTransition:
 
     source: str
     target: str
-    condition: Condition | None = None
+    condition: Expression | None = None
     number: int = 0
 
 

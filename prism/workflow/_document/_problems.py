@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from itertools import islice
 from typing import Any
 
 from pydantic import ValidationError
 
-from prism.files._declarations import meant, shape_problems, shown
-from prism.files._source import DocumentError, Problems, Source, Where
-from prism.workflow._document._declarations import STEP_KINDS, AnyDocument, AnyStep, known_keys
-from prism.workflow._document._definition import Origin
+from prism.files._declarations import keys_at, meant, shape_problems, shown
+from prism.files._source import MOST_TOLD, DocumentError, Problem, Problems, Source, Where
+from prism.workflow._document._declarations import STEP_KINDS, AnyDocument
 
 
 class WorkflowFileError(DocumentError):
@@ -30,14 +29,20 @@ class WorkflowProblems(Problems):
 
     error_class = WorkflowFileError
 
-    def __init__(self, source: Source) -> None:
-        super().__init__(source)
+    def __init__(self, source: Source, beside: Problems | None = None) -> None:
+        super().__init__(source, beside)
         self._others: dict[str | None, WorkflowProblems] = {}
+
+    @property
+    def warnings(self) -> tuple[Problem, ...]:
+        """What does not keep the workflow from running, the file's own faults first."""
+        found = (problem for problem in self.found if problem.severity != "error")
+        own = self.source.path or ""
+        return tuple(sorted(found, key=lambda problem: (problem.path != own, problem)))
 
     def of_file(self, source: Source) -> WorkflowProblems:
         """Return where to note what is wrong with another file; it is told with the rest."""
-        other = self._others[source.path] = WorkflowProblems(source)
-        other.found = self.found
+        other = self._others[source.path] = WorkflowProblems(source, self)
 
         return other
 
@@ -56,63 +61,56 @@ class WorkflowProblems(Problems):
             Where something is wrong, with its name.
         """
         value = self.source.value
-        found = list(shape_problems(kind, value, error))
+        found = list(islice(shape_problems(kind, value, error), 2 * MOST_TOLD))
         unknown = {where[:-1] for where, _, name in found if _is_unknown_type(where, name)}
         for where, message, name in found:
             # of a step whose type is not known nothing else can be said
             if where[:-1] not in unknown or _is_unknown_type(where, name):
-                self.add(where, _told(where, message, name, value), name)
+                self.add(where, _told(kind, where, message, name, value), name)
+
+        self.counts["error"] += max(0, error.error_count() - 2 * MOST_TOLD)
 
         return [(where, name) for where, _, name in found]
-
-    def add_step(
-        self, error: ValidationError, step: Any, own: Set[str], at: Where, phase: Origin
-    ) -> None:
-        """Note what pydantic says of a step that is a phase.
-
-        Args:
-            error: What it says.
-            step: The step, written out.
-            own: Its keys that stand beside the phase's name; all others are the phase's.
-            at: Where the step stands.
-            phase: Where its phase stands.
-        """
-        for where, message, name in shape_problems(AnyStep, step, error):
-            told = _told(("steps", 0, *where), message, name, {"steps": [step]})
-            if where and where[0] in own:
-                self.add((*at, *where), told, "phase")
-            else:
-                self.at(phase.file).add((*phase.where, "step", *where), told, "phase")
 
 
 def _is_unknown_type(where: Where, name: str) -> bool:
     return name == "literal_error" and where[-1] == "type" and where[-3:-2] == ("steps",)
 
 
-def _told(where: Where, message: str, name: str, value: Any) -> str:
+def _told(kind: Any, where: Where, message: str, name: str, value: Any) -> str:
     """Return what is wrong, where a workflow has more to say of it than any other document."""
-    owner: Any = None
-    for part in where:
-        owner, value = value, value[part] if _has(value, part) else None
-
+    document = value
+    owner, value = _at(where, value)
     if name == "string_pattern_mismatch":
         return f'{shown(value)} is not a transition: write it as "a->b"'
     if _is_unknown_type(where, name):
         *others, last = map(repr, STEP_KINDS)
         return f"must be {', '.join(others)} or {last}, got {shown(value)}"
 
-    is_of_step = where[-3:-2] == ("steps",) and isinstance(owner, dict) and "phase" not in owner
+    if name not in ("missing", "extra_forbidden"):
+        return message
+
+    is_of_step = where[-3:-2] == ("steps",) and isinstance(owner, dict)
     inside = f" in a step of type {owner.get('type', 'code')}" if is_of_step else ""
     if name == "missing":
         return f"{message}{inside}"
-    if name == "extra_forbidden":
-        near = meant(str(where[-1]), known_keys())
-        if near is not None:
-            return f"is unknown{inside}; did you mean {near!r}?"
-        return f"is unknown{inside}" if inside else message
 
-    return message
+    near = key_meant(kind, where, document)
+    if near is not None:
+        return f"is unknown{inside}; did you mean {near!r}?"
+    return f"is unknown{inside}" if inside else message
 
 
-def _has(value: Any, part: str | int) -> bool:
-    return part in value if isinstance(value, dict) else isinstance(part, int)
+def key_meant(kind: Any, where: Where, document: Any) -> str | None:
+    """Return the key of the same mapping that an unknown one was probably meant to be."""
+    return meant(str(where[-1]), keys_at(kind, where[:-1], document))
+
+
+def _at(where: Where, value: Any) -> tuple[Any, Any]:
+    """Return what stands at a place, after what holds it; None for what there is not."""
+    owner: Any = None
+    for part in where:
+        has_part = part in value if isinstance(value, dict) else isinstance(part, int)
+        owner, value = value, value[part] if has_part else None
+
+    return owner, value

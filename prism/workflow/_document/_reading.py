@@ -12,23 +12,24 @@ from typing import Any, TypeVar, cast
 from pydantic import ValidationError
 
 from prism.errors import MissingExtraError
-from prism.files._declarations import adapter, meant
-from prism.files._source import Source, Where
-from prism.workflow._document._components import Components, read_components
+from prism.expressions import Expression, ExpressionError
+from prism.files._declarations import Declaration, adapter, keys_at
+from prism.files._source import Source, Where, key_of
+from prism.statechart.reasoner._own_prompts import MAX_CHARACTERS
+from prism.workflow._document._components import ComponentReader
 from prism.workflow._document._declarations import (
     AgentDeclaration,
     AnyDocument,
-    AnyStep,
     CodeStepDeclaration,
+    ComponentsDeclaration,
+    ErrorHandlingDeclaration,
     LlmStepDeclaration,
     NamedWorkflowDeclaration,
-    PhaseStepDeclaration,
     StateMachineDeclaration,
     StepDeclaration,
     TransitionDeclaration,
     TransitionStepDeclaration,
     WorkflowDeclaration,
-    known_keys,
 )
 from prism.workflow._document._definition import (
     ANY_STATE,
@@ -42,8 +43,7 @@ from prism.workflow._document._definition import (
     Template,
     WorkflowDefinition,
 )
-from prism.workflow._document._problems import WorkflowProblems
-from prism.workflow._sandbox._conditions import Condition, ConditionError
+from prism.workflow._document._problems import WorkflowProblems, key_meant
 from prism.workflow._sandbox._outputs import OutputError, require_schema
 from prism.workflow._sandbox._programs import CodeError, Program
 from prism.workflow._sandbox._workers import require_monty
@@ -57,6 +57,13 @@ _DEFAULT_TRANSITION_PROMPT = """\
 Decide how to go on: continue with what you are doing, pivot to something else, or ship what you \
 have.
 State: {state}. Last result: {last_action_result}"""
+
+_MOST_NAMED = 20
+_OUTER: Mapping[str, type[Declaration]] = {
+    "components": ComponentsDeclaration,
+    "error_handling": ErrorHandlingDeclaration,
+}
+"""What is looked into beside a workflow, too."""
 
 _SpecialT = TypeVar("_SpecialT")
 
@@ -78,26 +85,32 @@ class Reading:
     component_files: tuple[Path, ...] = ()
 
 
-def read_workflow(text: str, path: str, folder: Path | None) -> Reading:
-    """Return the workflow that a text holds.
+def read_workflow(
+    source: Source,
+    name: str,
+    folder: Path | None,
+    *,
+    components: Path | None = None,
+) -> Reading:
+    """Return the workflow that a document holds.
 
     Args:
-        text: The text, YAML.
-        path: The file, for messages.
-        folder: Where the components' files are; None for a text that has no place.
+        source: The document.
+        name: What it is called if it does not say.
+        folder: Where the document is; None if it has no place.
+        components: Where the components' files are, whatever the document says of it.
 
     Raises:
-        InputError: If it is not YAML.
         WorkflowFileError: If something is wrong with the workflow.
     """
-    source = Source.parse(text, "yaml", path=path)
     problems = WorkflowProblems(source)
     file = _shaped(source.value, problems)
     if file is None:
         problems.raise_if_any()
 
     assert file is not None
-    reader = _Reader(file, problems, folder, Path(path).stem)
+    _note_left_out(file, source.value, problems)
+    reader = _Reader(file, problems, folder, components, name)
     definition = reader.definition()
     problems.raise_if_any()
 
@@ -115,6 +128,8 @@ def _shaped(
         return _validated(value)
     except ValidationError as error:
         wrong = problems.add_shape(error)
+    if problems.is_full:
+        return None
 
     mended = deepcopy(value)
     for where, name in wrong:
@@ -127,18 +142,50 @@ def _shaped(
         return None
 
 
+def _note_left_out(file: Any, value: Any, problems: WorkflowProblems) -> None:
+    """Note once what stands beside a workflow and is not read."""
+    left_out = list(_left_out(AgentDeclaration, value)) if "workflow" in value else []
+    workflow, top = (file.workflow, ("workflow",)) if "workflow" in value else (file, ())
+    if workflow.components is not None and "phases" in workflow.components.model_fields_set:
+        left_out.append((*top, "components", "phases"))
+    if not left_out:
+        return
+
+    names = [_told_left_out(where, value) for where in left_out[:_MOST_NAMED]]
+    more = len(left_out) - len(names)
+    listed = ", ".join(names) + (f" and {more:,} more" if more else "")
+    message = f"prism does not read {listed}"
+    problems.add(left_out[0], message, "left_out", severity="note")
+
+
+def _left_out(kind: type[Declaration], value: Any, top: Where = ()) -> Iterator[Where]:
+    """Yield the places of the keys beside a workflow that nobody declares."""
+    known = keys_at(kind, ())
+    for key, inner in value.items():
+        if key not in known:
+            yield (*top, key)
+        elif key in _OUTER and isinstance(inner, dict):
+            yield from _left_out(_OUTER[key], inner, (key,))
+
+
+def _told_left_out(where: Where, value: Any) -> str:
+    near = key_meant(AnyDocument, where, value)
+    return key_of(where) if near is None else f"{key_of(where)} (did you mean {near!r}?)"
+
+
 def _validated(value: Any) -> AgentDeclaration | NamedWorkflowDeclaration:
     found = adapter(cast("Any", AnyDocument)).validate_python(value)
     return cast("AgentDeclaration | NamedWorkflowDeclaration", found)
 
 
-def _rename(value: Any, where: Where) -> bool:
+def _rename(document: Any, where: Where) -> bool:
     """Give an unknown key the name that was probably meant, or leave it out."""
     *path, name = where
+    value = document
     for part in path:
         value = value[part]
 
-    given, near = value.pop(name), meant(str(name), known_keys())
+    given, near = value.pop(name), key_meant(AnyDocument, where, document)
     if near is not None:
         value.setdefault(near, given)
 
@@ -173,6 +220,7 @@ class _Reader:
         file: AgentDeclaration | NamedWorkflowDeclaration,
         problems: WorkflowProblems,
         folder: Path | None,
+        components: Path | None,
         stem: str,
     ) -> None:
         self._file = file
@@ -182,8 +230,11 @@ class _Reader:
         self.top: Where = ("workflow",) if isinstance(file, AgentDeclaration) else ()
         self._problems = problems
         self._folder = folder
+        self._components_folder = components
         self._stem = stem
         self.files: list[Path] = []
+        self._fragments: dict[str, list[str]] = {}
+        self._prompt_characters = 0
         self._on_failure, self._max_retries = self._defaults()
         self._machine = self._workflow.state_machine or _ONE_STATE
         self._states = frozenset(self._machine.states)
@@ -192,7 +243,14 @@ class _Reader:
     def definition(self) -> WorkflowDefinition:
         self._check_states()
         components = self._components()
-        steps = tuple(self._steps(components))
+        for component in components:
+            for step in component.inject_into:
+                self._fragments.setdefault(step, []).append(component.fragment)
+        steps = tuple(
+            self._step(declared, (*self.top, "steps", number))
+            for number, declared in enumerate(self._workflow.steps)
+            if not self._problems.is_full
+        )
         self._require_distinct(steps)
 
         return WorkflowDefinition(
@@ -201,7 +259,7 @@ class _Reader:
             initial=self._machine.initial_state or self._machine.states[0],
             transitions=tuple(self._transitions()),
             steps=steps,
-            components=components.fragments,
+            components=components,
             final_states=self._final_states,
         )
 
@@ -221,12 +279,25 @@ class _Reader:
         )
         return _first(policies, DEFAULT_ON_FAILURE), _first(numbers, DEFAULT_MAX_RETRIES)
 
-    def _components(self) -> Components:
+    def _components(self) -> tuple[Component, ...]:
         places: list[tuple[Where, Any]] = [((*self.top, "components"), self._workflow.components)]
         if isinstance(self._file, AgentDeclaration):
             places.append((("components",), self._file.components))
 
-        return read_components(places, self._folder, self._problems, self.files)
+        named = [place for _, place in places if isinstance(place, str)]
+        given = [(where, each) for where, each in places if isinstance(each, ComponentsDeclaration)]
+        named += [each.folder for _, each in given if each.folder is not None]
+        reader = ComponentReader(self._place_of_components(named), self._problems)
+        found = reader.components(given)
+        self.files = reader.files
+
+        return found
+
+    def _place_of_components(self, named: list[str]) -> Path | None:
+        if self._components_folder is not None or not named:
+            return self._components_folder or self._folder
+
+        return Path(named[0]) if self._folder is None else self._folder / named[0]
 
     # States and transitions
 
@@ -278,54 +349,14 @@ class _Reader:
 
     # Steps
 
-    def _steps(self, components: Components) -> Iterator[Step]:
-        for number, item in enumerate(self._workflow.steps):
-            where = (*self.top, "steps", number)
-            declared = self._resolved(item, where, components)
-            if declared is not None:
-                yield self._step(declared, where, components.fragments)
-
-    def _resolved(
-        self,
-        item: StepDeclaration | PhaseStepDeclaration | str,
-        where: Where,
-        components: Components,
-    ) -> StepDeclaration | None:
-        """Return a step written out, where it is a phase."""
-        if isinstance(item, StepDeclaration):
-            return item
-
-        name = item if isinstance(item, str) else item.phase
-        phase = components.phases.get(name)
-        if phase is None:
-            known = ", ".join(components.phases) or "none"
-            message = f"there is no phase {name!r} among components.phases, which are: {known}"
-            self._problems.add(where, message, "unknown_phase")
-            return None
-
-        own = {} if isinstance(item, str) else item.model_dump(exclude={"phase"}, exclude_none=True)
-        value = {**phase.step, **own}
-        try:
-            found = adapter(cast("Any", AnyStep)).validate_python(value)
-        except ValidationError as error:
-            self._problems.add_step(error, value, own.keys(), where, phase.origin)
-            return None
-
-        return found if isinstance(found, StepDeclaration) else None
-
-    def _step(
-        self, declared: StepDeclaration, where: Where, fragments: tuple[Component, ...]
-    ) -> Step:
-        in_state = None if declared.in_state is None else frozenset(_listed(declared.in_state))
-        for state in sorted(in_state or ()):
-            self._require_state(state, (*where, "in_state"))
+    def _step(self, declared: StepDeclaration, where: Where) -> Step:
         if declared.transition_to is not None:
             self._require_state(declared.transition_to, (*where, "transition_to"))
 
         step = Step(
             name=declared.name,
             kind=cast("StepKind", getattr(declared, "type", "code")),
-            in_state=in_state,
+            in_state=self._in_state(declared.in_state, (*where, "in_state")),
             run_if=self._condition(declared.run_if, (*where, "run_if")),
             transition_to=declared.transition_to,
             on_failure=declared.on_failure or self._on_failure,
@@ -334,15 +365,36 @@ class _Reader:
         if isinstance(declared, CodeStepDeclaration):
             return replace(step, code=self._program(declared.code, (*where, "code")))
         if isinstance(declared, LlmStepDeclaration):
-            output = self._output(declared.output, (*where, "output"))
-            return replace(
-                step, prompt=_template(declared.prompt, declared.name, fragments), output=output
-            )
+            output = _required(declared.output, (*where, "output"), self._problems)
+            return replace(step, prompt=self._prompt(declared.prompt, step, where), output=output)
 
         assert isinstance(declared, TransitionStepDeclaration)
-        prompt = _template(declared.prompt or _DEFAULT_TRANSITION_PROMPT, declared.name, fragments)
+        prompt = self._prompt(declared.prompt or _DEFAULT_TRANSITION_PROMPT, step, where)
 
         return replace(step, prompt=prompt, transition_map=self._map(declared, where))
+
+    def _prompt(self, prompt: str, step: Step, where: Where) -> Template:
+        """Return a step's prompt: its own, then the components that name it, by newlines."""
+        parts = [prompt, *self._fragments.get(step.name, ())]
+        self._prompt_characters += sum(map(len, parts))
+        if self._prompt_characters > MAX_CHARACTERS:
+            message = (
+                f"the prompts have more than {MAX_CHARACTERS:,} characters together, their "
+                "components included: shorten them"
+            )
+            self._problems.add((*where, "prompt"), message, "prompt")
+            return Template("")
+
+        return Template("\n".join(part.rstrip("\n") for part in parts))
+
+    def _in_state(self, given: str | list[str] | None, where: Where) -> frozenset[str] | None:
+        if given is None:
+            return None
+
+        states = frozenset(_listed(given))
+        for state in sorted(states):
+            self._require_state(state, where)
+        return states
 
     def _map(self, declared: TransitionStepDeclaration, where: Where) -> Mapping[str, str]:
         given = declared.transition_map or {}
@@ -370,15 +422,16 @@ class _Reader:
 
     # What is evaluated
 
-    def _condition(self, source: str | bool | None, where: Where) -> Condition | None:
+    def _condition(self, source: str | bool | None, where: Where) -> Expression | None:
         if source is None or source is True:
             return None
 
         try:
-            return Condition(str(source))
+            # YAML reads a bare `false` as a truth value
+            return Expression(str(source))
         except MissingExtraError:
             raise
-        except ConditionError as error:
+        except ExpressionError as error:
             self._problems.add(where, f"the condition {str(source)[:80]!r} {error}", "condition")
             return None
 
@@ -390,22 +443,16 @@ class _Reader:
             self._problems.add(where, f"the code {error.problem}", "code", line=error.line or 0)
             return None
 
-    def _output(self, given: Any, where: Where) -> Any:
-        if isinstance(given, dict):
-            try:
-                require_schema(given)
-            except OutputError as error:
-                self._problems.add(where, f"the output schema {error}", "output")
 
-        return given
+def _required(given: Any, where: Where, problems: WorkflowProblems) -> Any:
+    """Return what a step asks for; note what is wrong with it, if it is a schema."""
+    if isinstance(given, dict):
+        try:
+            require_schema(given)
+        except OutputError as error:
+            problems.add(where, f"the output schema {error}", "output")
 
-
-def _template(prompt: str, step: str, components: Iterable[Component]) -> Template:
-    """Return a step's prompt: its own, then the components that name it, joined by newlines."""
-    parts = [prompt.rstrip("\n")]
-    parts += [item.fragment.rstrip("\n") for item in components if step in item.inject_into]
-
-    return Template("\n".join(parts))
+    return given
 
 
 def _listed(value: str | list[str]) -> list[str]:

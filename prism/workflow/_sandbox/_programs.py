@@ -29,6 +29,38 @@ _LACKING: Mapping[type[ast.AST], str] = {
 }
 """Statements that the sandbox does not have yet, and what to write in their place."""
 
+_SCANNED = frozenset(
+    {
+        *(ast.Name, ast.Constant, ast.JoinedStr, ast.Call, ast.Attribute, ast.Subscript),
+        *(ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, *_LACKING),
+        *(ast.arg, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler),
+        *(ast.MatchAs, ast.MatchStar, ast.MatchMapping),
+    }
+)
+_PLAIN = frozenset(
+    {
+        *(ast.Module, ast.Assign, ast.AugAssign, ast.Expr, ast.If, ast.Pass, ast.Name, ast.Load),
+        *(ast.Store, ast.Constant, ast.BinOp, ast.BoolOp, ast.UnaryOp, ast.Compare, ast.IfExp),
+        *(ast.Call, ast.keyword, ast.Attribute, ast.Subscript, ast.Slice, ast.List, ast.Tuple),
+        *(ast.Dict, ast.Set, ast.JoinedStr, ast.FormattedValue, ast.And, ast.Or),
+        *ast.operator.__subclasses__(),
+        *ast.unaryop.__subclasses__(),
+        *ast.cmpop.__subclasses__(),
+    }
+)
+"""What is right if it can be parsed, so that it need not be compiled, too."""
+
+_WITHOUT_PARTS = frozenset({ast.Name, ast.Constant})
+_SIGNS = frozenset(
+    each
+    for kind in (ast.expr_context, ast.operator, ast.unaryop, ast.boolop)
+    for each in kind.__subclasses__()
+)
+"""What every name and operation has, and what says nothing of a program."""
+
+_BUILTINS = frozenset(dir(builtins))
+_OPENING = "def _prism_step(context, _prism_given):\n    {}\n"
+_CALL = "_prism_step(context, given)\n"
 _HEADER_LINES = 2
 
 
@@ -60,33 +92,26 @@ class Program:
         CodeError: If it is not Python, or uses what the sandbox does not have.
     """
 
-    __slots__ = ("_body", "_epilogue", "_is_random", "assigned", "code", "needs", "reads", "stored")
+    __slots__ = ("_dressed", "_scan", "assigned", "code", "needs", "reads", "stored")
 
     def __init__(self, code: str) -> None:
         # a carriage return ends a line, too, and a form feed ends an indentation: behind either a
         # line would stand outside the function that the code becomes, and outlive the step
         code = code.replace("\r\n", "\n").replace("\r", "\n")
         tree = _parsed(code)
-        for node in ast.walk(tree):
-            _require_allowed(node)
+        scan = _Scan(tree)
+        if not scan.kinds <= _PLAIN:
+            _python(code)
 
-        self.code = code
-        self.assigned = tuple(dict.fromkeys(_assigned(tree.body)))
+        self.code: str = code
+        self.assigned: tuple[str, ...] = tuple(dict.fromkeys(_assigned(tree.body)))
         # what is called is a function, though a variable has the same name: those are plain data
-        functions = {"context", *_called(tree)}
-        self.reads = tuple(
-            dict.fromkeys(
-                node.id
-                for node in ast.walk(tree)
-                if isinstance(node, ast.Name) and node.id not in functions
-            )
-        )
-        self.needs = tuple(sorted(_used(tree) - _bound(tree) - {"context", *dir(builtins)}))
-        self.stored = tuple(dict.fromkeys(_stored(tree)))
-        self._is_random = "random" in _imported(tree)
-        self._body = "\n".join(_indented(code, tree)) or "    pass"
-        self._epilogue = _epilogue(self.assigned)
-        self._require_dressed()
+        self.reads: tuple[str, ...] = tuple(sorted(scan.names - scan.called - {"context"}))
+        known = scan.bound | {"context"} | _BUILTINS
+        self.needs: tuple[str, ...] = tuple(sorted(scan.used - known))
+        self.stored: tuple[str, ...] = tuple(sorted(scan.stored))
+        self._scan = scan
+        self._dressed: tuple[str, str] | None = None
 
     def source(self, context: Mapping[str, Any], given: Mapping[str, Any], key: str) -> str:
         """Return the program to run.
@@ -96,21 +121,32 @@ class Program:
             given: Variables that are not in the context, likewise.
             key: What random numbers belong to.
         """
+        body, epilogue = self._dress()
         bare = [
             f"{name} = {'context' if name in context else '_prism_given'}[{name!r}]"
             for name in self.reads
             if name in context or name in given
         ]
-        if self._is_random:
+        if "random" in self._scan.modules:
             bare.append(f"import random as _prism_random; _prism_random.seed({key!r})")
-        opening = f"def _prism_step(context, _prism_given):\n    {'; '.join(bare) or 'pass'}\n"
+        opening = _OPENING.format("; ".join(bare) or "pass")
 
-        return f"{opening}{self._body}\n{self._epilogue}_prism_step(context, given)\n"
+        return f"{opening}{body}\n{epilogue}{_CALL}"
 
-    def _require_dressed(self) -> None:
+    def _dress(self) -> tuple[str, str]:
+        """Return the body of the function that the code becomes, and what follows it."""
+        if self._dressed is None:
+            body = "\n".join(_indented(self.code, self._scan.texts)) or "    pass"
+            epilogue = _epilogue(self.assigned)
+            self._require_inside(_OPENING.format("pass") + f"{body}\n{epilogue}{_CALL}")
+            self._dressed = body, epilogue
+
+        return self._dressed
+
+    def _require_inside(self, source: str) -> None:
         """Refuse code of which a part would not be in the function, whatever the reason."""
         try:
-            dressed = ast.parse(self.source({}, {}, "")).body
+            dressed = ast.parse(source).body
         except SyntaxError as error:
             raise CodeError(f"is not Python: {error.msg}", self.line(error.lineno or 0)) from None
         if [type(node) for node in dressed] != [ast.FunctionDef, ast.Expr]:
@@ -122,85 +158,112 @@ class Program:
         return own if 1 <= own <= self.code.count("\n") + 1 else None
 
 
-def _parsed(code: str) -> ast.Module:
+def _parsed(code: str) -> Any:
     if len(code) > MAX_CHARACTERS:
         raise CodeError(f"has more than {MAX_CHARACTERS:,} characters")
     if "\f" in code:
         line = code.count("\n", 0, code.index("\f")) + 1
         raise CodeError("holds a form feed: write \\f in a text", line)
 
+    return _python(code, ast.PyCF_ONLY_AST)
+
+
+def _python(code: str, flags: int = 0) -> Any:
+    """Parse code, or compile it: return outside a function and the like are wrong only then."""
     try:
-        tree = ast.parse(code)
-        # what is only wrong when it is compiled: return outside a function, and the like
-        compile(tree, "<code>", "exec", dont_inherit=True, optimize=0)
+        return compile(code, "<code>", "exec", flags, dont_inherit=True, optimize=0)
     except SyntaxError as error:
         raise CodeError(f"is not Python: {error.msg}", error.lineno) from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise CodeError(f"is not Python: {error}") from None
 
-    return tree
 
+class _Scan:
+    """What stands in a program, found in one pass: a file may have many long ones.
 
-def _require_allowed(node: ast.AST) -> None:
-    line = getattr(node, "lineno", None)
-    if isinstance(node, ast.Name) and (
-        node.id in _REFUSED_NAMES or node.id.startswith(("__", "_prism"))
-    ):
-        raise CodeError(f"uses {node.id}, which code steps do not have", line)
-    if isinstance(node, ast.Attribute) and node.attr.startswith("__"):
-        raise CodeError(f"uses .{node.attr}, which code steps do not have", line)
-    if isinstance(node, (ast.Global, ast.Nonlocal)):
-        raise CodeError("declares a global name: what is to be kept belongs into context", line)
-    if type(node) in _LACKING:
-        raise CodeError(f"uses {_LACKING[type(node)]}; code steps do not have it", line)
-    for module in _modules(node):
-        if module not in MODULES:
-            raise CodeError(f"imports {module}: code steps have {', '.join(MODULES)}", line)
+    Args:
+        tree: The program.
 
+    Raises:
+        CodeError: If it uses what the sandbox does not have.
+    """
 
-def _modules(node: ast.AST) -> Iterable[str]:
-    if isinstance(node, ast.Import):
-        return [alias.name for alias in node.names]
-    if isinstance(node, ast.ImportFrom):
-        return ["." * node.level + (node.module or "")]
+    def __init__(self, tree: ast.Module) -> None:
+        self.kinds: set[type[ast.AST]] = set()
+        self.names: set[str] = set()
+        self.used: set[str] = set()
+        self.bound: set[str] = set()
+        self.called: set[str] = set()
+        self.stored: set[str] = set()
+        self.modules: set[str] = set()
+        self.texts: set[tuple[int, int]] = set()
+        self.is_empty = not tree.body
 
-    return []
+        nodes: list[Any] = [tree]
+        while nodes:
+            node = nodes.pop()
+            kind = type(node)
+            self.kinds.add(kind)
+            if kind in _SCANNED:
+                self._see(node)
+            if kind in _WITHOUT_PARTS:
+                continue
 
+            for value in node.__dict__.values():
+                if type(value) is list:
+                    nodes += [each for each in value if isinstance(each, ast.AST)]
+                elif isinstance(value, ast.AST) and type(value) not in _SIGNS:
+                    nodes.append(value)
 
-def _imported(tree: ast.Module) -> set[str]:
-    return {module for node in ast.walk(tree) for module in _modules(node)}
-
-
-def _called(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            yield node.func.id
-
-
-def _used(tree: ast.Module) -> set[str]:
-    names = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
-    return {node.id for node in names if isinstance(node.ctx, ast.Load)}
-
-
-def _bound(tree: ast.Module) -> set[str]:
-    """Return the names that get a value anywhere in the code."""
-    found: set[str] = set()
-    for node in ast.walk(tree):
+    def _see(self, node: Any) -> None:
+        line = getattr(node, "lineno", None)
         match node:
-            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
-                found.add(name)
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                found.add(name)
-            case ast.ClassDef(name=name) | ast.alias(asname=str(name)):
-                found.add(name)
-            case ast.alias(name=name):
-                found.add(name.partition(".")[0])
-            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
-                found.add(name)
-            case ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
-                found.add(name)
+            case ast.Name(id=name, ctx=context):
+                _require_name(name, line)
+                self.names.add(name)
+                (self.used if isinstance(context, ast.Load) else self.bound).add(name)
+            case ast.Constant() | ast.JoinedStr():
+                if node.end_lineno is not None and node.end_lineno > node.lineno:
+                    self.texts.add((node.lineno, node.end_lineno))
+            case ast.Call(func=ast.Name(id=name)):
+                self.called.add(name)
+            case ast.Attribute(attr=name):
+                if name.startswith("__"):
+                    raise CodeError(f"uses .{name}, which code steps do not have", line)
+            case ast.Subscript(value=ast.Name(id="context"), slice=ast.Constant(value=name)):
+                if isinstance(node.ctx, ast.Store):
+                    self.stored.add(str(name))
+            case ast.Import() | ast.ImportFrom():
+                self._see_import(node)
+            case _:
+                self._see_rare(node, line)
 
-    return found
+    def _see_import(self, node: ast.Import | ast.ImportFrom) -> None:
+        modules = [alias.name for alias in node.names]
+        if isinstance(node, ast.ImportFrom):
+            modules = ["." * node.level + (node.module or "")]
+        for module in modules:
+            if module not in MODULES:
+                known = ", ".join(MODULES)
+                raise CodeError(f"imports {module}: code steps have {known}", node.lineno)
+
+        self.modules.update(modules)
+        self.bound.update(alias.asname or alias.name.partition(".")[0] for alias in node.names)
+
+    def _see_rare(self, node: ast.AST, line: int | None) -> None:
+        if isinstance(node, (ast.Global, ast.Nonlocal)):
+            raise CodeError("declares a global name: what is to be kept belongs into context", line)
+        if type(node) in _LACKING:
+            raise CodeError(f"uses {_LACKING[type(node)]}; code steps do not have it", line)
+
+        # the name that each of these binds
+        names = (getattr(node, field, None) for field in ("name", "arg", "rest"))
+        self.bound.update(name for name in names if name is not None)
+
+
+def _require_name(name: str, line: int | None) -> None:
+    if name in _REFUSED_NAMES or name.startswith(("__", "_prism")):
+        raise CodeError(f"uses {name}, which code steps do not have", line)
 
 
 def _assigned(body: Iterable[ast.stmt]) -> Iterator[str]:
@@ -219,19 +282,6 @@ def _assigned(body: Iterable[ast.stmt]) -> Iterator[str]:
             yield from _assigned(block.body)
 
 
-def _stored(tree: ast.Module) -> Iterator[str]:
-    """Yield the names that are stored as ``context['name'] = ...``."""
-    for node in ast.walk(tree):
-        is_context = (
-            isinstance(node, ast.Subscript)
-            and isinstance(node.ctx, ast.Store)
-            and isinstance(node.value, ast.Name)
-            and node.value.id == "context"
-        )
-        if is_context and isinstance(node.slice, ast.Constant):  # type: ignore[attr-defined]
-            yield str(node.slice.value)  # type: ignore[attr-defined]
-
-
 def _public(targets: Iterable[ast.expr]) -> Iterator[str]:
     for target in targets:
         if isinstance(target, ast.Name) and not target.id.startswith("_"):
@@ -242,19 +292,12 @@ def _public(targets: Iterable[ast.expr]) -> Iterator[str]:
             yield from _public([target.value])
 
 
-def _indented(code: str, tree: ast.Module) -> Iterator[str]:
+def _indented(code: str, texts: Iterable[tuple[int, int]]) -> Iterator[str]:
     """Yield the code's lines as a function's body; the inside of a text is left as it is."""
     # every part of a formatted text may say that it stands where the whole text does
-    texts = {
-        (node.lineno, node.end_lineno or node.lineno)
-        for node in ast.walk(tree)
-        if isinstance(node, (ast.Constant, ast.JoinedStr))
-    }
     inside = {line for start, end in texts for line in range(start + 1, end + 1)}
     for number, line in enumerate(code.split("\n"), 1):
         yield line if number in inside or not line.strip() else f"    {line}"
-    if not tree.body:
-        yield "    pass"
 
 
 def _epilogue(assigned: Iterable[str]) -> str:

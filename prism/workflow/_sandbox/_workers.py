@@ -11,22 +11,24 @@ import asyncio
 import os
 import signal
 from collections.abc import Iterator, Mapping
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
+from itertools import count as count_from
+from queue import PriorityQueue
 from threading import Lock
 from typing import Any
 from weakref import finalize
 
-from prism.errors import InputError, MissingExtraError
+from prism.errors import FieldValueError, InputError, MissingExtraError
 from prism.files import parse_json
 from prism.workflow._sandbox._programs import MAX_RESULT_CHARACTERS, CodeError, Program
 from prism.workflow._variables import through_json
 
-MAX_SECONDS = 3.0
+MAX_SECONDS = 1.0
 """How long one step may compute."""
 
 MAX_MEMORY = 32 << 20
@@ -36,6 +38,12 @@ MAX_DEPTH = 100
 
 _HUNG_SECONDS = 5.0
 """After so long a worker that says nothing is killed."""
+
+_MOST_HITS = 2
+"""Code that hit its limits so often waits behind others."""
+
+_MOST_KNOWN = 1000
+"""Programs of which it is known how often they hit their limits."""
 
 _STEPS_PER_SESSION = 200
 """A session is renewed after so many steps; it counts some of what they did for all its life."""
@@ -116,6 +124,16 @@ class _Step:
                     os.kill(self._pid, getattr(signal, "SIGKILL", signal.SIGTERM))
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class _Job:
+    """A step that waits for a thread."""
+
+    is_last: bool
+    number: int
+    step: _Step = field(compare=False)
+    future: Future[tuple[str, str]] = field(compare=False)
+
+
 class _Crew:
     """The threads and the workers of one process.
 
@@ -130,6 +148,10 @@ class _Crew:
         self.owner = os.getpid()
         self.threads = ThreadPoolExecutor(count, thread_name_prefix="prism-code")
         self._idle: list[_Session] = []
+        self._waiting: PriorityQueue[_Job] = PriorityQueue()
+        self._numbers = count_from(1)
+        self._hits: dict[str, int] = {}
+        self._lock = Lock()
         # a session keeps its process: with fewer of them than threads a thread would wait for ever
         self._pool = require_monty().Monty(
             min_processes=0, max_processes=count, request_timeout=_HUNG_SECONDS
@@ -137,7 +159,36 @@ class _Crew:
         self._pool.__enter__()
         finalize(self, _dismiss, self.owner, self.threads, self._idle, self._pool)
 
-    def run(self, step: _Step) -> tuple[str, str]:
+    def put(self, step: _Step, code: str) -> Future[tuple[str, str]]:
+        """Have a step run as soon as a thread is free.
+
+        Code that has hit its limits twice waits behind all other code.
+        """
+        job = _Job(self._hits.get(code, 0) >= _MOST_HITS, next(self._numbers), step, Future())
+        self._waiting.put(job)
+        # takes the first that waits then, which may be another one
+        self.threads.submit(self._work)
+
+        return job.future
+
+    def hit_limit(self, code: str) -> None:
+        """Take note that code has hit a limit."""
+        with self._lock:
+            self._hits[code] = self._hits.pop(code, 0) + 1
+            if len(self._hits) > _MOST_KNOWN:
+                del self._hits[next(iter(self._hits))]
+
+    def _work(self) -> None:
+        job = self._waiting.get_nowait()
+        if not job.future.set_running_or_notify_cancel():
+            return
+
+        try:
+            job.future.set_result(self._run(job.step))
+        except BaseException as error:
+            job.future.set_exception(error)
+
+    def _run(self, step: _Step) -> tuple[str, str]:
         """Run a step in a worker, and again in a fresh one if that is in doubt."""
         monty = require_monty()
         try:
@@ -240,12 +291,15 @@ class Workers:
         crew = self._ours()
         loop = asyncio.get_running_loop()
         try:
-            text, printed = await loop.run_in_executor(crew.threads, crew.run, step)
+            text, printed = await asyncio.wrap_future(crew.put(step, program.code), loop=loop)
         except asyncio.CancelledError:
             step.cancel()
             raise
         except monty.MontyError as error:
-            raise _failure(error, program) from None
+            failure = _failure(error, program)
+            if failure.is_of_limits:
+                crew.hit_limit(program.code)
+            raise failure from None
 
         return Ran(_merged(context, text), printed)
 
@@ -312,4 +366,19 @@ def _merged(before: Mapping[str, Any], text: str) -> dict[str, Any]:
 
 
 WORKERS = Workers()
-"""The workers that all agents of this process share."""
+"""The workers that agents of this process share unless they name a number."""
+
+
+@cache
+def workers_of(count: int | None) -> Workers:
+    """Return the workers that all agents share who want so many.
+
+    Raises:
+        FieldValueError: If it is not 1 or more.
+    """
+    if count is None:
+        return WORKERS
+    if count < 1:
+        raise FieldValueError(f"workers must be 1 or more, got {count}")
+
+    return Workers(count)

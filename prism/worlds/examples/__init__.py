@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from prism._lazy import lazy_names
 
 if TYPE_CHECKING:  # two of them bring workflows and thinking agents, which the others do without
+    from prism.worlds.examples.bazaar import Bazaar
     from prism.worlds.examples.council import Council
     from prism.worlds.examples.lake import Lake
     from prism.worlds.examples.market import Market
@@ -14,4 +15,4 @@ if TYPE_CHECKING:  # two of them bring workflows and thinking agents, which the 
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
-__all__ = ["Council", "Lake", "Market", "Rumour", "Schelling", "Vaccination"]
+__all__ = ["Bazaar", "Council", "Lake", "Market", "Rumour", "Schelling", "Vaccination"]

@@ -1,23 +1,26 @@
 """A council of agents that think, execute and page, and share a board."""
 
-from prism.cognition import CognitiveAgent, Config, Memory
+from collections.abc import Iterable
+
+from prism.cognition import CognitiveAgent, Config, Memory, action
 from prism.worlds import Guest, World, measure, param, state
 
 ROLES = ("a doctor", "a teacher", "a shopkeeper", "a bus driver", "a gardener")
 
 
 class Member(CognitiveAgent):
-    """Somebody who finds the board in working memory, and posts by adding to it as a note."""
+    """Somebody who perceives the board, and can post a note to it."""
 
-    async def act(self, world: "Council") -> None:
-        """Read the board, run a cycle, and post the note that came of it."""
-        self.memory.add("board", "\n".join(world.board[-world.shown :]) or "empty")
-        cycle = await self.cycle()
-        if cycle.action is None or cycle.action.outcome != "done":
-            return
-        if cycle.action.type == "working_memory_add" and cycle.action.tags.startswith("note"):
-            world.board.append(f"{self.agent_id}: {self.memory.working[cycle.action.tags]}")
-            world.log("posted", agent=world.acting, text=world.board[-1])
+    def perceive(self, world: "Council") -> Iterable[str]:
+        """Read the last notes on the board, in the place of those that were read before."""
+        self.tell(instead=True)
+        return world.board[-world.shown :] or ["The board is empty."]
+
+    @action
+    def post(self, world: "Council", text: str) -> None:
+        """Post a short note to the board, which all others read."""
+        world.board.append(f"{self.agent_id}: {text}")
+        world.log("posted", agent=world.acting, text=world.board[-1])
 
 
 class Council(World[Guest[Member]]):
@@ -36,8 +39,8 @@ class Council(World[Guest[Member]]):
         """Make one of the council."""
         role = ROLES[number % len(ROLES)]
         goal = (
-            f"You are {role}. The council discusses: {self.question} Think about what is on the "
-            "board, then say what you think by adding a memory with the tag note."
+            f"You are {role}. The council discusses: {self.question} Think about what the others "
+            "say, then post what you think."
         )
         config = Config(goal=goal)
         return Member(config, Memory.in_memory(), agent_id=f"member_{number + 1}")

@@ -37,7 +37,7 @@ class Market(World[Buyer | Seller]):
     @during(Need.LOOKING)
     async def bid(self, buyer: Buyer) -> None:
         """Bid to some seller, and wait for the answer."""
-        if sellers := self.in_state(Stock.SELLING):
+        if sellers := self.agents.where(state=Stock.SELLING):
             buyer.offer = min(buyer.offer * self.raised, buyer.worth)
             buyer.send(buyer.random.choice(sellers), buyer.offer)
             if (answer := await buyer.receive()) and answer.content:

@@ -40,7 +40,7 @@ class Schelling(World[Resident]):
 
     def tick_ends(self) -> None:
         """Give those who move a free house each, by their ids: no order of theirs decides."""
-        for resident in sorted(self.in_state(Home.MOVES), key=lambda each: each.agent_id):
+        for resident in sorted(self.agents.where(state=Home.MOVES), key=lambda each: each.agent_id):
             self.town.put(resident, self.random.choice(self.town.free()))
             resident.fire("comes")
 

@@ -17,6 +17,7 @@ from prism.analysis import Note, read_log, transition_counts
 from prism.errors import InputError
 from prism.telemetry.events import SCHEMA_VERSION
 from tests.kit import processes
+from tests.kit.logs import AGENTS
 
 WriteLog = Callable[..., Path]
 
@@ -37,7 +38,7 @@ def test_real_run_has_one_run_and_no_notes(folder: Path) -> None:
     )
     assert (run.schema, run.agents, run.rounds, run.ticks_per_round, run.seed) == (
         SCHEMA_VERSION,
-        80,
+        AGENTS,
         4,
         12,
         3,
@@ -157,9 +158,10 @@ def test_scan_gives_objects_as_json(write_log: WriteLog, make: SimpleNamespace) 
     ]
 
 
+@pytest.mark.usefixtures("small_blocks")
 def test_logs_of_many_blocks_are_read_whole(write_log: WriteLog, make: SimpleNamespace) -> None:
     """A log of several blocks is read whole, and corrupt lines have their numbers."""
-    padding = "x" * 100_000
+    padding = "x" * 200
     lines: list[Any] = [make.move("x", "a", "b", padding=padding) for _ in range(200)]
     lines[150] = b"?"
     logs = read_log(write_log(lines))

@@ -15,7 +15,7 @@ def table(rows: list[tuple[str, int]]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")
 
 
-@settings(max_examples=60)
+@settings(max_examples=2 * settings().max_examples)
 @given(parts=st.lists(ROWS, min_size=1, max_size=6))
 def test_merged_parts_equal_the_whole(parts: list[list[tuple[str, int]]]) -> None:
     """Sums and first rows of parts are those of all rows together."""

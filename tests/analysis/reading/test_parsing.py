@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 from prism.analysis._reading.parsing import TYPES, _read_in_halves, empty, objects_of, parse
 from prism.runlog._reader import Block
 
+MANY = 5 * settings().max_examples
+"""Examples of what is cheap: more where CI asks for more of all."""
+
 LINE = st.sampled_from(
     [
         b'{"event":"a","round":1}',
@@ -40,7 +43,7 @@ def is_json(line: bytes) -> bool:
     return True
 
 
-@settings(max_examples=60)
+@settings(max_examples=2 * settings().max_examples)
 @given(lines=st.lists(LINE, max_size=12), first=st.integers(1, 10**9))
 def test_every_line_is_a_row_a_bad_line_or_blank(lines: list[bytes], first: int) -> None:
     """JSON lines become rows with their numbers, other lines are named, blank ones are neither."""
@@ -89,7 +92,7 @@ def objects_in(lines: list[bytes], numbers: list[int | None], *names: str) -> li
     return found.rows()
 
 
-@settings(max_examples=100)
+@settings(max_examples=MANY)
 @given(value=VALUE, ascii_alone=st.booleans())
 def test_objects_are_kept_as_json(value: Any, ascii_alone: bool) -> None:
     """An object becomes JSON text that reads back as it was."""
@@ -117,7 +120,7 @@ def test_deeply_nested_object_is_null(levels: int) -> None:
 HALF = st.sampled_from([r"\ud83d", "ud83d", r"\uDE00", r"\u0041", "a", r"\n", r"\"", r"\\"])
 
 
-@settings(max_examples=150)
+@settings(max_examples=MANY)
 @given(texts=st.lists(st.lists(HALF, max_size=5), min_size=1, max_size=3))
 def test_lone_surrogates_make_a_line_bad(texts: list[list[str]]) -> None:
     """A line with half a surrogate pair is bad; one with both halves is read."""

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from prism import Run
 from prism.agents import synthetic_population
 from prism.analysis import Note, read_log, state_counts, transition_counts
 from prism.runlog import configure
-from prism.social import Simulation
+from prism.social import Feed
 from prism.statechart import Statechart, Transition, state_enum
 
 WriteLog = Callable[..., Path]
@@ -51,7 +52,9 @@ def test_simulations_in_an_application_log_are_runs(tmp_path: Path) -> None:
         for seed in (1, 2):
             population = synthetic_population(20, seed=seed)
             results.append(
-                Simulation(population.agents, population.posts, rounds=3, seed=seed).run()
+                Run(
+                    Feed(first_posts=population.posts), population.agents, rounds=3, seed=seed
+                ).run()
             )
     logs = read_log(tmp_path / "own.jsonl")
     assert [(run.label, run.seed, run.ended) for run in logs.runs] == [
@@ -82,7 +85,7 @@ def test_transitions_around_simulations_are_runs(tmp_path: Path) -> None:
         for seed in (1, 2):
             chart.fire(SimpleNamespace(agent_id="me", state=mood("calm")), "bump")
             population = synthetic_population(5, seed=seed)
-            Simulation(population.agents, population.posts, rounds=1, seed=seed).run()
+            Run(Feed(first_posts=population.posts), population.agents, rounds=1, seed=seed).run()
         chart.fire(SimpleNamespace(agent_id="me", state=mood("calm")), "bump")
     logs = read_log(tmp_path / "own.jsonl")
     told = [(run.started, run.ended, run.seed) for run in logs.runs]
@@ -98,6 +101,7 @@ def test_transitions_around_simulations_are_runs(tmp_path: Path) -> None:
     assert "each is taken by itself" in logs.notes[0].message
 
 
+@pytest.mark.usefixtures("small_blocks")
 def test_lines_after_the_end_are_another_run(write_log: WriteLog, make: SimpleNamespace) -> None:
     """Lines after the end of a run are another run, in the same block or a later one."""
     first = [
@@ -107,7 +111,7 @@ def test_lines_after_the_end_are_another_run(write_log: WriteLog, make: SimpleNa
         make.event("run.ended", posts=1),
     ]
     tail = [make.move("x", "c", "d"), make.event("run.ended", posts=2)]
-    padding = [{"event": "app.works", "text": "x" * 100_000}] * 200
+    padding = [{"event": "app.works", "text": "x" * 200}] * 200
     for between in ([], padding):
         logs = read_log(write_log([*first, *between, *tail], "after.jsonl"))
         assert [(run.label, run.seed, run.started, run.ended) for run in logs.runs] == [

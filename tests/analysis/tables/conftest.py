@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from prism import Run
 from prism.agents import opening_posts, synthetic_population
 from prism.llm import OllamaChatClient
 from prism.runlog import RunLog, SimulatedClock
-from prism.runs import begin
-from prism.social import Likes, RemoveAgents, Simulation, SocialRun
+from prism.social import Feed, Likes, RemoveAgents
 from prism.statechart import AgentState, Reasoner
 from prism.testing import FakeOllama, Fault
 
@@ -27,9 +27,9 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Path:
             return str(asked.options[len(server.questions) % len(asked.options)])
 
         server.choose = choose
-        Simulation(
+        Run(
+            Feed(first_posts=opening_posts(population.agents, seed=5)),
             population.agents,
-            opening_posts(population.agents, seed=5),
             reasoner=Reasoner(
                 OllamaChatClient(server.host, "nimble"), fallback=AgentState.SCROLLING, seed=5
             ),
@@ -46,5 +46,7 @@ def carried(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a run whose rounds carry open decisions over, and that some leave."""
     folder = tmp_path_factory.mktemp("carried") / "run"
     treatments = (Likes(1, share=0.4), RemoveAgents(2, share=0.2))
-    begin(SocialRun(30, rounds=3, seed=3, preset="twitter", treatments=treatments), folder)
+    Run(Feed, 30, rounds=3, seed=3, treatments=treatments, parameters={"preset": "twitter"}).keep(
+        folder
+    )
     return folder

@@ -17,7 +17,7 @@ WriteLog = Callable[..., Path]
 def test_story_has_all_events_of_the_agent(folder: Path, events: list[dict[str, Any]]) -> None:
     """A story has the agent's own events, likes of its posts and answers to them, in order."""
     logs = read_log(folder)
-    for agent in sorted({event["agent_id"] for event in events if "agent_id" in event})[:12]:
+    for agent in sorted({event["agent_id"] for event in events if "agent_id" in event})[:2]:
         own = {
             event["post_id"]
             for event in events
@@ -138,9 +138,10 @@ def test_values_that_are_no_probabilities_are_not_shown(
     assert orjson.loads(story["probabilities"][0]) == odds
 
 
+@pytest.mark.usefixtures("small_blocks")
 def test_answers_are_found_across_blocks(write_log: WriteLog, make: SimpleNamespace) -> None:
     """An answer is in the story of the post's author, however far behind the post."""
-    filling = [make.move("x", "a", "b", padding="x" * 100_000)] * 100
+    filling = [make.move("x", "a", "b", padding="x" * 200)] * 100
     lines = [make.post("ann", "p1"), *filling, make.post("ben", "p2", "p1", "p1")]
     assert agent_story(read_log(write_log(lines)), "ann")["line"].to_list() == [1, 102]
 
@@ -162,3 +163,12 @@ def test_unknown_agent_is_refused(folder: Path) -> None:
         match=r"no agent 'nobody' in the log; the first in it are agent_0001, agent_0002",
     ):
         agent_story(read_log(folder), "nobody")
+
+
+def test_a_text_is_told_in_its_words(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """The story has the words of a reply, not its JSON, and says what was cut."""
+    about = {"agent_id": "ann", "key": "reply", "prompt_hash": "0", "reason": None}
+    text = {**about, "source": "model", "text": '{"text": "Well put."}', "cut": True}
+    lines = [make.joined("ann"), make.event("text.written", **text)]
+    story = agent_story(read_log(write_log(lines)), "ann")
+    assert story["what"][1] == "has a text for reply (model, cut): Well put."

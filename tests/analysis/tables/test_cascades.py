@@ -75,7 +75,7 @@ def test_measures_are_those_of_the_definitions(
         assert row["virality"] == (pytest.approx(sum(pairs) / len(pairs)) if pairs else None)
 
 
-@settings(max_examples=60)
+@settings(max_examples=2 * settings().max_examples)
 @given(
     parents=st.integers(1, 12).flatmap(
         lambda size: st.lists(st.none() | st.integers(0, size - 1), min_size=size, max_size=size)

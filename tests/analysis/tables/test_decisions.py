@@ -248,7 +248,7 @@ def text(**keys: Any) -> dict[str, Any]:
 
 
 def test_costs_are_those_of_decisions_and_texts(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """Each model has its requests, tokens and seconds; what asked no model costs nothing."""
+    """Each model has its requests, tokens and seconds; a fallback costs, and is no answer."""
     log = write_log(
         [
             make.decision("x", ["b", "c"], "b", **call(source="model")),
@@ -264,7 +264,7 @@ def test_costs_are_those_of_decisions_and_texts(write_log: WriteLog, make: Simpl
         {"model": "large", "answers": 1, "calls": 1, **unknown, "seconds": 0.25},
         {
             "model": "small",
-            "answers": 3,
+            "answers": 2,
             "calls": 5,
             "input_tokens": 30,
             "output_tokens": 6,
@@ -273,7 +273,7 @@ def test_costs_are_those_of_decisions_and_texts(write_log: WriteLog, make: Simpl
     ]
     by_what = costs(read_log(log), by=["what", "model"])
     assert by_what.select("what", "model", "answers").rows() == [
-        ("decisions", "small", 2),
+        ("decisions", "small", 1),
         ("texts", "large", 1),
         ("texts", "small", 1),
     ]

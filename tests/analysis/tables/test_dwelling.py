@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.analysis import dwell_survival, dwell_times, read_log, state_counts
@@ -35,7 +35,6 @@ def quantile(values: list[int], share: float) -> int:
     )
 
 
-@settings(max_examples=12)
 @given(dwells=DWELLS, zeros=st.integers(0, 3))
 def test_dwell_times_are_described_as_by_hand(
     dwells: list[int], zeros: int, tmp_path_factory: pytest.TempPathFactory
@@ -146,13 +145,21 @@ def test_visits_of_no_tick_have_no_fit(write_log: WriteLog, make: SimpleNamespac
     assert (row["p"], row["distance"], row["log_likelihood"]) == (None, None, None)
 
 
-def test_shares_times_agent_ticks_are_the_visits(
-    folder: Path, faulty: Path, carried: Path, market: Path, rumours: list[Path], tmp_path: Path
-) -> None:
-    """Ticks in a state are exact, by visits, by counts at every tick, and by hand, also killed."""
-    whole = [each / "events.jsonl" for each in (folder, carried, market, rumours[0])]
-    logs = [*whole, faulty, *cut_off(whole[0], tmp_path, 0.31, 0.5, 0.77)]
+@pytest.mark.parametrize("share", [0.5, 0.31, 0.77])
+@pytest.mark.sampled(3)
+def test_agent_ticks_of_a_killed_run_are_exact(share: float, folder: Path, tmp_path: Path) -> None:
+    """Of a log that ends in the middle of a line, ticks in a state are exact, too."""
+    assert_exact(cut_off(folder / "events.jsonl", tmp_path, share))
 
+
+def test_shares_times_agent_ticks_are_the_visits(faulty: Path, carried: Path, market: Path) -> None:
+    """Ticks in a state are exact, by visits, by counts at every tick, and by hand."""
+    folders = (carried, market)
+    assert_exact([faulty, *(each / "events.jsonl" for each in folders)])
+
+
+def assert_exact(logs: list[Path]) -> None:
+    """Assert that ticks in a state are those of counting, at every tick and by hand."""
     for path in logs:
         read = read_log(path)
         dwelling, states = dwell_times(read), state_counts(read)
@@ -163,12 +170,19 @@ def test_shares_times_agent_ticks_are_the_visits(
         begins, ends = occupied(read_events(path))
         assert ticks == {state: ends[state] for state in ticks}
         assert sum(ends.values()) == sum(ticks.values())
-        if path != market / "events.jsonl":  # where buyers move sellers
+        if path.parent.name != "market":  # where buyers move sellers
             assert dict(dwelling.select("state", "at_risk").rows()) == {
                 state: begins[state] for state in ticks
             }
 
 
+@pytest.mark.slow
+def test_ticks_in_a_state_are_exact_where_agents_are_treated(rumours: list[Path]) -> None:
+    """So they are in a run whose treatments come in its middle."""
+    assert_exact([rumours[0] / "events.jsonl"])
+
+
+@pytest.mark.slow
 def test_rounds_add_up_to_the_whole(folder: Path) -> None:
     """A visit counts in the round in which it ended; open ones in the last."""
     logs = read_log(folder)

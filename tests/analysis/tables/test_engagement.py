@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from prism.analysis import activity, engagement, gini, participation, read_log, top_share
 from prism.social import Results
+from tests.kit.logs import AGENTS
 
 WriteLog = Callable[..., Path]
 COUNTS = st.lists(st.integers(0, 50), min_size=1, max_size=40)
@@ -89,7 +90,7 @@ def test_totals_are_those_of_the_run(run: tuple[Path, Results]) -> None:
     assert got == {name: expected[name] for name in ("replies", "reshares", "likes")} | {
         "all": counted.replies + counted.reshares + counted.likes
     }
-    assert set(table["agents"]) == {80}
+    assert set(table["agents"]) == {AGENTS}
 
 
 def test_every_agent_has_its_counts(write_log: WriteLog, make: SimpleNamespace) -> None:
@@ -162,13 +163,13 @@ def test_shares_are_those_of_the_events(
 
     table = participation(read_log(folder))
     (row,) = table.filter(pl.col("round").eq_missing(number)).iter_rows(named=True)
-    counts = pl.Series([*wrote.values(), *[0] * (80 - len(wrote))])
+    counts = pl.Series([*wrote.values(), *[0] * (AGENTS - len(wrote))])
     shares = {name: top_share(counts, share) for name, share in (("top_1", 0.01), ("top_10", 0.1))}
-    assert (row["agents"], row["written"]) == (80, wrote.total())
-    assert row["silent"] == pytest.approx(1 - len(wrote) / 80)
-    assert row["creating"] == pytest.approx(len(created) / 80)
+    assert (row["agents"], row["written"]) == (AGENTS, wrote.total())
+    assert row["silent"] == pytest.approx(1 - len(wrote) / AGENTS)
+    assert row["creating"] == pytest.approx(len(created) / AGENTS)
     assert row["silent"] + row["writing"] + row["creating"] == pytest.approx(1)
-    assert row["liking"] == pytest.approx(len(liked) / 80)
+    assert row["liking"] == pytest.approx(len(liked) / AGENTS)
     assert row["gini"] == pytest.approx(gini(counts))
     assert {name: row[name] for name in shares} == pytest.approx(shares)
     assert row["next_9"] == pytest.approx(row["top_10"] - row["top_1"])

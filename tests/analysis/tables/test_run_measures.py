@@ -65,6 +65,7 @@ def test_trees_of_reshares_grow_from_posts_and_replies(
     assert row["deepest_reshare"] == max(heights)
 
 
+@pytest.mark.slow
 def test_a_burn_in_is_left_out(folder: Path, events: list[dict[str, Any]]) -> None:
     """From a round on, everything from before is left out, and rounds add up to the whole."""
     logs = read_log(folder)
@@ -90,6 +91,7 @@ def test_agents_who_left_take_no_steps(carried: Path) -> None:
     assert row["agent_ticks"] == ended["agent_ticks"] < 30 * 36
 
 
+@pytest.mark.slow
 def test_worlds_have_measures_of_their_own(rumours: list[Path]) -> None:
     """Of several runs each has its row, with the parameters, and its measures of the last round."""
     table = run_measures(read_log(*rumours))

@@ -10,12 +10,13 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.analysis import Note, RunLogs, read_log, state_counts
 from prism.analysis._tables.states import MOST_TIMES
 from prism.social import Results
+from tests.kit.logs import AGENTS
 from tests.kit.occupancy import read_events
 
 WriteLog = Callable[..., Path]
@@ -60,7 +61,7 @@ def test_every_tick_is_there_and_counts_every_agent(folder: Path) -> None:
         pl.col("agents").sum(), pl.col("share").sum(), pl.len()
     )
     assert ticks.height == 4 * 12
-    assert set(ticks["agents"]) == {80}
+    assert set(ticks["agents"]) == {AGENTS}
     assert ticks["share"].is_close(1.0).all()
     assert ticks["len"].n_unique() == 1
 
@@ -129,7 +130,7 @@ def notes_of(logs: RunLogs) -> dict[str, str]:
     return {note.kind: note.message for note in logs.notes}
 
 
-@settings(max_examples=25)
+@pytest.mark.slow
 @given(lost=st.sets(st.integers(0, 400)), keep=st.integers(10, 400))
 def test_every_agent_is_counted_whatever_lines_are_lost(
     lost: set[int], keep: int, run: tuple[Path, Results], tmp_path_factory: Any

@@ -7,6 +7,7 @@ import orjson
 import polars as pl
 import pytest
 
+from prism import Run
 from prism.analysis import (
     activity,
     agent_rhythms,
@@ -18,8 +19,7 @@ from prism.analysis import (
     read_log,
     treated_posts,
 )
-from prism.runs import begin
-from prism.social import Dislikes, Likes, RemoveAgents, SocialRun
+from prism.social import Dislikes, Feed, Likes, RemoveAgents
 
 
 @pytest.fixture(scope="module")
@@ -29,9 +29,9 @@ def treated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     votes = (Likes(1, share=0.4, experiment="v"), Dislikes(1, share=0.3, experiment="v"))
     treatments = (*votes, RemoveAgents(2, share=0.2))
     dislike = {"dislike_chance": 0.3}
-    begin(
-        SocialRun(60, rounds=3, treatments=treatments, preset="classic", parameters=dislike), folder
-    )
+    Run(
+        Feed, 60, rounds=3, treatments=treatments, parameters={"preset": "classic", **dislike}
+    ).keep(folder)
     return folder
 
 
@@ -76,6 +76,7 @@ def test_agents_have_their_arm(treated: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_posts_and_agents_have_their_arm_in_every_table(treated: Path) -> None:
     """Tables of agents, of posts and of cascades have the arm behind the id."""
     logs = read_log(treated)

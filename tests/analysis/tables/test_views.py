@@ -11,6 +11,7 @@ import pytest
 
 from prism.analysis import reach, read_log, run_measures, views
 from prism.errors import FieldValueError
+from tests.kit.logs import AGENTS
 from tests.kit.occupancy import cut_off, read_events
 
 WriteLog = Callable[..., Path]
@@ -26,6 +27,7 @@ def of_kind(events: list[dict[str, Any]], name: str, **keys: Any) -> list[dict[s
     ]
 
 
+@pytest.mark.slow
 def test_every_view_has_one_outcome(
     folder: Path, faulty: Path, carried: Path, tmp_path: Path
 ) -> None:
@@ -91,7 +93,7 @@ def test_reach_is_that_of_the_events(folder: Path, events: list[dict[str, Any]])
         for row in table.iter_rows(named=True):
             who = found[row[key]]
             assert (row["views"], row["readers"]) == (len(who), len(set(who)))
-            assert row["share"] == pytest.approx(len(set(who)) / 80)
+            assert row["share"] == pytest.approx(len(set(who)) / AGENTS)
     assert set(reach(logs, of="posts")["post_id"]) == set(posts)
 
     for row in reach(logs, of="agents").iter_rows(named=True):

@@ -27,6 +27,7 @@ from prism.analysis import (
     world_events,
 )
 from prism.errors import InputError
+from tests.kit.logs import AGENTS
 from tests.kit.world_runs import Buyer, Seller
 
 WriteLog = Callable[..., Path]
@@ -74,7 +75,7 @@ def test_parameters_describe_the_runs(rumours: list[Path], market: Path, folder:
         ("friends-4", "Rumour", 30, 4, None),
         ("friends-8", "Rumour", 30, 8, None),
         ("market", "Bazaar", 20, None, 0.5),
-        ("real", None, 80, None, None),
+        ("real", None, AGENTS, None, None),
     ]
 
 
@@ -162,6 +163,7 @@ def test_agents_of_a_world_have_fields_and_nothing_of_posts(market: Path) -> Non
 
 
 @pytest.mark.parametrize("table_of", [activity, engagement, cascades, interactions])
+@pytest.mark.sampled(4)
 def test_a_table_about_posts_has_nothing_of_a_world(
     table_of: Callable[..., pl.DataFrame], market: Path, folder: Path
 ) -> None:

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prism.cognition._config._config import Config
-from prism.cognition._config._declarations import SCHEMA_NAME, ConfigDocument, config_schema
+from prism.cognition import Config
+from prism.cognition._config._reading import SCHEMA_NAME, ConfigDocument, config_schema
 from prism.errors import InputError
 from prism.files._declarations import shaped
 from prism.files._source import Problems, Source
 from tests.cognition.config.examples import FLAT, LKJAGENT, OLDEST
+from tests.kit.texts import ANY
 
 DOCS = Path(__file__).parents[3] / "docs"
 VALIDATOR = jsonschema.Draft202012Validator(config_schema())
@@ -73,14 +74,14 @@ def documents(draw: st.DrawFn) -> Any:
 
 
 @given(documents())
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=2 * settings().max_examples)
 def test_the_schema_accepts_what_the_loader_accepts(document: Any) -> None:
     """A document, changed in up to three places, has the right shape to both or to neither."""
     assert VALIDATOR.is_valid(document) == accepted(document)
 
 
 @pytest.mark.parametrize("example", EXAMPLES[:4], ids=["default", "lkjagent", "oldest", "flat"])
-@pytest.mark.sampled(4)
+@pytest.mark.slow
 def test_every_value_at_every_place_is_accepted_by_both_or_by_neither(example: Any) -> None:
     """Each value of an example, replaced by each of many, has the right shape to both or none."""
     document = copy.deepcopy(example)
@@ -93,7 +94,7 @@ def test_every_value_at_every_place_is_accepted_by_both_or_by_neither(example: A
 
 
 @given(documents())
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=2 * settings().max_examples)
 def test_a_file_of_the_right_shape_is_only_refused_for_what_no_schema_can_say(
     document: Any,
 ) -> None:
@@ -109,10 +110,10 @@ def test_a_file_of_the_right_shape_is_only_refused_for_what_no_schema_can_say(
         assert VALIDATOR.is_valid(document)
 
 
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: (
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(ANY), lambda inner: (
     st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=3)
 )))  # fmt: skip
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=2 * settings().max_examples)
 def test_both_agree_on_documents_that_were_never_configurations(document: Any) -> None:
     """Arbitrary JSON has the right shape to both or to neither."""
     assert VALIDATOR.is_valid(document) == accepted(document)

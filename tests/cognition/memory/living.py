@@ -11,7 +11,7 @@ import os
 import sys
 from typing import Any
 
-from prism.cognition._memory._memory import Memory
+from prism.cognition import Memory
 
 _WORDS = ("alice", "finds", "a", "letter", "in", "the", "attic", "été", "猫")
 

@@ -17,6 +17,8 @@ class PlainMemory:
         self.cycle = 0
         self.next_thought = 1
         self.used: dict[str, int] = {}
+        self.versions: dict[str, list[Any]] = {}
+        self.outdated: list[str] = []
 
     def copy(self) -> PlainMemory:
         """Return a memory that goes its own way."""
@@ -26,15 +28,19 @@ class PlainMemory:
         """Put a value into working memory."""
         self.working[tag] = value
         self.used[tag] = self.cycle
+        self.is_present(tag)
 
     def remove(self, tag: str) -> bool:
         """Remove a value from working memory."""
         self.used.pop(tag, None)
+        self.is_present(tag)
         return self.working.pop(tag, self) is not self
 
     def load(self, tag: str) -> bool:
         """Copy a value from storage."""
         if tag in self.storage:
+            if tag in self.working:
+                self.keep(tag, self.working[tag], self.storage[tag])
             self.add(tag, self.storage[tag])
         return tag in self.storage
 
@@ -42,27 +48,45 @@ class PlainMemory:
         """Copy a value to storage."""
         if value is None and tag not in self.working:
             return False
-        self.storage[tag] = self.working[tag] if value is None else value
+        value = self.working[tag] if value is None else value
+        self.store(tag, value)
+        self.is_present(tag)
+        if tag in self.working and repr(self.working[tag]) != repr(value):
+            self.outdated.append(tag)
         return True
+
+    def is_present(self, tag: str) -> None:
+        """Note that working memory has nothing older than storage."""
+        self.outdated = [each for each in self.outdated if each != tag]
+
+    def store(self, tag: str, value: Any) -> bool:
+        """Put a value into storage; return whether another one became a version."""
+        is_other = repr(self.storage.get(tag, value)) != repr(value)
+        if is_other:
+            self.keep(tag, self.storage[tag], value)
+        self.storage[tag] = value
+        return is_other
+
+    def keep(self, tag: str, old: Any, present: Any) -> None:
+        """Keep an old value as the newest version."""
+        if repr(old) == repr(present):
+            return
+        others = [each for each in self.versions.get(tag, []) if repr(each) != repr(old)]
+        self.versions[tag] = [*(e for e in others if repr(e) != repr(present)), old][-10:]
 
     def page_in(self, tag: str) -> bool:
         """Copy a value from storage, unless working memory has one."""
         return tag not in self.working and self.load(tag)
 
-    def page_out(self, tag: str) -> str | None:
-        """Move a value to storage; return where the older one went."""
+    def page_out(self, tag: str) -> bool:
+        """Move a value to storage; return whether there were two."""
         value = self.working.pop(tag) if tag in self.working else self.thoughts.pop(tag)
         self.used.pop(tag, None)
-        standing = self.storage.get(tag, value)
-        older = None
-        if repr(standing) != repr(value):
-            number = 2
-            while repr(self.storage.get(f"{tag}_{number}", standing)) != repr(standing):
-                number += 1
-            older = f"{tag}_{number}"
-            self.storage.setdefault(older, standing)
-        self.storage[tag] = value
-        return older
+        if tag in self.outdated:
+            self.is_present(tag)
+            self.keep(tag, value, self.storage[tag])
+            return True
+        return self.store(tag, value)
 
     def think(self, entry: str, most: int) -> str:
         """Add a thought."""
@@ -85,9 +109,11 @@ class PlainMemory:
             "state": self.state,
             **self.thoughts,
             "prism": {
-                "schema": 1,
+                "schema": 2,
                 "cycle": self.cycle,
                 "next_thought": self.next_thought,
                 "used": self.used,
+                **({"outdated": self.outdated} if self.outdated else {}),
+                **({"versions": self.versions} if self.versions else {}),
             },
         }

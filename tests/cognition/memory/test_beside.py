@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -13,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from prism.cognition import Memory
 from prism.cognition._memory import _sqlite_storage
-from prism.cognition._memory._memory import Memory
 from prism.errors import InputError
 from tests.cognition.memory.living import live
 from tests.kit import processes
@@ -216,3 +217,31 @@ def test_a_commit_without_changes(tmp_path: Path) -> None:
         before = path.stat().st_ino
         memory.commit()
         assert (path.stat().st_ino, backups(tmp_path)) == (before, [])
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_a_last_backup_that_fails_is_a_warning(kind: Any, tmp_path: Path) -> None:
+    """The memory is whole, and the next process can open it."""
+    path = tmp_path / "memory"
+    memory = Memory.open(path, storage=kind)
+    memory.add("a", "1")
+    memory.commit()
+    # where the backup is made, there is a folder that cannot be replaced
+    (tmp_path / ".memory.bak.part").mkdir()
+    with pytest.warns(RuntimeWarning, match="its last backup failed"):
+        memory.close()
+    (tmp_path / ".memory.bak.part").rmdir()
+    with Memory.open(path) as again:
+        assert dict(again.working) == {"a": "1"}
+
+
+def test_a_database_that_may_only_be_read_is_refused_when_it_is_opened(tmp_path: Path) -> None:
+    """Nothing is thought that could not be kept."""
+    path = tmp_path / "memory"
+    Memory.create(path, {}, storage="sqlite").close()
+    database = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sqlite3, "connect", lambda *_, **__: database)
+        with pytest.raises(OSError, match="readonly"):
+            Memory.open(path)
+    Memory.open(path).close()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from prism.cognition._memory._memory import Memory
+from prism.cognition import Memory
 
 KINDS: list[Any] = ["json", "sqlite"]
 

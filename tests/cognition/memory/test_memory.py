@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.cognition._memory._memory import Memory, PagedOut
+from prism.cognition import Memory
 from prism.errors import FieldTypeError, FieldValueError, InputError
 from tests.cognition.memory.living import live
 
@@ -76,7 +76,8 @@ def test_tags_with_spaces(memory: Memory) -> None:
     assert list(memory.working) == ["character_alice"]
     assert memory.save("character alice")
     assert memory.stored("character alice") == "young"
-    assert memory.page_out("character alice").tag == "character_alice"
+    assert memory.page_out("character alice") is False
+    assert memory.stored("character_alice") == "young"
     assert memory.page_in("character alice")
     assert memory.remove("character alice")
 
@@ -120,7 +121,7 @@ def test_views_cannot_be_written_to(memory: Memory) -> None:
 def test_paging_out_and_in(memory: Memory) -> None:
     """A memory that is paged out is in storage only; paged in it is in both."""
     memory.add("alice", "young")
-    assert memory.page_out("alice") == PagedOut("alice", None)
+    assert memory.page_out("alice") is False
     assert (dict(memory.working), memory.stored("alice")) == ({}, "young")
     assert memory.page_in("alice")
     assert memory.working["alice"] == memory.stored("alice") == "young"
@@ -130,24 +131,58 @@ def test_paging_out_an_equal_value(memory: Memory) -> None:
     """What is in storage already makes no copy; 1 and true are not equal."""
     memory.add("n", 1)
     assert memory.save("n")
-    assert memory.page_out("n") == PagedOut("n", None)
+    assert memory.page_out("n") is False
     memory.add("n", True)
-    assert memory.page_out("n") == PagedOut("n", "n_2")
-    assert (memory.stored("n"), memory.stored("n_2"), memory.stored_count) == (True, 1, 2)
+    assert memory.page_out("n") is True
+    assert (memory.stored("n"), memory.versions("n"), memory.stored_count) == (True, [1], 1)
 
 
 def test_paging_out_keeps_older_values(memory: Memory) -> None:
-    """An older value under a tag is kept under a numbered one, once."""
+    """An older value under a tag is kept as a version of it, once, and is no memory."""
     for value in ("a", "b", "c", "b", "c"):
         memory.add("x", value)
         memory.page_out("x")
-    stored = memory.to_dict()["storage"]
-    assert stored["x"] == "c"
-    assert {tag: stored[tag] for tag in stored if tag != "x"} == {
-        "x_2": "a",
-        "x_3": "b",
-        "x_4": "c",
-    }
+    assert memory.to_dict()["storage"] == {"x": "c"}
+    assert memory.versions("x") == ["a", "b"]
+    assert [match.value for match in memory.search("x a b c", 10)] == ["c"]
+
+
+def test_versions_are_bounded(memory: Memory) -> None:
+    """The newest stay; compacting drops those beyond a number, and 0 keeps none."""
+    memory.version_limit = 3
+    for number in range(9):
+        memory.save("x", number)
+    assert memory.versions("x") == [5, 6, 7]
+    memory.compact(versions=1)
+    assert memory.versions("x") == [7]
+    memory.version_limit = 0
+    memory.save("x", "new")
+    assert memory.versions("x") == []
+
+
+def test_a_newer_value_of_storage_stays_the_present_one(memory: Memory) -> None:
+    """What was saved since a memory came to working memory is not replaced when that moves out."""
+    memory.add("x", "old")
+    memory.save("x", "new")
+    assert memory.working["x"] == "old"
+    assert memory.page_out("x") is True
+    assert (memory.stored("x"), memory.versions("x")) == ("new", ["old"])
+
+
+def test_loading_keeps_what_it_replaces(memory: Memory) -> None:
+    """Another value in working memory becomes a version."""
+    memory.save("x", "stored")
+    memory.add("x", "unsaved")
+    assert memory.load("x")
+    assert (memory.working["x"], memory.versions("x")) == ("stored", ["unsaved"])
+
+
+def test_a_thought_is_shortened(memory: Memory) -> None:
+    """The beginning stays in the log, and the whole is in storage."""
+    key = memory.think("a long thought", key_prefix="thinking_log_", max_entries=5)
+    memory.shorten(key, 6)
+    assert memory.thoughts[key].startswith("a long")
+    assert memory.stored(key) == "a long thought"
 
 
 def test_paging_in_hides_nothing(memory: Memory) -> None:
@@ -162,7 +197,7 @@ def test_paging_in_hides_nothing(memory: Memory) -> None:
 def test_paging_out_a_thought(memory: Memory) -> None:
     """A thought can be paged out by its key."""
     key = memory.think("hm", key_prefix="thinking_log_", max_entries=5)
-    assert memory.page_out(key) == PagedOut("thinking_log_001", None)
+    assert memory.page_out(key) is False
     assert (dict(memory.thoughts), memory.stored(key)) == ({}, "hm")
     with pytest.raises(FieldValueError, match="there is no 'thinking_log_001'"):
         memory.page_out(key)
@@ -234,7 +269,7 @@ def test_reading_what_the_specification_shows(tmp_path: Path) -> None:
     found = json.loads(path.read_text())
     own = found.pop("prism")
     assert list(found.items()) == [*SPECIFIED.items(), ("thinking_log_003", "x")]
-    assert own == {"schema": 1, "cycle": 0, "next_thought": 4, "used": {}}
+    assert own == {"schema": 2, "cycle": 0, "next_thought": 4, "used": {}}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -246,7 +281,7 @@ def test_unknown_keys_stay(kind: Any, tmp_path: Path) -> None:
         "thinking_log_007": "x",
         "thinking_log_text": "not a thought",
         "storage": {},
-        "prism": {"later": [1], "schema": 1, "cycle": 3},
+        "prism": {"later": [1], "schema": 2, "cycle": 3},
         "thinking_log_009": 5,
         "working_memory": {"a b": 1, "a_b": 2},
     }
@@ -264,7 +299,7 @@ def test_unknown_keys_stay(kind: Any, tmp_path: Path) -> None:
         *("note", "state", "thinking_log_007", "thinking_log_008", "thinking_log_text", "storage"),
         *("prism", "thinking_log_009", "working_memory"),
     ]
-    assert found["prism"] == {"later": [1], "schema": 1, "cycle": 3, "next_thought": 9, "used": {}}
+    assert found["prism"] == {"later": [1], "schema": 2, "cycle": 3, "next_thought": 9, "used": {}}
     assert found["working_memory"] == {"a_b": 1, "a_b_2": 2}
     assert memory.state == "dreaming"
 
@@ -285,7 +320,12 @@ def test_another_prefix_of_thoughts(kind: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "cycles"),
-    [("json", 100), ("sqlite", 10), pytest.param("sqlite", 100, marks=pytest.mark.slow)],
+    [
+        ("json", 30),
+        ("sqlite", 10),
+        pytest.param("json", 100, marks=pytest.mark.slow),
+        pytest.param("sqlite", 100, marks=pytest.mark.slow),
+    ],
 )
 def test_restarts_end_where_one_run_ends(kind: Any, cycles: int, tmp_path: Path) -> None:
     """A memory that is closed and opened after each cycle ends with the same bytes."""
@@ -320,7 +360,7 @@ def test_the_file_is_for_people(tmp_path: Path) -> None:
         '  "storage": {},',
         '  "state": "thinking",',
         '  "prism": {',
-        '    "schema": 1,',
+        '    "schema": 2,',
         '    "cycle": 1,',
         '    "next_thought": 1,',
         '    "used": {',
@@ -360,14 +400,14 @@ def test_the_mark(kind: Any, tmp_path: Path) -> None:
     for name in ("one", "other"):
         with Memory.open(tmp_path / name, storage=kind) as memory:
             memory.commit()
-            seen = [memory.mark]
+            seen = [memory.revision]
             for _ in range(3):
                 live(memory)
-                assert memory.mark == seen[-1]
+                assert memory.revision == seen[-1]
                 memory.commit()
-                seen.append(memory.mark)
+                seen.append(memory.revision)
         with Memory.open(tmp_path / name) as memory:
-            assert memory.mark == seen[-1]
+            assert memory.revision == seen[-1]
         marks.append(seen)
     assert marks[0] == marks[1]
     assert len(set(marks[0])) == 4

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from prism.cognition._memory._memory import Memory
+from prism.cognition import Memory
 from tests.cognition.memory.living import live
 from tests.kit import processes
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.cognition._memory._memory import Memory
+from prism.cognition import Memory
 from prism.cognition._memory._values import to_json
 from prism.errors import InputError
 from tests.cognition.memory.living import live
@@ -27,9 +27,15 @@ DAMAGED = {
     "zeros": bytes(100),
     "garbage": bytes(range(256)),
     "not UTF-8": WHOLE.replace(b"d", b"\xff"),
-    "more behind": WHOLE + b"}",
     "an array": b"[]",
     "text": b'"x"',
+    "very deep": b"[" * 100_000,
+    "a database that is cut": b"SQLite format 3\0" + bytes(50),
+}
+
+
+SLIPS = {
+    "more behind": WHOLE + b"}",
     "a key twice": WHOLE.replace(b'"storage"', b'"working_memory"'),
     "working memory a text": b'{"working_memory": "x"}',
     "storage an array": b'{"storage": []}',
@@ -47,8 +53,7 @@ DAMAGED = {
     "not a number": b'{"storage": {"a": NaN}}',
     "endless number": b'{"storage": {"a": 1' + b"0" * 5000 + b"}}",
     "deep": b'{"storage": {"a": ' + b"[" * 200 + b"]" * 200 + b"}}",
-    "very deep": b"[" * 100_000,
-    "a database that is cut": b"SQLite format 3\0" + bytes(50),
+    "a comma too many": WHOLE.replace(b"}}", b"},}").replace(b'"d"}', b'"d",}'),
 }
 
 
@@ -78,6 +83,34 @@ def test_a_damaged_file_is_restored(content: bytes, tmp_path: Path) -> None:
     assert (tmp_path / "memory.json.damaged").read_bytes() == content
     with Memory.open(path) as again:
         assert (again.to_dict(), again.faults) == (states[-2], ())
+
+
+@pytest.mark.parametrize("content", SLIPS.values(), ids=SLIPS.keys())
+def test_a_slip_of_an_editor_is_named_and_left_alone(content: bytes, tmp_path: Path) -> None:
+    """What somebody wrote by hand is in no backup: nothing is restored, and nothing set aside."""
+    path = tmp_path / "memory.json"
+    kept(path)
+    path.write_bytes(content)
+    before = sorted(each.name for each in tmp_path.iterdir())
+
+    for opening in (Memory.open, Memory.read):
+        with pytest.raises(InputError, match="correct it there, or with 'prism memory edit'"):
+            opening(path)
+    assert path.read_bytes() == content
+    assert sorted(each.name for each in tmp_path.iterdir()) == before
+
+
+def test_a_slip_has_its_line(tmp_path: Path) -> None:
+    """Broken JSON is told with its line, and so is a value of the wrong type."""
+    path = tmp_path / "memory.json"
+    for text, line in (
+        ('{\n "working_memory": {},\n "storage": {"a": "b",}\n}', 3),
+        ('{\n "working_memory": {},\n\n "storage": []\n}', 4),
+    ):
+        path.write_text(text)
+        with pytest.raises(InputError) as caught:
+            Memory.open(path)
+        assert caught.value.line == line
 
 
 @pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED.keys())
@@ -114,7 +147,7 @@ def test_a_damaged_database_is_restored(content: bytes, tmp_path: Path) -> None:
         assert memory.search("alice", 3)
 
 
-@pytest.mark.parametrize("place", [30, 4096 * 2 + 50, 4096 * 4 + 7, 4096 * 6 + 100])
+@pytest.mark.parametrize("place", [30, 4096 * 2 + 50, 4096 * 4 + 7, 4096 * 5 + 100])
 def test_a_database_with_a_damaged_page(place: int, tmp_path: Path) -> None:
     """A database with garbage in the middle is restored when it is opened, not when it is read."""
     path = tmp_path / "memory.db"
@@ -210,14 +243,14 @@ def test_a_newer_memory(kind: Any, tmp_path: Path) -> None:
     kept(path, kind)
     if kind == "json":
         document = json.loads(path.read_bytes())
-        document["prism"]["schema"] = 2
+        document["prism"]["schema"] = 3
         path.write_text(json.dumps(document))
     else:
         database = sqlite3.connect(path)
-        database.execute("PRAGMA user_version=2")
+        database.execute("PRAGMA user_version=3")
         database.close()
     for opened in (Memory.open, Memory.read):
-        with pytest.raises(InputError, match=r"memory, field 'schema': has schema 2.*up to 1"):
+        with pytest.raises(InputError, match=r"memory, field 'schema': has schema 3.*up to 2"):
             opened(path)
 
 
@@ -343,7 +376,7 @@ def test_a_json_file_that_is_damaged_anywhere(edits: list[tuple[int, bytes]], cu
         try:
             memory = Memory.open(path)
         except InputError as error:
-            assert "no backup beside it is good" in error.problem  # noqa: PT017
+            assert "prism memory edit" in error.problem  # noqa: PT017
             return
         with memory:
             live(memory)

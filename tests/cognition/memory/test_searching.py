@@ -3,6 +3,7 @@
 import random
 import sqlite3
 from collections.abc import Iterator
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.cognition._memory._memory import Memory
+from prism.cognition import Memory
 from prism.cognition._memory._search import words_of
 from prism.errors import InputError
 
@@ -22,7 +23,7 @@ FACTS = {
     "place": {"name": "Été", "near": ["the sea", "猫の島"]},
     "weather": "rain",
 }
-MANY = 3_000
+MANY = 1_500
 
 
 @pytest.fixture(params=["json", "sqlite"])
@@ -122,6 +123,33 @@ def test_both_find_the_same_among_many(tmp_path: Path) -> None:
         memory.close()
 
 
+@pytest.mark.parametrize("size", [5_000, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_the_first_ten_are_those_of_the_whole_ranking(size: int) -> None:
+    """A search of three words finds the same first ten as BM25 over all entries, nine in ten."""
+    draw = random.Random(1)
+    words = [f"w{number}" for number in range(20_000)]
+    totals = list(accumulate(1 / (number + 10) for number in range(len(words))))
+
+    def text(length: int) -> str:
+        return " ".join(draw.choices(words, cum_weights=totals, k=length))
+
+    entries = {f"t{number}": text(draw.randrange(8, 60)) for number in range(size)}
+    memory = Memory.in_memory({"storage": entries})
+    # the same ranking by SQLite alone, over everything
+    whole = sqlite3.connect(":memory:")
+    whole.execute("CREATE VIRTUAL TABLE found USING fts5(tag, value, tokenize='ascii')")
+    whole.executemany("INSERT INTO found VALUES (?, ?)", entries.items())
+    ranking = (
+        "SELECT tag FROM found WHERE found MATCH ? ORDER BY bm25(found, 3.0, 1.0), rowid LIMIT 10"
+    )
+    same = 0
+    for _ in range(50):
+        query = text(3)
+        wanted = [tag for (tag,) in whole.execute(ranking, (" OR ".join(query.split()),))]
+        same += tags(memory, query) == wanted
+    assert same >= 45
+
+
 def test_compacting_changes_nothing(memory: Memory) -> None:
     """After the index was made anew, the same is found, and also what comes later."""
     memory.save("weather", "sun")
@@ -133,6 +161,7 @@ def test_compacting_changes_nothing(memory: Memory) -> None:
     memory.commit()
     assert tags(memory, "rain") == ["weather"]
     data["storage"]["weather"] = "rain"
+    data["prism"]["versions"]["weather"] = ["sun"]
     assert memory.to_dict() == data
 
 
@@ -141,10 +170,8 @@ def test_a_thought_of_very_many_words(memory: Memory) -> None:
     words = [f"word{number}" for number in range(3_000)]
     for start in range(0, 3_000, 100):
         memory.save(f"part {start}", " ".join(words[start : start + 100]))
-    assert len(tags(memory, " ".join(words), 40)) == 10
-    assert tags(memory, " ".join(reversed(words)), 40) == [
-        f"part_{start}" for start in range(2_000, 3_000, 100)
-    ]
+    assert len(tags(memory, " ".join(words), 40)) == 30
+    assert len(tags(memory, " ".join(reversed(words)), 40)) == 30
 
 
 def test_a_damaged_index(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from prism.cognition._replies import AgentReply, AskedAction, read_reply
 from tests.kit.agent_replies import HOSTILE, RENDERINGS, Rendering, as_json, replies, texts
+from tests.kit.texts import ANY
 
 PIECES = (
     *("<agent>", "</agent>", "<action>", "</action>", "<value>", "</value>", "<type>", "</type>"),
@@ -60,7 +61,7 @@ def test_any_bytes_are_read(data: bytes) -> None:
     assert_sound(data.decode("utf-16", "replace"))
 
 
-@given(st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=30).map("".join))
+@given(st.lists(st.sampled_from(PIECES) | st.text(ANY, max_size=3), max_size=30).map("".join))
 def test_any_heap_of_pieces_is_read(text: str) -> None:
     """No order of tags, quotes and braces raises."""
     assert_sound(text)
@@ -136,6 +137,7 @@ def test_markup_in_a_value_is_kept(inner: str) -> None:
 
 
 @pytest.mark.parametrize("family", HOSTILE)
+@pytest.mark.sampled(4)
 def test_hostile_replies_are_read(family: str) -> None:
     """The longest replies that are made to be slow give something sound, too."""
     assert_sound(HOSTILE[family])

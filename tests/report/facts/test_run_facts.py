@@ -21,6 +21,7 @@ from prism.analysis import (
     transition_counts,
 )
 from prism.drawing import Arrow, Diagram
+from prism.report import Report
 from prism.report._facts.run_facts import MOST_CHARACTERS, facts_of, parsed_once
 from prism.statechart import social_media_chart
 from prism.statechart.formats._export import to_diagram
@@ -38,13 +39,12 @@ TABLES: dict[str, Callable[[RunLogs], pl.DataFrame]] = {
 }
 
 
-def test_facts_are_those_of_the_analysis(model_log: Path) -> None:
-    """Every table of a run is that of prism.analysis."""
-    logs = read_log(model_log)
-    (facts,), notes = facts_of(logs)
+def test_facts_are_those_of_the_analysis(model_log: Path, side_by_side: Report) -> None:
+    """Every table of a run is that of prism.analysis, also beside another run."""
+    logs, facts = read_log(model_log), side_by_side.runs[1]
     for name, make in TABLES.items():
         assert_frame_equal(getattr(facts, name), make(logs))
-    assert (facts.run, notes) == (logs.runs[0], logs.notes)
+    assert (facts.run, side_by_side.notes) == (logs.runs[0], logs.notes)
 
 
 @pytest.mark.slow
@@ -61,14 +61,18 @@ def test_facts_of_a_run_are_the_same_beside_another(folder: Path, model_log: Pat
         assert facts.run.label == alone.run.label
 
 
-def test_states_are_in_the_order_of_their_chart(logs: RunLogs) -> None:
+def test_states_are_in_the_order_of_their_chart(
+    report: Report, write_log: Callable[..., Path], make: Any
+) -> None:
     """Where the chart is known, its states come in the order of their definition."""
-    chart = to_diagram(social_media_chart().definition)
-    for known in ({"charts": [chart]}, {"familiar": [chart]}):
-        (facts,), _ = facts_of(logs, **known)
-        assert tuple(facts.state_names) == chart.states
+    familiar = to_diagram(social_media_chart().definition)
+    assert tuple(report.runs[0].state_names) == familiar.states
+    given = Diagram(("c", "a", "b"), (Arrow("b", "c", ("go",)),), name="c")
+    (facts,), _ = facts_of(read_log(write_log([make.move("ada", "a", "b")])), [given])
+    assert tuple(facts.state_names) == given.states
 
 
+@pytest.mark.slow
 def test_a_familiar_chart_must_have_all_transitions(
     write_log: Callable[..., Path], make: Any
 ) -> None:
@@ -86,14 +90,14 @@ def test_states_of_an_unknown_chart_come_as_they_appear(
 ) -> None:
     """The state that most agents began in is the first; the others follow as in the log."""
     moves = [make.move("ada", "b 10", "b 9"), make.move("ada", "b 9", "a")]
-    (facts,), _ = facts_of(read_log(write_log(moves)))
-    assert (facts.state_names, facts.initial) == (["b 10", "b 9", "a"], "b 10")
-
     joins = [make.joined("late", "b 9"), make.joined("ada", "a"), make.joined("bo", "a")]
-    (facts,), _ = facts_of(read_log(write_log([*joins, *moves])))
-    assert (facts.state_names, facts.initial) == (["a", "b 9", "b 10"], "a")
+    logs = write_log(moves, "moves.jsonl"), write_log([*joins, *moves], "joins.jsonl")
+    (moved, joined), _ = facts_of(read_log(*logs))
+    assert (moved.state_names, moved.initial) == (["b 10", "b 9", "a"], "b 10")
+    assert (joined.state_names, joined.initial) == (["a", "b 9", "b 10"], "a")
 
 
+@pytest.mark.slow
 def test_states_of_a_chart_are_named_as_in_the_tables(
     write_log: Callable[..., Path], make: Any
 ) -> None:
@@ -106,9 +110,9 @@ def test_states_of_a_chart_are_named_as_in_the_tables(
     assert len(facts.state_names) == 2
 
 
-def test_long_and_broken_texts_are_cut(hostile_log: Path) -> None:
+def test_long_and_broken_texts_are_cut(hostile: Report) -> None:
     """Texts are cut to what can be shown, and have no character that XML lacks."""
-    (facts,), _ = facts_of(read_log(hostile_log))
+    (facts,) = hostile.runs
     texts = [
         text
         for table in (

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from prism.analysis import read_log
 from prism.drawing import showable
-from prism.report import FigureFormat, make_report
+from prism.report import FigureFormat, Report
 from prism.report._figures.rendering import clean_figure, draw, in_format
 from tests.kit.commands import Prism
 
@@ -74,16 +73,20 @@ def test_cleaning_a_figure_twice_changes_nothing_more() -> None:
     assert clean_figure(once) == once
 
 
-def test_a_report_saves_every_figure_of_hostile_names(hostile_log: Path, tmp_path: Path) -> None:
-    """A run in which every name is hostile has its page and all its figures as PDF."""
-    report = make_report(read_log(hostile_log))
-    assert report.failures == {}
-    report.html().encode()
-    saved = report.save_figures(tmp_path, "pdf")
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["svg", "pdf"])
+def test_a_report_saves_every_figure_of_hostile_names(
+    kind: FigureFormat, hostile: Report, tmp_path: Path
+) -> None:
+    """A run in which every name is hostile has its page and all its figures as files."""
+    assert hostile.failures == {}
+    hostile.html().encode()
+    saved = hostile.save_figures(tmp_path, kind)
     assert saved
-    assert all(path.read_bytes().startswith(b"%PDF") for path in saved)
+    assert all(path.read_bytes().startswith(BEGINNINGS[kind]) for path in saved)
 
 
+@pytest.mark.slow
 def test_the_command_shows_a_run_whose_label_is_no_text(
     write_log: Callable[..., Path], make: Any, prism: Prism
 ) -> None:

@@ -10,11 +10,10 @@ from xml.etree import ElementTree
 import pytest
 
 from prism.analysis import read_log
-from prism.report._facts.counts import MISSING, TreePost
+from prism.analysis._tables.cascades import MISSING, TreePost
 from prism.report._facts.run_facts import facts_of
 from prism.report._figures.page_figures import PageFigures
-from prism.report._sections.cascades import MOST_POSTS_DRAWN, draw_tree
-from prism.report._sections.cascades import make as make_section
+from prism.report._sections.cascades import CASCADES, MOST_POSTS_DRAWN, draw_tree
 
 
 def test_sizes_are_a_complementary_distribution(
@@ -26,7 +25,7 @@ def test_sizes_are_a_complementary_distribution(
     lines += [make.post("y", "q1", "q", "q")]
     (facts,), _ = facts_of(read_log(write_log(lines)))
     figures = PageFigures(facts.state_names)
-    section = str(make_section(facts, "1", figures))
+    section = str(CASCADES.make(facts, "1", figures))
     (rows,) = figures.charts["figure-cascades-1"].alone()["datasets"].values()
     assert [(row["size"], row["cascades"]) for row in rows] == [(3, 1), (2, 2), (1, 3)]
     assert list(figures.drawings) == ["tree-1-1", "tree-1-2"]
@@ -39,7 +38,25 @@ def test_posts_without_answers_are_no_cascades(
 ) -> None:
     """A log in which no post was answered has no such section."""
     (facts,), _ = facts_of(read_log(write_log([make.post("x", "p")])))
-    assert make_section(facts, "1", PageFigures(())) is None
+    assert CASCADES.make(facts, "1", PageFigures(())) is None
+
+
+def test_the_thread_stands_below_its_tree(
+    write_log: Callable[..., Path], make: SimpleNamespace
+) -> None:
+    """Who said what and when stands there as words, each answer a step further to the right."""
+    lines = [
+        make.post("ada", "p", text="<b>What</b> now?"),
+        make.post("bo", "r", "p", "p", text="I agree."),
+        make.post("cy", "s", "r", "p", text="x" * 500),
+        make.like("ada", "r", "bo"),
+    ]
+    (facts,), _ = facts_of(read_log(write_log(lines)))
+    section = str(CASCADES.make(facts, "1", PageFigures(facts.state_names)))
+    thread = section[section.index('<ol class="thread') : section.index("</ol>")]
+    assert [thread.count(f"below-{depth}") for depth in (0, 1, 2, 3)] == [1, 1, 1, 0]
+    for words in ("&lt;b&gt;What", "bo replies", "I agree.", "(1 like)", "round 1", "xxx…"):
+        assert words in thread
 
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -4,10 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
+
 from prism.analysis import read_log
-from prism.report._facts.run_facts import facts_of
+from prism.report._facts.run_facts import RunFacts, facts_of
 from prism.report._figures.page_figures import PageFigures
-from prism.report._sections.decisions import make as make_section
+from prism.report._sections.decisions import DECISIONS
 
 
 def test_figures_are_those_that_the_log_has_data_for(
@@ -19,14 +21,15 @@ def test_figures_are_those_that_the_log_has_data_for(
         make.decision("x", ["a", "b"], "a", source="model", latency=0.1, attempts=1, input_tokens=5)
     ]
     found = []
-    for lines in (policy, model):
-        (facts,), _ = facts_of(read_log(write_log(lines)))
+    logs = [write_log(lines, name) for lines, name in ((policy, "p.jsonl"), (model, "m.jsonl"))]
+    for facts in facts_of(read_log(*logs))[0]:
         figures = PageFigures(facts.state_names)
-        make_section(facts, "1", figures)
+        DECISIONS.make(facts, "1", figures)
         found.append({name.removeprefix("figure-").removesuffix("-1") for name in figures.charts})
     assert found == [{"choices", "sources"}, {"choices", "sources", "latency", "tokens"}]
 
 
+@pytest.mark.slow
 def test_reasons_of_fallbacks_are_listed_by_frequency(
     write_log: Callable[..., Path], make: SimpleNamespace
 ) -> None:
@@ -34,15 +37,13 @@ def test_reasons_of_fallbacks_are_listed_by_frequency(
     reasons = ["slow", "gone", "slow", "bad"]
     lines = [make.decision("x", ["a"], "a", source="fallback", reason=reason) for reason in reasons]
     (facts,), _ = facts_of(read_log(write_log(lines)))
-    section = str(make_section(facts, "1", PageFigures(facts.state_names)))
+    section = str(DECISIONS.make(facts, "1", PageFigures(facts.state_names)))
     assert "Why fallbacks were taken" in section
     table = section.partition('id="table-reasons-1"')[2]
     assert sorted(set(reasons), key=table.index) == ["slow", "bad", "gone"]
 
 
-def test_log_without_decisions_has_no_such_section(
-    write_log: Callable[..., Path], make: SimpleNamespace
-) -> None:
+@pytest.mark.slow
+def test_log_without_decisions_has_no_such_section(bare: RunFacts) -> None:
     """A log in which no reasoner was asked has no such section."""
-    (facts,), _ = facts_of(read_log(write_log([make.joined("x")])))
-    assert make_section(facts, "1", PageFigures(())) is None
+    assert DECISIONS.make(bare, "1", PageFigures(())) is None

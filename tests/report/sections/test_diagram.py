@@ -5,11 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
+
 from prism.analysis import read_log
 from prism.drawing import Arrow, Diagram
-from prism.report._facts.run_facts import facts_of
+from prism.report._facts.run_facts import RunFacts, facts_of
 from prism.report._figures.page_figures import PageFigures
-from prism.report._sections.diagram import make as make_section
+from prism.report._sections.diagram import CHART
 
 
 def test_chart_has_every_state_and_trigger_of_the_log(
@@ -19,21 +21,20 @@ def test_chart_has_every_state_and_trigger_of_the_log(
     moves = [make.move("x", "a", "b"), make.move("x", "b", "a", "back"), make.move("y", "a", "b")]
     (facts,), _ = facts_of(read_log(write_log(moves)))
     figures = PageFigures(facts.state_names)
-    section = str(make_section(facts, "1", figures))
+    section = str(CHART.make(facts, "1", figures))
     for text in (">a<", ">b<", "go", "back"):
         assert text in figures.drawings["chart-1"]
     assert 'id="table-transitions-1"' in section
     assert figures.drawings["chart-1"] in section
 
 
-def test_log_without_transitions_has_no_chart(
-    write_log: Callable[..., Path], make: SimpleNamespace
-) -> None:
+@pytest.mark.slow
+def test_log_without_transitions_has_no_chart(bare: RunFacts) -> None:
     """A log in which no agent made a transition has no such section."""
-    (facts,), _ = facts_of(read_log(write_log([make.joined("x")])))
-    assert make_section(facts, "1", PageFigures(())) is None
+    assert CHART.make(bare, "1", PageFigures(())) is None
 
 
+@pytest.mark.slow
 def test_a_given_chart_is_drawn_as_it_is_defined(
     write_log: Callable[..., Path], make: SimpleNamespace
 ) -> None:
@@ -43,25 +44,27 @@ def test_a_given_chart_is_drawn_as_it_is_defined(
     log = read_log(write_log([make.move("x", "b", "a"), make.move("x", "a", "elsewhere")]))
     (facts,), _ = facts_of(log, [chart])
     figures = PageFigures(facts.state_names)
-    make_section(facts, "1", figures)
+    CHART.make(facts, "1", figures)
     drawn = figures.drawings["chart-1"]
     for text in ("go [may]", "leave", "0\N{MULTIPLICATION SIGN}", ">elsewhere<", 'class="start"'):
         assert text in drawn
 
 
+@pytest.mark.slow
 def test_the_initial_state_is_on_top(write_log: Callable[..., Path], make: SimpleNamespace) -> None:
     """Without a chart, too, the state that agents began in stands above all others."""
     moves = [make.move("x", "z", "a"), make.move("x", "a", "m"), make.move("x", "m", "z")]
     log = read_log(write_log([make.joined("x", "z"), make.joined("y", "z"), *moves]))
     (facts,), _ = facts_of(log)
     figures = PageFigures(facts.state_names)
-    make_section(facts, "1", figures)
+    CHART.make(facts, "1", figures)
     found = re.findall(
         r'class="name" x="[^"]*" y="([^"]*)" [^>]*>(\w+)<', figures.drawings["chart-1"]
     )
     assert min((float(y), state) for y, state in found)[1] == "z"
 
 
+@pytest.mark.slow
 def test_each_chart_of_a_run_has_its_drawing(
     write_log: Callable[..., Path], make: SimpleNamespace
 ) -> None:
@@ -69,7 +72,7 @@ def test_each_chart_of_a_run_has_its_drawing(
     moves = [make.move("x", "a", "b"), make.move("y", "u", "v", chart="other")]
     (facts,), _ = facts_of(read_log(write_log(moves)))
     figures = PageFigures(facts.state_names)
-    section = str(make_section(facts, "1", figures))
+    section = str(CHART.make(facts, "1", figures))
     assert "The chart other" in section
     assert ">u<" in figures.drawings["chart-1-2"]
     assert ">a<" not in figures.drawings["chart-1-2"]
@@ -84,7 +87,7 @@ def test_runs_side_by_side_are_drawn_alike(
     runs, _ = facts_of(read_log(one, other))
     figures = PageFigures(("a", "b", "c"), runs=runs)
     for number, facts in enumerate(runs, start=1):
-        make_section(facts, str(number), figures)
+        CHART.make(facts, str(number), figures)
     boxes = [
         re.findall(r'class="box[^>]*>', figures.drawings[f"chart-{number}"]) for number in (1, 2)
     ]

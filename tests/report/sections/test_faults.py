@@ -13,7 +13,7 @@ from prism.analysis import faults, read_log
 from prism.report import make_report
 from prism.runlog import PromptLog, RunLog, SimulatedClock
 from prism.statechart import Statechart, Transition, state_enum
-from tests.report.conftest import HOSTILE
+from tests.kit.browsers import HOSTILE
 
 Door = state_enum("Door", ["open", "shut"])
 HEADING = "What went wrong"
@@ -68,9 +68,8 @@ def test_failed_guards_and_actions_are_counted(faulty: Path, parse: Callable[[st
     assert headings.index(HEADING) == 1
 
 
-def test_a_run_without_faults_has_no_box(folder: Path, parse: Callable[[str], Any]) -> None:
+def test_a_run_without_faults_has_no_box(page: Any) -> None:
     """Where nothing went wrong, nothing is said."""
-    page = parse(make_report(read_log(folder)).html())
     assert HEADING not in [heading.text for heading in page.all("h2")]
 
 
@@ -102,6 +101,7 @@ def test_other_faults_are_counted(
     assert said in make_report(read_log(log)).html()
 
 
+@pytest.mark.slow
 def test_the_box_says_what_the_command_says(
     write_log: Callable[..., Path], make: Any, parse: Callable[[str], Any]
 ) -> None:
@@ -125,6 +125,7 @@ def test_the_box_says_what_the_command_says(
     assert box.text == "3 decisions took the fallback"
 
 
+@pytest.mark.slow
 def test_alike_faults_are_one_row_with_the_first_of_them(
     write_log: Callable[..., Path], make: Any
 ) -> None:
@@ -161,6 +162,7 @@ def recorded(folder: Path, make: Any, chances: list[float], prompt: str = "Hello
     return folder
 
 
+@pytest.mark.slow
 def test_fallbacks_and_least_likely_choices_are_shown(
     tmp_path: Path, make: Any, parse: Callable[[str], Any]
 ) -> None:
@@ -188,9 +190,6 @@ def test_prompts_are_text_and_bounded(
     assert len(section.text) < 40_000
 
 
-def test_a_run_without_prompts_has_no_such_section(
-    folder: Path, parse: Callable[[str], Any]
-) -> None:
+def test_a_run_without_prompts_has_no_such_section(page: Any) -> None:
     """Nothing is said of prompts where none were recorded."""
-    page = parse(make_report(read_log(folder)).html())
     assert HEADING_RECORDED not in [element.text for element in page.all("h2")]

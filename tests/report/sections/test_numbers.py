@@ -4,10 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from prism.analysis import read_log
-from prism.report import Report, make_report
+from prism.report import Report
 from prism.report._sections.numbers import key_numbers, make_numbers
 from prism.social import Results
+from tests.kit.logs import AGENTS
 
 
 def test_key_numbers_are_those_of_the_simulation(report: Report, run: tuple[Path, Results]) -> None:
@@ -24,16 +24,13 @@ def test_key_numbers_are_those_of_the_simulation(report: Report, run: tuple[Path
     assert found["largest cascade, posts"] == results.cascades[0].size
 
 
-def test_two_runs_have_a_difference(
-    report: Report, model_log: Path, parse: Callable[[str], Any]
-) -> None:
+def test_two_runs_have_a_difference(side_by_side: Report, parse: Callable[[str], Any]) -> None:
     """Two runs have a column of differences, in points for shares, and none for seeds."""
-    other = make_report(read_log(model_log))
-    page = parse(make_numbers([report.runs[0], other.runs[0]]))
+    page = parse(make_numbers(side_by_side.runs).together)
     cells, heads = page.all("td")[1:], [head.text for head in page.all("th", scope="row")]
     rows = {head: cells[3 * place : 3 * place + 3] for place, head in enumerate(heads)}
     first, second, difference = (cell.text for cell in rows["agents"])
-    assert (first, second, difference) == ("80", "40", "-40")
+    assert (first, second, difference) == (str(AGENTS), "16", str(16 - AGENTS))
     assert [cell.text for cell in rows["seed"]] == ["3", "5", ""]
     assert rows["of these fallbacks"][2].text.endswith(" points")
     assert float(rows["transitions"][2].attributes["data-value"]) == float(
@@ -41,16 +38,10 @@ def test_two_runs_have_a_difference(
     ) - float(rows["transitions"][0].attributes["data-value"])
 
 
-def test_numbers_that_a_log_lacks_are_left_out(write_log: Callable[..., Path], make: Any) -> None:
+def test_numbers_that_a_log_lacks_are_left_out(facts: Callable[..., Any], make: Any) -> None:
     """A log without rounds and seed has no such rows; planned rounds show if fewer were made."""
-    bare = key_numbers(
-        make_report(read_log(write_log([make.move("ada", "a", "b", round=None, tick=None)]))).runs[
-            0
-        ]
-    )
+    bare = key_numbers(facts([make.move("ada", "a", "b", round=None, tick=None)]))
     assert bare["rounds"] is None
     assert bare["seed"] is None
-    cut = make_report(
-        read_log(write_log([make.started(rounds=9), make.move("ada", "a", "b")], "cut.jsonl"))
-    ).runs
-    assert "rounds planned" in make_numbers(cut)
+    cut = facts([make.started(rounds=9), make.move("ada", "a", "b")], "cut.jsonl")
+    assert "rounds planned" in str(make_numbers([cut]).together)

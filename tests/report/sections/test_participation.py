@@ -7,16 +7,17 @@ from types import SimpleNamespace
 import pytest
 
 from prism.analysis import RunLogs, participation, read_log
-from prism.report._facts.run_facts import facts_of
+from prism.report import Report
+from prism.report._facts.run_facts import RunFacts, facts_of
 from prism.report._figures.page_figures import PageFigures
-from prism.report._sections.participation import make_engagement, make_participation
+from prism.report._sections.participation import ENGAGEMENT, PARTICIPATION
 
 
-def test_shares_are_those_of_the_table(logs: RunLogs) -> None:
+def test_shares_are_those_of_the_table(logs: RunLogs, report: Report) -> None:
     """The figure has the three shares of every round, and the tables are of all rounds."""
-    (facts,), _ = facts_of(logs)
+    (facts,) = report.runs
     figures = PageFigures(facts.state_names)
-    section = make_participation(facts, "1", figures)
+    section = PARTICIPATION.make(facts, "1", figures)
     assert section is not None
     (rows,) = figures.charts["figure-participation-1"].alone()["datasets"].values()
     table = participation(logs).drop_nulls("round")
@@ -28,12 +29,9 @@ def test_shares_are_those_of_the_table(logs: RunLogs) -> None:
     assert all(f"{what}-1" in section for what in ("participation", "views", "rhythm"))
 
 
-def test_log_without_posts_has_no_participation(
-    write_log: Callable[..., Path], make: SimpleNamespace
-) -> None:
+def test_log_without_posts_has_no_participation(bare: RunFacts) -> None:
     """A log in which nobody posted has no such section."""
-    (facts,), _ = facts_of(read_log(write_log([make.joined("x")])))
-    assert make_participation(facts, "1", PageFigures(())) is None
+    assert PARTICIPATION.make(bare, "1", PageFigures(())) is None
 
 
 def test_lorenz_curve_has_the_shares_of_the_agents(
@@ -43,7 +41,7 @@ def test_lorenz_curve_has_the_shares_of_the_agents(
     lines = [make.joined(name) for name in "abcd"] + [make.post("d", "p1"), make.post("d", "p2")]
     (facts,), _ = facts_of(read_log(write_log(lines)))
     figures = PageFigures(facts.state_names)
-    assert make_engagement(facts, "1", figures) is not None
+    assert ENGAGEMENT.make(facts, "1", figures) is not None
     datasets = figures.charts["figure-inequality-1"].alone()["datasets"].values()
     curve = max(datasets, key=len)
     assert [(row["agents"], row["share"]) for row in curve] == [
@@ -51,9 +49,6 @@ def test_lorenz_curve_has_the_shares_of_the_agents(
     ]
 
 
-def test_log_without_posts_has_no_engagement(
-    write_log: Callable[..., Path], make: SimpleNamespace
-) -> None:
+def test_log_without_posts_has_no_engagement(bare: RunFacts) -> None:
     """A log in which nobody posted, replied, reshared or liked has no such section."""
-    (facts,), _ = facts_of(read_log(write_log([make.joined("x")])))
-    assert make_engagement(facts, "1", PageFigures(())) is None
+    assert ENGAGEMENT.make(bare, "1", PageFigures(())) is None

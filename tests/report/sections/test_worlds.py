@@ -4,37 +4,47 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from prism.analysis import read_log
-from prism.report import make_report
+from prism.report import Report, make_report
+from prism.science import compare
+from prism.worlds import Run
+from tests.kit.lamps import Street
 
 WriteLog = Callable[..., Path]
 
 
+@pytest.fixture(scope="module")
+def told(rumours: list[Path]) -> Report:
+    """Return the report of two runs of one world."""
+    return make_report(read_log(*rumours))
+
+
 def test_a_world_has_sections_of_its_own_and_none_of_a_feed(
-    market: Path, rumours: list[Path], parse: Callable[[str], Any]
+    market: Path, told: Report, parse: Callable[[str], Any]
 ) -> None:
     """A page has what its world measured and logged, and no section or number about posts."""
-    sold, told = (parse(make_report(read_log(path)).html()) for path in (market, rumours[0]))
+    sold, rumoured = (parse(each.html()) for each in (make_report(read_log(market)), told))
     assert [section.attributes["id"] for section in sold.all("section")] == [
         *("numbers", "parameters", "measures", "events", "chart", "states", "dwell", "agents")
     ]
-    assert [section.attributes["id"] for section in told.all("section")] == [
+    assert [section.attributes["id"] for section in rumoured.all("section")] == [
         *("numbers", "parameters", "measures", "treatments", "chart", "states", "dwell"),
         *("decisions", "agents"),
     ]
-    for page in (sold, told):
+    for page in (sold, rumoured):
         shown = " ".join(section.text for section in page.all("section"))
         assert "posts" not in shown
         assert not page.all("div", role="note")
 
 
 def test_a_series_has_its_rounds_and_marks_of_treatments(
-    rumours: list[Path], parse: Callable[[str], Any]
+    told: Report, parse: Callable[[str], Any]
 ) -> None:
     """A figure holds each value of the measure, and the rounds of its own run's treatments."""
-    report = make_report(read_log(*rumours))
-    assert report.failures == {}
-    figures = parse(report.html()).data("figures")
+    assert told.failures == {}
+    figures = parse(told.html()).data("figures")
     for number, treated in ((1, 3), (2, 5)):
         rows = [
             row
@@ -42,20 +52,21 @@ def test_a_series_has_its_rounds_and_marks_of_treatments(
             for row in rows
         ]
         values = {(row["round"], row["value"]) for row in rows if "value" in row}
-        measured = report.runs[number - 1].measures
+        measured = told.runs[number - 1].measures
         assert values == set(measured.select("round", "value").iter_rows())
         assert [row for row in rows if "treatment" in row] == [
             {"round": treated, "treatment": "warning"}
         ]
 
 
-def test_parameters_stand_side_by_side(rumours: list[Path], parse: Callable[[str], Any]) -> None:
+def test_parameters_stand_side_by_side(told: Report, parse: Callable[[str], Any]) -> None:
     """Each parameter is a row with the value of each run."""
-    page = parse(make_report(read_log(*rumours)).html())
+    page = parse(told.html())
     (table,) = page.all("table", id="table-parameters")
     assert "friends48" in table.text.replace(" ", "")
 
 
+@pytest.mark.slow
 def test_hostile_names_do_not_break_the_page(
     write_log: WriteLog, make: Any, parse: Callable[[str], Any]
 ) -> None:
@@ -75,3 +86,27 @@ def test_hostile_names_do_not_break_the_page(
     (table,) = page.all("table", id="table-parameters")
     assert "</script><b>" in table.text
     assert report.failures == {}
+
+
+@pytest.mark.parametrize("agents", [12, 501])
+def test_measures_of_agents_have_courses_and_a_spread(
+    agents: int, tmp_path: Path, parse: Callable[[str], Any]
+) -> None:
+    """A report draws the middle, some agents and the last round; a comparison holds the spread."""
+    runs = [tmp_path / "one", tmp_path / "other"]
+    for seed, folder in enumerate(runs):
+        Run(Street, agents, seed=seed).keep(folder)
+
+    report = make_report(read_log(runs[0]))
+    assert report.failures == {}
+    figures = parse(report.html()).data("figures")
+    rows = list(figures["figure-agents-1-1"]["datasets"].values())
+    assert [row["median"] for row in rows[0]] == [1, 2, 3]
+    (shares,) = (
+        [row["share"] for row in rows]
+        for name, rows in list(figures["figure-spread-1-1"]["datasets"].items())[:1]
+    )
+    assert sum(shares) == pytest.approx(1)
+
+    found = compare(*runs)
+    assert {"energy_of_burner", "tint_of_burner"} <= {row.measure for row in found.differences}

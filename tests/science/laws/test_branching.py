@@ -6,8 +6,9 @@ from math import comb, exp, factorial, lgamma, log
 
 import pytest
 
+from prism import Run
 from prism.statechart import Statechart, Transition
-from prism.worlds import Agent, Run, World, during, state
+from prism.worlds import Agent, World, during, state
 from tests.kit.laws import assert_follows, on_fixed_seeds, p_of_outcomes
 
 pytest.importorskip("scipy")

@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 
 import pytest
 
+from prism import Run
 from prism.agents import ARCHETYPES, Archetype
 from prism.statechart import PolicyReasoner, Statechart, Transition
-from prism.worlds import Agent, Run, World, during, state
+from prism.worlds import Agent, World, during, state
 from tests.kit.laws import ALL, assert_follows, follows, on_fixed_seeds, p_of_counts
 
 pytest.importorskip("scipy")
@@ -86,12 +87,12 @@ def turns(world: Crossing, agents: int, seed: int, **options: Any) -> list[int]:
     return [chosen[way] for way in Way]
 
 
-def p_of_weights(seed: int, likes: float) -> float:
+def p_of_weights(seed: int, likes: float, agents: int = 400) -> float:
     """Return the p-value of draws of which one weight may not be that of the law, which is 3."""
-    return p_of_counts(turns(Crossing(likes=likes), 400, seed), [2 / 6, 3 / 6, 1 / 6])
+    return p_of_counts(turns(Crossing(likes=likes), agents, seed), [2 / 6, 3 / 6, 1 / 6])
 
 
-def p_of_policy(seed: int) -> float:
+def p_of_policy(seed: int, agents: int) -> float:
     """Return the p-value of the policy's draws against the multinomial logit model."""
     temperature = 0.8
     # 2.0 is what relevance speaks for liking and composing, and 0 for scrolling
@@ -103,20 +104,22 @@ def p_of_policy(seed: int) -> float:
     reasoner = PolicyReasoner(seed, temperature=temperature)
 
     return p_of_counts(
-        turns(Reading(), 200, seed, reasoner=reasoner), [each / sum(odds) for each in odds]
+        turns(Reading(), agents, seed, reasoner=reasoner), [each / sum(odds) for each in odds]
     )
 
 
 @on_fixed_seeds
 def test_draws_by_weights(seeds: range) -> None:
     """Counts of decisions by weights w are multinomial with w / sum(w) (Pearson 1900)."""
-    assert_follows([p_of_weights(seed, likes=3.0) for seed in seeds])
+    agents = 400 if len(seeds) > 1 else 150
+    assert_follows([p_of_weights(seed, 3.0, agents) for seed in seeds])
 
 
 @on_fixed_seeds
 def test_draws_of_the_policy(seeds: range) -> None:
     """The policy's draws are multinomial with exp(u / T) / sum(exp(u / T)) (McFadden 1974)."""
-    assert_follows([p_of_policy(seed) for seed in seeds])
+    agents = 200 if len(seeds) > 1 else 100
+    assert_follows([p_of_policy(seed, agents) for seed in seeds])
 
 
 @pytest.mark.long

@@ -5,8 +5,9 @@ from math import cos, pi, sin
 
 import pytest
 
+from prism import Run
 from prism.statechart import Statechart, Transition, state_enum
-from prism.worlds import Agent, Run, World, during, state
+from prism.worlds import Agent, World, during, state
 from tests.kit.laws import assert_follows, on_fixed_seeds, p_of_counts, p_of_mean, p_of_outcomes
 
 pytest.importorskip("scipy")

@@ -8,7 +8,7 @@ from typing import Any
 import pydantic
 import pytest
 
-from prism.agents._mixin import StatechartMixin
+from prism.agents import StatechartMixin
 from prism.errors import AgentError, UnknownStateError
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState

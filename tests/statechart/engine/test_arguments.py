@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from prism.agents import StatechartMixin
 from prism.errors import AgentError
-from prism.statechart.reasoner._policy import PolicyReasoner
+from prism.statechart import PolicyReasoner
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState
 from prism.statechart.transitions import Transition

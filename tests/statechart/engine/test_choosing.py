@@ -205,7 +205,7 @@ OUTCOMES = st.sampled_from([True, False, "raise", "yes", "", None])
 
 
 @pytest.mark.usefixtures("_faults_unheard")
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=2 * settings().max_examples)
 @given(data=st.data())
 def test_the_inlined_loop_chooses_as_the_interpreter_does(
     random_charts: Any, data: st.DataObject

@@ -6,10 +6,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import structlog
+from structlog.testing import LogCapture
 
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState
 from prism.statechart.transitions import Transition
+from prism.telemetry import ChartBuilt, Instrument, instrumented
 
 S = AgentState
 
@@ -156,3 +159,63 @@ def test_a_context_that_cannot_tell_its_id_spoils_no_move(broken_id: type[Except
         0,
         [{"type": "Row"}],
     )
+
+
+# Binding
+
+
+@pytest.fixture
+def declared() -> Statechart[S]:
+    """Return a chart as a class declares it: without logger and clock."""
+    return chart_of(
+        Transition("go", S.IDLE, S.SCROLLING),
+        Transition("ends", S.SCROLLING, S.IDLE, fails),
+        clock=lambda: 0.0,
+    )
+
+
+def fails(agent: Any, context: Any) -> bool:
+    raise LookupError("no such post")
+
+
+def test_a_bound_chart_writes_to_its_own_log_at_its_own_time(
+    declared: Statechart[S], agent: Any
+) -> None:
+    """A bound chart has its own name, logger and clock, and the other one keeps its own."""
+    capture = LogCapture()
+    bound = declared.bound("own", structlog.wrap_logger(None, [capture]), lambda: 60.0)
+    bound.fire(agent, "go")
+    bound.fire(agent, "ends")
+    bound.machine.events["ends"].trigger(agent)
+    assert agent.state_history[0].to_dict()["timestamp"] == "1970-01-01T00:01:00Z"
+    assert [(entry["event"], entry["chart"]) for entry in capture.entries] == [
+        ("statechart.transition", "own"),
+        ("statechart.guard_failed", "own"),
+        ("statechart.guard_failed", "own"),
+    ]
+    assert (declared.name, bound.name) == ("statechart", "own")
+    assert bound.extended(name="statechart") == declared
+
+
+def test_bound_charts_share_what_was_compiled(
+    declared: Statechart[S], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Binding a chart under its own name compiles nothing, and two bound charts share no agents."""
+    monkeypatch.setattr("prism.statechart.statechart.build_machine", None)
+    first, second = (declared.bound("statechart", None, lambda: 0.0) for _ in range(2))
+    assert first.definition is second.definition is declared.definition
+    for name in ("_firing", "_questions", "_writers", "_quiet_writers", "_unknown_triggers"):
+        assert len({id(getattr(chart, name)) for chart in (declared, first, second)}) == 3
+
+
+def test_a_bound_chart_is_observed_as_built(declared: Statechart[S]) -> None:
+    """An instrument that is installed after a chart was built sees the chart when it is bound."""
+    seen = []
+
+    class Observer(Instrument):
+        def chart_built(self, details: ChartBuilt, /) -> None:
+            seen.append(details.chart.name)
+
+    with instrumented(Observer()):
+        declared.bound("own", None, lambda: 0.0)
+    assert seen == ["own"]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from transitions import Machine
 
-from prism.statechart._definition import Definition
+from prism.statechart import Definition
 from prism.statechart._engine.machine import build_machine, compile_rows
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState, state_enum

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from prism.agents._mixin import StatechartMixin
+from prism.agents import StatechartMixin
 from prism.errors import AgentError
 from prism.statechart._engine.writing import (
     add_missing_fields,

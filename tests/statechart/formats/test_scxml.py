@@ -15,18 +15,14 @@ from prism.statechart import (
     social_media_guards,
     state_enum,
 )
-from prism.statechart.formats._scxml import (
-    NAMESPACE,
-    PRISM_NAMESPACE,
-    scxml_guards,
-    scxml_name,
-    to_scxml,
-)
+from prism.statechart.formats import scxml_guards, scxml_name
+from prism.statechart.formats._scxml import NAMESPACE, PRISM_NAMESPACE, to_scxml
+from tests.kit.texts import ANY
 
 CODE = re.compile(r"_x([0-9A-F]{4,6})_")
 TEXTS = (
     st.text("_x0F2 a.*\n", min_size=1)
-    | st.text(min_size=1)
+    | st.text(ANY, min_size=1)
     | st.sampled_from(["error", "done", "error.x"])
 )
 
@@ -35,7 +31,7 @@ def decoded(name: str) -> str:
     return CODE.sub(lambda found: chr(int(found[1], 16)), name)
 
 
-@settings(max_examples=500)
+@settings(max_examples=10 * settings().max_examples)
 @given(TEXTS)
 def test_names_can_be_read_back(text: str) -> None:
     """A name has only ASCII letters, digits and underscores, and can be decoded to its text."""
@@ -127,7 +123,7 @@ def test_any_chart_is_a_well_formed_document(random_charts: Any, data: st.DataOb
 
 
 @settings(max_examples=30)
-@given(st.text())
+@given(st.text(ANY))
 def test_a_description_is_read_as_it_is(text: str) -> None:
     """The document parses and has the description, but for characters that XML has no room for."""
     (red,) = state_enum("Light", ["red"])

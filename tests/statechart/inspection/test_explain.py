@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from prism.agents import SocialAgent
 from prism.errors import AgentError, UnknownStateError, UnknownTriggerError
 from prism.statechart import AgentState, Statechart, Transition, social_media_chart, state_enum
-from prism.statechart.inspection._explain import Candidate
+from prism.statechart.inspection import Candidate
 
 IDLE, SCROLLING, EVALUATING, RESTING = (
     AgentState.IDLE,

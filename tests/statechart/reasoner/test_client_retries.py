@@ -1,5 +1,6 @@
 """Retries for clients that make none themselves."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -8,21 +9,29 @@ import ollama
 import pytest
 
 from prism.errors import CircuitOpenError, FieldValueError, UnreachableError
+from prism.llm import Model
 from prism.statechart.reasoner import Decision, Reasoner
+from prism.statechart.reasoner._foreign import adapt
+from prism.statechart.reasoner._slots import FAILURES_TO_OPEN
 from prism.testing import FakeOllama, Fault
-from tests.kit.reasoners import ask
-from tests.kit.servers import CHAT, DECISIONS, Connect
+from tests.kit.clients import bare as bare_client
+from tests.kit.clocks import Clock
+from tests.kit.pools import at_rest, impatient
+from tests.kit.reasoners import ask, crowd
+from tests.kit.servers import CHAT, DECISIONS, Connect, watched
 
 PASSING = [
     Fault.drop(),
     Fault.drop_midway(),
     *(Fault.status(code) for code in (429, 502, 503, 504)),
 ]
+# each pause between two requests is tested where it is the subject
+pytestmark = pytest.mark.usefixtures("no_pauses")
+
 INTERNAL = [Fault.status(500), Fault.body(b'{"error": "the runner died"}')]
 LASTING = [
     *(Fault.status(code) for code in (400, 401, 403, 404, 413)),
     Fault.body(b"<html>"),
-    Fault.says("perhaps"),
 ]
 
 
@@ -48,6 +57,18 @@ class Framework:
         return reply.message.content
 
 
+class Noting(ollama.AsyncClient):
+    """Ollama's client, counting how many chats have ended."""
+
+    ended = 0
+
+    async def chat(self, *arguments: Any, **named: Any) -> Any:
+        try:
+            return await super().chat(*arguments, **named)
+        finally:
+            self.ended += 1
+
+
 async def decide(client: Any, **settings: Any) -> Decision:
     reasoner = Reasoner(client, model="nimble", **{"mode": "chat", **settings})
     return (await reasoner.decide_many([ask()]))[0]
@@ -60,8 +81,8 @@ def result(decision: Decision) -> tuple[str, int]:
 
 @pytest.fixture
 async def bare(server: FakeOllama) -> AsyncIterator[ollama.AsyncClient]:
-    """Return Ollama's own client, with a short time-out."""
-    client = ollama.AsyncClient(host=server.host, timeout=httpx.Timeout(10, read=0.3))
+    """Return Ollama's own client, with a time-out of its own."""
+    client = bare_client(server.host, Noting, timeout=httpx.Timeout(60, read=30))
     yield client
     await client.close()
 
@@ -73,7 +94,7 @@ def client(request: pytest.FixtureRequest, bare: ollama.AsyncClient) -> Any:
 
 
 @pytest.mark.parametrize("fault", PASSING, ids=lambda fault: fault.name)
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(3)
 async def test_what_passes_is_retried(fault: Fault, client: Any, server: FakeOllama) -> None:
     """A busy server and a broken connection cost attempts, three at most, but not the answer."""
     server.fail(fault, fault)
@@ -83,7 +104,7 @@ async def test_what_passes_is_retried(fault: Fault, client: Any, server: FakeOll
 
 
 @pytest.mark.parametrize("fault", INTERNAL, ids=["500", "error in a 200"])
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 async def test_an_internal_error_is_retried_once(
     fault: Fault, client: Any, server: FakeOllama
 ) -> None:
@@ -99,7 +120,7 @@ async def test_an_internal_error_is_retried_once(
 @pytest.mark.parametrize("fault", LASTING, ids=lambda fault: fault.name)
 @pytest.mark.sampled(3)
 async def test_what_lasts_is_not_retried(fault: Fault, client: Any, server: FakeOllama) -> None:
-    """A refusal, and a reply that is none, are not asked about again."""
+    """A refusal, and what is no reply of a model, are not asked about again."""
     server.fail(fault)
     assert result(await decide(client)) == ("fallback", 1)
     assert len(server.questions) == 1
@@ -111,10 +132,15 @@ async def test_decision_questions_are_retried(server: FakeOllama, bare: Any) -> 
     assert result(await decide(bare, mode="decision")) == ("model", 3)
 
 
-async def test_a_time_out_of_the_client_is_retried(server: FakeOllama, client: Any) -> None:
+async def test_a_time_out_of_the_client_is_retried(
+    server: FakeOllama, client: Any, loop_clock: Clock
+) -> None:
     """A client's own time-out passes, as far as anybody knows."""
-    server.fail(Fault.hang(), path=CHAT)
-    assert result(await decide(client)) == ("model", 2)
+    reached: list[str] = []
+    server.fail(watched(Fault.hang(), reached), path=CHAT)
+    deciding = asyncio.create_task(decide(client))
+    await loop_clock.passes(30, when=lambda: reached)
+    assert result(await deciding) == ("model", 2)
 
 
 @pytest.mark.parametrize("error", [UnreachableError("gone"), CircuitOpenError("open")])
@@ -128,21 +154,65 @@ async def test_what_prisms_clients_raise_has_been_retried(error: Exception) -> N
     assert result(await decide(Mine())) == ("fallback", 1)
 
 
-async def test_retry_after_is_respected(server: FakeOllama, bare: Any) -> None:
+async def test_retry_after_is_respected(server: FakeOllama, bare: Any, loop_clock: Clock) -> None:
     """The pause of a bare client is at least as long as its server asks for."""
-    server.fail(Fault.status(503, retry_after="0.5"))
-    decision = await decide(bare)
-    assert result(decision) == ("model", 2)
-    assert decision.cost is not None
-    assert decision.cost.latency >= 0.5
+    server.fail(Fault.status(503, retry_after="20"))
+    deciding = asyncio.create_task(decide(bare))
+    await loop_clock.passes(19.9, when=lambda: bare.ended)
+    assert (server.asked, deciding.done()) == (1, False)
+    # and a moment, so that several runs do not come back together
+    loop_clock.time += 0.5
+    assert result(await deciding) == ("model", 2)
 
 
-async def test_retries_stay_within_the_time_of_an_answer(server: FakeOllama, bare: Any) -> None:
+async def test_retries_stay_within_the_time_of_an_answer(
+    server: FakeOllama, bare: Any, loop_clock: Clock
+) -> None:
     """The time-out of the reasoner ends a pause, too."""
     server.fail_always(Fault.status(503, retry_after="20"))
-    decision = await decide(bare, timeout=0.3)
+    deciding = asyncio.create_task(decide(bare, timeout=10))
+    await loop_clock.passes(10, when=lambda: bare.ended)
+    decision = await deciding
     assert result(decision) == ("fallback", 1)
-    assert decision.reason == "TimedOutError: no answer within 0.3 s"
+    assert str(decision.reason).startswith("TimedOutError: no answer within 10 s: ResponseError")
+
+
+async def test_a_client_that_keeps_failing_is_left_alone(server: FakeOllama, client: Any) -> None:
+    """After a few failures in a row questions fail at once, until a probe shows that it works."""
+    server.fail_always(Fault.drop())
+    reasoner = Reasoner(client, model="nimble", mode="chat", attempts=1)
+    decisions = [(await reasoner.decide_many([ask()]))[0] for _ in range(20)]
+    assert server.asked == FAILURES_TO_OPEN
+    assert str(decisions[-1].reason).startswith("CircuitOpenError")
+
+
+async def test_with_patience_a_client_that_is_away_is_waited_for(
+    server: FakeOllama, client: Any
+) -> None:
+    """A server that is gone for a moment costs no decision, and few requests more than they are."""
+    server.fail(*[Fault.drop()] * 12)
+    pool = impatient(adapt(client, "nimble", 0, 3, concurrency=4), pause=0.001, patience=60)
+    decisions = await Reasoner(pool, mode="chat").answer(crowd(40))
+    assert {one.source for one in decisions} == {"model"}
+    assert at_rest(pool)
+
+
+@pytest.mark.parametrize(
+    ("said", "told", "waits"), [(None, {}, False), (60, {}, True), (60, {"patience": 0}, False)]
+)
+async def test_patience_is_that_of_the_model_or_the_reasoner(
+    said: float | None, told: Any, waits: bool, server: FakeOllama, bare: Any
+) -> None:
+    """What a `Model` says counts where nothing is said to a `Reasoner`; usually nobody waits."""
+    server.fail_always(Fault.drop())
+    model = Model("nimble", client=bare, patience=said)
+    reasoner = Reasoner(model, mode="chat", attempts=1, **told)
+    *first, last = crowd(FAILURES_TO_OPEN + 1)
+    await reasoner.answer(first)
+    asking = asyncio.create_task(reasoner.answer([last]))
+    _, waiting = await asyncio.wait([asking], timeout=0.2)
+    assert bool(waiting) is waits
+    asking.cancel()
 
 
 @pytest.mark.parametrize("kind", ["prism", "pool"])

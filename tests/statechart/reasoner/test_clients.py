@@ -8,10 +8,9 @@ import ollama
 import pytest
 
 from prism.errors import BadReplyError, ReasonerError
-from prism.statechart.reasoner._clients import adapt, check_client, check_model, has_slots
-from prism.statechart.reasoner._cost import Cost
+from prism.statechart import Cost, parse_reasoner_response
+from prism.statechart.reasoner._foreign import adapt, check_client, check_model, has_slots
 from prism.statechart.reasoner._prompts import answer_schema
-from prism.statechart.reasoner._replies import parse_reasoner_response
 from prism.statechart.states import AgentState, state_enum
 from prism.testing import FakeOllama
 from tests.kit.clients import Deciding, Told
@@ -277,7 +276,7 @@ async def test_real_clients_chat(kind: str, server: FakeOllama, connect: Any) ->
     text = await ask_chat(connect(kind=kind), model=model, cost=cost)
     assert text == '{"next_state": "composing"}'
     assert (cost.model, cost.attempts) == ("tiny", 1)
-    assert (cost.input_tokens, cost.output_tokens) == (2, 2)
+    assert (cost.input_tokens, cost.output_tokens) == (3, 2)
     assert cost.host == (None if kind == "ollama" else server.host)
     assert server.questions[0].body["format"] == SCHEMA
 

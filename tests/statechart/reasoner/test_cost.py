@@ -1,16 +1,17 @@
 """What answers cost, and how much a run may spend."""
 
+from contextlib import suppress
 from dataclasses import fields
 from typing import Any
 
 import pytest
 
-from prism.errors import FieldValueError
-from prism.statechart.reasoner._cost import (
+from prism.errors import BudgetSpentError, FieldValueError
+from prism.statechart import Budget, Cost
+from prism.statechart.reasoner._spending import (
     COST_KEYS,
     KNOWN_COST_KEYS,
-    Budget,
-    Cost,
+    Allowance,
     require_positive,
 )
 from tests.kit.clocks import Clock
@@ -115,34 +116,37 @@ def test_the_deadline_counts_from_the_first_question(clock: Clock) -> None:
 def test_a_cost_without_limits_may_always_go_on() -> None:
     """A cost that nobody bounds takes what slots say of it, and changes nothing."""
     cost = Cost(model="m1")
-    cost.stalled(True)
-    cost.admitted()
+    cost.allowance.stalled(True)
+    cost.allowance.admitted()
+    assert cost.allowance.allows(10**6, more=10**6)
     assert cost == Cost(model="m1")
 
 
-def test_the_limits_of_a_cost_are_no_part_of_it() -> None:
+def test_the_allowance_of_a_cost_is_no_part_of_it() -> None:
     """Costs are equal by what is logged of them, whatever bounds them."""
-
-    class Recorder:
-        def __init__(self) -> None:
-            self.said: list[object] = []
-
-        def admitted(self) -> None:
-            self.said.append("admitted")
-
-        def stalled(self, is_stalled: bool) -> None:
-            self.said.append(is_stalled)
-
-    recorder = Recorder()
-    cost = Cost(limits=recorder)
-    cost.stalled(True)
-    cost.stalled(False)
-    cost.admitted()
-    assert recorder.said == [True, False, "admitted"]
+    budget = Budget(max_calls=1)
+    cost = Cost(allowance=Allowance(budget, most_attempts=2))
+    cost.allowance.admitted()
+    assert budget.calls == 1
+    with pytest.raises(BudgetSpentError, match="1 calls"):
+        cost.allowance.admitted()
+    assert [cost.allowance.allows(1), cost.allowance.allows(1, 2)] == [True, False]
     assert cost == Cost()
-    assert "limits" not in repr(cost)
+    assert "allowance" not in repr(cost)
     logged = [each.name for each in fields(Cost) if each.compare]
     assert logged == [*COST_KEYS, *KNOWN_COST_KEYS]
+
+
+async def test_a_lease_counts_what_was_sent_whatever_ends_it() -> None:
+    """What was admitted and not sent is given back; what was sent and not admitted counts."""
+    budget = Budget(max_calls=9)
+    for sent in (0, 1, 3):
+        allowance = Allowance(budget)
+        with suppress(KeyError):
+            async with allowance.lease(10, lambda sent=sent: (sent, 2 * sent)):
+                allowance.admitted()
+                raise KeyError
+    assert (budget.calls, budget.tokens) == (4, 8)
 
 
 def test_what_a_common_request_cost_is_counted_once() -> None:

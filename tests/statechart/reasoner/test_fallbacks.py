@@ -10,15 +10,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import httpx
-import ollama
 import pytest
 
 from prism.errors import TimedOutError
 from prism.llm import OllamaChatClient
+from prism.statechart import Decision, Question
 from prism.statechart.reasoner import Reasoner
-from prism.statechart.reasoner._questions import Decision, Question
 from prism.testing import Asked, FakeOllama, Fault
-from tests.kit.clients import Model, Silent
+from tests.kit.clients import Model, Silent, bare
+from tests.kit.clocks import Clock
 from tests.kit.reasoners import OPTIONS, POST, S, ask, crowd, decide, outcomes
 from tests.kit.servers import Connect
 
@@ -53,9 +53,8 @@ FAILURES = [
         ("scrolling", S.SCROLLING),
     ],
 )
-@pytest.mark.sampled(4)
 async def test_a_failure_is_a_fallback(
-    client: Any, reason: str, fallback: Any, chosen: S, logger: Any, capture: Any
+    client: Any, reason: str, fallback: Any, chosen: S, logger: Any, capture: Any, no_pauses: None
 ) -> None:
     """Whatever fails, the fallback or the first option is taken, with a warning that says why."""
     decision = await decide(
@@ -204,12 +203,14 @@ async def test_an_unreadable_agent_affects_no_other_decision(
 @pytest.mark.parametrize("mode", ["chat", "decision"])
 @pytest.mark.sampled(2)
 async def test_a_time_out_of_a_raw_client_is_named_in_the_reason(
-    mode: Any, server: FakeOllama
+    mode: Any, server: FakeOllama, loop_clock: Clock
 ) -> None:
     """A raw client's own time-out is given by its name alone, as it says no more."""
     server.fail_always(Fault.hang())
-    client = ollama.AsyncClient(host=server.host, timeout=httpx.Timeout(10, read=0.1))
-    assert (await decide(client, model="nimble", mode=mode)).reason == "ReadTimeout"
+    client = bare(server.host, timeout=httpx.Timeout(60, read=5))
+    deciding = asyncio.create_task(decide(client, model="nimble", mode=mode, attempts=1))
+    await loop_clock.passes(5, when=lambda: server.asked)
+    assert (await deciding).reason == "ReadTimeout"
     await client.close()
 
 

@@ -8,10 +8,11 @@ import pytest
 
 from prism.statechart.reasoner import Reasoner
 from prism.testing import FakeOllama, Fault
-from tests.kit.clients import Counting, Model, cancel_itself
-from tests.kit.pools import impatient
+from tests.kit.clients import Counting, Model, bare, cancel_itself
+from tests.kit.clocks import Clock
+from tests.kit.pools import impatient, unpaused
 from tests.kit.reasoners import OPTIONS, S, answer, ask, asked, crowd, decide, mixed, outcomes
-from tests.kit.servers import CHAT, DECISIONS, Connect
+from tests.kit.servers import CHAT, DECISIONS, Connect, watched
 from tests.kit.waiting import until
 
 
@@ -43,7 +44,7 @@ async def test_mode_auto_takes_decisions_where_they_are_offered(
 @pytest.mark.slow
 async def test_capabilities_are_looked_up_once(server: FakeOllama) -> None:
     """A hundred questions, together or each on its own, and later ones look once at the model."""
-    client = Counting(host=server.host)
+    client = bare(server.host, Counting)
     reasoner = Reasoner(client, model="nimble")
     alone = (
         reasoner.decide(one.agent, one.state, one.trigger, list(OPTIONS)) for one in crowd(100)
@@ -59,7 +60,7 @@ async def test_a_failed_capability_look_is_repeated_later(
     server: FakeOllama, caplog: pytest.LogCaptureFixture
 ) -> None:
     """While a look fails the server is asked to chat; it is repeated, and logged once."""
-    client = Counting(host=server.host)
+    client = bare(server.host, Counting)
     reasoner = Reasoner(client, model="nimble")
     server.fail(Fault.status(500), Fault.status(500), path="/api/show")
     async with asyncio.timeout(10):
@@ -72,21 +73,28 @@ async def test_a_failed_capability_look_is_repeated_later(
 
 
 async def test_a_failed_capability_look_backs_off(
-    server: FakeOllama, caplog: pytest.LogCaptureFixture
+    server: FakeOllama, caplog: pytest.LogCaptureFixture, loop_clock: Clock
 ) -> None:
     """A look that took long and failed is not repeated with every question, and is logged once."""
-    server.fail_always(Fault.hang(), path="/api/show")
-    client = Counting(host=server.host)
-    reasoner = Reasoner(client, model="nimble", timeout=0.5)
-    for _ in range(5):
-        await reasoner.decide_many(crowd(3))
+    looks: list[str] = []
+    server.fail_always(watched(Fault.hang(), looks), path="/api/show")
+    client = bare(server.host, Counting)
+    reasoner = Reasoner(client, model="nimble", timeout=4)
+    for number in range(1, 3):
+        deciding = asyncio.create_task(reasoner.decide_many(crowd(3)))
+        await loop_clock.passes(4, when=lambda shown=number: len(looks) == shown)
+        await deciding
+        for _ in range(4):
+            loop_clock.time += 9.9
+            await reasoner.decide_many(crowd(3))
+        assert client.shown == number
+        loop_clock.time += 0.5
     await client.close()
-    assert client.shown == 1
-    assert asked(server) == [CHAT] * 15
+    assert asked(server) == [CHAT] * 30
     assert [(record.levelname, record.__dict__["prism"]) for record in caplog.records] == [
         (
             "WARNING",
-            {"event": "reasoner.mode_unknown", "error": "TimedOutError: no answer within 0.5 s"},
+            {"event": "reasoner.mode_unknown", "error": "TimedOutError: no answer within 4 s"},
         )
     ]
 
@@ -130,19 +138,22 @@ async def test_a_look_that_the_client_cancels_means_chat(events: Any) -> None:
     assert events[0]["error"] == "LLMError: the client cancelled its own call"
 
 
-@pytest.mark.slow
-async def test_a_capability_look_has_its_own_time_limit(server: FakeOllama) -> None:
+async def test_a_capability_look_has_its_own_time_limit(
+    server: FakeOllama, loop_clock: Clock
+) -> None:
     """However long an answer may take, a look at what a server offers takes seconds at most."""
-    server.fail_always(Fault.hang(), path="/api/show")
-    client = Counting(host=server.host)
-    async with asyncio.timeout(60):
-        assert (await decide(client, model="nimble", timeout=600)).source == "model"
+    looks: list[str] = []
+    server.fail_always(watched(Fault.hang(), looks), path="/api/show")
+    client = bare(server.host, Counting)
+    deciding = asyncio.create_task(decide(client, model="nimble", timeout=600))
+    await loop_clock.passes(10, when=lambda: looks)
+    assert (await deciding).source == "model"
     await client.close()
 
 
 async def test_no_questions_send_no_request(server: FakeOllama) -> None:
     """Where nothing is asked the server is not even asked what it offers."""
-    client = Counting(host=server.host)
+    client = bare(server.host, Counting)
     assert await Reasoner(client, model="nimble").decide_many([]) == []
     await client.close()
     assert client.shown == 0
@@ -206,17 +217,17 @@ async def test_while_the_deciding_server_is_down_others_chat(
 ) -> None:
     """While the one server that decides is down the others chat; afterwards it decides again."""
     with FakeOllama() as decides:
-        pool = impatient(mixed(server, decides))
+        pool = unpaused(impatient(mixed(server, decides)))
         reasoner = Reasoner(pool)
-        assert {d.source for d in await reasoner.decide_many(crowd(20))} == {"model"}
+        assert {d.source for d in await reasoner.decide_many(crowd(8))} == {"model"}
         assert CHAT not in asked(server)
         decides.stop()
-        assert {d.source for d in await reasoner.decide_many(crowd(20))} == {"model"}
-        assert asked(server).count(CHAT) == 20
+        assert {d.source for d in await reasoner.decide_many(crowd(8))} == {"model"}
+        assert asked(server).count(CHAT) == 8
         assert sum(event["attempts"] for event in events) == reasoner.budget.calls
         decides.start()
         async with asyncio.timeout(10):
-            while len(decides.questions) < 21:
+            while len(decides.questions) < 9:
                 await reasoner.decide_many([ask()])
         await pool.close()
     assert set(asked(decides)) == {DECISIONS}
@@ -239,21 +250,26 @@ async def test_questions_wait_for_the_probe_of_a_recovered_server(
     server: FakeOllama, connect: Connect
 ) -> None:
     """While one question finds out whether the server works again the others wait for it."""
-    client = impatient(connect(concurrency=8))
+    client = unpaused(impatient(connect(concurrency=8)))
     reasoner = Reasoner(client, mode="chat")
     server.stop()
     await reasoner.decide_many(crowd(20))
     server.start()
     server.latency = 0.01
     await until(client.servers[0].breaker.allows)
-    assert Counter(d.source for d in await reasoner.decide_many(crowd(100))) == {"model": 100}
+    assert Counter(d.source for d in await reasoner.decide_many(crowd(40))) == {"model": 40}
 
 
-async def test_a_hanging_capability_look_means_chat(server: FakeOllama, connect: Connect) -> None:
+async def test_a_hanging_capability_look_means_chat(
+    server: FakeOllama, connect: Connect, loop_clock: Clock
+) -> None:
     """A server that never says what it offers delays a decision by no more than the time-out."""
-    server.fail_always(Fault.hang(), path="/api/show")
-    reasoner = Reasoner(connect(kind="ollama"), model="nimble", timeout=0.5)
-    assert outcomes(await reasoner.decide_many([ask()])) == [(S.COMPOSING, "model")]
+    looks: list[str] = []
+    server.fail_always(watched(Fault.hang(), looks), path="/api/show")
+    reasoner = Reasoner(connect(kind="ollama"), model="nimble", timeout=4)
+    deciding = asyncio.create_task(reasoner.decide_many([ask()]))
+    await loop_clock.passes(4, when=lambda: looks)
+    assert outcomes(await deciding) == [(S.COMPOSING, "model")]
     assert asked(server) == [CHAT]
 
 

@@ -11,9 +11,13 @@ import pytest
 
 from prism.errors import ReasonerError
 from prism.statechart import AgentState, Question, Reasoner, Recollection, Statechart, Transition
-from prism.statechart.reasoner._decision_requests import decision_question, decision_state
 from prism.statechart.reasoner._own_prompts import OwnPrompts
-from prism.statechart.reasoner._prompts import PromptSettings, chat_prompt
+from prism.statechart.reasoner._prompts import (
+    PromptSettings,
+    chat_prompt,
+    decision_question,
+    decision_state,
+)
 from prism.testing import FakeOllama
 from tests.kit.servers import Connect, chats_of
 

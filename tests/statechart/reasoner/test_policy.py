@@ -10,8 +10,7 @@ import pytest
 
 from prism.errors import FieldValueError
 from prism.randomness import RandomStream
-from prism.statechart.reasoner._policy import PolicyReasoner
-from prism.statechart.reasoner._questions import Question
+from prism.statechart import PolicyReasoner, Question
 from prism.statechart.social import social_media_chart
 from prism.statechart.states import AgentState
 

@@ -8,15 +8,17 @@ from unittest.mock import MagicMock, Mock
 import pytest
 
 from prism.agents import SocialAgent
-from prism.statechart import Reasoner, TextCall, Writer, social_media_chart
-from prism.statechart.reasoner._decision_requests import decision_question, decision_state
-from prism.statechart.reasoner._prompts import (
+from prism.statechart import (
     STATE_DESCRIPTIONS,
+    Question,
+    Reasoner,
+    TextCall,
+    Writer,
     build_reasoner_prompt,
-    chat_prompt,
     format_context,
+    social_media_chart,
 )
-from prism.statechart.reasoner._questions import Question
+from prism.statechart.reasoner._prompts import chat_prompt, decision_question, decision_state
 from prism.statechart.states import AgentState, state_enum
 from tests.kit.clients import Model
 

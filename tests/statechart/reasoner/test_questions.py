@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from prism.errors import ReasonerError
-from prism.statechart.reasoner._cost import COST_KEYS, Cost
-from prism.statechart.reasoner._questions import BaseReasoner, Decision, Question
+from prism.statechart import BaseReasoner, Cost, Decision, Question
+from prism.statechart.reasoner._spending import COST_KEYS
 from prism.statechart.states import AgentState
 
 S = AgentState

@@ -8,11 +8,12 @@ import ollama
 import pytest
 
 from prism.errors import FieldValueError, ReasonerError
-from prism.llm import OllamaChatClient, OllamaPool
+from prism.llm import OllamaChatClient
+from prism.llm._router import OllamaPool
 from prism.randomness import RandomStream
+from prism.statechart import Decision, Question
 from prism.statechart.reasoner import Reasoner
 from prism.statechart.reasoner._prompts import chat_prompt
-from prism.statechart.reasoner._questions import Decision, Question
 from prism.statechart.social import social_media_chart
 from prism.testing import FakeOllama
 from tests.kit.clients import Silent, Weighing
@@ -158,7 +159,14 @@ async def test_an_unexpected_exception_leaves_no_task_running(
 
         info = error = warning
 
-    server.latency = 0.2
+    seconds = iter([0.0] * 4)
+
+    async def latency() -> float:
+        # the first four are answered when all of them have been asked, the others never
+        await until(lambda: server.asked >= 4)
+        return next(seconds, 60)
+
+    server.latency = latency
     client = connect(concurrency=4)
     reasoner = Reasoner(client, mode="chat", cache=Unstable(), logger=Unwritable())
     with pytest.raises(OSError, match="disk full"):

@@ -4,15 +4,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from prism.cognition import count_tokens
 from prism.errors import FieldValueError
 from prism.statechart import Recollection
-from prism.statechart.reasoner._tokens import count_tokens
+from tests.kit.texts import ANY
 
 CUT = "- (earlier things are left out)"
 
 
 @given(
-    things=st.lists(st.text(max_size=200), max_size=12),
+    things=st.lists(st.text(ANY, max_size=200), max_size=12),
     last=st.integers(1, 10),
     tokens=st.integers(40, 300),
 )

@@ -1,17 +1,20 @@
 """What a reasoner and a writer record of what they ask, by the ids that their events get."""
 
+import asyncio
 import json
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from prism.llm import OllamaPool, OpenAIPool
+from prism.llm._router import OllamaPool, OpenAIPool
 from prism.statechart import Question, Reasoner, TextCall, Writer
 from prism.statechart.reasoner._model_client import Reply
 from prism.statechart.reasoner._recording import ReplyCache
 from prism.testing import FakeOllama, FakeOpenAI, Fault
 from tests.kit.clients import Model, Weighing
+from tests.kit.clocks import Clock
+from tests.kit.pools import paced, unpaused
 from tests.kit.reasoners import OPTIONS, POST, S, Store, answer, ask, crowd
 from tests.kit.servers import DECISIONS, Connect, Serve
 
@@ -88,13 +91,14 @@ async def test_equal_questions_of_two_agents_share_a_request(kept: Kept) -> None
 
 
 @pytest.mark.parametrize("kind", ["pool", "ollama"])
-@pytest.mark.sampled(2)
 async def test_every_attempt_has_its_reply_or_its_fault(
-    kind: str, server: FakeOllama, connect: Connect, kept: Kept
+    kind: str, server: FakeOllama, connect: Connect, kept: Kept, no_pauses: None
 ) -> None:
     """A server that is busy and then drops the connection leaves two failed attempts."""
     server.fail(Fault.status(503), Fault.drop())
     client = connect(server, kind=kind, attempts=3)
+    if kind == "pool":
+        unpaused(client)
     model = "tiny" if kind == "ollama" else None
     reasoner = Reasoner(client, mode="chat", model=model, record=kept)
     await reasoner.decide_many([ask()])
@@ -179,19 +183,19 @@ async def test_all_requests_of_a_text_are_recorded(kept: Kept, serve: Serve) -> 
     assert (record["id"], written.text_id, record["key"]) == ("Ada:1", "Ada:1", "k")
 
 
-async def test_a_straggler_and_its_hedge_are_recorded(serve: Serve, kept: Kept) -> None:
+async def test_a_straggler_and_its_hedge_are_recorded(
+    serve: Serve, kept: Kept, loop_clock: Clock
+) -> None:
     """The request that lost to its hedge stands there as given up, with its host."""
     slow, fast = serve(), serve()
-    pool = OllamaPool([slow.host, fast.host], "tiny", hedge=True, concurrency=1)
-    reasoner = Reasoner(pool, mode="chat")
-    for number in range(24):
-        await reasoner.decide_many([ask(f"n{number}")])
-    slow.latency = 30.0
-    reasoner.record = kept
-    for number in range(2):
-        await reasoner.decide_many([ask(f"late{number}")])
+    pool = paced(OllamaPool([slow.host, fast.host], "tiny", hedge=True, concurrency=1), 0.5)
+    reasoner = Reasoner(pool, mode="chat", record=kept)
+    slow.fail(Fault.hang())
+    deciding = asyncio.create_task(reasoner.decide_many([ask()]))
+    await loop_clock.passes(0.5, when=lambda: slow.asked)
+    await deciding
     await reasoner.close()
-    both = next(record["attempts"] for record in kept if len(record["attempts"]) == 2)
+    (both,) = [record["attempts"] for record in kept]
     faults = {attempt["host"]: attempt.get("fault") for attempt in both}
     assert faults == {slow.host: "given up before an answer came", fast.host: None}
 
@@ -210,7 +214,7 @@ async def test_no_key_is_recorded(monkeypatch: pytest.MonkeyPatch, kept: Kept) -
         await reasoner.close()
 
     raw = [(each.get("reply"), each.get("fault")) for one in kept for each in one["attempts"]]
-    assert len(raw) == 2
+    assert len(raw) == 3
     for secret in said.split(" and "):
         assert secret not in json.dumps(raw)
 

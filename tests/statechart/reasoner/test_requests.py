@@ -6,11 +6,7 @@ from typing import Any
 
 import pytest
 
-from prism.statechart.reasoner._decision_requests import (
-    decision_question,
-    decision_requests,
-    decision_state,
-)
+from prism.statechart import Question
 from prism.statechart.reasoner._prompts import (
     DEFAULT_SETTINGS,
     MOST_DECISION_BYTES,
@@ -18,8 +14,10 @@ from prism.statechart.reasoner._prompts import (
     Request,
     chat_prompt,
     chat_requests,
+    decision_question,
+    decision_requests,
+    decision_state,
 )
-from prism.statechart.reasoner._questions import Question
 from prism.statechart.states import AgentState
 
 S = AgentState

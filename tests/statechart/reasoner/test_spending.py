@@ -3,18 +3,20 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable
+from time import perf_counter
 from typing import Any
 
 import pytest
 
-from prism.llm._health import FAILURES_TO_OPEN, CircuitBreaker, Throttle
-from prism.statechart import Question
+from prism.statechart import Budget, Question
 from prism.statechart.reasoner import Reasoner
-from prism.statechart.reasoner._cost import Budget
+from prism.statechart.reasoner._slots import FAILURES_TO_OPEN, CircuitBreaker
 from prism.testing import FakeOllama, Fault
-from tests.kit.clients import Counting
+from tests.kit.clients import Counting, bare
+from tests.kit.clocks import Clock
+from tests.kit.pools import unpaused
 from tests.kit.reasoners import OPTIONS, POST, S, answer, ask, asked, crowd, decide, mixed, outcomes
-from tests.kit.servers import HELLO, Connect
+from tests.kit.servers import HELLO, Connect, Gate
 from tests.kit.waiting import until
 
 
@@ -22,11 +24,17 @@ async def test_concurrency_is_that_of_the_reasoner_or_of_its_client(
     server: FakeOllama, connect: Connect
 ) -> None:
     """At most as many questions are under way as the reasoner, or else its client, allows."""
-    server.latency = 0.2
-    await Reasoner(connect(kind="ollama"), model="tiny", concurrency=3).decide_many(crowd(6))
-    assert server.most_at_once == 3
-    await Reasoner(connect(concurrency=5)).decide_many(crowd(10))
-    assert server.most_at_once == 5
+    for reasoner, most in (
+        (Reasoner(connect(kind="ollama"), model="tiny", concurrency=3), 3),
+        (Reasoner(connect(concurrency=5)), 5),
+    ):
+        gate, before = Gate(), server.asked
+        server.latency = gate
+        deciding = asyncio.create_task(reasoner.decide_many(crowd(2 * most)))
+        await until(lambda asked=before + most: server.asked == asked)
+        gate.is_open = True
+        await deciding
+        assert server.most_at_once == most
 
 
 @pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("decision", "nimble")])
@@ -34,7 +42,7 @@ async def test_equal_questions_under_way_are_one_request(
     mode: Any, model: str, server: FakeOllama, connect: Connect, events: Any
 ) -> None:
     """Equal questions of several agents are one request, whose cost is logged once."""
-    server.latency = 0.05
+    server.latency = 0.02
     reasoner = Reasoner(connect(model=model), mode=mode, pick="argmax")
     decisions = await reasoner.decide_many([ask() for _ in range(10)])
     assert outcomes(decisions) == [(S.COMPOSING, "model")] * 10
@@ -49,7 +57,7 @@ async def test_the_cost_of_a_common_failure_is_logged_once(
 ) -> None:
     """When a shared request fails all fall back, and its attempts stand with one of them."""
     server.fail_always(Fault.status(503))
-    reasoner = Reasoner(connect(attempts=2), mode="chat")
+    reasoner = Reasoner(unpaused(connect(attempts=2)), mode="chat")
     decisions = await reasoner.decide_many([ask() for _ in range(10)])
     assert outcomes(decisions) == [(S.COMPOSING, "fallback")] * 10
     assert (
@@ -65,11 +73,13 @@ async def test_cancelling_one_of_two_equal_questions_leaves_the_other(
     leaver: int, server: FakeOllama, connect: Connect, events: Any
 ) -> None:
     """Of two equal questions one may be cancelled: the other is answered, and bears the cost."""
-    server.latency = 0.1
+    gate = server.latency = Gate()
     reasoner = Reasoner(connect(), mode="chat")
     tasks = [asyncio.create_task(reasoner.decide_many([ask()])) for _ in range(2)]
     await until(lambda: len(server.questions) == 1)
     tasks[leaver].cancel()
+    await asyncio.wait({tasks[leaver]})
+    gate.is_open = True
     assert outcomes(await tasks[1 - leaver]) == [(S.COMPOSING, "model")]
     assert (tasks[leaver].cancelled(), len(server.questions)) == (True, 1)
     (event,) = events
@@ -129,7 +139,7 @@ async def test_a_spent_budget_sends_no_request(
 
 async def test_retries_come_out_of_the_budget(server: FakeOllama, connect: Connect) -> None:
     """Every request comes out of the budget, also a second one, and none is sent beyond it."""
-    reasoner = Reasoner(connect(attempts=3), mode="chat", budget=Budget(max_calls=4))
+    reasoner = Reasoner(unpaused(connect(attempts=3)), mode="chat", budget=Budget(max_calls=4))
     server.fail(Fault.status(503, retry_after="0"), Fault.status(503, retry_after="0"))
     assert outcomes(await reasoner.decide_many([ask()])) == [(S.COMPOSING, "model")]
     assert reasoner.budget.calls == 3
@@ -142,13 +152,17 @@ async def test_retries_come_out_of_the_budget(server: FakeOllama, connect: Conne
     assert reasoner.budget.calls == len(server.questions) == 4
 
 
-async def test_the_deadline_ends_calls_under_way(server: FakeOllama, connect: Connect) -> None:
+async def test_the_deadline_ends_calls_under_way(
+    server: FakeOllama, connect: Connect, loop_clock: Clock
+) -> None:
     """Calls under way end at the deadline and nothing is asked after it, for one plain reason."""
     server.fail_always(Fault.hang())
-    reasoner = Reasoner(connect(concurrency=2), mode="chat", budget=Budget(deadline=0.3))
-    decisions = await reasoner.decide_many(crowd(5))
+    reasoner = Reasoner(connect(concurrency=2), mode="chat", budget=Budget(deadline=4))
+    deciding = asyncio.create_task(reasoner.decide_many(crowd(5)))
+    await loop_clock.passes(4, when=lambda: server.asked == 2)
+    decisions = await deciding
     assert {decision.reason for decision in decisions} == {
-        "BudgetSpentError: budget spent: 0.3 seconds"
+        "BudgetSpentError: budget spent: 4 seconds"
     }
     assert sorted(decision.cost.attempts for decision in decisions if decision.cost) == [
         0,
@@ -162,39 +176,42 @@ async def test_the_deadline_ends_calls_under_way(server: FakeOllama, connect: Co
 
 
 async def test_a_time_out_logs_the_requests_made(
-    server: FakeOllama, connect: Connect, events: Any
+    server: FakeOllama, connect: Connect, events: Any, loop_clock: Clock
 ) -> None:
     """A decision that timed out logs the requests that were made, and the host."""
     server.fail(*[Fault.status(503, retry_after="0")] * 2, Fault.hang())
-    client = connect(attempts=4)
-    client.servers[0].traffic.throttle = Throttle(first_hold=0.01)
-    reasoner = Reasoner(client, mode="chat", timeout=0.5)
-    assert outcomes(await reasoner.decide_many([ask()])) == [(S.COMPOSING, "fallback")]
-    assert events[0]["reason"] == "TimedOutError: no answer within 0.5 s"
+    reasoner = Reasoner(unpaused(connect(attempts=4)), mode="chat", timeout=4)
+    deciding = asyncio.create_task(reasoner.decide_many([ask()]))
+    await loop_clock.passes(4, when=lambda: server.asked == 3)
+    assert outcomes(await deciding) == [(S.COMPOSING, "fallback")]
+    assert events[0]["reason"] == "TimedOutError: no answer within 4 s"
     assert events[0]["attempts"] == len(server.questions) == reasoner.budget.calls == 3
     assert events[0]["host"] == server.host
 
 
 async def test_the_time_for_an_answer_begins_with_the_slot(
-    server: FakeOllama, connect: Connect, events: Any
+    server: FakeOllama, connect: Connect, events: Any, loop_clock: Clock
 ) -> None:
     """Questions that wait for a slot longer than the time-out are answered after that."""
     server.fail(Fault.hang())
     client = connect(concurrency=1, timeout=60)
     stuck = asyncio.create_task(client.chat(HELLO))
     await until(lambda: len(server.questions) == 1)
-    reasoner = Reasoner(client, mode="chat", timeout=0.5)
+    reasoner = Reasoner(client, mode="chat", timeout=4)
     deciding = asyncio.create_task(reasoner.decide_many(crowd(3)))
-    await asyncio.wait({deciding}, timeout=0.6)
+    await until(lambda: client.waiting == 3)
+    began = perf_counter()
+    await loop_clock.passes(5)
+    waited = perf_counter() - began
     assert (client.waiting, reasoner.budget.calls, events) == (3, 0, [])
     stuck.cancel()
     assert outcomes(await deciding) == [(S.COMPOSING, "model")] * 3
     assert [event["attempts"] for event in events] == [1, 1, 1]
-    assert all(event["latency"] > 0.5 for event in events)
+    assert all(event["latency"] > waited for event in events)
 
 
 def circuit_open(client: Any) -> None:
-    """Let the server's breaker open, for longer than a test takes."""
+    """Let the server's breaker open."""
     host = client.servers[0]
     host.breaker = CircuitBreaker(first_pause=60, patience=60)
     for _ in range(FAILURES_TO_OPEN):
@@ -208,31 +225,37 @@ def on_hold(client: Any) -> None:
 
 @pytest.mark.parametrize("keep_from_serving", [circuit_open, on_hold])
 async def test_the_time_for_an_answer_runs_while_nobody_is_served(
-    keep_from_serving: Callable[[Any], None], server: FakeOllama, connect: Connect, events: Any
+    keep_from_serving: Callable[[Any], None],
+    server: FakeOllama,
+    connect: Connect,
+    events: Any,
+    loop_clock: Clock,
 ) -> None:
     """Where no question is under way at all, those that wait time out, and have cost nothing."""
     client = connect(concurrency=1)
     keep_from_serving(client)
-    reasoner = Reasoner(client, mode="chat", timeout=0.1)
-    await reasoner.decide_many(crowd(3))
-    assert {event["reason"] for event in events} == {"TimedOutError: no answer within 0.1 s"}
+    reasoner = Reasoner(client, mode="chat", timeout=4)
+    deciding = asyncio.create_task(reasoner.decide_many(crowd(3)))
+    await loop_clock.passes(4, when=lambda: client.waiting == 3)
+    await deciding
+    assert {event["reason"] for event in events} == {"TimedOutError: no answer within 4 s"}
     assert [event["attempts"] for event in events] == [0, 0, 0]
     assert (reasoner.budget.calls, server.questions, client.waiting) == (0, [], 0)
 
 
-@pytest.mark.slow
 async def test_the_time_for_an_answer_begins_anew_when_others_are_served(
-    server: FakeOllama, connect: Connect
+    server: FakeOllama, connect: Connect, loop_clock: Clock
 ) -> None:
     """A question that waited while nobody was served has all its time again once somebody is."""
     client = connect(concurrency=1, timeout=60)
-    client.servers[0].breaker = CircuitBreaker(first_pause=0.1, patience=60)
+    client.servers[0].breaker = CircuitBreaker(first_pause=1, patience=60)
     for _ in range(FAILURES_TO_OPEN):
         client.servers[0].breaker.failed()
-    server.latency = 0.25
-    reasoner = Reasoner(client, mode="chat", timeout=0.6)
-    decisions = await reasoner.decide_many(crowd(4))
-    assert outcomes(decisions) == [(S.COMPOSING, "model")] * 4
+    server.latency = loop_clock.takes(3)
+    reasoner = Reasoner(client, mode="chat", timeout=6)
+    deciding = asyncio.create_task(reasoner.decide_many(crowd(4)))
+    await loop_clock.passes(1, when=lambda: client.waiting == 4)
+    assert outcomes(await deciding) == [(S.COMPOSING, "model")] * 4
 
 
 @pytest.mark.parametrize("kind", ["prism", "ollama"])
@@ -242,7 +265,7 @@ async def test_a_cancelled_request_comes_out_of_the_budget(
     """A request that was sent comes out of the budget, also if its question was cancelled."""
     server.fail(Fault.status(503, retry_after="0"), Fault.hang())
     reasoner = Reasoner(
-        connect(kind=kind, **({"attempts": 2} if kind == "prism" else {})),
+        unpaused(connect(kind=kind, attempts=2)) if kind == "prism" else connect(kind=kind),
         model="tiny",
         mode="chat",
         attempts=1 if kind == "ollama" else None,
@@ -295,7 +318,7 @@ async def test_a_question_that_cannot_be_sent_costs_nothing(
 
 async def test_a_spent_budget_looks_up_no_capabilities(server: FakeOllama) -> None:
     """With a spent budget not even the model's capabilities are asked for."""
-    client = Counting(host=server.host)
+    client = bare(server.host, Counting)
     budget = Budget(max_calls=1)
     budget.take()
     assert (await decide(client, model="nimble", budget=budget)).source == "fallback"
@@ -308,7 +331,7 @@ async def test_a_failed_request_logs_its_cost(
 ) -> None:
     """The event of a fallback names model, host, attempts and reason."""
     server.fail(*[Fault.status(503, "busy", retry_after="0")] * 2)
-    await Reasoner(connect(attempts=2), mode="chat").decide_many([ask()])
+    await Reasoner(unpaused(connect(attempts=2)), mode="chat").decide_many([ask()])
     (event,) = events
     assert (event["log_level"], event["source"], event["probabilities"]) == (
         "warning",
@@ -369,3 +392,19 @@ async def test_a_client_that_says_nothing_of_slots_is_bounded() -> None:
     assert client.most <= 3
     assert reasoner.budget.calls == 5
     assert sum(decision.source == "model" for decision in decisions) == 5
+
+
+async def test_a_server_that_keeps_refusing_is_named_when_time_is_over(
+    server: FakeOllama, connect: Connect, events: Any, loop_clock: Clock
+) -> None:
+    """A time-out says what the server answered last, and what it asked for, to all who waited."""
+    server.fail_always(Fault.status(429, "slow down", retry_after="30"))
+    reasoner = Reasoner(connect(concurrency=1, attempts=3), mode="chat", timeout=20)
+    deciding = asyncio.create_task(reasoner.decide_many(crowd(3)))
+    await loop_clock.passes(0, when=lambda: server.asked == 1)
+    await loop_clock.passes(20)
+    assert {str(each.reason) for each in await deciding} == {
+        "TimedOutError: no answer within 20 s: "
+        f"{server.host} answered 429: slow down (asks to wait 30 s)"
+    }
+    assert server.asked == 1

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from prism.errors import FieldValueError
 from prism.statechart import BaseWriter, Cost, TextCall, Written
-from prism.statechart.reasoner._cost import COST_KEYS, KNOWN_COST_KEYS
+from prism.statechart.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS
 from prism.statechart.reasoner._texts import read_as
 
 COST = Cost(0.5, "tiny", "http://one", 2, 10, 4, queue_seconds=0.2, request_seconds=0.3)

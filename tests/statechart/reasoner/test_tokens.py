@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.cognition._config._config import Config
-from prism.cognition._prompts import build_prompt
-from prism.statechart.reasoner._tokens import count_tokens
+from prism.cognition import Config, count_tokens
+from prism.cognition._prompts import Seen, build_prompt
+from tests.kit.texts import ANY
 
 SAMPLES: list[dict[str, Any]] = json.loads(
     (Path(__file__).parents[2] / "data" / "cognition" / "token_counts.json").read_text("utf-8")
@@ -42,7 +42,7 @@ def test_a_prompt_of_all_samples_is_not_underestimated(name: str) -> None:
     assert real <= sum(count_tokens(sample["text"]) for sample in SAMPLES) <= 2 * real
 
 
-@given(st.text())
+@given(st.text(ANY))
 def test_an_estimate_is_between_nothing_and_the_bytes(text: str) -> None:
     """No text has more tokens than bytes, one that begins it aside; none has none."""
     size = len(text.encode("utf-8", "surrogatepass"))
@@ -50,19 +50,21 @@ def test_an_estimate_is_between_nothing_and_the_bytes(text: str) -> None:
     assert count_tokens("") == 0
 
 
-@given(st.text(), st.sampled_from([" ", "\n", "a", "{", "=", "-|", "1", "é", "\U0001f642", "字"]))
+@given(
+    st.text(ANY), st.sampled_from([" ", "\n", "a", "{", "=", "-|", "1", "é", "\U0001f642", "字"])
+)
 def test_repeating_a_text_costs_in_proportion(text: str, unit: str) -> None:
     """No run of anything is nearly free: a thousand of it are at least fifty tokens."""
     assert count_tokens(text + unit * 1000) >= 50
 
 
-@given(st.dictionaries(st.text(max_size=5), st.text(max_size=50), min_size=1, max_size=5))
+@given(st.dictionaries(st.text(ANY, max_size=5), st.text(ANY, max_size=50), min_size=1, max_size=5))
 def test_a_memory_less_makes_a_prompt_smaller(working: dict[str, str]) -> None:
     """Paging makes room: without one of its memories a prompt has fewer tokens."""
-    whole = build_prompt(Config(), "thinking", working, {}).tokens
+    whole = build_prompt(Config(), "thinking", Seen(working)).tokens
     for tag in working:
         rest = {other: value for other, value in working.items() if other != tag}
-        assert build_prompt(Config(), "thinking", rest, {}).tokens < whole
+        assert build_prompt(Config(), "thinking", Seen(rest)).tokens < whole
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from prism.errors import FieldTypeError, FieldValueError
 from prism.statechart import Wording
+from tests.kit.texts import ANY
 
 SHORT = Wording(20)
 FAMILY = "👩‍👩‍👧"
@@ -81,7 +82,7 @@ def test_a_long_text_is_cut_behind_a_word_or_a_whole_sign(text: str, cut: str) -
     assert read({"text": text}) == cut
 
 
-@given(st.text(min_size=1), st.integers(1, 40))
+@given(st.text(ANY, min_size=1), st.integers(1, 40))
 @settings(max_examples=30)
 @example("a\ud83d b", 2)
 @example("\u0301" * 30, 5)
@@ -195,3 +196,11 @@ def test_what_is_no_schema_is_refused_when_a_text_is_asked_for(schema: Any, prob
     with pytest.raises(FieldTypeError) as raised:
         Wording().call("ada", "k", "How?", schema=schema)
     assert problem in str(raised.value)
+
+
+@pytest.mark.parametrize(("words", "was_cut"), [("A" * 20, True), ("Hello!", False)])
+def test_a_call_knows_what_it_cuts(words: str, was_cut: bool) -> None:
+    """A text that is longer than it may be is told from one that is not."""
+    call = SHORT.call("ada", "post", "Write.")
+    assert call.cuts is not None
+    assert call.cuts(json.dumps({"text": words})) == was_cut

@@ -5,6 +5,7 @@ import json
 import socket
 import subprocess
 import sys
+import threading
 from typing import Any
 
 import httpx
@@ -12,9 +13,10 @@ import ollama
 import pytest
 
 from prism.errors import FieldValueError
-from prism.llm import ModelPool, OllamaPool, OpenAIPool
+from prism.llm._router import ModelPool, OllamaPool, OpenAIPool
 from prism.testing import Asked, FakeOllama, Fault
 from tests.kit import processes
+from tests.kit.clients import bare
 from tests.kit.waiting import until
 
 HELLO = [{"role": "user", "content": "hello there"}]
@@ -161,7 +163,7 @@ async def test_a_decision_can_be_refused(
 ) -> None:
     """Decisions fail as on Ollama: before 0.35, with another model, with a state too large."""
     with FakeOllama(decides=decides) as server:
-        async with ollama.AsyncClient(server.host) as client:
+        async with bare(server.host) as client:
             with pytest.raises(ollama.ResponseError, match=message) as caught:
                 await client.systemone(model, state, {"q0": CHOICE})
     assert caught.value.status_code == code
@@ -205,7 +207,7 @@ async def test_a_function_that_raises_is_a_500(
 async def test_it_remembers_a_limited_number_of_questions(remember: int | None, kept: int) -> None:
     """All questions are counted, and the last of them kept."""
     with FakeOllama(remember=remember, choose=lambda asked: str(len(asked.prompt))) as server:
-        async with ollama.AsyncClient(server.host) as client:
+        async with bare(server.host) as client:
             for number in range(5):
                 await client.chat("llama3.2", [{"role": "user", "content": f"hello {number}"}])
     assert (server.asked, len(server.questions)) == (5, kept)
@@ -232,6 +234,22 @@ async def test_slots_limit_answers_at_once() -> None:
         assert await chat_all(server, 8) == [200] * 8
         assert server.most_at_once == 2
         assert server.busy_seconds > 0.1
+
+
+async def test_a_latency_may_be_waited_for() -> None:
+    """An asynchronous latency is over when it returns, after the seconds that it gives."""
+    is_ready = threading.Event()
+
+    async def latency() -> float:
+        await until(is_ready.is_set)
+        return 0.0
+
+    with FakeOllama(latency=latency) as server:
+        asked = asyncio.create_task(chat_all(server, 3))
+        await until(lambda: server.most_at_once == 3)
+        assert not asked.done()
+        is_ready.set()
+        assert await asked == [200] * 3
 
 
 async def test_without_slots_all_are_answered_at_once() -> None:

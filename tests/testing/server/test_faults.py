@@ -8,6 +8,7 @@ import pytest
 
 from prism.errors import FieldValueError
 from prism.testing import FakeOllama, Fault
+from tests.kit.clients import bare
 
 HELLO = [{"role": "user", "content": "hello"}]
 QUESTION = {"q0": {"type": "choice", "instructions": "?", "criteria": {"a": None, "b": None}}}
@@ -34,7 +35,7 @@ async def test_each_fault_is_what_the_client_raises_for_it(
 ) -> None:
     """The real client fails as it does on a real server, and the next question is answered."""
     server.fail(fault)
-    async with ollama.AsyncClient(server.host, timeout=0.5) as client:
+    async with bare(server.host, timeout=0.5) as client:
         kinds = getattr(raised, "__args__", raised)
         with pytest.raises(kinds):
             await client.chat("llama3.2", HELLO)
@@ -44,7 +45,7 @@ async def test_each_fault_is_what_the_client_raises_for_it(
 async def test_a_tool_call_has_no_content(server: FakeOllama) -> None:
     """A fault that calls a tool is a valid reply, whose message says nothing."""
     server.fail(Fault.calls_tool("look"))
-    async with ollama.AsyncClient(server.host) as client:
+    async with bare(server.host) as client:
         message = (await client.chat("llama3.2", HELLO)).message
     assert (message.content, message.tool_calls[0].function.name) == ("", "look")
 
@@ -52,7 +53,7 @@ async def test_a_tool_call_has_no_content(server: FakeOllama) -> None:
 async def test_a_redirect_without_end_is_too_many(server: FakeOllama) -> None:
     """A status takes headers, so that a server can send its clients in a circle."""
     server.fail_always(Fault.status(307, headers={"Location": "/api/chat"}))
-    async with ollama.AsyncClient(server.host) as client:
+    async with bare(server.host) as client:
         with pytest.raises(httpx.TooManyRedirects):
             await client.chat("llama3.2", HELLO)
 

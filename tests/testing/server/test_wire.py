@@ -57,8 +57,9 @@ def test_a_stream_adds_up_to_the_whole_reply() -> None:
     asked = wire.read_question(
         wire.CHAT, {"model": "m", "messages": [{"role": "user", "content": "one two"}]}
     )
-    whole = wire.chat_reply(asked, "three four five")
-    pieces = list(wire.chat_stream(asked, "three four five"))
+    said = wire.Said.simply(asked, "three four five")
+    whole = wire.chat_reply(asked, said)
+    pieces = list(wire.chat_stream(asked, said))
     assert "".join(piece["message"]["content"] for piece in pieces) == "three four five"
     assert [piece["done"] for piece in pieces] == [False, False, True]
     assert (pieces[-1]["prompt_eval_count"], pieces[-1]["eval_count"]) == (2, 3)

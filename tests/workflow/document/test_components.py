@@ -1,4 +1,4 @@
-"""Components: traits, goals and phases, inline or in files beside the workflow."""
+"""Components: traits and goals, inline or in files that several workflows share."""
 
 from pathlib import Path
 
@@ -24,8 +24,6 @@ def folder(tmp_path: Path) -> Path:
     texts = {
         "traits/calm": "inject_into: [ask]\nprompt_fragment: Be calm.\n",
         "goals/rich": "inject_into: [ask]\nprompt_fragment: Be rich.\n",
-        "phases/rest": "step: {code: 'x = 1'}\n",
-        "phases/look": "prompt_fragment: Look.\n",
     }
     for name, text in texts.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -62,17 +60,63 @@ def test_they_may_stand_beside_the_workflow_key(folder: Path) -> None:
     assert prompt_of(Workflow.load(written(folder, text))) == "p\nBe calm.\nBe t.\nBe rich."
 
 
-def test_phases_are_steps(folder: Path) -> None:
-    """A phase is a step under its own name or the file's; what stands beside it is replaced."""
-    text = (
-        "state_machine: {states: [a, b]}\n"
-        "steps: [rest, {phase: look, in_state: b, transition_to: a, max_retries: 7}]\n"
-        "components: {phases: [rest, look]}\n"
-    )
-    rest, look = Workflow.load(written(folder, text)).steps
-    assert (rest.name, rest.kind, rest.in_state) == ("rest", "code", None)
-    assert (look.name, look.kind, look.in_state) == ("look", "llm", {"b"})
-    assert (look.transition_to, look.max_retries) == ("a", 7)
+def test_phases_are_left_out_with_a_note(folder: Path) -> None:
+    """Nobody reads them, beside the workflow or in it; a step that is a name alone is refused."""
+    for text in (
+        f"{ASK}components: {{phases: [a, b]}}\n",
+        f"workflow:\n  {ASK}components: {{phases: 3}}\n",
+    ):
+        (note,) = Workflow.load(written(folder, text)).warnings
+        assert (note.severity, note.kind) == ("note", "left_out")
+        assert note.message == "prism does not read components.phases"
+    with pytest.raises(WorkflowFileError, match="must be a mapping of keys, got 'rest'"):
+        Workflow.load(written(folder, "steps: [rest]\ncomponents: {phases: [rest]}\n"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{ASK}components: {{folder: ../shared, traits: [calm]}}\n",
+        f"workflow:\n  {ASK}components: {{folder: ../shared, traits: [calm]}}\n",
+        f"workflow:\n  {ASK}  components: {{traits: [calm]}}\ncomponents: ../shared\n",
+    ],
+)
+def test_a_file_can_name_the_folder_of_its_components(folder: Path, text: str) -> None:
+    """Several agents share it; its path is taken from the file's own folder."""
+    (folder / "shared").mkdir()
+    (folder / "traits").rename(folder / "shared" / "traits")
+    (folder / "agents").mkdir()
+    path = written(folder / "agents", text)
+    workflow = Workflow.load(path)
+    assert prompt_of(workflow) == "p\nBe calm."
+    assert len(workflow.files) == 2
+
+
+def test_who_loads_a_workflow_can_name_the_folder_of_its_components(folder: Path) -> None:
+    """It goes before what the file says, and serves a text or plain data that has no place."""
+    text = f"{ASK}components: {{folder: nowhere, traits: [calm]}}\n"
+    (folder / "agents").mkdir()
+    path = written(folder / "agents", text)
+    assert prompt_of(Workflow.load(path, components=folder)) == "p\nBe calm."
+    assert prompt_of(Workflow.from_text(text, components=folder)) == "p\nBe calm."
+    assert Workflow.check(path, components=folder) == ()
+
+
+def test_a_component_that_is_named_twice_is_read_once(folder: Path) -> None:
+    """Its fragment stands twice, and its file is one of the workflow's."""
+    workflow = Workflow.load(written(folder, f"{ASK}components: {{traits: [calm, calm]}}\n"))
+    assert prompt_of(workflow) == "p\nBe calm.\nBe calm."
+    assert len(workflow.files) == 2
+
+
+def test_prompts_have_an_end_however_often_a_fragment_joins_them(folder: Path) -> None:
+    """Few values of a file could stand for gigabytes of prompts."""
+    names = [f"s{number}" for number in range(100)]
+    steps = "".join(f"  - {{name: {name}, type: llm, prompt: p}}\n" for name in names)
+    trait = f"{{inject_into: [{', '.join(names)}], prompt_fragment: {'x' * 50_000}}}"
+    text = f"steps:\n{steps}components:\n  traits:\n    t: {trait}\n"
+    with pytest.raises(WorkflowFileError, match="the prompts have more than 4,000,000 characters"):
+        Workflow.from_text(text)
 
 
 @pytest.mark.parametrize(
@@ -93,13 +137,6 @@ def test_a_missing_trait_or_goal_is_a_warning(
     assert str(warning) == f"{path}:4:7: components.{kind}[0]: " + problem.format(folder=folder)
     assert warning.kind == "missing_component"
     assert warning in Workflow.check(path)
-
-
-def test_a_missing_phase_leaves_a_step_without_its_body(folder: Path) -> None:
-    """So the file is refused, and both places are told."""
-    path = written(folder, "steps: [gone]\ncomponents: {phases: [gone]}\n")
-    with pytest.raises(WorkflowFileError, match="there is no phase 'gone'"):
-        Workflow.load(path)
 
 
 @pytest.mark.parametrize(
@@ -137,25 +174,8 @@ def test_what_is_wrong_with_a_component_is_told_in_its_file(
     assert problem.format(folder=folder) in str(found)
 
 
-def test_what_is_wrong_with_a_phase_is_told_where_it_is_written(folder: Path) -> None:
-    """What the phase's own file says in that file, what stands beside its name in the workflow."""
-    (folder / "phases").mkdir(exist_ok=True)
-    (folder / "phases/ph.yaml").write_text(
-        "step:\n  type: llm\n  promt: x\n  in_state: [1]\n", encoding="utf-8"
-    )
-    path = written(folder, "steps:\n  - ph\ncomponents: {phases: [ph]}\n")
-    with pytest.raises(WorkflowFileError) as caught:
-        Workflow.load(path)
-    name = f"{folder}/phases/ph.yaml"
-    assert [str(problem) for problem in caught.value.problems] == [
-        f"{name}:1:1: step.prompt: is missing in a step of type llm",
-        f"{name}:3:3: step.promt: is unknown in a step of type llm; did you mean 'prompt'?",
-        f"{name}:4:14: step.in_state[0]: must be text, got 1; put it in quotes",
-    ]
-
-
 def test_warnings_of_a_component_are_told_in_its_file(folder: Path) -> None:
-    """A step or a variable that there is not, at the entry of the list that names it."""
+    """A variable that there is not; steps of other workflows are no warning."""
     (folder / "traits/odd.yaml").write_text(
         "prompt_fragment: x\ninject_into:\n  - ask\n  - nowhere\nrequires_context: [k]\n",
         encoding="utf-8",
@@ -163,7 +183,6 @@ def test_warnings_of_a_component_are_told_in_its_file(folder: Path) -> None:
     path = written(folder, f"{ASK}components: {{traits: [odd]}}\n")
     name = f"{folder}/traits/odd.yaml"
     assert [str(problem) for problem in Workflow.check(path)] == [
-        f"{name}:4:5: inject_into[1]: the component 'odd' joins 'nowhere', which is no step",
         f"{name}:5:20: requires_context[0]: the component 'odd' names the variable 'k': "
         "nobody sets it",
     ]

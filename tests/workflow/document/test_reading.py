@@ -7,8 +7,7 @@ import pytest
 pytest.importorskip("pydantic_monty")
 
 from prism.errors import InputError
-from prism.workflow._document._problems import WorkflowFileError
-from prism.workflow._workflow import Workflow
+from prism.workflow import Workflow, WorkflowFileError, WorkflowStopped
 
 MACHINE = "state_machine:\n  states: [a, b]\n"
 STEP = "steps: [{name: s, code: ''}]\n"
@@ -27,7 +26,8 @@ WRONG = [
     ("steps:\n  - name: s\n    type: transition\n    prompt: x\n",
      ["2:5: steps[0]: a step of type transition needs 'transition_map' or 'transition_to'"]),
     ("steps:\n  - {name: s, code: '', transition_map: {a: b}}\n",
-     ["2:25: steps[0].transition_map: is unknown in a step of type code"]),
+     ["2:25: steps[0].transition_map: is unknown in a step of type code; did you mean "
+      "'transition_to'?"]),
     ("steps:\n  - name: s\n    type: llm\n    promt: x\n",
      ["2:5: steps[0].prompt: is missing in a step of type llm",
       "4:5: steps[0].promt: is unknown in a step of type llm; did you mean 'prompt'?"]),
@@ -53,7 +53,7 @@ WRONG = [
     ("name: x\n", ["1:1: steps: is missing"]),
     (f"{STEP}stpes: 1\n", ["2:1: stpes: is unknown; did you mean 'steps'?"]),
     (f"workflow:\n  {STEP}  stats: 1\n",
-     ["3:3: workflow.stats: is unknown; did you mean 'states'?"]),
+     ["3:3: workflow.stats: is unknown; did you mean 'steps'?"]),
     # states and transitions
     (f"state_machine:\n  states: [a, 1, '']\n{STEP}",
      ["2:15: state_machine.states[1]: must be text, got 1; put it in quotes",
@@ -86,8 +86,8 @@ WRONG = [
       "8:7: steps[0].transition_map.y: 'c' is not a state: states are a, b"]),
     # what is evaluated
     ("steps:\n  - {name: s, code: '', run_if: open('x')}\n",
-     ["2:25: steps[0].run_if: the condition \"open('x')\" calls open(), which conditions do "
-       "not have; they have abs, bool, float, int, len, max, min, round, str"]),
+     ["2:25: steps[0].run_if: the condition \"open('x')\" calls open(), which expressions "
+       "do not have; they have abs, bool, float, int, len, max, min, round, str"]),
     ("steps:\n  - name: s\n    code: |\n      x = 1\n      y = (\n",
      ["5:1: steps[0].code: the code is not Python: '(' was never closed"]),
     ("steps:\n  - name: s\n    code: |\n      x = 1\n      import os\n",
@@ -101,8 +101,7 @@ WRONG = [
     # names
     ("steps:\n  - {name: s, code: ''}\n  - {name: s, code: ''}\n",
      ["3:6: steps[1].name: there are two steps 's': give each a name of its own"]),
-    ("steps: [ph]\n", ["1:9: steps[0]: there is no phase 'ph' among components.phases, which "
-                        "are: none"]),
+    ("steps: [ph]\n", ["1:9: steps[0]: must be a mapping of keys, got 'ph'"]),
     # several at once, of shape and of meaning
     (f"{MACHINE}  initial_state: z\n  transitions: [a-b, q->b]\nsteps:\n  - name: s\n"
      "    type: lmm\n  - {name: t, type: transition}\n  - {name: t, code: 'x ='}\n",
@@ -172,3 +171,71 @@ def test_a_workflow_is_called_what_its_file_is() -> None:
     """The name in the file, else the file's."""
     assert Workflow.from_text(STEP, name="walk").name == "walk"
     assert Workflow.from_text(f"name: run\n{STEP}", name="walk").name == "run"
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        (f"{STEP}components:\n  traits: [{', '.join(f't{n}' for n in range(40_000))}]\n", None),
+        pytest.param(
+            "".join(f"k{n}: 1\n" for n in range(49_000)) + f"workflow:\n  {STEP}",
+            None,
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            f"workflow:\n  {STEP}" + "".join(f"  steq{n}: 1\n" for n in range(49_000)),
+            49_000,
+            marks=pytest.mark.slow,
+        ),
+        ("steps:\n" + "".join(f"  - {{name: s{n}, code: '('}}\n" for n in range(4_000)), 51),
+    ],
+    ids=["traits", "beside", "below", "code"],
+)
+def test_nobody_is_told_of_more_than_fifty_problems(
+    text: str, count: int | None, tmp_path: Path
+) -> None:
+    """Of thousands the first are told, and no more are looked for once nobody would be told."""
+    path = tmp_path / "w.yaml"
+    path.write_text(text, encoding="utf-8")
+    found = Workflow.check(path)
+    assert 1 <= len(found) <= 50
+    if count is not None:
+        with pytest.raises(WorkflowFileError, match=f"has {count} problems") as caught:
+            Workflow.load(path)
+        assert len(str(caught.value).splitlines()) == 52
+
+
+def test_what_stands_beside_a_workflow_is_left_out_with_one_note() -> None:
+    """It is others' business; a key that is probably mistyped says so."""
+    text = f"id: 3\nllm_model: m\ncomponets: {{}}\nerror_handling: {{mode: x}}\nworkflow:\n  {STEP}"
+    (note,) = Workflow.from_text(text).warnings
+    assert (note.severity, note.kind, note.line) == ("note", "left_out", 1)
+    assert note.message == (
+        "prism does not read id, llm_model, componets (did you mean 'components'?), "
+        "error_handling.mode"
+    )
+
+
+def test_a_workflow_is_read_from_plain_data() -> None:
+    """As a file would hold it; what is wrong is told by its key."""
+    data = {"id": 3, "workflow": {"steps": [{"name": "s", "code": "x = 1"}]}}
+    workflow = Workflow.from_dict(data, name="walk")
+    assert (workflow.name, workflow.steps[0].name, workflow.files) == ("walk", "s", ())
+    with pytest.raises(WorkflowFileError, match=r"walk, field 'steps\[0\].code': is missing"):
+        Workflow.from_dict({"steps": [{"name": "s"}]}, name="walk")
+    with pytest.raises(InputError, match="is not data as JSON has it"):
+        Workflow.from_dict({"steps": [{"name": "s", "code": object()}]})
+
+
+def test_public_errors_carry_the_name_of_the_public_module() -> None:
+    """As a traceback shows them."""
+    assert {WorkflowFileError.__module__, WorkflowStopped.__module__} == {"prism.workflow"}
+
+
+def test_loading_logs_what_check_finds(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Once, by the standard logger; what the host provides is known."""
+    path = tmp_path / "w.yaml"
+    path.write_text("steps: [{name: s, type: llm, prompt: '{here} {there}'}]\n", encoding="utf-8")
+    workflow = Workflow.load(path, variables=["here"])
+    assert [record.getMessage() for record in caplog.records] == list(map(str, workflow.warnings))
+    assert ["there" in str(problem) for problem in workflow.warnings] == [True]

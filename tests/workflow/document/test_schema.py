@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 pytest.importorskip("yaml")
 pytest.importorskip("pydantic_monty")
 
+from prism.files._source import Source
+from prism.workflow import WorkflowFileError
 from prism.workflow._document._declarations import SCHEMA_NAME, workflow_schema
-from prism.workflow._document._problems import WorkflowFileError
 from prism.workflow._document._reading import read_workflow
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -41,8 +42,6 @@ AGENT: dict[str, Any] = {
             {"name": "m", "type": "llm", "prompt": "p", "output": "text", "max_retries": 3},
             {"name": "t", "type": "transition", "transition_map": {"go": "b"}, "in_state": "a"},
             {"name": "u", "type": "transition", "transition_to": "b"},
-            {"phase": "p", "on_failure": "skip"},
-            "p",
         ],
         "default_on_failure": "retry",
         "default_max_retries": 2,
@@ -51,8 +50,12 @@ AGENT: dict[str, Any] = {
     "components": {
         "traits": {"t": {"prompt_fragment": "f", "inject_into": ["l"], "requires_context": ["x"]}},
         "goals": ["g"],
-        "phases": {"p": {"step": {"type": "code", "code": "y = 2"}}},
+        "folder": "shared",
+        "phases": {"p": {}},
+        "of_others": 3,
     },
+    "id": "trader_1",
+    "enabled": True,
 }
 BARE: dict[str, Any] = {"steps": [{"name": "c", "code": ""}], "name": "x"}
 
@@ -61,21 +64,21 @@ VALUES: list[Any] = [
     "skip", "text", [], ["x"], [""], [3], {}, {"x": 1}, {"": "x"}, {"name": "n", "code": "1"},
 ]  # fmt: skip
 KEYS = [
-    "name", "type", "prompt", "code", "output", "phase", "workflow", "steps", "from", "to",
+    "name", "type", "prompt", "code", "output", "phases", "workflow", "steps", "from", "to",
     "states", "transition_map", "transition_to", "max_retries", "x", "components", "traits",
 ]  # fmt: skip
 
 
 NOT_OF_SHAPE = {
-    "ambiguous_answers", "code", "component_name", "condition", "output", "phase", "repeated_state",
-    "repeated_step", "state_name", "unknown_phase", "unknown_state",
+    "ambiguous_answers", "code", "component_name", "condition", "output", "repeated_state",
+    "repeated_step", "state_name", "unknown_state",
 }  # fmt: skip
 """What a schema cannot say: whether names are those of other things, and what is in texts."""
 
 
 def accepted(document: Any) -> bool:
     try:
-        read_workflow(json.dumps(document), "agent.yaml", None)
+        read_workflow(Source.parse(json.dumps(document), "yaml"), "agent", None)
     except WorkflowFileError as error:
         return all(
             problem.severity == "warning" or problem.kind in NOT_OF_SHAPE

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -13,11 +14,12 @@ import pytest
 
 pytest.importorskip("pydantic_monty")
 
-from prism.errors import MissingExtraError
+from prism.errors import FieldValueError, MissingExtraError
 from prism.workflow._sandbox import _workers
 from prism.workflow._sandbox._programs import CodeError, Program
-from prism.workflow._sandbox._workers import WORKERS, Workers
+from prism.workflow._sandbox._workers import WORKERS, Workers, workers_of
 from tests.kit.waiting import until, wait_until
+from tests.kit.writers import agent_of
 
 CONTEXT: dict[str, Any] = {"total": 4, "successes": 1, "items": [1, 2], "text": "a\nb"}
 
@@ -162,6 +164,37 @@ async def test_a_thousand_agents_share_a_few_workers() -> None:
     )
     assert [ran.context["x"] for ran in found] == list(range(1, 1001))
     assert len(children()) - before <= 2
+
+
+async def test_code_that_hit_its_limits_twice_waits_behind_others() -> None:
+    """Whoever writes endless loops does not keep others waiting for each of them."""
+    workers = Workers(count=1)
+    endless, quick = Program("while True:\n    x = 1"), Program("x = 1")
+
+    async def ended(program: Program) -> str:
+        with suppress(CodeError):
+            await workers.run(program, {}, {}, "k")
+        order.append("quick" if program is quick else "endless")
+        return order[-1]
+
+    order: list[str] = []
+    for _ in range(2):
+        await ended(endless)
+    order.clear()
+    await asyncio.gather(*map(ended, [endless, endless, quick, quick]))
+    # one may have taken the one worker before anybody else was there
+    assert order[:3].count("quick") == 2
+
+
+async def test_who_names_a_number_of_workers_shares_them() -> None:
+    """Agents of one number have the same, those that name none have the process's own two."""
+    assert workers_of(None) is WORKERS
+    assert workers_of(3) is workers_of(3)
+    agent = agent_of("steps: [{name: s, code: 'x = 1'}]\n", workers=3)
+    await agent.turn()
+    assert agent.context == {"x": 1}
+    with pytest.raises(FieldValueError, match="workers must be 1 or more, got 0"):
+        agent_of("steps: [{name: s, code: 'x = 1'}]\n", workers=0)
 
 
 async def test_a_cancelled_step_lets_its_worker_go() -> None:

@@ -1,7 +1,7 @@
 """Reading a model's reply, and refusing what it must not say."""
 
+from prism.statechart.reasoner._replies._names import offered_labels
 from prism.statechart.reasoner._replies._objects import find_json, what_is_said
-from prism.statechart.reasoner._replies._options import offered_labels
 from prism.statechart.reasoner._replies._reading import (
     parse_reasoner_response,
     read_choice,

@@ -1,4 +1,4 @@
-"""JSON as models write it, between thoughts and with quotes and commas of any kind."""
+"""What a model says, and JSON as models write it, with quotes and commas of any kind."""
 
 # ruff: noqa: RUF001 (models write signs that look like others)
 
@@ -10,24 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-_MOST_CHARACTERS = 120
-
-
-def excerpt(given: Any) -> str:
-    """Return the repr of something, shortened."""
-    shown = repr(given)
-    return shown if len(shown) <= _MOST_CHARACTERS else shown[: _MOST_CHARACTERS - 3] + "..."
-
-
-_MOST_TAGS = 1_000
-
-_NAMES = ("think", "thought", "reasoning", "reflection", "scratchpad")
-_TAG = re.compile(
-    r"""[<\[◁] \|?+ (?P<end>/|end_(?:of_)?)?+ (?:(?:begin|start)_(?:of_)?)?+ (?:seed:)?+
-        (?:think|thinking|thoughts?|reasoning|reflection|scratchpad) \s{0,3}\|?[>\]▷]
-    """,
-    re.VERBOSE | re.IGNORECASE,
-)
+_END_SIGN = r"(?:/|end_(?:of_)?)"
+_KIND = r"(?:seed:)?(?:think|thinking|thoughts?|reasoning|reflection|scratchpad)\s{0,3}\|?[>\]▷]"
+_START = re.compile(rf"[<\[◁]\|?(?:(?:begin|start)_(?:of_)?)?{_KIND}", re.IGNORECASE)
+_END = re.compile(rf"[<\[◁]\|?{_END_SIGN}{_KIND}", re.IGNORECASE)
+_THOUGHT = re.compile(rf"{_START.pattern}.*?{_END.pattern}", re.IGNORECASE | re.DOTALL)
 _DONE_THINKING = "...done thinking."
 
 _CHANNEL = "<|channel|>"
@@ -51,28 +38,14 @@ def what_is_said(reply: str) -> str:
 
 
 def without_thoughts(text: str) -> str:
-    """Drop everything between tags of thoughts."""
-    lowered = text.lower()
-    if not any(name in lowered for name in _NAMES):
-        return text
+    """Drop everything between tags of thoughts, before a lone end tag and after a lone start."""
+    behind = 0
+    for tag in _END.finditer(text):
+        behind = tag.end()
+    # every start tag before the last end tag has its end, so each is looked for once
+    before = _END.split(_THOUGHT.sub("", text[:behind]))[-1]
 
-    # what precedes a lone end tag, or follows a lone start tag, is a thought, too
-    said: list[str] = []
-    position, is_thinking = 0, False
-    for number, tag in enumerate(_TAG.finditer(text)):
-        if number == _MOST_TAGS:
-            return ""  # nobody thinks so often: the model repeats itself without end
-
-        if tag["end"] is None:
-            if not is_thinking:
-                said.append(text[position : tag.start()])
-            is_thinking = True
-        else:
-            if not is_thinking:
-                said.clear()
-            is_thinking, position = False, tag.end()
-
-    return "".join(said) if is_thinking else "".join((*said, text[position:]))
+    return before + _START.split(text[behind:], maxsplit=1)[0]
 
 
 def _final_channel(text: str) -> str:
@@ -90,6 +63,26 @@ def _final_channel(text: str) -> str:
         return text.rpartition("assistantfinal")[2]
 
     return text
+
+
+def parse_strictly(text: str) -> Any:
+    """Return the value of a text that is JSON as a whole, objects as `Members`; None if it is not.
+
+    A null is None, too: it says as little.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=Members)
+    except (ValueError, RecursionError):  # ValueError also for a number of too many digits
+        return None
+
+
+_MOST_CHARACTERS = 120
+
+
+def excerpt(given: Any) -> str:
+    """Return the repr of something, shortened."""
+    shown = repr(given)
+    return shown if len(shown) <= _MOST_CHARACTERS else shown[: _MOST_CHARACTERS - 3] + "..."
 
 
 MOST_DEPTH = 32
@@ -114,11 +107,13 @@ class FoundObject:
         start: Position of its opening brace.
         end: Position behind it.
         members: Its keys and values.
+        has_comment: Whether a comment stands in it.
     """
 
     start: int
     end: int
     members: Members
+    has_comment: bool = False
 
 
 def objects_in(text: str) -> Iterator[FoundObject]:
@@ -130,10 +125,10 @@ def objects_in(text: str) -> Iterator[FoundObject]:
     brace = _BEGINNING.search(text)
     while brace is not None:
         scanner = _Scanner(text, brace.start())
-        members = scanner.read_object(0)
+        members = scanner.read(0)
         end = max(scanner.position, brace.end())
         if members:
-            yield FoundObject(brace.start(), end, members)
+            yield FoundObject(brace.start(), end, members, scanner.has_comment)
 
         brace = _BEGINNING.search(text, end)
 
@@ -158,7 +153,7 @@ _BEGINNING = re.compile(r"""\{(?=\s*+(?:["'“”‘,;/]|[^\W\d]))""")
 _SPACE = re.compile(r"(?:\s++|//[^\n]*+)*+")
 _PLAIN_KEY = re.compile(r"[^\W\d][\w\- ]{0,60}")
 _PLAIN_VALUE = re.compile(r"[^,;{}\[\]\n\"“]{1,200}")
-_FRACTION = re.compile(r"-?\d{1,15}(\.\d{1,17})?([eE][-+]?\d{1,2})?", re.ASCII)
+_NUMBER = re.compile(r"-?\d{1,15}(\.\d{1,17})?([eE][-+]?\d{1,2})?", re.ASCII)
 _BARE_QUOTE = re.compile(r'(?<!\\)((?:\\\\)*+)"')
 _CONSTANTS = {"true": True, "false": False, "null": None, "none": None}
 _MISSING = object()
@@ -175,76 +170,58 @@ class _Scanner:
     Attributes:
         position: Where the part that could be read ends.
         is_broken: Whether something stood there that is no part of an object.
+        has_comment: Whether a comment was passed over.
     """
 
     def __init__(self, text: str, position: int) -> None:
         self.text = text
         self.position = position
         self.is_broken = False
+        self.has_comment = False
 
-    def read_object(self, depth: int) -> Members:
-        """Read an object until its end, or until it is broken."""
+    def read(self, depth: int) -> Any:
+        """Read an object or a list until its end, or until it is broken."""
+        is_object = self.text[self.position] == "{"
+        items: list[Any] = Members() if is_object else []
         self.position += 1
-        members = Members()
 
-        while True:
-            read_until = self.position
+        while not self.is_broken:
+            begun = self.position
             sign = self._next()
+            if sign == ("}" if is_object else "]"):
+                self.position += 1
+                break
             if sign in (",", ";"):
                 self.position += 1
-            elif sign == "}":
-                self.position += 1
-                return members
-            else:
-                member = self._read_member(depth)
-                if member is not None:
-                    members.append(member)
-                else:
-                    self._break_off(read_until)
-                if self.is_broken:
-                    return members
+                continue
 
-    def _read_member(self, depth: int) -> tuple[str, Any] | None:
+            item = self._read_member(depth) if is_object else self._read_value(depth + 1)
+            if item is _MISSING:
+                self._break_off(begun)
+            else:
+                items.append(item)
+
+        return items
+
+    def _read_member(self, depth: int) -> Any:
         key = self._read_text() if self._next() in _TEXTS else self._match(_PLAIN_KEY)
         if key is None or self._next() not in (":", "=", "："):
-            return None
+            return _MISSING
 
         self.position += 1
         value = self._read_value(depth + 1)
 
-        return None if value is _MISSING else (key.strip(), value)
-
-    def _read_list(self, depth: int) -> list[Any]:
-        self.position += 1
-        items: list[Any] = []
-
-        while not self.is_broken:
-            sign = self._next()
-            if sign == ",":
-                self.position += 1
-            elif sign == "]":
-                self.position += 1
-                return items
-            else:
-                value = self._read_value(depth + 1)
-                if value is _MISSING:
-                    self._break_off(self.position)
-                else:
-                    items.append(value)
-
-        return items
+        return value if value is _MISSING else (key.strip(), value)
 
     def _read_value(self, depth: int) -> Any:
         sign = self._next()
         if sign in ("{", "["):
-            if depth > MOST_DEPTH:
-                return _MISSING
-            return self.read_object(depth) if sign == "{" else self._read_list(depth)
-
+            return _MISSING if depth > MOST_DEPTH else self.read(depth)
         if sign in _TEXTS:
             return self._read_text()
 
         plain = self._match(_PLAIN_VALUE)
+        self.has_comment |= plain is not None and "//" in plain
 
         return _MISSING if plain is None else _plain_value(plain)
 
@@ -269,6 +246,7 @@ class _Scanner:
         found = _SPACE.match(self.text, self.position)
         assert found is not None  # it may be empty
         self.position = found.end()
+        self.has_comment |= "/" in found[0]
         return self.text[self.position : self.position + 1]
 
     def _break_off(self, position: int) -> None:
@@ -284,12 +262,11 @@ def _plain_value(text: str) -> Any:
     if plain.lower() in _CONSTANTS:
         return _CONSTANTS[plain.lower()]
 
-    if re.fullmatch(r"-?\d{1,15}", plain, re.ASCII):
-        return int(plain)
-    if _FRACTION.fullmatch(plain):
-        return float(plain)
+    number = _NUMBER.fullmatch(plain)
+    if number is None:
+        return plain
 
-    return plain
+    return float(plain) if any(number.groups()) else int(plain)
 
 
 def _unescaped(body: str) -> str:
@@ -320,7 +297,7 @@ def holds_cut_text(value: Any) -> bool:
     return isinstance(value, CutText)
 
 
-_FENCE = re.compile(r"(?:```|~~~)[A-Za-z]*")
+FENCE: re.Pattern[str] = re.compile(r"(?:```|~~~)[A-Za-z]*")
 _CLOSES_A_VALUE = ('"', "'", "\N{RIGHT DOUBLE QUOTATION MARK}", "}", "]")
 
 
@@ -336,7 +313,7 @@ def find_json(text: str) -> Any:
     Raises:
         ValueError: If there is no data in it, or only a part.
     """
-    said = _FENCE.sub("", what_is_said(text)).strip("\ufeff \t\r\n")
+    said = FENCE.sub("", what_is_said(text)).strip("\ufeff \t\r\n")
     try:
         return json.loads(said)
     except (ValueError, RecursionError):

@@ -14,23 +14,24 @@ from prism.statechart.reasoner._replies._objects import (
     CutText,
     Members,
     objects_in,
+    parse_strictly,
     what_is_said,
     without_thoughts,
 )
-from prism.statechart.reasoner._replies._reading import parse_strictly
 from prism.statechart.states import AgentState
+from tests.kit.texts import ANY
 
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.text(max_size=12),
+    st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.text(ANY, max_size=12),
     lambda inner: (
-        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4)
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(ANY, max_size=8), inner, max_size=4)
     ),
     max_leaves=12,
 )
 
 
 @given(
-    st.dictionaries(st.text(max_size=8), VALUES, min_size=1, max_size=5),
+    st.dictionaries(st.text(ANY, max_size=8), VALUES, min_size=1, max_size=5),
     st.sampled_from([None, 1]),
     st.booleans(),
 )
@@ -142,6 +143,7 @@ def test_thoughts_of_every_kind_are_dropped(start: str, end: str) -> None:
         ("Thinking...\na\n...done thinking.\n\nb", "\n\nb"),
         ("b<|im_end|>\n<|im_start|>user\na", "b"),
         ("<think>a</think></s>b", "b"),
+        ("I went out.\nObservation: b", "I went out.\nObservation: b"),
         ("b", "b"),
         ("", ""),
     ],
@@ -197,6 +199,6 @@ def test_thoughts_are_dropped_as_step_by_step(text: str) -> None:
 
 @pytest.mark.parametrize("unit", ["</think>", "<think>", "<think></think>", "a</think><think>"])
 def test_tags_without_end_are_read_in_one_pass(unit: str) -> None:
-    """Megabytes of tags are read at once; with the square of their length this would take hours."""
+    """Very many tags are read at once; with the square of their length this would take hours."""
     with pytest.raises(ReasonerError):
-        parse_reasoner_response(unit * 500_000, OPTIONS)
+        parse_reasoner_response(unit * 100_000, OPTIONS)

@@ -116,9 +116,10 @@ def test_without_labels_letters_are_no_answers(template: str) -> None:
         ("D) PIVOT", "pivot"),
         ("A good reason to ship", None),
         ("I choose a different path", None),
-        ("I choose pivot. A new idea is needed.", "pivot"),
-        ("B\n\nA new idea is needed.", "pivot"),
-        ("Option A fails. I choose B.", "pivot"),
+        ("I choose B, because it is a new idea.", "pivot"),
+        ("I choose pivot. A new idea is needed.", None),
+        ("B\n\nA new idea is needed.", None),
+        ("Option A fails. I choose B.", None),
         ('{"A": false, "B": true, "C": false}', "pivot"),
         ('{"A": true, "B": true, "C": false}', None),
     ],
@@ -142,7 +143,8 @@ def test_a_label_and_words_beside_it_must_agree(reply: str, expected: str | None
         ("2.5", None),
         ("12", None),
         ('{"decision": "2', None),  # cut off: it may have been 20
-        ("I choose pivot. After 3 attempts nothing works.", "pivot"),
+        ("I choose pivot. We are at 3 attempts.", "pivot"),
+        ("I choose pivot. After 3 attempts nothing works.", None),
     ],
 )
 def test_numbers_are_labels_where_a_prompt_offered_them(reply: str, expected: str | None) -> None:
@@ -172,6 +174,12 @@ def test_numbers_are_labels_where_a_prompt_offered_them(reply: str, expected: st
 def test_a_prompt_says_which_labels_there_are(prompt: str, labels: dict[str, str]) -> None:
     """Lists of two keys or more, by lines or in a sentence; ambiguous labels are left out."""
     assert offered_labels(prompt, KEYS) == labels
+
+
+def test_plain_texts_have_no_members() -> None:
+    """What is named by the class of a text alone is no option."""
+    for reply in ("str.", '{"decision": "str."}', "Answer: str.", "str.ship"):
+        assert read(reply, {}) is None
 
 
 def test_a_label_that_is_a_key_stands_for_that_key() -> None:

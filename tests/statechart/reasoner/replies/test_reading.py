@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from prism.errors import ReasonerError
 from prism.statechart.reasoner import parse_reasoner_response
-from prism.statechart.reasoner._replies._reading import MOST_REPLY_CHARACTERS
 from prism.statechart.states import AgentState, state_enum
 from tests.kit.reasoners import answer
+from tests.kit.texts import ANY
 
 S = AgentState
 OPTIONS = [S.COMPOSING, S.SCROLLING]
@@ -30,21 +30,18 @@ OPTIONS = [S.COMPOSING, S.SCROLLING]
         '{"next_state": " Composing "}',
         '{"reason": "because {it} fits", "next_state": "composing", "sure": true}',
         '```json\n{"next_state": "composing"}\n```',
-        'Well. I would say {"next_state": "composing"} is best.',
         '<think>{"next_state": "scrolling"}? No.</think>{"next_state": "composing"}',
+        'I would say: {"next_state": "composing"}, because it is my topic.',
+        'Based on my interests, my answer is {"next_state": "composing"}.',
+        'Here is my answer:\n\n{"next_state": "composing"}\n\nThis fits my interests.',
         '<think>a</think><think>{"next_state": "scrolling"}</think>\n{"next_state": "composing"}',
-        'not this: {"next_state": "scrolling"} but this: {"next_state": "composing"}',
-        '{broken {"next_state": "composing"}',
-        '{"other": 1} {"next_state": "composing"} {"other": 2}',
         '[{"next_state": "composing"}]',
-        '{"x": ' + "1" * 5000 + '} {"next_state": "composing"}',
         "{" * 3000 + '{"next_state": "composing"}',
-        "x" * (2 * MOST_REPLY_CHARACTERS) + '{"next_state": "composing"}',
     ],
-    ids=range(16),
+    ids=range(13),
 )
 def test_a_reply_may_be_wrapped(reply: str) -> None:
-    """The answer is found in fences, text, thoughts, broken JSON and any case; the last counts."""
+    """The answer is found in fences, behind lead-ins and thoughts, and in broken JSON."""
     assert parse_reasoner_response(reply, OPTIONS) is S.COMPOSING
 
 
@@ -56,7 +53,18 @@ def test_a_reply_may_be_wrapped(reply: str) -> None:
         ("{}", "no JSON object"),
         ('["resting"]', "the reply names 'resting', which is not one of composing, scrolling"),
         ('{"prior": "composing"}', "no JSON object"),
-        ('{"a": ' * 3000 + '{"next_state": "composing"}', "no JSON object"),
+        ('{"a": ' * 3000 + '{"next_state": "composing"}', "goes on for more than 10000 characters"),
+        ("x" * 20_000 + '{"next_state": "composing"}', "goes on for more than 10000 characters"),
+        ('{"a": ' * 300 + '{"next_state": "composing"}', "nor a plain answer"),
+        ('Well. I would say {"next_state": "composing"} is best.', "may take it back"),
+        ('Most people would say {"next_state": "composing"}', "may take it back"),
+        ('{broken {"next_state": "composing"}', "may take it back"),
+        ('{"other": 1} {"next_state": "composing"}', "may take it back"),
+        ('{"next_state": "composing", "only if": "bored"}', "answers under a condition"),
+        (
+            'not this: {"next_state": "scrolling"} but this: {"next_state": "composing"}',
+            "names several options",
+        ),
         ('<think>{"next_state": "composing"}</think>', "no JSON object"),
         ('{"next_state": "compos', "the reply names 'compos'"),
         (
@@ -71,9 +79,9 @@ def test_a_reply_may_be_wrapped(reply: str) -> None:
         ('{"next_state": 3}', "names 3"),
         ('{"next_state": ["composing", "scrolling"]}', "several options: 'composing, scrolling'"),
         ('{"next_state": "composing"} or {"next_state": "scrolling"}', "names several options"),
-        ('I would never say {"next_state": "composing"}', "rules its answer out, or quotes it"),
-        ('{"next_state": "composing"} Alternatively, rest.', "puts its answer in doubt"),
-        ('I choose scrolling. {"next_state": "composing"}', "says something else in words"),
+        ('I would never say {"next_state": "composing"}', "may take it back"),
+        ('{"next_state": "composing"} Alternatively, rest.', "may take it back"),
+        ('I choose scrolling. {"next_state": "composing"}', "may take it back"),
         ('{"next_state": "composing"}' + "x" * 20_000, "goes on for more than 10000 characters"),
         ('{"next_state": "composing"} {"next_state": "resting"}', "names 'resting'"),
     ],
@@ -84,6 +92,75 @@ def test_a_reply_outside_the_options_is_refused(reply: str, message: str) -> Non
         parse_reasoner_response(reply, OPTIONS)
     assert isinstance(caught.value, ReasonerError)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ('{"name": "composing", "arguments": {"text": "if it rains"}}', S.COMPOSING),
+        ('<tool_call>{"name": "composing", "arguments": {"name": "x"}}</tool_call>', S.COMPOSING),
+        ("<function=composing>\n<parameter=text>\nhi\n</parameter>\n</function>", S.COMPOSING),
+        ('<invoke name="composing"></invoke>', S.COMPOSING),
+        ("<function=composing></function> <function=scrolling></function>", None),
+        ("Do not call <function=composing></function>", None),
+        ('{"name": "composing", "next_state": "scrolling"}', S.SCROLLING),
+        ('{"name": "composing", "action": "scrolling"}', None),
+        ('[{"type": "function", "function": {"name": "composing"}}]', S.COMPOSING),
+        ('{"tool_calls": [{"name": "composing"}, {"name": "scrolling"}]}', None),
+        ('{"name": "composing", "condition": "it rains"}', None),
+        ('{"name": "composing", "arguments": {"next_state": "scrolling"}}', None),
+        ('{"name": "Composing.", "parameters": {"post": {"name": "scrolling"}}}', S.COMPOSING),
+    ],
+)
+def test_a_tool_that_is_called_by_an_options_name_is_chosen(reply: str, expected: S | None) -> None:
+    """A call names its option, in JSON and in tags, if no other one is named beside it."""
+    assert _read_or_none(reply) is expected
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ("Thought: I could scroll on.\nAction: composing", S.COMPOSING),
+        ("Thought: I could scroll on.\nAction: composing\nAction Input: none", S.COMPOSING),
+        ("I considered scrolling, but it is my topic.\n\nFinal answer: composing", S.COMPOSING),
+        ('I could be scrolling.\n\n**Answer:** {"next_state": "composing"}', S.COMPOSING),
+        ("Answer: scrolling\nAnswer: composing", None),
+        ('{"next_state": "scrolling"}\nFinal answer: composing', None),
+        ("Most people would write:\nAnswer: composing", None),
+        ("Final answer: composing, unless it rains", None),
+        ("Answer: composing?", None),
+    ],
+)
+def test_a_last_line_with_a_label_settles_the_answer(reply: str, expected: S | None) -> None:
+    """What precedes a labelled last line is thinking aloud, unless it is an answer itself."""
+    assert _read_or_none(reply) is expected
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(
+            "I choose not to.",
+            "I will not do this.",
+            "It is the opposite.",
+            "This is a test.",
+            "Ha!",
+        ),
+        *("We are joking.", "My sister likes that.", "Niemals.", "I want something else instead."),
+    ],
+)
+def test_words_beside_an_answer_are_manners_or_reasons(words: str) -> None:
+    """Whatever else stands beside an answer refuses it, before it as behind it."""
+    assert _read_or_none('{"next_state": "composing"}\n\nThis fits my interests.') is S.COMPOSING
+    assert _read_or_none(f'{{"next_state": "composing"}}\n\n{words}') is None
+    assert _read_or_none(f"Answer: composing\n\n{words}") is None
+
+
+def _read_or_none(reply: str) -> S | None:
+    try:
+        return S(parse_reasoner_response(reply, OPTIONS))
+    except ReasonerError:
+        return None
 
 
 def test_a_long_reply_is_quoted_in_part() -> None:
@@ -196,7 +273,10 @@ def test_only_an_option_that_is_named_is_read(pieces: list[str]) -> None:
     assert read.value in reply
 
 
-@given(st.text(max_size=200), st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=4))
+@given(
+    st.text(ANY, max_size=200),
+    st.lists(st.text(ANY, min_size=1, max_size=8), min_size=1, max_size=4),
+)
 def test_any_text_and_any_options_are_read_or_refused(reply: str, texts: list[str]) -> None:
     """No text raises anything but the error that says so, whatever the options are."""
     options = list(state_enum("Any", dict.fromkeys(texts)))
@@ -217,8 +297,8 @@ HOSTILE = [
 
 @pytest.mark.parametrize("unit", HOSTILE, ids=repr)
 def test_hostile_replies_cost_little(unit: str) -> None:
-    """A mebibyte of anything is read or refused in a fraction of a second: it is linear work."""
-    reply = unit * (2**20 // len(unit))
+    """A quarter of a mebibyte of anything is read or refused at once: it is linear work."""
+    reply = unit * (2**18 // len(unit))
     begun = time.process_time()
     with contextlib.suppress(ReasonerError):
         assert parse_reasoner_response(reply, OPTIONS) is S.COMPOSING

@@ -1,0 +1,61 @@
+"""``prism ask``: a question to an agent that is not running."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from prism.cli._options import model_panel, writer_options
+from prism.cli._screen import damage_noted, say
+from prism.errors import InputError
+
+_MODEL = model_panel(without=("concurrency", "hedge", "record_prompts"), decides=False)
+
+
+def ask(
+    memory: Annotated[Path, typer.Argument(metavar="MEMORY", help="The memory, JSON or SQLite.")],
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What to ask.")],
+    *,
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The agent's configuration: its role, goal and limits."),
+    ] = None,
+    model: Annotated[Mapping[str, Any], _MODEL],
+) -> None:
+    """Ask an agent that is not running, and print what it answers from its memory.
+
+    The model is shown working memory, the thoughts, and what storage has on the question. Nothing
+    is changed, and an agent may be using the memory.
+
+    [bold]Examples[/bold]
+
+    prism ask story/memory.json "Who is Alba?" --model llama3.2
+    """
+    import asyncio
+
+    from prism.cli._running import naming_options
+    from prism.cognition import Config, Memory, ask_memory
+    from prism.runs._makers import make_writer
+
+    options = writer_options(model)
+    if options is None:
+        raise InputError("name the model: --model NAME")
+
+    told = Config() if config is None else Config.load(config)
+    with damage_noted(), naming_options():
+        opened = Memory.read(memory)
+    with closing(opened):
+        say(asyncio.run(_answer(ask_memory, opened, question, make_writer(options, 0), told)))
+
+
+async def _answer(ask_memory: Any, memory: Any, question: str, writer: Any, config: Any) -> str:
+    try:
+        return str(await ask_memory(memory, question, writer, config=config))
+    finally:
+        close = getattr(writer, "close", None)
+        if close is not None:
+            await close()

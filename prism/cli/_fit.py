@@ -1,0 +1,130 @@
+"""``prism fit``: the parameters whose runs come to given figures."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from prism.cli._batch import (
+    Asked,
+    Figures,
+    Keep,
+    KeepingBatch,
+    Model,
+    PlanFile,
+    Seeds,
+    Workers,
+    carry_out,
+)
+from prism.cli._compare import Paper
+from prism.cli._screen import Screen, note, plain, pour_json, table_of
+
+if TYPE_CHECKING:
+    from prism.science import Fit
+
+Samples = Annotated[
+    int,
+    typer.Option(
+        min=20, metavar="N", help="Samples of the first generation; each later one has half."
+    ),
+]
+Generations = Annotated[
+    int,
+    typer.Option(
+        min=1, metavar="N", help="The most generations; fewer where hardly any sample is nearer."
+    ),
+]
+Seed = Annotated[int, typer.Option(help="Seed of what is drawn.")]
+
+
+def fit(
+    context: typer.Context,
+    *,
+    plan: PlanFile = None,
+    samples: Samples = 200,
+    generations: Generations = 8,
+    seed: Seed = 0,
+    seeds: Seeds = None,
+    workers: Workers = None,
+    keep: Keep = "tables",
+    model: Model,
+    keeping: KeepingBatch,
+    figures: Figures = "svg",
+    paper: Paper = None,
+) -> None:
+    """Find the parameters whose runs come to given figures, and how sure they are.
+
+    The plan has bounds of the parameters, and targets: a measure, its value and its spread. Targets
+    that are held out say how the fit does elsewhere. The runs are a batch, which is stopped and
+    resumed like any other.
+
+    [bold]Examples[/bold]
+
+    prism fit plan.toml --out runs/fitted
+
+    prism fit plan.toml --samples 400 --generations 5 --figures pdf --out runs/fitted
+
+    prism fit --resume runs/fitted --paper paper
+    """
+    from prism import science
+
+    asked = Asked(context, plan, seeds, workers, model, keeping)
+    begin = partial(science.fit, samples=samples, generations=generations, seed=seed, keep=keep)
+    done = carry_out("prism fit", asked, begin, science.resume_fit)
+    if figures is not None:
+        done.save_figures(figures)
+    if paper is not None:
+        note(f"{paper}: {len(done.save_paper(paper))} files")
+    if done.batch.failed:
+        note(f"{len(done.batch.failed)} runs failed: their samples count as far from every target")
+    if keeping.as_json:
+        pour_json(_as_data(done))
+    else:
+        _print(done)
+
+
+def _print(done: Fit) -> None:
+    screen = Screen()
+    count = f"{len(done.points):,} samples, of which {len(done.population.places):,} are kept"
+    screen.print(f"[bold]{count}[/bold]")
+    rows = (
+        (
+            row["parameter"],
+            *(f"{row[name]:.3g}" for name in ("median", "low", "high")),
+            f"{row['least']:.3g} to {row['most']:.3g}",
+            f"{row['width']:.0%}",
+        )
+        for row in done.estimates().iter_rows(named=True)
+    )
+    numbers = ("median", "low", "high", "width")
+    screen.print(table_of(rows, "parameter", *numbers[:3], "bounds", "width", numbers=numbers))
+    targets = (_target_row(row) for row in done.targets().iter_rows(named=True))
+    heads = ("target", "value", "spread", "fit", "low", "high", "")
+    screen.print(table_of(targets, *heads, numbers=heads[1:6]))
+    text = "low and high are of 90 % intervals; width is the interval's share of the bounds. "
+    text += f"More in {done.batch.folder}: estimates, posterior, targets, as CSV and Parquet."
+    screen.print(plain(text), soft_wrap=True)
+
+
+def _target_row(row: dict[str, Any]) -> tuple[str, ...]:
+    which = [row["measure"], row["arm"], row["round"] and f"round {row['round']}"]
+    name = ", ".join(str(each) for each in which if each)
+    said = ["held out"] if row["held_out"] else []
+    said += [] if row["within"] else ["missed"]
+    numbers = (f"{row[key]:.3g}" for key in ("value", "spread", "mean", "low", "high"))
+
+    return (name, *numbers, ", ".join(said))
+
+
+def _as_data(done: Fit) -> dict[str, Any]:
+    return {
+        "folder": str(done.batch.folder),
+        "complete": done.is_complete,
+        "samples": len(done.points),
+        "kept": len(done.population.places),
+        "failed": len(done.batch.failed),
+        "estimates": done.estimates().to_dicts(),
+        "targets": done.targets().to_dicts(),
+    }

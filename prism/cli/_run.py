@@ -1,0 +1,628 @@
+"""``prism run``, ``simulate``, ``resume`` and ``replay``: a whole run from one command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from inspect import Parameter
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from prism.cli._options import (
+    MODEL_PANEL,
+    AsJson,
+    CheckpointEvery,
+    Keeping,
+    Panel,
+    Parameters,
+    Treatments,
+    import_from_here,
+    keeping_panel,
+    listed,
+    model_options,
+    model_panel,
+    named_values,
+    option,
+    option_of,
+    settings_from,
+    writer_options,
+    writer_panel,
+)
+from prism.errors import InputError
+
+if TYPE_CHECKING:
+    from prism.llm import Model
+    from prism.runs import WriterOptions
+    from prism.runs._options import DeciderOptions
+    from prism.worlds import World
+
+Reasoner = Literal["policy", "ollama", "openai"]
+Given = Mapping[str, Any]
+
+_OUT = (
+    "Folder for the run: events.jsonl (every transition, one JSON object a line) and run.json. "
+    "Without it nothing is written. A folder that holds a run is refused."
+)
+
+_OPTIONS = (
+    option(
+        *("agents", str | None),
+        metavar="N|FILE",
+        help="How many agents to make up, or a file of them, 100 by default. For the feed: prism's "
+        "own JSON Lines (.jsonl), OASIS Reddit personas (.json) or an OASIS Twitter population "
+        "(.csv). For another world: any table with a row an agent (.csv, .jsonl, .json).",
+    ),
+    option(
+        *("keep", list[str] | None),
+        metavar="COLUMNS",
+        help="Columns of the file of agents, with commas between them, to keep as the agents' "
+        "attributes, or as the fields that their class declares: in the log, and for code of your "
+        "own.",
+    ),
+    option(
+        *("rounds", int | None), min=1, help="Number of rounds. By default what the world says."
+    ),
+    option(
+        *("ticks", int | None),
+        min=1,
+        help="Steps every agent takes in a round. By default what the world says.",
+    ),
+    option(
+        *("seed", int, 0), help="Seed of every random number; the same seed gives the same run."
+    ),
+    option("parameters", Parameters),
+    option("treatments", Treatments),
+    option(
+        *("treatment_file", Path | None, None, "--treatments"),
+        metavar="FILE",
+        help="A TOML file of treatments: a table 'treatment' for each, with its kind and round.",
+    ),
+    option(
+        *("parameter_file", Path | None, None, "--parameters"),
+        metavar="FILE",
+        help="Parameters, TOML, a line each: reshare_share = 0.2; or JSON or YAML. --set overrides "
+        "it.",
+    ),
+    option(
+        *("reasoner", Reasoner, "policy"),
+        help="Who decides: a seeded policy without any model, a model on Ollama, or one on a "
+        "server that speaks OpenAI's API (vLLM, llama.cpp, LM Studio), with --host.",
+    ),
+    option(
+        *("policy", Path | None),
+        metavar="FILE",
+        help="Decide by a policy that 'prism calibrate' has estimated, instead of a model.",
+        rich_help_panel=MODEL_PANEL,
+    ),
+    option(
+        *("dry_run", bool, False, "--dry-run"),
+        help="Ask nobody and write nothing: estimate decisions, tokens and money from a few "
+        "rounds by the policy, with the prompts that the model would be sent.",
+        rich_help_panel=MODEL_PANEL,
+    ),
+)
+_RUN = Panel(lambda: _OPTIONS)
+"""What every run is made of, which both commands take."""
+
+_YAML: dict[str, Any] = {"rich_help_panel": "An agent in YAML"}
+_THINKING: dict[str, Any] = {"rich_help_panel": "A thinking agent"}
+
+_ALONE = (
+    option(
+        *("agent_id", str | None),
+        metavar="NAME",
+        help="Name of the agent, in the log; for an agent in YAML the variable {agent_id}, too.",
+        **_YAML,
+    ),
+    option(
+        *("context", Path | None),
+        metavar="FILE",
+        help="Variables to begin with: a mapping in a file of YAML or JSON; --set adds others, "
+        "whose values are JSON, or else text.",
+        **_YAML,
+    ),
+    option(
+        *("components", Path | None),
+        metavar="DIR",
+        help="Folder of the components, instead of the workflow's own.",
+        **_YAML,
+    ),
+    option(
+        *("action", str | None),
+        metavar="COMMAND",
+        help="Have a command carry out each action that a step asks for. It reads the action as "
+        "JSON, with agent_id, turn and step, and writes what came of it as JSON.",
+        **_YAML,
+    ),
+    option(
+        *("echo_actions", bool, False, "--echo-actions"),
+        help="Take each action for its own result.",
+        **_YAML,
+    ),
+    option(
+        *("workers", int | None),
+        min=1,
+        help="Code steps at work at once; 2 by default.",
+        **_YAML,
+    ),
+    option(
+        *("memory", Path | None),
+        metavar="FILE",
+        help="The memory; a missing one is made.",
+        **_THINKING,
+    ),
+    option(
+        *("storage", Literal["json", "sqlite"] | None),
+        help="How a new memory is kept, and what an old one must be.",
+        **_THINKING,
+    ),
+    option(
+        *("goal", str | None),
+        metavar="TEXT",
+        help="What to achieve, instead of the configuration's goal.",
+        **_THINKING,
+    ),
+    option(
+        *("count", str | None),
+        metavar="COUNTER",
+        help="Who counts tokens for the limits: estimate (rarely too few), bytes (never too few), "
+        "or package.module:function for a tokenizer of your own.",
+        **_THINKING,
+    ),
+)
+
+
+_KEEPING = keeping_panel(_OUT, resume=None, seconds=None)
+
+
+def run(
+    *,
+    world: Annotated[
+        str,
+        typer.Argument(
+            metavar="WORLD",
+            help="A world: package.module:Name, file.py:Name, or a short name of prism world "
+            "list; an agent in YAML (.yaml); or the configuration of a thinking agent (.json).",
+            show_default=False,
+        ),
+    ],
+    asked: Annotated[Given, _RUN],
+    alone: Annotated[Given, Panel(lambda: _ALONE)],
+    model: Annotated[Given, model_panel(without=("server",))],
+    writer: Annotated[Given, writer_panel()],
+    keeping: Annotated[Keeping, _KEEPING],
+) -> None:
+    """Run a world, an agent in YAML, or a thinking agent, through rounds and ticks.
+
+    A round of an agent alone is a turn, or a cycle of thinking. Exit status 1 if it came to
+    nothing: a step failed whose policy is to stop, or thinking stopped before its time.
+
+    [bold]Examples[/bold]
+
+    prism run rumour --set friends=8 --treat warning@12 --out runs/rumour
+
+    prism run mine.py:Mine --agents people.csv --keep age,trust
+
+    prism run vaccination --model ollama:llama3.2 --max-calls 1000 --out runs/asked
+
+    prism run agent.yaml --rounds 20 --model ollama:llama3.2 --set balance=100 --out runs/agent
+
+    prism run story/config.json --memory story/memory.json --model ollama:llama3.2 --rounds 30
+    """
+    carry_out_new(world, asked, model, writer, keeping, alone=alone)
+
+
+def simulate(
+    *,
+    posts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Posts to begin with, JSON Lines with author_id and text, and topics and post_id "
+            "if there are any. "
+            "Without it, made-up agents and agents of a file that has no posts begin with one "
+            "post each.",
+        ),
+    ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Parameters of the feed that resemble published figures: participation, which is "
+            "the default, twitter, browsing, rumour, or classic, which resembles none.",
+        ),
+    ] = None,
+    asked: Annotated[Given, _RUN],
+    model: Annotated[Given, model_panel(without=("server",))],
+    writer: Annotated[Given, writer_panel()],
+    keeping: Annotated[Keeping, _KEEPING],
+) -> None:
+    """Run the social feed: agents scroll, weigh, write and share. Short for prism run feed.
+
+    [bold]Examples[/bold]
+
+    prism simulate --agents 100 --rounds 10 --out runs/first
+
+    prism simulate --agents personas.json --seed 7 --json
+
+    prism simulate --agents 50 --reasoner ollama --model llama3.2 --max-calls 1000 --out runs/model
+
+    prism simulate --agents 50 --model ollama:llama3.2@gpu1,gpu2 --out runs/servers
+
+    prism simulate --agents 50 --reasoner openai --host http://127.0.0.1:8000 --model llama3.2
+
+    prism simulate --agents 50 --model ollama:llama3.2 --price-in 0.1 --price-out 0.4 --dry-run
+
+    prism simulate --agents 50 --reasoner ollama --writer ollama --model llama3.2
+
+    prism simulate --agents 50 --policy policy.json --out runs/calibrated
+    """
+    from prism.social import Feed
+
+    of_feed = {"preset": preset, "first_posts": None if posts is None else str(posts)}
+    given = {name: value for name, value in of_feed.items() if value is not None}
+    carry_out_new(Feed, asked, model, writer, keeping, given=given)
+
+
+def resume(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of the run.")],
+    *,
+    model: Annotated[Given, model_panel("host")],
+    checkpoint_every: CheckpointEvery = None,
+    as_json: AsJson = False,
+) -> None:
+    """Go on with a run that was stopped in any way, from its last checkpoint to its end.
+
+    Everything that it depends on is taken from its folder.
+
+    [bold]Example[/bold]
+
+    prism resume runs/first
+    """
+    from prism import worlds
+    from prism.cli._running import action_of, own_folder, run_screen, tell
+    from prism.cli._screen import note
+
+    folder = own_folder("RUN", run)
+    import_from_here()
+    if command := action_of(folder):
+        note(f"actions are carried out by {command!r}, as the run's folder says")
+    with run_screen(folder) as screen:
+        outcome = worlds.resume(
+            folder,
+            hosts=model.get("host", ()),
+            checkpoint_every=checkpoint_every,
+            on_round=screen.round_ended,
+            observer=screen,
+        )
+
+    if outcome is None:
+        note(f"{folder} is complete: there is nothing to resume")
+    else:
+        tell(outcome, as_json=as_json)
+
+
+def replay(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of the run.")],
+    *,
+    keeping: Annotated[Keeping, _KEEPING],
+) -> None:
+    """Run an earlier run again, with the decisions and texts of its log; it writes the same log.
+
+    No model is asked.
+
+    [bold]Example[/bold]
+
+    prism replay runs/model --out runs/again
+    """
+    from prism import worlds
+    from prism.cli._running import kept_in, run_screen, tell
+
+    import_from_here()
+    folder = kept_in(keeping)
+    with run_screen(folder) as screen:
+        outcome = worlds.replay(
+            run,
+            folder,
+            checkpoint_every=keeping.checkpoint_every,
+            on_round=screen.round_ended,
+            observer=screen,
+        )
+
+    tell(outcome, as_json=keeping.as_json)
+
+
+def carry_out_new(
+    world: Any,
+    asked: Given,
+    model: Given,
+    writer: Given,
+    keeping: Keeping,
+    *,
+    given: Given = MappingProxyType({}),
+    alone: Given = MappingProxyType({}),
+) -> None:
+    """Carry out a new run, and print what came of it.
+
+    Args:
+        world: The world.
+        asked: What the run is made of.
+        model: The options of a model.
+        writer: The options of a writer.
+        keeping: Where it is kept.
+        given: Parameters that have options of their own.
+        alone: What is for an agent that is run alone.
+    """
+    from prism.cli._running import carried_out, kept_in, naming_options, run_screen, tell
+
+    if isinstance(world, str):
+        import_from_here()
+
+    def make() -> Any:
+        return _made(world, asked, model, writer, given, alone)
+
+    if asked.get("dry_run"):
+        from prism.cli._spent import print_estimate
+        from prism.runs._dry_run import estimate
+
+        with naming_options(_NAMES):
+            found = estimate(make())
+        print_estimate(found, as_json=keeping.as_json)
+        return
+
+    folder = kept_in(keeping)
+    with run_screen(folder, _NAMES) as screen:
+        outcome = carried_out(make(), folder, screen, keeping)
+
+    tell(outcome, as_json=keeping.as_json)
+
+
+_NAMES = {"world": "WORLD"}
+
+
+def _made(world: str, asked: Given, model: Given, writer: Given, given: Given, alone: Given) -> Any:
+    """Return the run that a command line asks for."""
+    kind = Path(world).suffix.lower() if isinstance(world, str) else ""
+    if kind in (".yaml", ".yml"):
+        return _agent_in_yaml(Path(world), asked, model, writer, alone)
+    if kind == ".json":
+        return _thinking_agent(Path(world), asked, model, writer, alone)
+
+    from prism.worlds import Run
+
+    refuse(alone, "is for an agent that is run alone, in YAML or thinking: leave it out")
+    decides, writes = who_answers(asked["reasoner"], asked.get("policy"), model, writer)
+    of_both = {name: asked[name] for name in ("agents", "rounds", "ticks") if name in asked}
+    treatments = _treatments_in(asked.get("treatment_file"), world)
+
+    return Run(
+        world,
+        **of_both,
+        seed=asked.get("seed", 0),
+        reasoner=decides,
+        writer=writes,
+        treatments=(*asked.get("treatments", ()), *treatments),
+        parameters=_parameters(world, asked, given),
+        keep=listed(asked["keep"]) if "keep" in asked else (),
+    )
+
+
+_OF_BOTH = ("seed", "rounds", "reasoner", "dry_run")
+
+
+def refuse(given: Given, why: str, *, without: Iterable[str] = ()) -> None:
+    """Refuse options that say nothing.
+
+    Raises:
+        InputError: If one was given; names it.
+    """
+    for name in given:
+        if name not in without:
+            raise InputError(f"{option_of(name)} {why}")
+
+
+def _agent_in_yaml(file: Path, asked: Given, model: Given, writer: Given, alone: Given) -> Any:
+    """Return a run of an agent in YAML."""
+    from prism.workflow import WorkflowRun
+
+    why = "is not for an agent in YAML: leave it out"
+    refuse({**asked, **writer}, why, without=(*_OF_BOTH, "parameters"))
+    refuse(alone, why, without=("agent_id", *(each.name for each in _ALONE if _is(each, _YAML))))
+    given = dict(alone)
+    if "rounds" in asked:
+        given["turns"] = asked["rounds"]
+
+    variables = named_values(asked.get("parameters"))
+    return WorkflowRun(
+        file=file,
+        variables={name: _value(name, text) for name, text in variables.items()},
+        seed=asked.get("seed", 0),
+        reasoner=_model_of(asked, model),
+        **given,
+    )
+
+
+def _thinking_agent(file: Path, asked: Given, model: Given, writer: Given, alone: Given) -> Any:
+    """Return a run of a thinking agent."""
+    from prism.cognition import CognitiveRun
+
+    why = "is not for a thinking agent: leave it out"
+    refuse({**asked, **writer}, why, without=_OF_BOTH)
+    own = (each.name for each in _ALONE if _is(each, _THINKING))
+    refuse(alone, why, without=("agent_id", *own))
+    if "memory" not in alone:
+        raise InputError("name the memory: --memory FILE; a missing one is made")
+    writes = _model_of(asked, model)
+    if writes is None:
+        raise InputError("name the model: --model NAME")
+    given = dict(alone)
+    if "rounds" in asked:
+        given["cycles"] = asked["rounds"]
+
+    return CognitiveRun(config=file, seed=asked.get("seed", 0), reasoner=writes, **given)
+
+
+def _model_of(asked: Given, model: Given) -> Model | None:
+    """Return the model of an agent that is run alone, if one is named."""
+    served = {} if asked["reasoner"] == "policy" else {"server": asked["reasoner"]}
+    return writer_options({**model, **served})
+
+
+def _is(each: Parameter, panel: Mapping[str, str]) -> bool:
+    """Return whether an option stands in a panel of the help."""
+    return any(
+        getattr(part, "rich_help_panel", None) == panel["rich_help_panel"]
+        for part in each.annotation.__metadata__
+    )
+
+
+def _value(name: str, text: str) -> Any:
+    """Read the value of a variable: JSON, or else text."""
+    if not name.isidentifier():
+        raise InputError(
+            f"--set must be NAME=VALUE, its name of letters, digits and underscores, got {name!r}"
+        )
+
+    from prism.files import parse_json
+
+    try:
+        return parse_json(text)
+    except InputError:
+        return text
+
+
+def _class_of(world: Any) -> type[World[Any]]:
+    """Return the class of a world."""
+    from prism.worlds._addresses import address_of, load_world
+
+    return world if isinstance(world, type) else load_world(address_of(world))
+
+
+def _parameters(world: Any, asked: Given, given: Given) -> Given:
+    """Return the parameters that a command line asks for."""
+    of_file: Given = {}
+    if "parameter_file" in asked:
+        from prism.worlds._parameters import read_parameter_file
+
+        of_file = read_parameter_file(asked["parameter_file"], _class_of(world))
+
+    of_line = named_values(asked["parameters"]) if "parameters" in asked else {}
+    return {**given, **of_file, **of_line}
+
+
+def _treatments_in(file: Path | None, world: Any) -> Iterable[Any]:
+    """Return the treatments of a file, if one is named."""
+    if file is None:
+        return ()
+
+    from prism.worlds._treatment_tables import read_treatment_file
+
+    return read_treatment_file(file, _class_of(world))
+
+
+# who answers
+
+
+def who_answers(
+    reasoner: Reasoner, policy: Path | None, model: Given, writer: Given
+) -> tuple[DeciderOptions, WriterOptions | None]:
+    """Return who decides and who writes; refuse options of a model where none is asked.
+
+    Args:
+        reasoner: Who decides.
+        policy: A policy file, if one was named.
+        model: The options of a model that were given.
+        writer: The options of a writer that were given.
+
+    Raises:
+        InputError: If an option was given that applies to nothing.
+    """
+    if reasoner == "policy" and not any((model, writer, policy)):
+        return None, None
+    if writer and "writer" not in writer:
+        raise InputError(f"{option_of(next(iter(writer)))} needs --writer ollama or openai")
+
+    given = settings_from(model)
+    if policy is not None:
+        from prism.runs import PolicyOptions
+
+        _refuse_beside_policy(reasoner, given.pop("models", None))
+        return PolicyOptions(policy), _only_writes(given, writer)
+    if reasoner == "policy" and "models" not in given and not _names_a_server(given):
+        return None, _only_writes(given, writer)
+    return _asked(reasoner, given, writer)
+
+
+def _names_a_server(given: Given) -> bool:
+    """Return whether the text of a model says who serves it, so that it needs no --reasoner."""
+    from prism.llm._model_text import model_in_text
+
+    return "model" in given and {*model_in_text(given["model"])} != {"model"}
+
+
+def _asked(reasoner: Reasoner, given: Given, writer: Given) -> tuple[Model, WriterOptions | None]:
+    """Return the model that decides, and which of the same kind of server writes, if one does."""
+    if "models" not in given and "model" not in given:
+        raise _lacks_model("--reasoner", reasoner)
+
+    decides = model_options({**given, "server": None if reasoner == "policy" else reasoner})
+    if "writer" not in writer:
+        return decides, None
+    if writer["writer"] != decides.server:
+        raise InputError(
+            f"--writer {writer['writer']} and --reasoner {decides.server} are servers of two "
+            "kinds: take one of them for both, which may have another --writer-model"
+        )
+
+    return decides, _writes(writer.get("writer_model"), writer)
+
+
+def _refuse_beside_policy(reasoner: str, models: Path | None) -> None:
+    found = [] if models is None else ["--models"]
+    if reasoner != "policy":
+        found.append(f"--reasoner {reasoner}")
+    if found:
+        raise InputError(f"--policy decides: leave out {', '.join(found)}")
+
+
+def _only_writes(given: Given, writer: Given) -> WriterOptions | None:
+    from prism.llm import Model
+    from prism.llm._model import ONLY_DECIDES
+
+    if "writer" not in writer:
+        if given:
+            first = next(iter(given))
+            others = "" if first in ONLY_DECIDES else ", or --writer"
+            text = ", or a server in it (ollama:llama3.2)" if first == "model" else ""
+            needs = f"needs --reasoner ollama or openai{others}{text}"
+            raise InputError(f"{option_of(first)} {needs}")
+        return None
+
+    model = writer.get("writer_model") or given.get("model")
+    if model is None:
+        raise _lacks_model("--writer", writer["writer"])
+
+    for name in ONLY_DECIDES:
+        if name in given:
+            raise InputError(f"{option_of(name)} needs --reasoner ollama or openai: it decides")
+
+    of_server = {name: value for name, value in given.items() if name != "model"}
+    return _writes(Model.of(model, **of_server, server=writer["writer"]), writer)
+
+
+def _writes(model: str | Model | None, writer: Given) -> WriterOptions:
+    from prism.runs import WriterOptions
+
+    own = ("max_length", "language")
+    given = {name: writer[f"writer_{name}"] for name in own if f"writer_{name}" in writer}
+    if "writer_prompt" in writer:
+        given |= settings_from({"prompt": writer["writer_prompt"]})
+
+    return WriterOptions(model, **given)
+
+
+def _lacks_model(name: str, server: str) -> InputError:
+    shown = "'ollama list' shows" if server == "ollama" else "the server lists"
+    return InputError(f"{name} {server} needs --model, the name of a model that {shown}")

@@ -1,0 +1,97 @@
+"""What a run has spent on models, or is to spend, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from prism.cli._screen import counted, pour_json, print_table, say, shown
+
+if TYPE_CHECKING:
+    from prism.runs._dry_run import Estimate
+
+
+def spent_lines(spent: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what was spent, in all and by model where there are several.
+
+    Args:
+        spent: What ``run.json`` says of it.
+    """
+    calls, tokens = counted(spent["calls"], "call"), counted(spent["tokens"], "token")
+    yield f"spent: {calls}, {tokens}{_money(spent)}"
+    by_model = spent.get("by_model", {})
+    if len(by_model) < 2 and all(each["calls"] == spent["calls"] for each in by_model.values()):
+        return
+
+    for model, costs in by_model.items():
+        read, written = costs["input_tokens"], costs["output_tokens"]
+        calls = counted(costs["calls"], "call")
+        yield f"  {shown(model)}: {calls}, {read:,} tokens read, {written:,} written{_money(costs)}"
+
+
+def _money(spent: Mapping[str, Any]) -> str:
+    money = spent.get("money")
+    return "" if money is None else f", {in_words(money)} by its prices"
+
+
+def in_words(money: float) -> str:
+    """Return an amount of money; the currency is whatever the prices are in."""
+    if money >= 1:
+        return f"{money:,.2f}"
+    return f"{money:.4f}" if money >= 0.01 else f"{money:.6f}"
+
+
+def print_estimate(found: Estimate, *, as_json: bool) -> None:
+    """Print what a run is to cost.
+
+    Args:
+        found: The estimate.
+        as_json: Whether to print it as JSON.
+    """
+    if as_json:
+        pour_json(found.to_dict())
+        return
+
+    tried = f"{found.rounds} of {counted(found.of_rounds, 'round')}"
+    agents = counted(found.agents, "agent")
+    of_agents = "" if found.agents == found.of_agents else f" of {found.of_agents:,}"
+    runs = "" if found.runs == 1 else f" in {found.runs:,} runs"
+    say(f"Nothing was sent: estimated from {tried} with {agents}{of_agents}{runs}, by the policy.")
+    rows = [
+        (
+            each.model,
+            f"{each.decisions:,}",
+            f"{each.texts:,}",
+            f"{each.calls:,}",
+            f"{each.input_tokens:,}",
+            f"{each.output_tokens:,}",
+            "-" if each.money is None else in_words(each.money),
+        )
+        for each in found.models
+    ]
+    headings = ("decisions", "texts", "calls", "tokens in", "tokens out", "money")
+    print_table(rows, "model", *headings, numbers=headings)
+    for each in found.models:
+        seconds = duration(each.seconds)
+        say(
+            f"{each.model}: {seconds} if every answer takes a second, with {each.at_once} "
+            "under way at once"
+        )
+    say(_LEFT_OUT)
+    if any(each.money is None for each in found.models):
+        say("Money needs the prices of a million tokens: --price-in and --price-out.")
+
+
+_LEFT_OUT = (
+    "Thoughts, requests that are sent again, and treatments after these rounds are not in it. The "
+    "model may decide otherwise than the policy, and its tokenizer may count otherwise."
+)
+
+
+def duration(seconds: float) -> str:
+    """Return a duration in the two largest units that say anything."""
+    whole = round(seconds)
+    for unit, name, below, lower in ((86400, "d", 3600, "h"), (3600, "h", 60, "min")):
+        if whole >= unit:
+            return f"{whole // unit:,} {name} {whole % unit // below} {lower}"
+    return f"{whole // 60} min {whole % 60} s" if whole >= 60 else f"{whole} s"

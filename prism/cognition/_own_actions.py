@@ -1,0 +1,225 @@
+"""Actions that an application gives its agents, beside those of the memory."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeVar, get_type_hints
+
+from prism.cognition._config._values import AVAILABLE_ACTIONS
+from prism.cognition._replies import AskedAction
+from prism.errors import DefinitionError, PrismError
+
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+
+_MARK = "_prism_action"
+_OWN_FIELDS = ("tags", "value")
+"""Names that a reply has in any case; with one field, either may stand for that."""
+
+
+class ActionRefusedError(PrismError, ValueError):
+    """An action cannot be carried out now; the agent reads why in its next prompt."""
+
+
+def action(function: FunctionT) -> FunctionT:
+    """Make an action of a method of a `CognitiveAgent`, which its model can ask for by name.
+
+    The parameters are the fields of the action, of the types that their annotations say; the
+    docstring's first line tells the model what the action does. A parameter ``world`` is the world
+    in which the agent acts, and no field. What the method returns, as text, stands in the next
+    prompt, and so does the message of an `ActionRefusedError`::
+
+        class Trader(CognitiveAgent):
+            @action
+            def bid(self, world: Market, price: float) -> str:
+                \"\"\"Offer to buy one unit at a price.\"\"\"
+                return f"you are number {world.queue(self, price)} in the queue"
+
+    Args:
+        function: A plain method; one that is ``async`` is refused.
+
+    Raises:
+        DefinitionError: If no reply could ask for it.
+    """
+    setattr(function, _MARK, own_action(function, skips=1))
+    return function
+
+
+@dataclass(frozen=True, slots=True)
+class OwnAction:
+    """An action of an application.
+
+    Args:
+        name: Its name, which a reply gives as the type.
+        description: What it does.
+        fields: The names of its fields, and the type of each.
+        required: Those of them that have no default.
+        function: Carries it out, given the agent and the fields.
+        takes_world: Whether it is given the world, too.
+    """
+
+    name: str
+    description: str
+    fields: Mapping[str, Any]
+    required: tuple[str, ...]
+    function: Callable[..., Any]
+    takes_world: bool
+
+    @property
+    def told(self) -> str:
+        """What a prompt says of it."""
+        kinds = ", ".join(
+            f"{name}{'' if name in self.required else ' (optional)'}: {_kind_of(wanted)}"
+            for name, wanted in self.fields.items()
+        )
+        return f"{self.description} Fields: {kinds or 'none'}."
+
+    @property
+    def schema(self) -> Mapping[str, Any]:
+        """The JSON Schema of each field."""
+        return {name: _adapter(wanted).json_schema() for name, wanted in self.fields.items()}
+
+    def values_of(self, asked: AskedAction) -> dict[str, Any]:
+        """Return the values of its fields that a reply gives, checked.
+
+        Raises:
+            ActionRefusedError: If one is missing, unknown, or of another type.
+        """
+        given = self._given(asked)
+        if unknown := [name for name in given if name not in self.fields]:
+            known = ", ".join(self.fields) or "none"
+            raise ActionRefusedError(f"{self.name} has no field {unknown[0]!r}; it has {known}")
+        if missing := [name for name in self.required if name not in given]:
+            raise ActionRefusedError(f"the action lacks {', '.join(missing)}")
+
+        return {name: _checked(name, value, self.fields[name]) for name, value in given.items()}
+
+    def _given(self, asked: AskedAction) -> dict[str, Any]:
+        given = dict(asked.fields)
+        for name, text in (("tags", asked.tags or None), ("value", asked.value)):
+            if text is not None and name in self.fields:
+                given.setdefault(name, text)
+        spare = [text for text in (asked.value, asked.tags) if text]
+        if given or not spare:
+            return given
+
+        inner = _as_data(spare[0])
+        if isinstance(inner, dict) and {*inner} <= {*self.fields}:
+            return inner
+        # the only field has the only text
+        return {next(iter(self.fields)): spare[0]} if len(self.fields) == 1 else given
+
+
+def own_action(function: Callable[..., Any], *, skips: int) -> OwnAction:
+    """Read an action from a function, whose parameters after the agent are fields.
+
+    Args:
+        function: The function.
+        skips: Parameters before the fields.
+
+    Raises:
+        DefinitionError: If no reply could ask for it.
+    """
+    name = getattr(function, "__name__", "")
+    where = f"the action {name!r}"
+    if not name.isidentifier() or name.startswith("_") or name in AVAILABLE_ACTIONS:
+        raise DefinitionError(f"{where} needs a name of its own, without an underscore before it")
+    if inspect.iscoroutinefunction(function):
+        raise DefinitionError(f"{where} must not be async: it happens all at once, like any other")
+
+    parameters = list(inspect.signature(function).parameters.values())[skips:]
+    if any(each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD) for each in parameters):
+        raise DefinitionError(f"{where} must name its fields, without * and **")
+
+    try:
+        hints = get_type_hints(function)
+    except NameError:  # of a class that is not defined yet: what can be looked up is
+        hints = {key: text for key, text in function.__annotations__.items() if key != "world"}
+    fields = {each.name: hints.get(each.name, str) for each in parameters if each.name != "world"}
+    if "type" in fields:
+        raise DefinitionError(f"{where} must not have a field 'type', which names the action")
+
+    summary = (inspect.getdoc(function) or name).strip().splitlines()[0]
+    return OwnAction(
+        name,
+        summary,
+        fields,
+        tuple(p.name for p in parameters if p.name in fields and p.default is p.empty),
+        function,
+        any(each.name == "world" for each in parameters),
+    )
+
+
+def actions_of(cls: type, given: Iterable[Callable[..., Any]] = ()) -> dict[str, OwnAction]:
+    """Return the actions of a class, and those of functions that take the agent first, by name.
+
+    Raises:
+        DefinitionError: If two have one name, or no reply could ask for one.
+    """
+    found: dict[str, OwnAction] = {}
+    for base in reversed(cls.__mro__):
+        for name, member in vars(base).items():
+            own = getattr(member, _MARK, None)
+            if own is not None:
+                found[name] = own
+            elif name in found:  # overridden by what is none
+                del found[name]
+    for function in given:
+        own = getattr(function, _MARK, None) or own_action(function, skips=1)
+        if own.name in found:
+            raise DefinitionError(f"there are two actions {own.name!r}: rename one")
+        found[own.name] = own
+
+    return found
+
+
+def _kind_of(wanted: Any) -> str:
+    kinds = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+    if wanted in kinds:
+        return kinds[wanted]
+
+    try:
+        schema = _adapter(wanted).json_schema()
+    except Exception:
+        return str(getattr(wanted, "__name__", wanted))
+    options = schema.get("enum") or ([schema["const"]] if "const" in schema else [])
+    return f"one of {', '.join(map(str, options))}" if options else str(schema.get("type", "data"))
+
+
+def _checked(name: str, value: Any, wanted: Any) -> Any:
+    """Return a value as the type that is wanted.
+
+    Raises:
+        ActionRefusedError: If it is none.
+    """
+    from pydantic import ValidationError
+
+    if wanted is str and isinstance(value, int | float) and not isinstance(value, bool):
+        value = str(value)
+    data = _as_data(value) if isinstance(value, str) and wanted is not str else value
+    problem = ""
+    for each in (value, data):
+        try:
+            return _adapter(wanted).validate_python(each)
+        except ValidationError as error:
+            problem = error.errors()[0]["msg"]
+
+    raise ActionRefusedError(f"{name} must be {_kind_of(wanted)}, got {value!r}: {problem}")
+
+
+@cache
+def _adapter(wanted: Any) -> Any:
+    # only whoever has such actions waits for pydantic
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(wanted)
+
+
+def _as_data(text: Any) -> Any:
+    try:
+        return json.loads(text)
+    except (TypeError, ValueError, RecursionError):
+        return text

@@ -1,0 +1,82 @@
+"""Putting a question to an agent that is not running, from what its memory holds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from prism.cognition._config._config import Config
+from prism.cognition._memory._memory import Memory
+from prism.cognition._prompts import Seen, memory_sections
+from prism.errors import LLMError
+from prism.runs._agent_loop import writer_of
+from prism.statechart.reasoner._texts import TextCall
+from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
+
+_MOST_FOUND = 20
+_ASKED = """\
+You are asked a question. Answer it in plain words from what is above, without XML and without \
+JSON. If the answer is not there, say that you do not know.
+
+Question: {question}
+"""
+
+
+async def ask_memory(
+    memory: Memory,
+    question: str,
+    client: Any,
+    *,
+    config: Config | None = None,
+    count: TokenCounter = count_tokens,
+) -> str:
+    """Return what a model answers to a question, given what a memory holds; nothing changes.
+
+    The prompt shows working memory, the thoughts, and of storage what fits the question best, as
+    far as the hard limit allows.
+
+    Args:
+        memory: The memory; one that is open for reading will do.
+        question: The question.
+        client: Who answers: a writer, or any client that a `Writer` takes.
+        config: The agent's role, goal and hard limit; by default those of the specification.
+        count: Counts tokens.
+
+    Raises:
+        LLMError: If the model does not answer.
+    """
+    config = config or Config()
+    call = TextCall("ask", "ask", _prompt(memory, question, config, count))
+    written = await writer_of(client).write(call)
+    if written.has_failed or not (written.text or "").strip():
+        raise LLMError(written.reason or "the model wrote nothing")
+
+    return str(written.text).strip()
+
+
+def _prompt(memory: Memory, question: str, config: Config, count: TokenCounter) -> str:
+    """Return the prompt: best matches first to come, and the oldest thoughts first to go."""
+    found = {match.tag: match.value for match in memory.search(question, _MOST_FOUND)}
+    seen = Seen(memory.working, memory.thoughts, memory.stored_count)
+    limit = config.hard_limit.max_tokens if config.hard_limit.enable else None
+    order = [("found", tag) for tag in reversed(found)]
+    order += [("thoughts", key) for key in memory.thoughts]
+    order += [("working", tag) for tag in memory.least_recently_used()]
+    seen = replace(seen, found=found)
+    while True:
+        text = _text(seen, question, config)
+        if limit is None or not order or count(text) <= limit:
+            return text
+        part, key = order.pop(0)
+        left: Any = {name: value for name, value in getattr(seen, part).items() if name != key}
+        changed: dict[str, Any] = {part: left}
+        seen = replace(seen, **changed)
+
+
+def _text(seen: Seen, question: str, config: Config) -> str:
+    goal = f"Your goal is: {config.goal}" if config.goal else ""
+    # what was found is shown as what a search of the agent's own would show
+    asked = {"cycle": 0, "state": "asked", "type": "storage_search", "outcome": "done"}
+    sections = memory_sections(replace(seen, last_action=asked) if seen.found else seen)
+    parts = [config.role, goal, *sections, _ASKED.format(question=question)]
+    return "\n\n".join(part for part in parts if part)

@@ -1,0 +1,67 @@
+"""What one evaluation may make, and look at: everything is paid for before it is done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+MAX_SPENT = 4_000_000
+"""Characters that one evaluation may make or look at, all of its texts and lists together."""
+
+ITEM = 4
+"""What an item of a list or dict costs, in characters: that is how much longer it takes."""
+
+
+class ExpressionError(ValueError):
+    """An expression cannot be read, or cannot be evaluated with the variables that there are."""
+
+
+class Budget:
+    """What is left of the characters and items that evaluations may make and look at.
+
+    Args:
+        left: Characters.
+
+    Attributes:
+        left: Characters that are left.
+    """
+
+    __slots__ = ("left",)
+
+    def __init__(self, left: int = MAX_SPENT) -> None:
+        self.left: int = left
+
+    def spend(self, characters: int) -> None:
+        """Pay for some characters.
+
+        Raises:
+            ExpressionError: If so many are not left.
+        """
+        self.left -= characters
+        if self.left < 0:
+            raise ExpressionError(
+                "makes or looks at texts and lists of more characters and items than there may be"
+            )
+
+    def look_through(self, *values: Any) -> None:
+        """Pay for looking at all that values hold."""
+        waiting = [value for value in values if isinstance(value, (str, list, tuple, dict))]
+        while waiting:
+            value = waiting.pop()
+            if isinstance(value, str):
+                self.spend(len(value))
+            elif isinstance(value, (list, tuple)):
+                self.spend(ITEM * len(value))
+                waiting += value
+            elif isinstance(value, dict):
+                self.spend(2 * ITEM * len(value))
+                waiting += value
+                waiting += value.values()
+
+    def make(self, value: Any) -> Any:
+        """Pay for a text or list that was made, and return it."""
+        if isinstance(value, str):
+            self.spend(len(value))
+        elif isinstance(value, (list, tuple)):
+            self.spend(ITEM * len(value))
+
+        return value

@@ -1,0 +1,152 @@
+"""Names and passwords in the addresses of servers: used by a run, but never written down."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Container, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from prism.errors import InputError
+from prism.llm._addresses import check_address, credentials, server_key, shown_address
+
+_HOST_VARIABLE = "OLLAMA_HOST"
+
+
+class Address(str):
+    """The address of a server, without the name, password or key that was given in it.
+
+    Whatever prints, logs or copies it has the shown part alone; `full` is for making a client.
+    """
+
+    __slots__ = ("full",)
+
+    full: str
+
+    @classmethod
+    def of(cls, given: str) -> Address:
+        """Return an address that hides what is secret in a given one."""
+        if isinstance(given, Address):
+            return given
+
+        address = cls(shown_address(given))
+        address.full = given
+        return address
+
+
+def full_address(host: str) -> str:
+    """Return the address of a server as it was given, with what is secret in it."""
+    return host.full if isinstance(host, Address) else host
+
+
+def without_credentials(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a run is without names and passwords, and with the hosts that had them.
+
+    Args:
+        config: What the run is, as plain data.
+    """
+    secured = [shown_address(host) for host in _hosts_of(config) if _has_credentials(host)]
+    kept = _with_hosts(config, lambda host: shown_address(str(host)))
+    if secured:
+        kept["credentials"] = list(dict.fromkeys(secured))
+
+    return kept
+
+
+def with_credentials(
+    config: Mapping[str, Any], hosts: Iterable[str], path: Path
+) -> Mapping[str, Any]:
+    """Return what a run is with the names and passwords of its hosts.
+
+    Args:
+        config: What the run is, as its ``run.json`` has it.
+        hosts: Addresses of its hosts, as far as they are given.
+        path: The ``run.json``, for messages.
+
+    Raises:
+        InputError: If credentials are missing, or a given address is none of the run's.
+    """
+    further = _parts_with_models(config)
+    parts = [config, *(each["model"] for each in further.values())]
+    own = [host for part in parts for host in _hosts_of(part)]
+    given = _by_address(hosts, own)
+    secured = {host for part in parts for host in part.get("credentials", ())}
+    if secured:
+        given = {**_from_environment(), **given}
+
+    full = {host: given.get(server_key(host), host) for host in own}
+    _require_credentials(full.values(), secured, path)
+    found = _with_hosts(config, full.__getitem__)
+    for name, part in further.items():
+        found[name] = {**part, "model": _with_hosts(part["model"], full.__getitem__)}
+
+    return found
+
+
+def _parts_with_models(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return who else has a model, and servers: a writer, and who decides where a run parts."""
+    parts = {name: config.get(name, {}) for name in ("writer", "then")}
+    return {name: part for name, part in parts.items() if isinstance(part.get("model"), Mapping)}
+
+
+def _require_credentials(hosts: Iterable[str], secured: Container[str], path: Path) -> None:
+    for host in hosts:
+        if host in secured and not _has_credentials(host):
+            raise InputError(
+                f"the name and password for {host} are not kept: give them with "
+                f"--host {_example(host)}, or set {_HOST_VARIABLE} to that address",
+                path=path,
+            )
+
+
+def _hosts_of(config: Mapping[str, Any]) -> list[str]:
+    """Return all hosts of a run, those of some agents alone included."""
+    groups = [config, *config.get("models", {}).get("assigned", ())]
+    return [host for group in groups for host in group.get("host") or ()]
+
+
+def _with_hosts(config: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
+    """Return what a run is with other addresses of its hosts."""
+
+    def changed(group: Mapping[str, Any]) -> dict[str, Any]:
+        hosts = group.get("host")
+        return {**group, "host": [change(host) for host in hosts]} if hosts else dict(group)
+
+    models = config.get("models")
+    if not models:
+        return changed(config)
+
+    assigned = [changed(group) for group in models.get("assigned", ())]
+    return {**changed(config), "models": {**models, "assigned": assigned}}
+
+
+def _by_address(hosts: Iterable[str], own: Iterable[str]) -> dict[tuple[Any, ...], str]:
+    known = {server_key(host): host for host in own}
+    found = {}
+    for host in hosts:
+        check_address(host)
+        if server_key(host) not in known:
+            servers = ", ".join(known.values()) or "no server"
+            problem = f"{shown_address(host)} is none of the run's servers: it asks {servers}"
+            raise InputError(problem, field="host")
+
+        found[server_key(host)] = host
+
+    return found
+
+
+def _from_environment() -> dict[tuple[Any, ...], str]:
+    host = os.environ.get(_HOST_VARIABLE, "")
+    return {server_key(host): host} if host and _has_credentials(host) else {}
+
+
+def _has_credentials(host: str) -> bool:
+    try:
+        return credentials(full_address(host)) is not None
+    except ValueError:
+        return False
+
+
+def _example(host: str) -> str:
+    scheme, separator, rest = host.rpartition("://")
+    return f"{scheme}{separator}NAME:PASSWORD@{rest}"

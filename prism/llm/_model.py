@@ -1,0 +1,580 @@
+"""`Model`: a language model somewhere, whatever serves it and whoever asks it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from prism.errors import FieldValueError, InputError, ReasonerError
+from prism.llm._addresses import DEFAULT_HOST, check_address
+from prism.llm._assignments import ModelAssignment, assignments_of
+from prism.llm._credentials import full_address, without_credentials
+from prism.llm._model_text import model_in_text
+from prism.llm._settings import (
+    RunSettings,
+    Server,
+    given_settings,
+    names_of,
+    plain_settings,
+    settings_of,
+)
+from prism.statechart.reasoner._foreign import check_client, check_model
+from prism.statechart.reasoner._spending import Cost
+
+if TYPE_CHECKING:
+    from prism.llm._doctor import Check
+    from prism.llm._router import ModelPool
+    from prism.statechart.reasoner._model_client import ChatReply, DecisionReply
+    from prism.statechart.reasoner._slots import Slots
+
+ONLY_DECIDES = names_of(RunSettings, "decision")
+"""Settings that say nothing to a model that writes."""
+
+_OF_A_RUN = names_of(RunSettings, "decision", "spending", "keeping")
+
+_OF_A_SERVER = (
+    *("hosts", "key", "think", "temperature", "hedge", "load_timeout", "keep_alive"),
+    *("max_reply_bytes", "window", "reply_tokens"),
+)
+"""Settings that say nothing to the client of another library, which has its own."""
+
+PER_TOKENS = 1_000_000
+"""Tokens that a price is for."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Model(RunSettings):
+    """A language model somewhere: its name, its servers, and how it is asked.
+
+    ::
+
+        Model("llama3.2")
+        Model("llama3.2", hosts=["http://gpu1:11434", "http://gpu2:11434"], patience=30)
+        Model("gpt-oss", server="openai", hosts=["http://127.0.0.1:8000"], key="VLLM_KEY")
+        Model.of("ollama:llama3.2@gpu1,gpu2")
+        Model("llama3.2", client=ollama.AsyncClient())
+
+    Whatever takes a model takes one of these, the text that `of` reads, or a client of another
+    library: `prism.statechart.Reasoner` and `Writer`, simulations, worlds, workflows and thinking
+    agents. It can be asked directly, too: see `chat` and `systemone`.
+
+    Every question goes to the host with the fewest under way. What passes (a busy server, a broken
+    connection, a time-out) is asked again, on another host where there is one. A host that fails
+    several times in a row is left alone for a while, then probed with one question. Connections are
+    made with the first question; use a model in one event loop at a time.
+
+    None stands for the default. Settings of how a run decides, of what it may spend and of what it
+    keeps are for the options of a run; a bare `Reasoner` or `Writer` has arguments for them.
+
+    Args:
+        model: Name of the model, as the server lists it.
+        hosts: Addresses of its servers, one text or several; by default that of Ollama on the same
+            machine, and at least one where they speak OpenAI's API. One that is named twice, in
+            whatever spelling, counts once. A user's name and password in an address are sent, but
+            never shown or kept.
+        server: ``ollama``, or ``openai`` for servers that speak OpenAI's API (vLLM, llama.cpp, LM
+            Studio).
+        client: The client of another library that is asked instead: ``ollama.AsyncClient``,
+            ``openai.AsyncOpenAI``, a client or an agent of agent-framework, or anything with an
+            async ``chat``, ``get_response`` or ``run``. A run that is kept says its type, and to
+            resume it the client is given again.
+        key: Name of the environment variable that holds the key of the servers, never the key.
+        price_in: Price of a million tokens that the model reads, in any currency.
+        price_out: Price of a million tokens that it writes, in the same.
+        concurrency: Questions under way at once on each host; 4 by default.
+        timeout: Seconds to wait for one reply; 60 by default.
+        attempts: Requests for one question while its failures pass; 3 by default, 1 for no retries.
+        patience: Seconds to wait for a host that fails; None for 60 in a run, and 0 elsewhere.
+        load_timeout: Seconds to wait for the model to be loaded; 600 by default.
+        keep_alive: How long Ollama keeps the model loaded; ``30m`` by default.
+        temperature: Sampling temperature of what the model writes; 0, the default, for the
+            likeliest. The probabilities of decision models do not depend on it.
+        seed: Seed of its sampling; None for that of the run, and 0 elsewhere.
+        think: Whether the model may think before it answers, or how much (``"low"``, ...).
+        hedge: Whether a question that takes longer than 95 % of the latest is put a second time, on
+            a slot that nobody else wants. The first answer counts, and both requests cost.
+        window: Tokens of prompt and reply together; None for what the server has.
+        reply_tokens: Tokens that a reply may have; None for a quarter of ``window``, or without
+            that for as many as the model writes.
+        max_reply_bytes: Bytes that a reply may have; a longer one is not read on. 1 MiB by default.
+        mode: ``decision`` asks a decision model for probabilities, ``chat`` has a model write its
+            choice, ``auto`` takes decisions where server and model offer them.
+        pick: What to do with probabilities: ``draw``, or take the likeliest (``argmax``).
+        prompt: Template of what the model is told; see `prism.statechart.Reasoner`.
+        attributes: Attributes of the agents that the model is told.
+        remember: How many things agents remember when they decide.
+        remember_tokens: How many tokens these may take; 400 by default.
+        reasons: Whether the model is asked for a reason beside its choice; None for no.
+        option_order: Whether the model is told its options as the chart has them, or ``shuffled``;
+            None for shuffled.
+        stop_at_fallbacks: The share of the last 200 decisions, above 0 and up to 1, that ends the
+            run if they fell back; ``"never"`` to go on all the same. None is 0.5, where decisions
+            do not count that fell back since a budget was spent.
+        max_calls: Requests that the run may make.
+        max_tokens: Tokens that it may use.
+        deadline: Seconds that it may ask for.
+        cache: File of answers to keep.
+        record_prompts: Whether every prompt and reply is kept in the run's folder; None for no.
+        assigned: Other models, hosts or settings for some of the agents, by what these are told
+            apart by: ``{"archetype superuser": {"model": "llama3.3", "temperature": 0.7}}``, or the
+            text of a model. There are ``agent`` (a pattern of names), ``archetype``, ``kind`` (the
+            name of a class) and ``chart``; where several fit an agent, that order decides.
+        models_file: Where these were read, if anywhere, and its SHA-256.
+
+    Raises:
+        InputError: If a setting has an invalid value, the address of a server is missing, or
+            something is assigned twice.
+        ReasonerError: If a client cannot be asked.
+    """
+
+    model: str = field(default="", kw_only=False)
+    hosts: Sequence[str] | None = field(default=None, kw_only=False)
+    server: Server = "ollama"
+    client: Any = None
+    assigned: Any = ()
+    models_file: tuple[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse invalid values, and those that do not fit together."""
+        RunSettings.__post_init__(self)
+        object.__setattr__(self, "assigned", assignments_of(self.assigned))
+        if self.client is not None:
+            self._check_client()
+        elif not self.model.strip():
+            raise InputError("must be the name of a model, as the server lists it", field="model")
+
+        _check_hosts(self.hosts or ())
+        if self.server == "openai" and not self.hosts and self.client is None:
+            problem = "must name an OpenAI-compatible server: they have no usual address"
+            raise InputError(problem, field="hosts")
+        if self.remember_tokens is not None and self.remember is None:
+            raise InputError(
+                "limits what is remembered: say how many things, too, with remember",
+                field="remember_tokens",
+            )
+
+        titles = [each.title for each in self.assigned]
+        for each in self.assigned:
+            if titles.count(each.title) > 1:
+                raise each.error("is assigned twice: leave one out")
+            self.for_those(each)
+
+    @classmethod
+    def of(cls, given: Any, **settings: Any) -> Self:
+        """Return the model that is meant by a text or a client, or a model itself.
+
+        Args:
+            given: ``[SERVER:]NAME[@HOST[,HOST...]]``, such as ``"llama3.2"``,
+                ``"ollama:llama3.2@127.0.0.1"`` or ``"openai:llama3.2@http://127.0.0.1:8000"``; the
+                client of another library; or a `Model`.
+            settings: What else is said of it.
+
+        Raises:
+            InputError: If it is something else, or says what ``settings`` say, too.
+            ReasonerError: If a client cannot be asked.
+        """
+        said = {name: value for name, value in settings.items() if value is not None}
+        if isinstance(given, cls):
+            return replace(given, **said)
+        if not isinstance(given, str):
+            return cls(client=given, **said)
+
+        told = model_in_text(given)
+        for name in ("model", "server", "hosts"):
+            if name in told and said.get(name, told[name]) != told[name]:
+                problem = "says otherwise than the text of the model: leave one of the two out"
+                raise InputError(problem, field=name)
+
+        return cls(**{**said, **told})
+
+    @classmethod
+    def from_file(cls, path: Path, **settings: Any) -> Self:
+        """Read a TOML file of models: a default, and tables for kinds of agents.
+
+        ::
+
+            model = "llama3.2"
+            host = "http://127.0.0.1:11434"
+            price_in = 0.15
+            price_out = 0.6
+
+            [archetype.superuser]
+            model = "openai:llama3.3@http://127.0.0.1:8000"
+            temperature = 0.7
+
+        A table is named by what agents are told apart by, as in ``assigned``.
+
+        Args:
+            path: The file.
+            settings: What goes before the file, and what it cannot say, such as ``max_calls``; None
+                for what is not given.
+
+        Raises:
+            InputError: If the file cannot be read, has a key or a value that there is not, or names
+                no default model; names the line.
+        """
+        # it loads pydantic, which few runs need
+        from prism.llm._models_file import read_models
+
+        common, assigned, sha256 = read_models(path)
+        given = {name: value for name, value in settings.items() if value is not None}
+        if "model" in given:
+            given |= model_in_text(given["model"])
+        server = common.get("server", "ollama")
+        if given.get("server", server) != server:
+            # the servers of another dialect are others
+            common.pop("hosts", None)
+
+        together = {**common, **given}
+        if "model" not in together:
+            problem = "needs a default, the name of a model for all that no table is for"
+            raise InputError(problem, path=path, field="model")
+
+        return cls(**together, assigned=assigned, models_file=(str(path), sha256))
+
+    def for_those(self, assignment: ModelAssignment) -> Model:
+        """Return the model of the agents that one is assigned to.
+
+        Args:
+            assignment: What is assigned to them.
+
+        Raises:
+            InputError: If it cannot be used.
+        """
+        own = assignment.settings
+        changed: dict[str, Any] = {}
+        if own.get("server", self.server) != self.server:
+            changed["hosts"] = None
+        if {"model", "server"} & {*own}:
+            # another model has prices of its own
+            changed |= dict.fromkeys(("price_in", "price_out"))
+        if {"server", "hosts"} & {*own}:
+            changed["client"] = None
+        try:
+            return replace(self, **{**changed, **own}, assigned=(), models_file=None)
+        except InputError as error:
+            declared = settings_of(Model).get(error.field or "")
+            in_file = declared is not None and assignment.place is not None
+            field_name = declared.key if declared is not None and in_file else error.field
+            raise assignment.error(error.problem, field_name) from None
+
+    def to_config(self) -> dict[str, Any]:
+        """Return the model as plain data: what is not None, as JSON has it.
+
+        Hosts are without names and passwords; those that had them are among ``credentials``. Of a
+        client there are its type and the name of its model.
+        """
+        settings = plain_settings(self)
+        plain = {key: settings[key] for key in _IN_CONFIG if key in settings}
+        given: dict[str, Any] = {"reasoner": self.server, **plain}
+        if self.client is not None:
+            given |= {"reasoner": "client", "client": type_of(self.client)}
+        if self.assigned:
+            given["models"] = {"assigned": [each.to_config() for each in self.assigned]}
+        if self.assigned and self.models_file is not None:
+            given["models"] |= dict(zip(("file", "sha256"), self.models_file, strict=True))
+
+        return without_credentials(given)
+
+    def price_of(self, read: int, written: int) -> float | None:
+        """Return what tokens cost, in the currency of the prices; None where these are unknown.
+
+        Args:
+            read: Tokens that the model reads.
+            written: Tokens that it writes.
+        """
+        if self.price_in is None and self.price_out is None:
+            return None
+
+        price = read * (self.price_in or 0.0) + written * (self.price_out or 0.0)
+        return price / PER_TOKENS
+
+    # asked directly, and by those that take a model
+
+    def as_client(self) -> Any:
+        """Return the client that is asked outside of a run: the servers, or another library's.
+
+        It is the same whenever it is called, and needs no server yet.
+
+        Raises:
+            InputError: If something is set that only a run can do.
+            FieldValueError: If its key cannot stand in a header.
+        """
+        for name in _OF_A_RUN:
+            if getattr(self, name) is not None:
+                problem = "is for a run: here it is an argument of Reasoner or Writer, if of any"
+                raise InputError(problem, field=name)
+        if self.assigned:
+            raise InputError("is for a run, which tells agents apart", field="assigned")
+        if self.client is not None:
+            return self.client
+
+        return self._pool
+
+    @property
+    def _pool(self) -> ModelPool:
+        pool: ModelPool | None = self.__dict__.get(_POOL)
+        if pool is None:
+            pool = pool_of(self)
+            object.__setattr__(self, _POOL, pool)
+
+        return pool
+
+    async def chat(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        format: dict[str, Any] | None = None,  # noqa: A002
+        cost: Cost | None = None,
+        lacks: Callable[[ChatReply], int] | None = None,
+    ) -> ChatReply:
+        """Send a conversation.
+
+        Args:
+            messages: ``{"role": ..., "content": ...}``, oldest first.
+            format: JSON schema that the reply must follow.
+            cost: Where to add what it costs, however it ends.
+            lacks: Returns how many of the answers that were asked for a reply lacks, 0 if it is
+                valid. One that lacks any is asked for on another host, once; of two such replies
+                the one that lacks fewer is returned.
+
+        Returns:
+            The reply: its ``text``, ``model`` and ``host``, and its ``input_tokens`` and
+            ``output_tokens`` where they are known.
+
+        Raises:
+            CircuitOpenError: If all hosts keep failing, so that none is asked now.
+            UnreachableError: If no host can be reached.
+            TimedOutError: If there is no complete reply within the time-out.
+            OverloadedError: If the hosts are too busy.
+            ModelMissingError: If the server does not have the model.
+            BadReplyError: If the answer is not a chat reply, or is empty.
+            LLMError: If the server refuses the request for any other reason, or another event loop
+                uses the model.
+        """
+        return await self._servers().chat(messages, format=format, cost=cost, lacks=lacks)
+
+    async def systemone(
+        self,
+        state: str,
+        questions: Mapping[str, Mapping[str, Any]],
+        *,
+        cost: Cost | None = None,
+        lacks: Callable[[DecisionReply], int] | None = None,
+    ) -> DecisionReply:
+        """Put choice questions to a decision model.
+
+        Args:
+            state: What the questions are about.
+            questions: By name, in the wire format of ``/v1/systemone``.
+            cost: Where to add what it costs, however it ends.
+            lacks: As for `chat`.
+
+        Returns:
+            The reply: its ``answers`` by question, with ``choice`` and ``probabilities`` by option,
+            and its ``usage``, ``model`` and ``host``.
+
+        Raises:
+            DecisionsUnsupportedError: If no host takes decision questions.
+            CircuitOpenError: If the hosts that take them keep failing, whatever others could do.
+            LLMError: As `chat`.
+        """
+        return await self._servers().systemone(state, questions, cost=cost, lacks=lacks)
+
+    async def offers_decisions(self) -> bool:
+        """Return True if any host takes decision questions, or if only one can tell.
+
+        Raises:
+            LLMError: If none does and some did not answer.
+        """
+        return await self._servers().offers_decisions()
+
+    async def warm_up(self, limit: float | None = None) -> Mapping[str, Exception | None]:
+        """Load the model on every host at the same time.
+
+        Args:
+            limit: Seconds to wait at most; by default only the time-out of each load.
+
+        Returns:
+            What went wrong on each, by address; None where nothing did.
+        """
+        return await self._servers().warm_up(limit)
+
+    async def diagnose(self) -> AsyncGenerator[Check, None]:
+        """Look at the first host and its model, step by step, until something is wrong.
+
+        Yields:
+            The steps in order, each as soon as it has ended; only the last may be wrong.
+        """
+        from prism.llm._doctor import diagnose
+
+        async for check in diagnose(self._servers()):
+            yield check
+
+    async def close(self) -> None:
+        """Close the connections; the next question makes new ones."""
+        if _POOL in self.__dict__:
+            await self._pool.close()
+
+    async def __aenter__(self) -> Self:
+        """Return the model itself."""
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close the connections."""
+        await self.close()
+
+    def another(self, model: str, **settings: Any) -> Model:
+        """Return another model on the same hosts, with which this one shares its slots there.
+
+        A host has one limit on the questions under way at once, whatever it is asked for.
+
+        Args:
+            model: Its name.
+            settings: What else is said otherwise of it.
+        """
+        found = replace(self, model=model, **{"price_in": None, "price_out": None, **settings})
+        pool = pool_of(found, slots=self._servers().slots)
+        object.__setattr__(found, _POOL, pool)
+
+        return found
+
+    def _servers(self) -> ModelPool:
+        if self.client is not None:
+            problem = f"is {type_of(self.client)}, which is asked by Reasoner and Writer alone"
+            raise InputError(problem, field="client")
+
+        pool: ModelPool = self.as_client()
+        return pool
+
+    def _check_client(self) -> None:
+        """Refuse a client that cannot be asked, and settings that say nothing to it.
+
+        Raises:
+            InputError: If there is such a setting, or the client needs the name of a model.
+            ReasonerError: If it has no method that can be asked.
+        """
+        if isinstance(self.client, LostClient):
+            return
+        for name in _OF_A_SERVER:
+            if getattr(self, name) is not None:
+                problem = f"says nothing to a client, here {type_of(self.client)}: set it there"
+                raise InputError(problem, field=name)
+
+        only_decides = self.mode == "decision"
+        check_client(self.client, only_decides=only_decides)
+        if not self.model:
+            named = getattr(self.client, "model", None)
+            object.__setattr__(self, "model", named if isinstance(named, str) else "")
+        try:
+            check_model(self.client, self.model or None, only_decides=only_decides)
+        except ReasonerError:
+            problem = f"is needed by {type_of(self.client)}: Model('llama3.2', client=client)"
+            raise InputError(problem, field="model") from None
+
+    def __repr__(self) -> str:
+        """Return what was said of it, without what is secret."""
+        said = {name: value for name, value in given_settings(self).items() if name != "model"}
+        if self.client is not None:
+            said = {**said, "client": type_of(self.client)}
+            del said["server"]
+        if self.assigned:
+            said["assigned"] = self.assigned
+
+        told = "".join(f", {name}={value!r}" for name, value in said.items())
+        return f"{type(self).__name__}({self.model!r}{told})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy is made of; it makes connections of its own."""
+        return {name: value for name, value in self.__dict__.items() if name != _POOL}
+
+
+_POOL = "_made_pool"
+"""Where a model has its servers, once it was asked."""
+
+_IN_CONFIG = [
+    each.key for name, each in settings_of(Model).items() if name not in ("server", "temperature")
+]
+"""The settings that ``run.json`` has beside ``reasoner``, in its order."""
+
+# files that stand have it here, and others are to stay the same to the byte
+_IN_CONFIG.insert(_IN_CONFIG.index("prompt"), "temperature")
+
+
+class LostClient:
+    """Stands for the client of a run that was kept, which no file can hold.
+
+    Args:
+        kind: Its type.
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether it stands for a client of the same type."""
+        return isinstance(other, LostClient) and other.kind == self.kind
+
+    def __hash__(self) -> int:
+        """Return a hash that goes with `__eq__`."""
+        return hash(self.kind)
+
+
+def lost(client: LostClient) -> InputError:
+    """Return the error of a run whose client nobody has brought."""
+    return InputError(
+        f"the run asks a client of another library, {client.kind}, which no file keeps: give it "
+        "again, as in prism.runs.resume(folder, kind, model=client)"
+    )
+
+
+def type_of(client: Any) -> str:
+    """Return the type of a client as users import it, such as ``ollama.AsyncClient``."""
+    if isinstance(client, LostClient):
+        return client.kind
+
+    kind = type(client)
+    public = [part for part in kind.__module__.split(".") if not part.startswith("_")]
+    return ".".join((*public, kind.__qualname__.rpartition(".")[2]))
+
+
+def pool_of(
+    model: Model, *, slots: Slots | None = None, seed: int = 0, patience: float = 0.0
+) -> ModelPool:
+    """Return the servers of a model, to be asked.
+
+    Args:
+        model: The model.
+        slots: The slots on the servers, if others share them.
+        seed: Seed of the sampling, where the model has none of its own.
+        patience: Seconds to wait for a server that fails, where the model says none.
+
+    Raises:
+        FieldValueError: If pools that share a server give it different limits, or the key cannot
+            stand in a header.
+        InputError: If the variable that holds the key is not set.
+    """
+    # what speaks to servers is loaded where one is asked
+    from prism.llm._router import OllamaPool, OpenAIPool
+
+    settings = {"patience": patience, **given_settings(model, "request")}
+    if model.think is not None:
+        settings["think"] = {"false": False, "true": True}.get(model.think, model.think)
+    if model.key is not None:
+        settings["key"] = model.key
+
+    hosts = tuple(map(full_address, model.hosts or (DEFAULT_HOST,)))
+    kind = OpenAIPool if model.server == "openai" else OllamaPool
+    own = seed if model.seed is None else model.seed
+
+    return kind(hosts, model.model, seed=own, slots=slots, **settings)
+
+
+def _check_hosts(hosts: Sequence[str]) -> None:
+    for host in hosts:
+        try:
+            check_address(full_address(host))
+        except FieldValueError as error:
+            raise InputError(str(error).removeprefix("host "), field="hosts") from None

@@ -1,0 +1,84 @@
+"""A model, its server and its hosts in one text: ``ollama:llama3.2@127.0.0.1``."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, get_args
+
+from prism.errors import FieldValueError, InputError
+from prism.llm._addresses import check_address
+from prism.llm._settings import Server
+
+FORM = "ollama:llama3.2@127.0.0.1 or openai:llama3.2@http://127.0.0.1:8000"
+
+_OTHERS = (
+    *("anthropic", "azure", "gemini", "gpt", "groq", "http", "https", "huggingface", "litellm"),
+    *("llama.cpp", "llamacpp", "lmstudio", "mistral", "openrouter", "sglang", "tgi", "vllm"),
+)
+"""What people write before the colon that is neither a kind of server nor the name of a model."""
+
+
+def model_in_text(text: str) -> dict[str, Any]:
+    """Return the settings that a text says: ``model``, and ``server`` and ``hosts`` if it does.
+
+    Args:
+        text: ``[SERVER:]NAME[@HOST[,HOST...]]``. What stands before the first colon is a server
+            only if it is ``ollama`` or ``openai``: ``llama3.2:3b`` is a name.
+
+    Raises:
+        InputError: If it is something else; no name and password in it are shown.
+    """
+    server, rest = _server_in(text.strip())
+    # the name of a model may begin with @, as Cloudflare's do
+    place = rest.find("@", 1)
+    name, hosts = (rest, None) if place < 0 else (rest[:place], rest[place + 1 :])
+    found: dict[str, Any] = {} if server is None else {"server": server}
+    found["model"] = name.strip()
+    if not found["model"]:
+        raise InputError(f"must name a model, as in {FORM}", field="model")
+    if "://" in name:
+        raise InputError(
+            f"begins with an address: write the name of the model before it, as in {FORM}",
+            field="model",
+        )
+
+    if hosts is not None:
+        found["hosts"] = _hosts_in(hosts)
+    return found
+
+
+def _server_in(text: str) -> tuple[str | None, str]:
+    before, colon, after = text.partition(":")
+    known = get_args(Server)
+    if colon and before.lower() in known:
+        return before.lower(), after
+
+    is_other = before.lower() in _OTHERS and not after.startswith("//")
+    # a name has one colon, before its tag; a registry with a port has a slash behind it
+    has_two = colon and "@" not in before and re.match(r"[^/@]*:", after)
+    if colon and (is_other or has_two):
+        raise InputError(
+            f"{before!r} is no server that prism knows: there are ollama, and openai for all that "
+            f"speak OpenAI's API (vLLM, llama.cpp, LM Studio), as in {FORM}",
+            field="model",
+        )
+
+    return None, text
+
+
+def _hosts_in(text: str) -> tuple[str, ...]:
+    hosts = tuple(host.strip() for host in text.split(","))
+    for number, host in enumerate(hosts, 1):
+        if not host:
+            raise InputError(f"has no host behind @ or a comma: write {FORM}", field="model")
+        # a password with a comma in it is cut here, so that no part may be shown
+        try:
+            if len(hosts) > 1 and "@" in host and "://" not in host:
+                raise FieldValueError("a name and password need a scheme before them")
+            check_address(host)
+        except FieldValueError:
+            which = "" if len(hosts) == 1 else f" {number} of {len(hosts)}"
+            problem = f"names a host{which} that is no address (a comma in it is %2C): write {FORM}"
+            raise InputError(problem, field="model") from None
+
+    return hosts

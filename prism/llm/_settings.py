@@ -1,0 +1,619 @@
+"""The settings of a model, each declared once: its name, type, default, help and bounds.
+
+A setting is a field of `prism.llm.Model`, or of `prism.runs.WriterOptions`, whose annotation
+carries a `Setting`. Whatever needs to know more about the settings than their values asks
+`settings_of`: the check of what is made in Python, the readers of a file of models, of treatments
+and of ``run.json``, and the command line. ::
+
+    timeout = settings_of(Model)["timeout"]
+    timeout.name        # "timeout"
+    timeout.key         # "timeout", its name in files: that of `hosts` is "host"
+    timeout.type        # float; of a field that may be None, the other type
+    timeout.default     # None
+    timeout.help        # "Seconds to wait for one reply. 60 by default."
+    timeout.least       # 0.01, the smallest valid number; `above` and `most` are bounds, too
+    timeout.choices     # () or the texts to choose from, where the type is a Literal
+    timeout.option      # "--timeout"
+    timeout.words       # () or the texts that are valid beside numbers, such as "never"
+    timeout.metavar     # None or, for example, "URL"
+    timeout.panel       # "Asking a model" or "Keeping the run", the group in ``--help``
+    timeout.repeats     # True if the option may be given several times: the field is a list
+    timeout.has_commas  # True if one option may hold several values, with commas between them
+    timeout.is_flag     # True if the option takes no value: the field is a bool
+    timeout.is_file     # True if the option names a file, whose text is the value
+    timeout.is_option   # True if the command line has an option for it
+    timeout.secret      # True if a part of the value must never be shown
+    timeout.concerns    # what it is about, see `Concern`
+
+For a Typer option, its parameter is named ``key`` (``prompt``, an option that names a file, is a
+``Path``), its annotation is ``type | None`` or, if it ``repeats``, ``list[type] | None``, and its
+default None, or False for a flag: a default that is named in the help is applied later, so that a
+value that was given can be told from one that was not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, MISSING, dataclass, fields, is_dataclass, replace
+from math import isfinite
+from pathlib import Path
+from reprlib import repr as brief
+from types import NoneType
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+from prism.errors import InputError
+from prism.llm._credentials import Address
+
+Mode = Literal["auto", "decision", "chat"]
+Pick = Literal["draw", "argmax"]
+OptionOrder = Literal["chart", "shuffled"]
+Think = Literal["false", "true", "low", "medium", "high"]
+Server = Literal["ollama", "openai"]
+
+Concern = Literal["model", "price", "request", "decision", "spending", "keeping"]
+"""What a setting is about: which model is asked and where, what its tokens cost, how a request to
+it is made, how it decides (which says nothing to a model that only writes), what the run may spend,
+what is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What is declared of a setting beside its name, type and default, which its field has.
+
+    Args:
+        concerns: What it is about.
+        help: What it does, as ``--help`` shows it.
+        least: The smallest valid number.
+        above: What a number must be above.
+        most: The largest valid number.
+        metavar: What ``--help`` calls its value.
+        option: Its option on a command line; ``--`` and its name by default.
+        key: Its name in files, and of the parameter of a command; that of the field by default.
+        has_commas: Whether one option may hold several values, with commas between them.
+        is_option: Whether the command line has an option for it.
+        is_file: Whether its option names a file, whose text is the value.
+        secret: Whether a part of its value must never be shown.
+        name: Name of the field; `settings_of` fills in this and what follows.
+        type: Type of the field, or of one item if it is a list; never None.
+        default: Default of the field; None if it has to be given.
+        choices: The texts to choose from.
+        words: Texts that are valid beside numbers, where the type is a number or a Literal.
+        repeats: Whether the field is a list of texts.
+    """
+
+    concerns: Concern
+    help: str
+    _: KW_ONLY
+    least: float | None = None
+    above: float | None = None
+    most: float | None = None
+    metavar: str | None = None
+    option: str = ""
+    key: str = ""
+    has_commas: bool = False
+    is_option: bool = True
+    is_file: bool = False
+    secret: bool = False
+    name: str = ""
+    type: Any = str
+    default: Any = None
+    choices: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    repeats: bool = False
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether its option takes no value."""
+        return self.type is bool
+
+    @property
+    def panel(self) -> str:
+        """Name of the group of options that ``--help`` shows it in."""
+        return "Keeping the run" if self.concerns == "keeping" else "Asking a model"
+
+
+_FOUND: dict[type[Any], Mapping[str, Setting]] = {}
+"""The settings of the dataclasses that somebody has asked for."""
+
+
+def settings_of(kind: type[Any]) -> Mapping[str, Setting]:
+    """Return the settings that a dataclass declares or inherits, by name, in their order."""
+    if kind not in _FOUND:
+        _FOUND[kind] = _declared(kind)
+
+    return _FOUND[kind]
+
+
+def _declared(kind: type[Any]) -> Mapping[str, Setting]:
+    inherited: dict[str, Setting] = {}
+    for base in kind.__mro__[:0:-1]:
+        inherited |= settings_of(base) if is_dataclass(base) else {}
+
+    hints = get_type_hints(kind, include_extras=True)
+    found = {}
+    for each in fields(kind):
+        hint = hints[each.name]
+        # a field that is declared again, such as one that has to be given, is the same setting
+        own = (given for given in getattr(hint, "__metadata__", ()) if isinstance(given, Setting))
+        setting = next(own, inherited.get(each.name))
+        if setting is not None:
+            default = None if each.default is MISSING else each.default
+            found[each.name] = _filled_in(setting, each.name, hint, default)
+
+    return found
+
+
+def _filled_in(setting: Setting, name: str, hint: Any, default: Any) -> Setting:
+    plain = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+    kind = next((part for part in get_args(plain) if part is not NoneType), plain)
+    if get_origin(plain) in (Literal, Sequence):
+        kind = plain
+
+    repeats = get_origin(kind) is Sequence
+    return replace(
+        setting,
+        name=name,
+        type=get_args(kind)[0] if repeats else kind,
+        default=default,
+        choices=get_args(kind) if get_origin(kind) is Literal else (),
+        words=tuple(word for part in get_args(plain) if part is not kind for word in _words(part)),
+        repeats=repeats,
+        option=setting.option or f"--{name.replace('_', '-')}",
+        key=setting.key or name,
+    )
+
+
+def _words(part: Any) -> tuple[str, ...]:
+    return get_args(part) if get_origin(part) is Literal else ()
+
+
+def settings_by_key(kind: type[Any]) -> Mapping[str, Setting]:
+    """Return the settings of a dataclass by their names in files."""
+    return {each.key: each for each in settings_of(kind).values()}
+
+
+def names_of(kind: type[Any], *concerns: Concern) -> tuple[str, ...]:
+    """Return the names of the settings of a dataclass, or of those about some things."""
+    found = settings_of(kind).items()
+    return tuple(name for name, each in found if not concerns or each.concerns in concerns)
+
+
+def given_settings(options: Any, *concerns: Concern) -> dict[str, Any]:
+    """Return the settings that options say, or those about some things, without the defaults."""
+    given = {name: getattr(options, name) for name in names_of(type(options), *concerns)}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def plain_settings(options: Any) -> dict[str, Any]:
+    """Return the settings that options say, as JSON has them, by their names in files."""
+    declared = settings_of(type(options))
+    return {declared[name].key: _plain(value) for name, value in given_settings(options).items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Path):
+        return str(value)
+
+    return list(value) if isinstance(value, tuple) else value
+
+
+def from_plain(kind: type[Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings as a dataclass has them, from what `plain_settings` returned."""
+    declared = settings_by_key(kind)
+    found: dict[str, Any] = {}
+    for key, value in given.items():
+        setting = declared.get(key)
+        if setting is None:
+            found[key] = value
+        elif setting.repeats:
+            found[setting.name] = (value,) if isinstance(value, str) else tuple(value)
+        else:
+            found[setting.name] = Path(value) if setting.type is Path else value
+
+    return found
+
+
+def problem_with(setting: Setting, value: Any) -> str | None:
+    """Return what is wrong with the value of a setting; None if it is valid."""
+    if not setting.repeats:
+        return _problem_with_one(setting, value)
+    if not isinstance(value, (list, tuple)):
+        return f"must be a list of texts, got {_shown(setting, value)}"
+
+    return next(filter(None, (_problem_with_one(setting, item) for item in value)), None)
+
+
+def _problem_with_one(setting: Setting, value: Any) -> str | None:
+    if isinstance(value, str) and value in setting.words:
+        return None
+    if setting.choices:
+        is_one = isinstance(value, str) and value in setting.choices
+        return None if is_one else f"must be one of {', '.join(setting.choices)}, got {value!r}"
+
+    kinds, in_words = _KINDS[setting.type]
+    if not isinstance(value, kinds) or (isinstance(value, bool) and setting.type is not bool):
+        return f"must be {' or '.join((in_words, *setting.words))}, got {_shown(setting, value)}"
+    if isinstance(value, (int, float)):
+        return _beyond(setting, value)
+
+    if setting.name == "key" and not re.fullmatch("[A-Z_][A-Z0-9_]*", str(value)):
+        # what is given here by mistake is the key itself, which nothing may show
+        return (
+            "must be the name of the environment variable that holds the key, in capital letters, "
+            "such as OPENAI_API_KEY; what was given is not shown"
+        )
+
+    text = str(value)
+    return f"must hold no NUL, got {brief(text)}" if "\0" in text else problem_with_text(text)
+
+
+def _shown(setting: Setting, value: Any) -> str:
+    if not setting.secret or isinstance(value, (int, float)):
+        return brief(value)
+    return brief(str(Address.of(value))) if isinstance(value, str) else type(value).__name__
+
+
+_KINDS: Mapping[Any, tuple[tuple[type, ...], str]] = {
+    int: ((int,), "a whole number"),
+    float: ((int, float), "a number"),
+    bool: ((bool,), "true or false"),
+    str: ((str,), "a text"),
+    Path: ((str, Path), "the name of a file"),
+}
+"""What the value of a setting may be by the type of its field, and that in words."""
+
+
+def problem_with_text(text: str) -> str | None:
+    """Return why ``run.json`` could not hold a text; None if it can."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return f"must be UTF-8, as run.json is; got {text!a}"
+
+    return None
+
+
+def _beyond(setting: Setting, value: float) -> str | None:
+    if not isfinite(value):
+        return f"must be a finite number, got {value}"
+
+    bounds = []
+    if setting.least is not None and value < setting.least:
+        bounds.append(f"at least {setting.least}")
+    if setting.above is not None and value <= setting.above:
+        bounds.append(f"above {setting.above}")
+    if setting.most is not None and value > setting.most:
+        bounds.append(f"at most {setting.most}")
+
+    return f"must be {' and '.join(bounds)}, got {value!r}" if bounds else None
+
+
+Hedge = Annotated[
+    bool | None,
+    Setting(
+        "request",
+        "Put a question a second time when it takes longer than 95 % of the latest did, and a "
+        "slot is free. The first answer counts; both requests do for --max-calls.",
+    ),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentSettings:
+    """The settings that may differ between the agents of a run, and in its course.
+
+    None stands for the default, or for what the run says for all.
+    """
+
+    model: Annotated[
+        str | None,
+        Setting(
+            "model",
+            "Model to ask, as the server lists it. Its server and hosts may be in the same text: "
+            "ollama:llama3.2@127.0.0.1, or openai:llama3.2@http://127.0.0.1:8000, several hosts "
+            "with commas between them.",
+        ),
+    ] = None
+    hosts: Annotated[
+        Sequence[str] | None,
+        Setting(
+            "model",
+            "Server, by default http://127.0.0.1:11434 of Ollama. Repeat it for several "
+            "servers. Names and passwords in it are not kept: with --resume, give it again, or set "
+            "OLLAMA_HOST.",
+            metavar="URL",
+            option="--host",
+            key="host",
+            secret=True,
+        ),
+    ] = None
+    server: Annotated[
+        Server | None,
+        Setting(
+            "model",
+            "What serves the model: ollama, the default, or openai for a server that speaks "
+            "OpenAI's API (vLLM, llama.cpp, LM Studio), with --host.",
+            option="--reasoner",
+        ),
+    ] = None
+    key: Annotated[
+        str | None,
+        Setting(
+            "model",
+            "Environment variable that holds the key of the server. Of servers that speak "
+            "OpenAI's API it is OPENAI_API_KEY by default; where that is not set, none is sent.",
+            metavar="VARIABLE",
+            option="--key-variable",
+        ),
+    ] = None
+    price_in: Annotated[
+        float | None,
+        Setting(
+            "price",
+            "Price of a million tokens that the model reads, in any currency.",
+            least=0,
+            metavar="PRICE",
+        ),
+    ] = None
+    price_out: Annotated[
+        float | None,
+        Setting(
+            "price",
+            "Price of a million tokens that the model writes, thoughts included.",
+            least=0,
+            metavar="PRICE",
+        ),
+    ] = None
+    mode: Annotated[
+        Mode | None,
+        Setting(
+            "decision",
+            "Ask a decision model for probabilities, or have a model write its choice; auto "
+            "takes decisions where server and model offer them.",
+        ),
+    ] = None
+    pick: Annotated[
+        Pick | None, Setting("decision", "Draw from the probabilities, or take the likeliest.")
+    ] = None
+    think: Annotated[
+        Think | None,
+        Setting(
+            "request",
+            "Whether the model may think before it answers; some take only low, medium or "
+            "high. false by default.",
+        ),
+    ] = None
+    temperature: Annotated[
+        float | None,
+        Setting(
+            "request",
+            "Sampling temperature of what the model writes; 0, the default, for the likeliest.",
+            least=0,
+        ),
+    ] = None
+    concurrency: Annotated[
+        int | None,
+        Setting("request", "Questions under way at once on each server. 4 by default.", least=1),
+    ] = None
+    timeout: Annotated[
+        float | None,
+        Setting("request", "Seconds to wait for one reply. 60 by default.", least=0.01),
+    ] = None
+    patience: Annotated[
+        float | None,
+        Setting(
+            "request",
+            "Seconds to wait for a server that fails, before decisions fall back. 60 by default; 0 "
+            "not to wait.",
+            least=0,
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        """Refuse invalid values, and hide what is secret."""
+        put = object.__setattr__
+        for name, setting in settings_of(type(self)).items():
+            value = getattr(self, name)
+            # one text stands for a list of one, and may be the whole of what people have
+            if setting.repeats and isinstance(value, str):
+                value = (value,)
+                put(self, name, value)
+            if isinstance(value, bool) and setting.choices[:2] == ("false", "true"):
+                value = str(value).lower()
+                put(self, name, value)
+            if value is None:
+                continue
+            if (problem := problem_with(setting, value)) is not None:
+                raise InputError(problem, field=name)
+            if setting.repeats:
+                hidden = map(Address.of, value) if setting.secret else value
+                put(self, name, tuple(hidden))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSettings(AgentSettings):
+    """The settings of a model that hold for a whole run, beside those that may differ in it."""
+
+    hedge: Hedge = None
+    attempts: Annotated[
+        int | None,
+        Setting(
+            "request",
+            "Requests for one question while its failures pass. 3 by default; 1 for no retries.",
+            least=1,
+            is_option=False,
+        ),
+    ] = None
+    load_timeout: Annotated[
+        float | None,
+        Setting(
+            "request",
+            "Seconds to wait for the model to be loaded. 600 by default.",
+            least=0.01,
+            is_option=False,
+        ),
+    ] = None
+    keep_alive: Annotated[
+        str | None,
+        Setting(
+            "request",
+            "How long Ollama keeps the model loaded. 30m by default.",
+            is_option=False,
+        ),
+    ] = None
+    max_reply_bytes: Annotated[
+        int | None,
+        Setting(
+            "request",
+            "Bytes that a reply may have, decoded; a longer one is not read on. 1 MiB by default.",
+            least=1,
+            is_option=False,
+        ),
+    ] = None
+    seed: Annotated[
+        int | None,
+        Setting(
+            "model",
+            "Seed of the model's sampling; by default that of the run.",
+            key="sampling_seed",
+            is_option=False,
+        ),
+    ] = None
+    window: Annotated[
+        int | None,
+        Setting(
+            "request",
+            "Tokens of prompt and reply together; a prompt that does not fit is not sent. Ollama "
+            "is told (num_ctx), other servers have their own. By default what the server has.",
+            least=2,
+            metavar="TOKENS",
+        ),
+    ] = None
+    reply_tokens: Annotated[
+        int | None,
+        Setting(
+            "request",
+            "Tokens that a reply may have, thoughts included. By default a quarter of --window, "
+            "or without that as many as the model writes.",
+            least=1,
+            metavar="TOKENS",
+        ),
+    ] = None
+    max_calls: Annotated[int | None, Setting("spending", "Requests the run may make.", least=1)] = (
+        None
+    )
+    max_tokens: Annotated[int | None, Setting("spending", "Tokens the run may use.", least=1)] = (
+        None
+    )
+    deadline: Annotated[
+        float | None, Setting("spending", "Seconds for which the run may ask.", least=0.01)
+    ] = None
+    cache: Annotated[
+        Path | None,
+        Setting("spending", "Keep answers in this file, and use those in it.", metavar="FILE"),
+    ] = None
+    stop_at_fallbacks: Annotated[
+        float | Literal["never"] | None,
+        Setting(
+            "decision",
+            "End the run when this share (0 to 1) of the last 200 decisions fell back; it can "
+            "be resumed. 0.5 by default, where those of a spent budget do not count; never to go "
+            "on.",
+            above=0,
+            most=1,
+            metavar="SHARE",
+        ),
+    ] = None
+    prompt: Annotated[
+        str | None,
+        Setting(
+            "decision",
+            "Template of what the model is told, with {fields} such as {name}, {agent.age} "
+            "and {situation}.",
+            metavar="FILE",
+            is_file=True,
+        ),
+    ] = None
+    attributes: Annotated[
+        Sequence[str] | None,
+        Setting(
+            "decision",
+            "Attributes of the agents, with commas between them, that the model is told.",
+            metavar="NAMES",
+            has_commas=True,
+        ),
+    ] = None
+    remember: Annotated[
+        int | None,
+        Setting(
+            "decision",
+            "How many things an agent remembers when it decides. None by default.",
+            least=1,
+        ),
+    ] = None
+    remember_tokens: Annotated[
+        int | None,
+        Setting("decision", "Tokens that these may take; the oldest go. 400 by default.", least=1),
+    ] = None
+    reasons: Annotated[
+        bool | None,
+        Setting(
+            "decision", "Ask for a reason beside the choice, and log it. Decision models give none."
+        ),
+    ] = None
+    option_order: Annotated[
+        OptionOrder | None,
+        Setting(
+            help="Tell a model its options in the order of the chart, or shuffled, in one of at "
+            "most four rotations, since models prefer letters and places. shuffled by default.",
+            concerns="decision",
+        ),
+    ] = None
+    record_prompts: Annotated[
+        bool | None,
+        Setting(
+            "keeping",
+            "Keep every prompt and reply as it was sent, in prompts.jsonl.gz beside the log, "
+            "for 'prism log decision'. Names, traits, posts, and whatever else agents are told are "
+            "in it; only you may read the file.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class WriterSettings:
+    """The settings of a model that writes the texts of a run."""
+
+    model: Annotated[
+        str | None,
+        Setting(
+            "model",
+            "Model that writes, if it is another one than --model.",
+            option="--writer-model",
+        ),
+    ] = None
+    max_length: Annotated[
+        int,
+        Setting(
+            "request",
+            "Most characters of a text. 280 by default; a longer one is cut.",
+            option="--writer-length",
+            least=1,
+        ),
+    ] = 280
+    language: Annotated[
+        str | None,
+        Setting("request", "Language of the texts, such as German.", option="--writer-language"),
+    ] = None
+    prompt: Annotated[
+        str | None,
+        Setting(
+            "request",
+            "Template of what the writer of a feed is told, with {fields} such as {task}, "
+            "{thread} and {reason}.",
+            option="--writer-prompt",
+            metavar="FILE",
+            is_file=True,
+        ),
+    ] = None

@@ -1,0 +1,172 @@
+"""The window of a model: what fits into it, and by what one sees that a prompt was cut.
+
+Ollama cuts a prompt that is too long down to about half of its window, from the front, and answers
+with status 200 all the same. What the model reads then lacks its role and its goal.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from prism.statechart.reasoner._spending import count_of
+from prism.statechart.reasoner._tokens import count_tokens
+
+_NEAR_HALF = 5
+"""How far from half of the window the count of a prompt that was cut is, at most."""
+
+_OVER_HALF = 1.2
+_OVER_ALL = 1.7
+"""How many times its count a prompt's estimate is above at least, where it was cut: near half of
+the window, and anywhere. Estimates are fitted to be rarely below real counts, so most are above."""
+
+_LEAST = 200
+"""A prompt whose estimate is less fits into any window, so its count alone shows nothing: servers
+that count in their own ways are far off with the shortest."""
+
+SURE = 0.9
+"""A prompt whose estimate has no more than this part of the window was not cut, whatever the count:
+in Korean or Arabic, some tokenizers need less than half of the estimate."""
+
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+_DIGITS = re.compile(r"[0-9]{1,3}")
+
+_TOO_LONG = re.compile(
+    r"context[ _](length|size|window)|exceeds?\b.*\bcontext|(prompt|input) (is )?too long",
+    re.IGNORECASE,
+)
+
+
+class Prompt:
+    """The texts of a conversation, whose tokens are counted when somebody wants to know.
+
+    Args:
+        messages: The conversation.
+    """
+
+    def __init__(self, messages: Sequence[Mapping[str, Any]]) -> None:
+        contents = (message.get("content") for message in messages)
+        self._texts = [content for content in contents if isinstance(content, str)]
+
+    @cached_property
+    def most_tokens(self) -> int:
+        """A bound of the estimate, which costs less than the estimate."""
+        return sum(len(text.encode("utf-8", "surrogatepass")) + 1 for text in self._texts)
+
+    @cached_property
+    def tokens(self) -> int:
+        """About how many tokens it has; rather more than fewer."""
+        return sum(map(count_tokens, self._texts))
+
+    @cached_property
+    def sure_tokens(self) -> int:
+        """About how many tokens it has of what all tokenizers read alike: ASCII, few digits."""
+        plain = (_DIGITS.sub("1", _NOT_ASCII.sub("", text)) for text in self._texts)
+        return sum(map(count_tokens, plain))
+
+
+def lacking_room(prompt: Prompt, window: int | None, reply: int | None) -> str | None:
+    """Return in words why a prompt and its reply do not fit into a window; None if they do.
+
+    Args:
+        prompt: The prompt.
+        window: Tokens of the window; None if they are unknown.
+        reply: Tokens of the reply; None if they are unknown.
+    """
+    room = None if window is None else window - (reply or 0)
+    if room is None or prompt.most_tokens <= room or prompt.tokens <= room:
+        return None
+
+    of_reply = f" and {reply} of the reply" if reply else ""
+    return (
+        f"about {prompt.tokens} tokens of the prompt{of_reply} exceed the window of {window} "
+        f"by {prompt.tokens - room}"
+    )
+
+
+def was_cut(prompt: Prompt, count: Any, window: int | None, *, is_told: bool = True) -> bool:
+    """Return True if a server has read less than all of a prompt.
+
+    Args:
+        prompt: The prompt.
+        count: How many tokens the server says that it has read; 0 or None says nothing.
+        window: Tokens of its window; None if they are unknown.
+        is_told: Whether the server itself has told the window, so that what fits was not cut.
+    """
+    read = count_of(count)
+    if not read or prompt.most_tokens <= _OVER_HALF * read:
+        return False
+    if is_told and window is not None and prompt.tokens <= SURE * window:
+        return False
+    if is_near_half(read, window) and prompt.tokens > _OVER_HALF * read:
+        return True
+
+    least = max(_LEAST, _OVER_ALL * read)
+    return prompt.most_tokens > least and prompt.tokens > least and prompt.sure_tokens > least
+
+
+def is_doubtful(prompt: Prompt, count: Any, window: int | None) -> bool:
+    """Return True if a prompt may have been cut, so that the server's window has to be known."""
+    read = count_of(count)
+    if not read or prompt.most_tokens <= _OVER_HALF * read:
+        return False
+    return prompt.tokens > _OVER_HALF * read and (window is not None or prompt.tokens >= _LEAST)
+
+
+def is_near_half(count: int, window: int | None) -> bool:
+    """Return True if a count is about what is left of a prompt that was cut."""
+    return window is not None and abs(count - window / 2) <= _NEAR_HALF
+
+
+def says_too_long(message: str) -> bool:
+    """Return True if the text of an error says that a prompt exceeds the window."""
+    return _TOO_LONG.search(message) is not None
+
+
+def window_in_models(reply: Any, model: str) -> tuple[int | None, bool]:
+    """Return the window that an OpenAI-compatible server lists beside a model.
+
+    Returns:
+        The window, None if it says none, and whether that is final: llama.cpp lists what the model
+        was made for, and its own may be smaller.
+    """
+    listed = reply.get("data") if isinstance(reply, dict) else None
+    found = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    own = next((each for each in found if each.get("id") == model), None)
+    # llama.cpp serves its one model by any name
+    own = found[0] if own is None and len(found) == 1 else own or {}
+
+    # vLLM's and SGLang's word
+    told = _tokens(own.get("max_model_len"))
+    if told is not None:
+        return told, True
+
+    meta = own.get("meta")
+    made_for = _tokens(meta.get("n_ctx_train")) if isinstance(meta, dict) else None
+    return made_for, made_for is None
+
+
+def window_in_props(
+    reply: Any,
+    model: str = "",  # noqa: ARG001 - it serves one
+) -> tuple[int | None, bool]:
+    """Return the window of one slot of a llama.cpp server, None if none; that is final."""
+    settings = reply.get("default_generation_settings") if isinstance(reply, dict) else None
+    return (_tokens(settings.get("n_ctx")) if isinstance(settings, dict) else None), True
+
+
+def window_in_running(reply: Any, model: str) -> tuple[int | None, bool]:
+    """Return the window an Ollama server has loaded a model with, None if none; that is final."""
+    listed = reply.get("models") if isinstance(reply, dict) else None
+    names = {model, model if ":" in model else f"{model}:latest"}
+    for each in listed if isinstance(listed, list) else ():
+        if isinstance(each, dict) and names & {each.get("model"), each.get("name")}:
+            return _tokens(each.get("context_length")), True
+
+    return None, True
+
+
+def _tokens(value: Any) -> int | None:
+    return count_of(value) or None

@@ -1,0 +1,233 @@
+"""Distributions over a source of uniform numbers, whichever source that is."""
+
+from __future__ import annotations
+
+from functools import cache
+from math import exp, floor, inf, isfinite, lgamma, log, log1p, sqrt
+from typing import Any
+
+_SMALLEST = 2.0**-54
+"""What stands for a 0 where its logarithm or quantile is needed: half the smallest number drawn."""
+
+_COUNTED_BELOW = 12.0
+"""Means up to which a count is found by adding its probabilities one by one."""
+
+
+class Distributions:
+    """Draws from distributions, made of uniform numbers alone.
+
+    A normal, exponential or lognormal number takes one uniform number, and grows with it. So two
+    runs with one seed stay comparable when only a parameter of the distribution differs.
+    """
+
+    __slots__ = ()
+
+    def random(self) -> float:
+        """Draw a float, uniform in [0, 1)."""
+        raise NotImplementedError
+
+    def normal(self, mean: float = 0.0, sd: float = 1.0) -> float:
+        """Draw from a normal distribution, by its quantile (Wichura 1988, AS 241).
+
+        Args:
+            mean: Its mean.
+            sd: Its standard deviation, 0 or more.
+
+        Raises:
+            ValueError: If a number is out of its range.
+        """
+        _require(isfinite(mean) and 0 <= sd < inf, "normal(mean, sd)", (mean, sd), "sd 0 or more")
+        return mean + sd * self._standard_normal()
+
+    def lognormal(self, mean: float = 0.0, sd: float = 1.0) -> float:
+        """Draw a number whose logarithm is normally distributed.
+
+        Args:
+            mean: Mean of the logarithm.
+            sd: Standard deviation of the logarithm, 0 or more.
+
+        Raises:
+            ValueError: If a number is out of its range.
+        """
+        is_right = isfinite(mean) and 0 <= sd < inf
+        _require(is_right, "lognormal(mean, sd)", (mean, sd), "sd 0 or more")
+        return exp(mean + sd * self._standard_normal())
+
+    def exponential(self, mean: float = 1.0) -> float:
+        """Draw from an exponential distribution, such as the time until something happens.
+
+        Args:
+            mean: Its mean, 0 or more; one divided by the rate.
+
+        Raises:
+            ValueError: If the mean is out of its range.
+        """
+        _require(0 <= mean < inf, "exponential(mean)", (mean,), "the mean 0 or more")
+        return -mean * log1p(-self.random())
+
+    def gamma(self, shape: float, scale: float = 1.0) -> float:
+        """Draw from a gamma distribution (Marsaglia and Tsang 2000); its mean is shape times scale.
+
+        Args:
+            shape: Above 0.
+            scale: 0 or more.
+
+        Raises:
+            ValueError: If a number is out of its range.
+        """
+        is_right = 0 < shape < inf and 0 <= scale < inf
+        _require(is_right, "gamma(shape, scale)", (shape, scale), "shape above 0, scale 0 or more")
+        return scale * exp(self._log_of_gamma(shape))
+
+    def beta(self, alpha: float, beta: float) -> float:
+        """Draw from a beta distribution, from 0 to 1; its mean is ``alpha / (alpha + beta)``.
+
+        Args:
+            alpha: Above 0.
+            beta: Above 0.
+
+        Raises:
+            ValueError: If a number is out of its range.
+        """
+        is_right = 0 < alpha < inf and 0 < beta < inf
+        _require(is_right, "beta(alpha, beta)", (alpha, beta), "both above 0")
+
+        odds = self._log_of_gamma(beta) - self._log_of_gamma(alpha)
+
+        return 1 / (1 + exp(odds)) if odds < 0 else exp(-odds) / (1 + exp(-odds))
+
+    def poisson(self, mean: float) -> int:
+        """Draw a number of events from a Poisson distribution.
+
+        Args:
+            mean: Its mean, 0 or more.
+
+        Raises:
+            ValueError: If the mean is out of its range.
+        """
+        _require(0 <= mean < inf, "poisson(mean)", (mean,), "the mean 0 or more")
+        if mean > _COUNTED_BELOW:
+            return self._many_events(mean)
+
+        return self._counted(exp(-mean), lambda number: mean / number)
+
+    def binomial(self, number: int, probability: float) -> int:
+        """Draw how many of several trials succeed.
+
+        Args:
+            number: Trials, 0 or more.
+            probability: That of each to succeed, 0 to 1.
+
+        Raises:
+            ValueError: If a number is out of its range.
+        """
+        is_right = isinstance(number, int) and number >= 0 and 0 <= probability <= 1
+        given = number, probability
+        wanted = "a whole number of trials, 0 or more, and a probability from 0 to 1"
+        _require(is_right, "binomial(number, probability)", given, wanted)
+
+        if probability > 0.5:
+            return number - self.binomial(number, 1 - probability)
+        if number * probability > _COUNTED_BELOW:
+            return self._many_trials(number, probability)
+
+        odds = probability / (1 - probability)
+        none = exp(number * log1p(-probability))
+
+        return self._counted(none, lambda count: (number - count + 1) / count * odds)
+
+    def _standard_normal(self) -> float:
+        return float(_normal_quantile()(self.random() or _SMALLEST))
+
+    def _log_of_gamma(self, shape: float) -> float:
+        """Draw the logarithm of a gamma number, as that of a small shape may be too small."""
+        if shape < 1:
+            return self._log_of_gamma(shape + 1) + log(self.random() or _SMALLEST) / shape
+
+        base = shape - 1 / 3
+        while True:
+            normal = self._standard_normal()
+            root = 1 + normal / sqrt(9 * base)
+            if root <= 0:
+                continue
+
+            cube = root**3
+            bound = normal**2 / 2 + base * (1 - cube + log(cube))
+            if log(self.random() or _SMALLEST) < bound:
+                return log(base) + log(cube)
+
+    def _many_events(self, mean: float) -> int:
+        """Draw from a Poisson distribution by rejection (Hoermann 1993, algorithm PTRS)."""
+        b = 0.931 + 2.53 * sqrt(mean)
+        a = -0.059 + 0.02483 * b
+        log_height = log(1.1239 + 1.1328 / (b - 3.4))
+        quick = 0.9277 - 3.6224 / (b - 2)
+        while True:
+            number, u, v = self._from_hat(a, b, mean + 0.43)
+            if u >= 0.07 and v <= quick:
+                return number
+            if number < 0 or (u < 0.013 and v > u):
+                continue
+
+            bound = number * log(mean) - mean - lgamma(number + 1)
+            if log(v) + log_height - log(a / u**2 + b) <= bound:
+                return number
+
+    def _many_trials(self, trials: int, probability: float) -> int:
+        """Draw from a binomial distribution by rejection (Hoermann 1993, algorithm BTRS)."""
+        spread = sqrt(trials * probability * (1 - probability))
+        b = 1.15 + 2.53 * spread
+        a = -0.0873 + 0.0248 * b + 0.01 * probability
+        height = (2.83 + 5.1 / b) * spread
+        quick = 0.92 - 4.2 / b
+        log_odds = log(probability) - log1p(-probability)
+        mode = floor((trials + 1) * probability)
+        at_mode = lgamma(mode + 1) + lgamma(trials - mode + 1)
+        while True:
+            number, u, v = self._from_hat(a, b, trials * probability + 0.5)
+            if not 0 <= number <= trials:
+                continue
+            if u >= 0.07 and v <= quick:
+                return number
+
+            bound = at_mode - lgamma(number + 1) - lgamma(trials - number + 1)
+            if log(v * height / (a / u**2 + b)) <= bound + (number - mode) * log_odds:
+                return number
+
+    def _from_hat(self, a: float, b: float, centre: float) -> tuple[int, float, float]:
+        """Draw a number from the hat of Hoermann's rejection, with what decides about it."""
+        away = (self.random() or _SMALLEST) - 0.5
+        u = 0.5 - abs(away)
+
+        return floor((2 * a / u + b) * away + centre), u, self.random() or _SMALLEST
+
+    def _counted(self, none: float, ratio: Any) -> int:
+        """Draw a count by adding its probabilities.
+
+        Args:
+            none: Probability of 0.
+            ratio: Returns the probability of a count, divided by that of the one before.
+        """
+        left, share, count = self.random(), none, 0
+        while left >= share:
+            left -= share
+            count += 1
+            share *= ratio(count)
+            # what is left then is an error of rounding
+            if share <= 0.0:
+                return count - 1
+
+        return count
+
+
+@cache
+def _normal_quantile() -> Any:
+    # loaded by those who draw normal numbers alone, as it takes ten milliseconds
+    from statistics import NormalDist
+
+    return NormalDist().inv_cdf
+
+
+def _require(is_right: bool, call: str, given: tuple[float, ...], wanted: str) -> None:
+    if not is_right:
+        raise ValueError(f"{call} needs {wanted}, got {', '.join(map(repr, given))}")

@@ -1,0 +1,192 @@
+"""Random numbers that depend on a key, not on the order in which they are drawn.
+
+A stream keyed by (seed, agent, round) gives the same numbers whichever agent comes first, and after
+a resumed run. Its key is 64 bits of BLAKE2b (RFC 7693), and its numbers are those of splitmix64
+(Steele, Lea and Flood 2014) from there on: a counter, mixed, so that any of them can be had without
+those before it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, MutableSequence, Sequence
+from hashlib import blake2b
+from heapq import heappop, heappush
+from itertools import accumulate
+from struct import unpack
+from typing import Any, TypeVar
+
+from prism.randomness._distributions import Distributions
+
+ItemT = TypeVar("ItemT")
+
+GOLDEN = 0x9E3779B97F4A7C15
+"""The step of splitmix64: 2**64 divided by the golden ratio, made odd."""
+
+_WORD = 2**64 - 1
+_ONE, _OTHER = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+_STEPS_BACK = pow(GOLDEN, -1, 2**64)
+_TO_UNIT = 2.0**-53
+
+Taken = tuple[int, float]
+"""A number that was drawn: its place in the sequence, and the number."""
+
+
+def keys_of(number: int, seed: int, *key: str | int) -> tuple[int, ...]:
+    """Return so many keys of 64 bits, 8 at most, for a seed and the owner of what is drawn."""
+    # unlike `str`, `ascii` tells a text from a number, and is the same in every version of Python
+    digest = blake2b(ascii((seed, *key)).encode(), digest_size=8 * number).digest()
+    return unpack(f"<{number}Q", digest)
+
+
+def mixed(number: int) -> int:
+    """Return the 64 bits that splitmix64 makes of a number."""
+    number &= _WORD
+    number = ((number ^ (number >> 30)) * _ONE) & _WORD
+    number = ((number ^ (number >> 27)) * _OTHER) & _WORD
+    return number ^ (number >> 31)
+
+
+class RandomStream(Distributions):
+    """A reproducible sequence of random numbers for one key.
+
+    Args:
+        seed: Seed of the run.
+        key: Owner of the stream, such as an agent's id and a round number. A text is another key
+            than the number that it shows.
+    """
+
+    __slots__ = ("_at", "_key", "_put_back")
+
+    def __init__(self, seed: int, *key: str | int) -> None:
+        self.begin_at(keys_of(1, seed, *key)[0])
+
+    @classmethod
+    def of_key(cls, key: int) -> RandomStream:
+        """Return the stream of a key of 64 bits."""
+        stream = cls.__new__(cls)
+        stream.begin_at(key)
+
+        return stream
+
+    def begin_at(self, key: int) -> None:
+        """Make it the stream of another key of 64 bits."""
+        self._key = self._at = key
+        self._put_back: list[Taken] | None = None
+
+    def random(self) -> float:
+        """Draw a float, uniform in [0, 1), with 53 random bits."""
+        if self._put_back:
+            return heappop(self._put_back)[1]
+
+        # `mixed`, written out, as a call would cost a third more
+        number = self._at = (self._at + GOLDEN) & _WORD
+        number = ((number ^ (number >> 30)) * _ONE) & _WORD
+        number = ((number ^ (number >> 27)) * _OTHER) & _WORD
+
+        return ((number ^ (number >> 31)) >> 11) * _TO_UNIT
+
+    def _several(self, number: int) -> list[float]:
+        """Draw several floats at once: those that `random` would give one by one."""
+        return [self.random() for _ in range(number)]
+
+    def index(self, length: int) -> int:
+        """Draw an index, uniform in 0 .. length - 1."""
+        return int(self.random() * length)
+
+    def weighted_index(self, weights: Sequence[float]) -> int:
+        """Draw an index with a probability proportional to its weight.
+
+        Args:
+            weights: Non-negative numbers, not all zero; they need not sum to one.
+        """
+        return index_at(self.random(), weights)
+
+    def chance(self, probability: float) -> bool:
+        """Return True with a probability from 0 to 1."""
+        return self.random() < probability
+
+    def between(self, low: float, high: float) -> float:
+        """Draw a float, uniform from ``low`` to below ``high``."""
+        return low + (high - low) * self.random()
+
+    def choice(self, items: Sequence[ItemT]) -> ItemT:
+        """Draw one of several items, each as likely as the others.
+
+        Raises:
+            IndexError: If there are none.
+        """
+        return items[int(self.random() * len(items))]
+
+    def shuffle(self, items: MutableSequence[Any]) -> None:
+        """Bring the items of a list into a random order, in place."""
+        lasts = range(len(items) - 1, 0, -1)
+        for last, number in zip(lasts, self._several(len(lasts)), strict=True):
+            other = int(number * (last + 1))
+            items[last], items[other] = items[other], items[last]
+
+    def shuffled(self, items: Iterable[ItemT]) -> list[ItemT]:
+        """Return items in a random order, as a new list; a set has no order to begin from.
+
+        Raises:
+            TypeError: If they are a set, whose order differs between processes.
+        """
+        _refuse_set(items)
+        order = list(items)
+        self.shuffle(order)
+
+        return order
+
+    def sample(self, items: Iterable[ItemT], number: int) -> list[ItemT]:
+        """Draw several of the items, none of them twice.
+
+        Of a sequence, it takes time for those alone that are drawn.
+
+        Raises:
+            ValueError: If there are not so many.
+            TypeError: If they are a set, whose order differs between processes.
+        """
+        _refuse_set(items)
+        pool = items if isinstance(items, Sequence) else list(items)
+        size = len(pool)
+        if not 0 <= number <= size:
+            raise ValueError(f"cannot draw {number} of {size} items")
+
+        # the beginning of a shuffle, which notes only those that are no longer in their places
+        moved: dict[int, int] = {}
+        drawn = []
+        for first, uniform in enumerate(self._several(number)):
+            place = first + int(uniform * (size - first))
+            drawn.append(pool[moved.get(place, place)])
+            moved[place] = moved.get(first, first)
+
+        return drawn
+
+    def take(self) -> Taken:
+        """Draw a number with its place in the sequence, so that it can be put back."""
+        if self._put_back:
+            return heappop(self._put_back)
+        number = self.random()
+        return ((self._at - self._key) * _STEPS_BACK) & _WORD, number
+
+    def put_back(self, taken: Taken) -> None:
+        """Put a number back to be drawn again; of several, the earliest comes first."""
+        self._put_back = self._put_back or []
+        heappush(self._put_back, taken)
+
+
+def _refuse_set(items: Iterable[Any]) -> None:
+    if isinstance(items, (set, frozenset)):
+        raise TypeError("a set has another order in every process: give a list, or sorted(...)")
+
+
+def index_at(number: float, weights: Sequence[float]) -> int:
+    """Return the index that a number falls on if each takes up its weight's part of 0 to 1.
+
+    Args:
+        number: From 0 to below 1.
+        weights: Non-negative numbers, not all zero; they need not sum to one.
+    """
+    sums = list(accumulate(weights))
+    point = number * sums[-1]
+    return min(bisect_right(sums, point), len(sums) - 1)

@@ -1,0 +1,463 @@
+"""What a run will cost: a few rounds by the policy, with its prompts and without requests."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Any
+
+from prism.errors import InputError
+from prism.llm import Model
+from prism.llm._settings import names_of
+from prism.runs._prices import models_of
+from prism.statechart import (
+    BaseReasoner,
+    Budget,
+    Cost,
+    Decision,
+    PolicyReasoner,
+    Question,
+    Reasoner,
+)
+from prism.statechart.reasoner._tokens import count_tokens
+from prism.telemetry._loggers import EventLogger
+
+ROUNDS = 3
+"""Rounds that are tried, at most."""
+
+ROUNDS_ALONE = 5
+"""Turns or cycles that are tried, at most, of an agent that is run alone."""
+
+AGENTS = 200
+"""Agents that are tried, at most, where a run makes up its own."""
+
+SECONDS_FOR_AN_ANSWER = 1.0
+"""What the time of a run is told for, as no server is asked how long it takes."""
+
+_COUNTED: ContextVar[list[Counted] | None] = ContextVar("_COUNTED", default=None)
+"""What is counted, while a run is tried."""
+
+_LENGTH_SHARE = 2 / 3
+"""How long a text is that may be longer, of the longest."""
+
+_BOUNDS = names_of(Model, "spending", "keeping")
+"""Settings of what a run may spend and keeps, which one that is tried does not have."""
+
+_USUAL_LENGTH = 200
+_OWN_HOSTS = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ModelEstimate:
+    """What one model of a run is to be asked.
+
+    Args:
+        model: Its name.
+        decisions: Decisions that it makes.
+        texts: Texts that it writes.
+        calls: Requests, without those that are sent again.
+        input_tokens: Tokens that it reads.
+        output_tokens: Tokens that it writes, without thoughts.
+        money: What they cost; None where its prices are unknown.
+        at_once: Questions under way at once on all its hosts.
+    """
+
+    model: str
+    decisions: int
+    texts: int
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    money: float | None
+    at_once: int
+
+    @property
+    def seconds(self) -> float:
+        """How long its answers take if each takes a second."""
+        return ceil(self.calls / self.at_once) * SECONDS_FOR_AN_ANSWER
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a run is to cost.
+
+    Args:
+        rounds: Rounds that were tried.
+        of_rounds: Rounds of the run.
+        agents: Agents that were tried.
+        of_agents: Agents of the run.
+        models: What each model is to be asked, for the whole run.
+        runs: Runs that it is for, of a batch; the numbers of rounds and agents are those of all.
+    """
+
+    rounds: int
+    of_rounds: int
+    agents: int
+    of_agents: int
+    models: tuple[ModelEstimate, ...]
+    runs: int = 1
+
+    @property
+    def money(self) -> float | None:
+        """What all models cost together; None unless the prices of all are known."""
+        each = [model.money for model in self.models]
+        known = [money for money in each if money is not None]
+        return sum(known) if each and len(known) == len(each) else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        names = ("decisions", "texts", "calls", "input_tokens", "output_tokens", "money")
+        told = {
+            each.model: {name: getattr(each, name) for name in names} | {"seconds": each.seconds}
+            for each in self.models
+        }
+        tried = {"rounds": self.rounds, "agents": self.agents}
+        return {
+            "tried": tried,
+            "rounds": self.of_rounds,
+            "agents": self.of_agents,
+            "money": self.money,
+            "models": told,
+            **({} if self.runs == 1 else {"runs": self.runs}),
+        }
+
+
+def estimate(options: Any) -> Estimate:
+    """Estimate what a run of agents will ask its models, and what that costs.
+
+    A few rounds are run by the policy; an agent that is run alone takes a few turns or cycles, with
+    replies such as their schemas allow. The prompts are those that a model would be sent, and
+    nothing is sent. What is counted is scaled to all rounds and agents.
+
+    Args:
+        options: What the run is.
+
+    Raises:
+        InputError: If it asks no model, or is impossible.
+        PrismError: If it turns out to be impossible.
+    """
+    if not any(True for _ in models_of(options)):
+        problem = "needs a model to be asked: without one a run costs nothing"
+        raise InputError(problem, field="dry_run")
+    if hasattr(options, "shortened"):
+        return _estimate_alone(options)
+
+    counted: list[Counted] = []
+    token = _COUNTED.set(counted)
+    try:
+        run = _shortened(options).prepare(_Nobody())
+        run.run(lambda _summary: None)
+    finally:
+        _COUNTED.reset(token)
+
+    tried, of_agents = len(run.world.agents), options.made_up or len(run.world.agents)
+    scale = (options.rounds / run.rounds) * (of_agents / tried)
+    models = tuple(each.estimate(scale) for each in _by_name(counted))
+
+    return Estimate(run.rounds, options.rounds, tried, of_agents, models)
+
+
+def _shortened(options: Any) -> Any:
+    """Return the same run with fewer rounds and agents; treatments of later rounds are left out."""
+    rounds = min(options.rounds, ROUNDS)
+    changes: dict[str, Any] = {
+        "rounds": rounds,
+        "treatments": tuple(each for each in options.treatments if _round_of(each) <= rounds),
+    }
+    if options.made_up is not None:
+        changes["agents"] = min(options.made_up, AGENTS)
+    asked, writer = options.reasoner, options.writer
+    if isinstance(asked, Model):
+        changes["reasoner"] = _unbounded(asked)
+    if writer is not None and isinstance(writer.model, Model):
+        changes["writer"] = replace(writer, model=_unbounded(writer.model))
+
+    return options.replace(**changes)
+
+
+def _unbounded(model: Model) -> Model:
+    """Return a model whose run keeps nothing, and asks whatever there is to ask."""
+    nothing: dict[str, Any] = dict.fromkeys((*_BOUNDS, "stop_at_fallbacks"))
+    return replace(model, **nothing)
+
+
+def _round_of(treatment: Any) -> int:
+    if isinstance(treatment, str):
+        _, _, number = treatment.rpartition("@")
+        return int(number) if number.isdecimal() else 0
+
+    return int(treatment.round)
+
+
+class Counted:
+    """What one group of agents asks its model.
+
+    Args:
+        model: The model.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.counts: Counter[str] = Counter()
+
+    def estimate(self, scale: float) -> ModelEstimate:
+        """Return what it would ask in the whole run.
+
+        Args:
+            scale: How many times as much that is.
+        """
+        counts = {name: round(count * scale) for name, count in self.counts.items()}
+        read, written = counts.get("input_tokens", 0), counts.get("output_tokens", 0)
+        hosts = len(self.model.hosts or ()) or _OWN_HOSTS
+        names = ("decisions", "texts", "calls", "input_tokens", "output_tokens")
+
+        return ModelEstimate(
+            self.model.model,
+            **{name: counts.get(name, 0) for name in names},
+            money=self.model.price_of(read, written),
+            at_once=hosts * (self.model.concurrency or _at_once(self.model)),
+        )
+
+
+def _at_once(model: Model) -> int:
+    return 4 if model.client is None else 16
+
+
+def _by_name(counted: Sequence[Counted]) -> Iterator[Counted]:
+    """Yield what was counted by model, one that several groups ask together."""
+    found: dict[tuple[Any, ...], Counted] = {}
+    for each in counted:
+        model = each.model
+        key = model.model, model.hosts, model.price_in, model.price_out
+        if key in found:
+            found[key].counts.update(each.counts)
+        else:
+            found[key] = each
+
+    return iter(found.values())
+
+
+class CountingClient:
+    """Counts what it is asked, and answers at once whatever a schema allows.
+
+    It is a client with slots of its own, so that nothing waits for it.
+
+    Args:
+        counted: Where to count.
+        writes: Whether it is asked for texts.
+    """
+
+    concurrency = 64
+
+    def __init__(self, counted: Counted, *, writes: bool) -> None:
+        self.model = counted.model.model
+        self.counted = counted
+        self._counts = counted.counts
+        self._writes = writes
+
+    async def chat(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        format: dict[str, Any] | None,  # noqa: A002
+        cost: Cost,
+    ) -> Any:
+        """Count a conversation."""
+        said = _such_as(format) if format is not None else "x " * (_USUAL_LENGTH // 2)
+        text = said if isinstance(said, str) else json.dumps(said)
+        self._count("\n".join(str(message["content"]) for message in messages), text, cost)
+        return _Reply(text)
+
+    async def systemone(
+        self, state: str, questions: Mapping[str, Mapping[str, Any]], *, cost: Cost
+    ) -> Any:
+        """Count questions to a decision model."""
+        self._count(state + json.dumps({**questions}, default=str), "", cost)
+        return _Reply("", {name: _evenly(question) for name, question in questions.items()})
+
+    async def offers_decisions(self) -> bool:
+        """Return False: without a server only a user can say that the model decides."""
+        return False
+
+    def _count(self, prompt: str, reply: str, cost: Cost) -> None:
+        if cost.allowance is not None:
+            cost.allowance.admitted()
+        self._counts["calls"] += 1
+        self._counts["texts"] += self._writes
+        self._counts["input_tokens"] += count_tokens(prompt)
+        self._counts["output_tokens"] += count_tokens(reply)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    text: str
+    answers: Mapping[str, Any] | None = None
+
+
+def _evenly(question: Mapping[str, Any]) -> dict[str, Any]:
+    options = list(question["criteria"])
+    return {"choice": options[0], "probabilities": dict.fromkeys(options, 1 / len(options))}
+
+
+def _such_as(schema: Mapping[str, Any]) -> Any:
+    """Return data that a schema allows, with texts of a usual length."""
+    if "enum" in schema:
+        return schema["enum"][0]
+
+    kind = schema.get("type")
+    if kind == "object":
+        return {name: _such_as(part) for name, part in schema.get("properties", {}).items()}
+    if kind == "array":
+        return [_such_as(schema.get("items", {}))]
+    if kind in ("number", "integer"):
+        return schema.get("minimum", schema.get("maximum", 0))
+    if kind == "boolean":
+        return True
+
+    length = int(schema.get("maxLength", _USUAL_LENGTH) * _LENGTH_SHARE)
+    return ("words " * (length // 6 + 1))[:length].strip() or "x"
+
+
+def estimate_all(runs: Iterable[tuple[Any, int]]) -> Estimate:
+    """Estimate what several runs will ask together; those that ask no model are left out.
+
+    Args:
+        runs: What each is, with the number of runs that differ from it in their seeds alone.
+
+    Raises:
+        InputError: If none asks a model, or one is impossible.
+    """
+    asking = [(options, times) for options, times in runs if any(True for _ in models_of(options))]
+    if not asking:
+        problem = "needs a model to be asked by one of its runs at least"
+        raise InputError(problem, field="dry_run")
+
+    found = [(estimate(options), times) for options, times in asking]
+    by_model: dict[tuple[str, bool], ModelEstimate] = {}
+    for each, times in found:
+        for model in each.models:
+            # one name may stand for a model with prices and one without
+            key = (model.model, model.money is None)
+            by_model[key] = _together(by_model.get(key), model, times)
+
+    return Estimate(
+        sum(each.rounds for each, _ in found),
+        sum(each.of_rounds * times for each, times in found),
+        sum(each.agents for each, _ in found),
+        sum(each.of_agents * times for each, times in found),
+        tuple(by_model.values()),
+        sum(times for _, times in found),
+    )
+
+
+def _together(before: ModelEstimate | None, more: ModelEstimate, times: int) -> ModelEstimate:
+    """Return what a model is asked before and, so many times, besides."""
+    names = ("decisions", "texts", "calls", "input_tokens", "output_tokens", "money")
+    summed: dict[str, Any] = {
+        name: None if (each := getattr(more, name)) is None else each * times for name in names
+    }
+    if before is not None:
+        summed = {
+            name: None if each is None else each + getattr(before, name)
+            for name, each in summed.items()
+        }
+
+    return replace(more, **summed)
+
+
+def _estimate_alone(options: Any) -> Estimate:
+    """Estimate what a run of one agent will ask its model."""
+    counted: list[Counted] = []
+    token = _COUNTED.set(counted)
+    shorter = options.shortened(ROUNDS_ALONE)
+    try:
+        tried = replace(shorter, reasoner=_unbounded(shorter.reasoner)).prepare(_Nobody())
+        tried.run(lambda _summary: None)
+    finally:
+        _COUNTED.reset(token)
+
+    rounds = len(tried.finished)
+    # one that is in a final state takes no more turns
+    of_rounds = rounds if getattr(tried.agent, "has_finished", False) else options.rounds
+    # it asks for one answer after the other
+    found = (each.estimate(of_rounds / rounds) for each in _by_name(counted))
+    models = tuple(replace(each, at_once=1) for each in found)
+
+    return Estimate(rounds, of_rounds, 1, 1, models)
+
+
+def is_dry_run() -> bool:
+    """Return whether a run is being tried, so that it may change nothing."""
+    return _COUNTED.get() is not None
+
+
+def asked_in_a_dry_run(model: Model, *, writes: bool) -> dict[str, Any] | None:
+    """Return what is asked instead of a model while a run is tried; None if it is not.
+
+    Args:
+        model: The model.
+        writes: Whether it writes.
+    """
+    counted = _COUNTED.get()
+    if counted is None:
+        return None
+
+    counted.append(Counted(model))
+    return {"client": CountingClient(counted[-1], writes=writes)}
+
+
+def in_a_dry_run(reasoner: Reasoner, seed: int) -> BaseReasoner:
+    """Return who decides while a run is tried: the policy, once the prompts are built.
+
+    Args:
+        reasoner: Who decides otherwise.
+        seed: Seed of the run.
+    """
+    client = reasoner.client
+    return ByPolicy(reasoner, client, seed) if isinstance(client, CountingClient) else reasoner
+
+
+class ByPolicy(BaseReasoner):
+    """Has the prompts of a reasoner built, and decides by the policy.
+
+    Args:
+        asking: The reasoner.
+        client: The client that it asks.
+        seed: Seed of the policy.
+    """
+
+    def __init__(self, asking: Reasoner, client: CountingClient, seed: int) -> None:
+        super().__init__()
+        self.concurrency: int = asking.concurrency
+        self.memory: Any = asking.memory
+        # for a writer that asks the very client of who decides
+        self.client: Any = CountingClient(client.counted, writes=True)
+        self.named: str | None = None
+        self.budget: Budget = asking.budget
+        self.cache: None = None
+        self._asking, self._counts = asking, client.counted.counts
+        self._policy = PolicyReasoner(seed)
+
+    @property
+    def chooses_acts(self) -> bool:
+        """Whether agents of the feed choose between all acts: as with the model."""
+        return self._asking.chooses_acts
+
+    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
+        """Count the questions, and decide otherwise."""
+        self._counts["decisions"] += len(questions)
+        await self._asking.answer(questions)
+        return await self._policy.answer(questions)
+
+
+class _Nobody(EventLogger):
+    """Hears no events."""
+
+    def info(self, event: str, **keys: Any) -> None:
+        """Hear nothing."""
+
+    warning = error = info

@@ -1,0 +1,193 @@
+"""Approximate Bayesian computation: parameters whose simulated figures are like those observed.
+
+The population is adaptive (APMC; Lenormand, Jabot and Deffuant 2013, Computational Statistics
+28(6)): of all points the nearest half is kept, new ones are drawn around these, each is weighted by
+how likely it was to be drawn, and what has to be near enough shrinks with every generation. In the
+end the parameters are regressed on what still differs (Beaumont, Zhang and Balding 2002, Genetics
+162(4)), on a logit scale, so that none leaves its bounds.
+
+Coordinates go from 0 to 1, evenly between the bounds of a parameter. Everything is a function of
+the points so far and a seed, so a fit that was stopped draws the same points again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from prism.randomness import RandomStream
+from prism.science._arrays import Array, np
+from prism.science._libraries import library
+
+KEPT = 0.5
+"""Share of the points of a generation that is kept."""
+
+_WIDENING = 2.0
+"""The kernel has twice the covariance of the kept (Beaumont, Cornuet, Marin and Robert 2009)."""
+
+_EDGE = 1e-6
+_RIDGE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """What simulated figures are held against.
+
+    Args:
+        values: The figures.
+        spreads: The standard error of each: how far the true figure may lie from it.
+    """
+
+    values: Array
+    spreads: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Population:
+    """Points that are kept of all that were drawn.
+
+    Args:
+        places: Their places among all points, the nearest first.
+        weights: Their weights, which sum to 1.
+        distances: How far each is from the targets, in standard deviations of the noise.
+        tolerance: How far the farthest may be.
+    """
+
+    places: Array
+    weights: Array
+    distances: Array
+    tolerance: float
+
+
+def first_points(size: int, parameters: int, seed: int) -> Array:
+    """Return points that fill the unit cube evenly, a row each (Latin hypercube)."""
+    qmc = library("scipy.stats.qmc")
+    found: Array = qmc.LatinHypercube(parameters, rng=_dice(seed, "first")).random(size)
+
+    return found
+
+
+def keep_nearest(
+    points: Array, odds: Array, figures: Array, targets: Targets, size: int
+) -> Population:
+    """Return the nearest points.
+
+    Args:
+        points: All points so far, a row each.
+        odds: The density with which each was drawn; 1 for those of the first generation.
+        figures: What came of each, a column a target; NaN for one that failed.
+        targets: The targets.
+        size: How many to keep.
+    """
+    off = (figures - targets.values) / noise_of(points, figures, targets)
+    distances = np.sqrt((off**2).sum(axis=1))
+    # a point that failed is farther than any other
+    places = np.argsort(np.where(np.isnan(distances), np.inf, distances), kind="stable")[:size]
+    places = places[np.isfinite(distances[places])]
+    weights = 1 / odds[places]
+    reached = distances[places]
+
+    return Population(places, weights / weights.sum(), reached, float(reached.max(initial=0.0)))
+
+
+def noise_of(points: Array, figures: Array, targets: Targets) -> Array:
+    """Return by how much each figure differs between runs of the same parameters, or its spread.
+
+    It is what a quadratic regression on the parameters leaves, over all points. A figure that says
+    much about the parameters counts for more than one that is mostly chance.
+    """
+    known = ~np.isnan(figures).any(axis=1)
+    columns = points.shape[1]
+    pairs = [points[:, i] * points[:, j] for i in range(columns) for j in range(i, columns)]
+    design = np.column_stack([np.ones(len(points)), points, *pairs])[known]
+    if len(design) <= design.shape[1]:
+        return np.where(targets.spreads > 0, targets.spreads, 1.0)
+
+    fitted = design @ np.linalg.lstsq(design, figures[known], rcond=None)[0]
+    rest = ((figures[known] - fitted) ** 2).sum(axis=0) / (len(design) - design.shape[1])
+    found = np.maximum(np.sqrt(rest), targets.spreads)
+
+    return np.where(found > 0, found, 1.0)
+
+
+def next_points(points: Array, population: Population, size: int, seed: int) -> tuple[Array, Array]:
+    """Draw points around those that are kept; return them, and the density of each.
+
+    Args:
+        points: All points so far.
+        population: Those that are kept.
+        size: How many to draw.
+        seed: Seed of the fit.
+    """
+    dice = _dice(seed, "around", len(points))
+    kept, weights = points[population.places], population.weights
+    covariance = np.atleast_2d(np.cov(kept, rowvar=False, aweights=weights)) * _WIDENING
+    covariance += np.eye(kept.shape[1]) * _RIDGE
+    inside, drawn = np.empty((0, kept.shape[1])), 0
+    while len(inside) < size:
+        around = kept[dice.choice(len(kept), size=size, p=weights)]
+        tried = around + dice.multivariate_normal(np.zeros(kept.shape[1]), covariance, size=size)
+        drawn += size
+        inside = np.concatenate([inside, tried[((tried >= 0) & (tried <= 1)).all(axis=1)]])
+
+    # what lies outside is drawn again, so that the others are as much likelier
+    share = len(inside) / drawn
+    found = inside[:size]
+    kernel = library("scipy.stats").multivariate_normal(np.zeros(kept.shape[1]), covariance)
+    densities = np.array([weights @ np.atleast_1d(kernel.pdf(each - kept)) for each in found])
+
+    return found, densities / share
+
+
+def adjusted(points: Array, population: Population, figures: Array, targets: Targets) -> Array:
+    """Return the kept points as they would be if their figures were the targets.
+
+    Args:
+        points: All points.
+        population: Those that are kept.
+        figures: What came of all points.
+        targets: The targets.
+    """
+    kept = np.clip(points[population.places], _EDGE, 1 - _EDGE)
+    off = figures[population.places] - targets.values
+    logits = np.log(kept / (1 - kept))
+    # nearer points count for more (Epanechnikov's kernel)
+    near = 1 - (population.distances / (population.tolerance * (1 + _EDGE) or 1.0)) ** 2
+    roots = np.sqrt(near * population.weights)[:, None]
+    scale = np.where(off.std(axis=0) > 0, off.std(axis=0), 1.0)
+    design = np.column_stack([np.ones(len(off)), off / scale])
+    slopes = np.linalg.lstsq(design * roots, logits * roots, rcond=None)[0][1:]
+    moved = logits - (off / scale) @ slopes
+    found: Array = 1 / (1 + np.exp(-np.clip(moved, -40, 40)))
+
+    return found
+
+
+def quantiles(values: Array, weights: Array, levels: tuple[float, ...]) -> list[float]:
+    """Return quantiles of values that have weights."""
+    order = np.argsort(values)
+    # each value stands in the middle of its weight
+    reached = np.cumsum(weights[order]) - weights[order] / 2
+
+    return [float(each) for each in np.interp(levels, reached, values[order])]
+
+
+def with_spread(figures: Array, targets: Targets, seed: int) -> Array:
+    """Return figures as they would be observed: each with an error as large as its spread.
+
+    So the posterior is that of targets which are known up to a normal error (Wilkinson 2013,
+    Statistical Applications in Genetics and Molecular Biology 12(2)).
+
+    Args:
+        figures: What came of all points, a row each.
+        targets: The targets.
+        seed: Seed of the fit.
+    """
+    # rows are drawn one after the other, so those of earlier generations stay as they are
+    errors = _dice(seed, "spread").standard_normal(figures.shape)
+    found: Array = figures + errors * targets.spreads
+
+    return found
+
+
+def _dice(seed: int, *key: str | int) -> np.random.Generator:
+    return np.random.default_rng(RandomStream(seed, "fit", *key).index(2**53))

@@ -1,0 +1,104 @@
+"""Parameters that a plan has bounds for, as coordinates from 0 to 1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import exp, floor, log
+from typing import Any
+
+from prism.science._plan import Plan, feed_parameters, is_of_feed
+from prism.science._plan_file import VARIED_SETTINGS, limits_of
+from prism.social._presets import DEFAULT_PRESET
+
+
+def sampled(plan: Plan, refused: Sequence[str]) -> tuple[str, ...]:
+    """Return the parameters with bounds.
+
+    Args:
+        plan: The plan.
+        refused: What the plan may not have besides.
+
+    Raises:
+        InputError: If there are none, or the plan has what it may not.
+    """
+    names = tuple(plan.data.get("bounds", {}))
+    if not names:
+        raise plan.source.error("needs [bounds], such as friends = [2, 12]", ("bounds",))
+
+    for key in refused:
+        if key in plan.data:
+            raise plan.source.error("is for batches: here [bounds] are sampled", (key,))
+
+    return names
+
+
+def values_at(
+    plan: Plan, names: Sequence[str], points: Sequence[Sequence[float]]
+) -> list[dict[str, Any]]:
+    """Return the parameters of points whose coordinates go from 0 to 1.
+
+    Args:
+        plan: The plan.
+        names: The parameters, one a coordinate.
+        points: The points.
+
+    Raises:
+        InputError: If a parameter holds no numbers.
+    """
+    scales = [_scale(plan, name) for name in names]
+    return [
+        {name: scale(each) for name, scale, each in zip(names, scales, point, strict=True)}
+        for point in points
+    ]
+
+
+def _scale(plan: Plan, name: str) -> Callable[[float], float]:
+    """Return what makes a value of a parameter of a coordinate from 0 to 1.
+
+    Raises:
+        InputError: If the parameter holds no numbers.
+    """
+    least, most, scale = limits_of(plan.data["bounds"][name])
+    default = _default(plan, name)
+    if isinstance(default, (bool, str, list)):
+        problem = f"is for a number, and {name} is {default!r} by default: see [vary]"
+        raise plan.source.error(problem, ("bounds", name))
+
+    bound = plan.data["bounds"][name]
+    step = bound.get("step") if isinstance(bound, Mapping) else None
+    is_whole = all(isinstance(each, int) for each in (default, least, most))
+    if scale == "log":
+        return _on_log_scale(least, most, is_whole=is_whole)
+    if step is None and not is_whole:
+        return lambda coordinate: least + (most - least) * coordinate
+
+    width = 1 if step is None else step
+    last = floor((most - least) / width + 1e-9)
+
+    # the first and the last value come up as often as those between them
+    return lambda coordinate: least + width * min(floor((last + 1) * coordinate), last)
+
+
+def _on_log_scale(least: float, most: float, *, is_whole: bool) -> Callable[[float], float]:
+    # so that the first and the last whole number have as wide a range as the others
+    low, high = (max(least - 0.5, 0.5), most + 0.5) if is_whole else (least, most)
+
+    def value(coordinate: float) -> float:
+        number = exp(log(low) * (1 - coordinate) + log(high) * coordinate)
+        return min(max(round(number), int(least)), int(most)) if is_whole else number
+
+    return value
+
+
+def _default(plan: Plan, name: str) -> Any:
+    """Return the default of a parameter; None for one that is not there, which is said later."""
+    if name in VARIED_SETTINGS:
+        return DEFAULT_PRESET if name == "preset" else 1
+
+    first, *_ = plan.samples([{}])
+    if is_of_feed(plan):
+        return getattr(feed_parameters(first), name, None)
+
+    config = plan.options(first, plan.seeds[0]).to_config()
+
+    return config.get("parameters", {}).get(name)

@@ -1,0 +1,277 @@
+"""The design of an experiment: what the runs of a batch vary, and which of them are pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from prism.analysis import arms, read_log
+from prism.errors import InputError
+from prism.runlog._reader import LOG_NAME
+from prism.science._batch import read_batch
+from prism.science._batch_crew import COMPLETE, BatchRun
+from prism.science._batch_folder import BatchFolder
+from prism.science._batch_tables import is_of_feed, measure_run, with_measures
+from prism.science._comparison import ComparedRun, Measured
+from prism.science._plan_file import VARIED_SETTINGS
+from prism.worlds._assignments import CONTROL
+
+ARM = "arm"
+_OUTCOMES = ("score", "likes", "dislikes", "replies", "reshares", "like_chance")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A run of a design, or an arm in it.
+
+    Args:
+        levels: The level of each factor.
+        measured: What was measured.
+    """
+
+    levels: Mapping[str, Any]
+    measured: Measured
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """What runs differ in, by plan.
+
+    Args:
+        factors: The levels of each factor, in the order of the plan; the first is the control.
+        cells: The runs.
+        wanted: The measures that the plan names.
+        notes: What to know of the runs.
+        folder: The folder of the batch, if it is one.
+    """
+
+    factors: Mapping[str, tuple[Any, ...]]
+    cells: tuple[Cell, ...]
+    wanted: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    folder: Path | None = None
+
+    def factor(self, by: str | None) -> str:
+        """Return the factor whose levels are compared.
+
+        Raises:
+            InputError: If there is no such factor.
+        """
+        return self._known("by", [by])[0] if by else next(iter(self.factors))
+
+    def strata(self, by: str, within: Iterable[str] | None) -> list[str]:
+        """Return the factors at each of whose levels is compared; over others is averaged.
+
+        Raises:
+            InputError: If there is no such factor.
+        """
+        if within is not None:
+            return self._known("within", [name for name in within if name != by])
+
+        return [name for name in self.factors if name != by]
+
+    def settings(self, strata: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """Yield each combination of levels of some factors."""
+        for levels in product(*(self.factors[name] for name in strata)):
+            yield dict(zip(strata, levels, strict=True))
+
+    def runs_at(self, levels: Mapping[str, Any]) -> list[Measured]:
+        """Return the runs at some levels, averaged by seed over all that differs besides."""
+        found: dict[int | None, list[Measured]] = {}
+        for cell in self.cells:
+            if all(cell.levels[name] == level for name, level in levels.items()):
+                found.setdefault(cell.measured.run.seed, []).append(cell.measured)
+
+        # runs that lack a partner at some level would be weighed otherwise than the rest
+        most = max(map(len, found.values()), default=0)
+        return [averaged(runs) for runs in found.values() if len(runs) == most]
+
+    def _known(self, option: str, names: Sequence[str]) -> list[str]:
+        unknown = [name for name in names if name not in self.factors]
+        if unknown:
+            known = ", ".join(self.factors)
+            raise InputError(f"there is no {unknown[0]!r}; runs vary {known}", field=option)
+
+        return list(names)
+
+
+Measure = Callable[[Path, int, int | None], Measured]
+"""Measures a run by its log, in the rounds that count."""
+
+
+def design_of_batch(
+    folder: Path,
+    measures: Sequence[str] | None,
+    from_round: int,
+    to_round: int | None,
+    measure: Measure,
+) -> Design | None:
+    """Return the design of a batch; None where it varies nothing.
+
+    Args:
+        folder: The folder of the batch.
+        measures: The measures that are wanted; None for any.
+        from_round: The first round that counts.
+        to_round: The last round that counts.
+        measure: Measures runs where the tables lack a measure, which only logs have.
+
+    Raises:
+        InputError: If the batch is damaged.
+    """
+    kept = BatchFolder(folder)
+    if not kept.is_begun or "samples" in kept.read():
+        return None
+
+    batch = read_batch(folder)
+    runs = [each for each in batch.runs if each.status == COMPLETE]
+    names = _factors(batch.plan.data)
+    levels = [{name: _level(run, name) for name in names} for run in runs]
+    paths = [folder / run.name for run in runs]
+    if runs and ARM not in names and _assigns(paths[0]):
+        found = in_arms(list(zip(levels, paths, (run.seed for run in runs), strict=True)))
+        factors = {**({} if found is None else found.factors), **names}
+        return None if found is None else replace(found, factors=factors, folder=folder)
+
+    cells = []
+    for run, own, summary in zip(
+        runs, levels, kept.summaries([each.name for each in runs]), strict=True
+    ):
+        results = {} if summary is None else summary["results"]
+        if is_of_feed(results) and "measures" not in results:
+            results = with_measures(results, measure_run(folder, run.name))
+        head = ComparedRun(folder / run.name, run.seed, len(results["rounds"]), ended=True)
+        cells.append(Cell(own, _of_results(head, results, from_round, to_round)))
+
+    if not names or not cells:
+        return None
+
+    known = {name for cell in cells for name in cell.measured.values}
+    if not known.issuperset(measures or ()) and all(map(_has_log, paths)):
+        cells = [
+            Cell(own, measure(path, from_round, to_round))
+            for own, path in zip(levels, paths, strict=True)
+        ]
+    left = len(batch.runs) - len(runs)
+    notes = (
+        [f"{left} of {len(batch.runs)} runs are left out: they are not complete"] if left else []
+    )
+
+    return Design(
+        names, tuple(cells), tuple(batch.plan.data.get("measures", ())), tuple(notes), folder
+    )
+
+
+def in_arms(runs: Sequence[tuple[Mapping[str, Any], Path, int | None]]) -> Design | None:
+    """Return the arms in runs that have assigned posts as a design; None if none has.
+
+    The arms of a run share all but their treatment, so they are paired by the run.
+
+    Args:
+        runs: Levels of other factors, path and seed of each run.
+    """
+    cells: list[Cell] = []
+    levels = {CONTROL: None}
+    for others, path, seed in runs:
+        logs = read_log(path)
+        of_run = logs.runs[0]
+        own = of_run.seed if seed is None else seed
+        run = ComparedRun(path, own, of_run.rounds or 0, of_run.ended)
+        for row in arms(logs).iter_rows(named=True):
+            arm = row["arm"]
+            levels[arm] = None
+            measured = Measured(run)
+            for name in _OUTCOMES:
+                measured.add("own", name, row[name])
+            cells.append(Cell({ARM: arm, **others}, measured))
+
+    return Design({ARM: tuple(levels)}, tuple(cells)) if cells else None
+
+
+def averaged(runs: Sequence[Measured]) -> Measured:
+    """Return the mean of what was measured in several runs of one seed."""
+    if len(runs) == 1:
+        return runs[0]
+
+    first = runs[0]
+    found = replace(first, values={}, by_round={}, distributions={})
+    for name in first.values:
+        values = [run.values[name] for run in runs if name in run.values]
+        if len(values) == len(runs):
+            found.values[name] = fmean(values)
+    for name, rounds in first.by_round.items():
+        found.by_round[name] = {
+            number: fmean(run.by_round[name][number] for run in runs)
+            for number in rounds
+            if all(number in run.by_round.get(name, ()) for run in runs)
+        }
+
+    return found
+
+
+def text_of(setting: Mapping[str, Any]) -> str:
+    """Return levels as a text, such as ``friends=4, tiring=0.2``."""
+    return ", ".join(f"{name}={level}" for name, level in setting.items())
+
+
+def _assigns(run: Path) -> bool:
+    """Return whether a run has assigned posts to arms, as far as its log is kept."""
+    return _has_log(run) and arms(read_log(run)).height > 0
+
+
+def _has_log(run: Path) -> bool:
+    return any((run / name).exists() for name in (LOG_NAME, f"{LOG_NAME}.gz"))
+
+
+def _factors(plan: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+    """Return what a plan varies, arms first, with their levels."""
+    named = tuple(each["name"] for each in plan.get(ARM, ()))
+    found: dict[str, tuple[Any, ...]] = {ARM: named}
+    for name, values in plan.get("vary", {}).items():
+        found[name] = tuple(map(_plain, values))
+
+    return {name: levels for name, levels in found.items() if len(levels) > 1}
+
+
+def _level(run: BatchRun, factor: str) -> Any:
+    configuration = run.configuration
+    if factor == ARM:
+        return configuration.arm
+
+    group = configuration.settings if factor in VARIED_SETTINGS else configuration.parameters
+    return _plain(group[factor])
+
+
+def _plain(level: Any) -> Any:
+    return str(level) if isinstance(level, (list, tuple)) else level
+
+
+def _of_results(
+    run: ComparedRun, results: Mapping[str, Any], from_round: int, to_round: int | None
+) -> Measured:
+    """Return what was measured in the rounds of a run that count, from what came of it."""
+    found = Measured(run)
+    rounds = [
+        each
+        for each in results["rounds"]
+        if from_round <= each["round"] <= (to_round or each["round"])
+    ]
+    own = dict.fromkeys(name for each in rounds for name in each.get("measures", {}))
+    for name in own:
+        for each in rounds:
+            found.add_round(name, each["round"], each.get("measures", {}).get(name))
+        values = list(found.by_round.get(name, {}).values())
+        if values and rounds[-1]["round"] in found.by_round[name]:
+            found.add("own", name, values[-1])
+            found.add("own", f"{name}_mean", fmean(values))
+
+    for name in dict.fromkeys(name for each in rounds for name in each):
+        if name not in ("round", "measures") and name not in own:
+            for each in rounds:
+                found.add_round(name, each["round"], each.get(name))
+            found.add("run", name, sum(found.by_round.get(name, {}).values()))
+
+    return found

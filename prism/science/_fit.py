@@ -1,0 +1,426 @@
+"""Fitting parameters of a world to published figures, by a batch that grows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from prism.errors import InputError
+from prism.files import write_durably
+from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
+from prism.science._abc import (
+    KEPT,
+    Population,
+    Targets,
+    adjusted,
+    first_points,
+    keep_nearest,
+    next_points,
+    quantiles,
+    with_spread,
+)
+from prism.science._arrays import Array, np
+from prism.science._batch import Batch, Carrying, begin_batch, go_on
+from prism.science._batch import read_batch as _read_batch
+from prism.science._batch_crew import COMPLETE, FAILED, BatchObserver
+from prism.science._batch_folder import PLAN_NAME, TABLES, BatchFolder, Keep
+from prism.science._batch_tables import write_tables
+from prism.science._bounds import sampled, values_at
+from prism.science._plan import Plan
+from prism.science._plan_file import limits_of
+
+if TYPE_CHECKING:
+    from prism.report import FigureFormat
+
+DEFAULT_SAMPLES = 200
+DEFAULT_GENERATIONS = 8
+LEVEL = 0.9
+"""Coverage of the intervals."""
+
+_TABLE = "fit"
+_LEAST_SAMPLES = 20
+_LEAST_NEW = 0.1
+"""Where fewer of a generation are near enough, it is the last one."""
+
+_INTERVAL = ((1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2)
+_OF_TARGETS = {
+    **dict.fromkeys(("measure", "arm"), pl.String()),
+    "round": pl.Int64(),
+    **dict.fromkeys(("value", "spread"), pl.Float64()),
+    "held_out": pl.Boolean(),
+    "source": pl.String(),
+}
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fit in its folder.
+
+    Args:
+        batch: The batch of its runs.
+        parameters: The parameters that are fitted.
+        seed: Seed of what is drawn.
+        samples: Samples of the first generation; each later one has half as many.
+        generations: The most generations there may be.
+        points: Each sample as a point of the unit cube, a coordinate a parameter.
+        odds: The density with which each was drawn.
+    """
+
+    batch: Batch
+    parameters: tuple[str, ...]
+    seed: int
+    samples: int
+    generations: int
+    points: Sequence[Sequence[float]] = field(repr=False)
+    odds: Sequence[float] = field(repr=False)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all samples have been run, and no generation is to follow."""
+        is_over = all(each.status in (COMPLETE, FAILED) for each in self.batch.runs)
+        return is_over and not self._is_to_grow
+
+    def estimates(self) -> pl.DataFrame:
+        """Return a row a parameter.
+
+        Columns are ``parameter``, ``least`` and ``most`` (its bounds), ``median``, ``low`` and
+        ``high`` (the 90 % interval of the posterior), and ``width`` (of the interval, as a share of
+        the bounds on their scale).
+        """
+        weights, rows = self.population.weights, []
+        for place, name in enumerate(self.parameters):
+            least, most, _ = limits_of(self.batch.plan.data["bounds"][name])
+            ends = quantiles(self._adjusted[:, place], weights, _INTERVAL)
+            points = [[end if name == each else 0.5 for each in self.parameters] for end in ends]
+            low, median, high = (
+                float(each[name]) for each in values_at(self.batch.plan, self.parameters, points)
+            )
+            rows.append((name, float(least), float(most), median, low, high, ends[2] - ends[0]))
+
+        columns = ("parameter", "least", "most", "median", "low", "high", "width")
+        return pl.DataFrame(rows, schema=columns, orient="row")
+
+    def posterior(self) -> pl.DataFrame:
+        """Return a row for each sample that is near enough, the nearest first.
+
+        Columns are ``sample`` (its number), ``weight`` (they sum to 1), ``distance`` (from the
+        targets, in standard deviations of the noise), and the parameters: as they would be if the
+        sample's figures were the targets.
+        """
+        found = self.population
+        values = values_at(self.batch.plan, self.parameters, self._adjusted.tolist())
+        columns = {name: [float(each[name]) for each in values] for name in self.parameters}
+
+        return pl.DataFrame(
+            {
+                "sample": (found.places + 1).tolist(),
+                "weight": found.weights.tolist(),
+                "distance": found.distances.tolist(),
+                **columns,
+            }
+        )
+
+    def targets(self) -> pl.DataFrame:
+        """Return a row a target, those that were held out too, and what the fit makes of it.
+
+        Columns are ``measure``, ``arm``, ``round``, ``value``, ``spread``, ``held_out`` and
+        ``source``, as the plan has them; ``mean``, ``low`` and ``high`` (the 90 % interval) of what
+        came of the samples that are near enough; and ``within``, whether the value lies there.
+        """
+        figures, weights = self._figures[self.population.places], self.population.weights
+        rows = []
+        for target, values in zip(self.batch.plan.data["target"], figures.T, strict=True):
+            low, _, high = quantiles(values, weights, _INTERVAL)
+            told = [target.get(name) for name in _OF_TARGETS if name != "held_out"]
+            told.insert(5, target.get("held_out", False))
+            rows.append((*told, float(weights @ values), low, high, low <= target["value"] <= high))
+
+        more = {**dict.fromkeys(("mean", "low", "high"), pl.Float64()), "within": pl.Boolean()}
+        return pl.DataFrame(rows, schema={**_OF_TARGETS, **more}, orient="row")
+
+    def write(self) -> None:
+        """Write ``estimates``, ``posterior`` and ``targets`` into the folder, as CSV and Parquet.
+
+        Raises:
+            OSError: If that fails.
+        """
+        tables = {"estimates": self.estimates(), "posterior": self.posterior()}
+        write_tables(self.batch.folder, {**tables, "targets": self.targets()})
+
+    def save_figures(self, kind: FigureFormat = "svg", folder: Path | None = None) -> list[Path]:
+        """Draw the posterior, and the fit against its targets.
+
+        Args:
+            kind: Format of the figures.
+            folder: Where to; by default its own folder.
+
+        Raises:
+            MissingExtraError: If what draws is not installed.
+            OSError: If they cannot be written.
+        """
+        from prism.report._figures.rendering import draw, in_format
+        from prism.science._fit_page import posterior_figure, targets_figure
+
+        bounds = self.batch.plan.data["bounds"]
+        scales = {name: limits_of(bounds[name])[2] for name in self.parameters}
+        figures = {
+            "posterior": posterior_figure(self.posterior(), self.estimates(), scales),
+            "targets": targets_figure(self.targets()),
+        }
+        paths = [(folder or self.batch.folder) / f"{name}.{kind}" for name in figures]
+        for path, spec in zip(paths, figures.values(), strict=True):
+            write_durably(path, in_format(draw(spec), kind))
+
+        return paths
+
+    def methods(self) -> str:
+        """Return a paragraph for the methods of a paper: bounds, targets, failures, versions."""
+        from prism.science._paper import versions
+
+        plan, table = self.batch.plan, self.targets()
+        bounds = ", ".join(
+            "{} from {:g} to {:g} ({})".format(name, *limits_of(plan.data["bounds"][name]))
+            for name in self.parameters
+        )
+        held = table.filter(held_out=True)
+        said = [
+            f"Parameters ({bounds}; flat priors) were fitted to {table.height - held.height} "
+            "figures by approximate Bayesian computation with an adaptive population (Lenormand, "
+            "Jabot and Deffuant 2013) and local linear regression (Beaumont, Zhang and Balding "
+            "2002).",
+            f"{len(self.points)} samples were drawn (seed {self.seed}), each the mean of "
+            f"{len(plan.seeds)} runs with seeds of their own in every arm; "
+            f"{len(self.population.places)} were kept.",
+        ]
+        if held.height:
+            inside = held["within"].sum()
+            said.append(
+                f"Of {held.height} figures that were held out, {inside} lay within the {LEVEL:.0%} "
+                "interval of what came of the samples that were kept."
+            )
+        said.append(f"Of {len(self.batch.runs)} runs {len(self.batch.failed)} failed.")
+        said.append(f"Software: {versions('numpy', 'polars', 'scipy')}.")
+
+        return " ".join(said)
+
+    def save_paper(self, folder: Path) -> list[Path]:
+        """Write what a paper needs: figures as PDF, tables as LaTeX and CSV, methods, the world.
+
+        Args:
+            folder: The folder, made if it does not exist. Files of the same names are replaced.
+
+        Returns:
+            The paths of the files: the figures, ``estimates`` and ``targets`` as ``.tex`` and
+            ``.csv``, ``methods.md``, and ``odd.md`` for a world other than the feed.
+
+        Raises:
+            InputError: If the world cannot be loaded any more.
+            OSError: If a file cannot be written.
+        """
+        from prism.science._paper import write_paper
+
+        tables = {"estimates": self.estimates(), "targets": self.targets()}
+        written = write_paper(folder, tables, self.methods(), self.batch.plan.data.get("world"))
+        return [*written, *self.save_figures("pdf", folder)]
+
+    @cached_property
+    def population(self) -> Population:
+        """The samples that are near enough.
+
+        Raises:
+            InputError: If fewer than two are there whose runs are complete.
+        """
+        points, odds, size = np.array(self.points), np.array(self.odds), int(self.samples * KEPT)
+        found = keep_nearest(points, odds, self._noisy, self._wanted, size)
+        if len(found.places) < 2:
+            problem = f"{len(found.places)} of {len(points)} samples are complete: see tracebacks"
+            raise InputError(problem, path=self.batch.folder)
+
+        return found
+
+    @cached_property
+    def _adjusted(self) -> Array:
+        return adjusted(np.array(self.points), self.population, self._noisy, self._wanted)
+
+    @cached_property
+    def _figures(self) -> Array:
+        """What came of each sample (rows) for each target (columns): means over seeds, or NaN."""
+        targets = self.batch.plan.data["target"]
+        return np.array([_column(self.batch, target) for target in targets]).T
+
+    @cached_property
+    def _noisy(self) -> Array:
+        """The figures that count, as they would be observed."""
+        fitted = [not each.get("held_out", False) for each in self.batch.plan.data["target"]]
+        return with_spread(self._figures[:, fitted], self._wanted, self.seed)
+
+    @cached_property
+    def _wanted(self) -> Targets:
+        fitted = [each for each in self.batch.plan.data["target"] if not each.get("held_out")]
+        return Targets(*(np.array([each[name] for each in fitted]) for name in ("value", "spread")))
+
+    @property
+    def _is_to_grow(self) -> bool:
+        size, before = self.samples - int(self.samples * KEPT), len(self.points)
+        made = 1 + (before - self.samples) // size
+        if made == 1 or made >= self.generations:
+            return made < self.generations
+
+        return bool((self.population.places >= before - size).sum() >= _LEAST_NEW * size)
+
+
+def fit(
+    plan: Plan | Path | str,
+    folder: Path | str,
+    *,
+    samples: int = DEFAULT_SAMPLES,
+    generations: int = DEFAULT_GENERATIONS,
+    seed: int = 0,
+    keep: Keep = TABLES,
+    workers: int | None = None,
+    checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
+    observer: BatchObserver | None = None,
+) -> Fit:
+    """Find the parameters whose runs come to given figures.
+
+    The plan has ``bounds``, between which every value is as likely as every other before the fit
+    (their logarithms, on a logarithmic scale), and ``target``, the figures. Each sample is run in
+    every arm, with as many seeds as the plan has, of its own; its figures are the means over these.
+    See `prism.science._abc` for the method.
+
+    Args:
+        plan: The plan, or its file.
+        folder: Where to keep the batch of its runs.
+        samples: Samples of the first generation; each later one has half as many.
+        generations: The most generations. There are fewer if hardly any new sample is nearer.
+        seed: Seed of what is drawn.
+        keep: What is kept of each run, as for `batch`.
+        workers: How many processes; by default as many as there are processors.
+        checkpoint_every: Seconds between checkpoints of a run.
+        observer: What to tell of the batch.
+
+    Raises:
+        InputError: If the plan has no bounds or targets, or varies something else, or a run is
+            impossible, or no run has such a measure.
+        MissingExtraError: If scipy is not installed.
+    """
+    given = plan if isinstance(plan, Plan) else Plan.from_file(plan)
+    names = sampled(given, ("vary",))
+    targets = given.data.get("target", ())
+    if all(each.get("held_out") for each in targets):
+        problem = "needs [[target]], with a measure, a value and a spread, that is not held out"
+        raise given.source.error(problem, ("target",) if targets else ())
+    if samples < _LEAST_SAMPLES or generations < 1:
+        name, least = ("samples", _LEAST_SAMPLES) if generations > 0 else ("generations", 1)
+        raise InputError(f"must be {least} or more", field=name)
+
+    points = first_points(samples, len(names), seed).tolist()
+    told = {"seed": seed, "samples": samples, "generations": generations}
+    more = {
+        "seeds_by_sample": True,
+        _TABLE: {**told, "parameters": list(names), "points": points, "odds": [1.0] * samples},
+    }
+    values = values_at(given, names, points)
+    how = Carrying(workers, checkpoint_every, observer, grow=_grown)
+
+    return _written(begin_batch(given, Path(folder), how, keep=keep, samples=values, more=more))
+
+
+def resume_fit(
+    folder: Path | str,
+    *,
+    workers: int | None = None,
+    hosts: Sequence[str] = (),
+    checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
+    observer: BatchObserver | None = None,
+) -> Fit:
+    """Go on with a fit that was stopped, in whatever way, to the same bytes; see `resume_batch`.
+
+    Args:
+        folder: Where it is kept.
+        workers: How many processes; by default as many as there are processors.
+        hosts: Addresses of its servers with names and passwords, which no batch keeps.
+        checkpoint_every: Seconds between checkpoints of a run.
+        observer: What to tell of the batch.
+
+    Raises:
+        InputError: If the folder holds none, or it cannot be resumed.
+    """
+    read_fit(folder)
+    how = Carrying(workers, checkpoint_every, observer, hosts, grow=_grown)
+
+    return _written(go_on(Path(folder), how))
+
+
+def read_fit(folder: Path | str) -> Fit:
+    """Return a fit as it stands in its folder.
+
+    Args:
+        folder: Where it is kept.
+
+    Raises:
+        InputError: If the folder holds none.
+    """
+    return _fit_of(_read_batch(folder))
+
+
+def _fit_of(batch: Batch) -> Fit:
+    told = BatchFolder(batch.folder).read().get(_TABLE)
+    if told is None:
+        raise InputError("holds a batch that fits nothing: see prism batch", path=batch.folder)
+
+    return Fit(batch, **{**told, "parameters": tuple(told["parameters"])})
+
+
+def _written(batch: Batch) -> Fit:
+    found = _fit_of(batch)
+    found.write()
+
+    return found
+
+
+def _grown(batch: Batch) -> Mapping[str, Any]:
+    """Return what a fit's ``plan.json`` has after one more generation; nothing if it is over."""
+    found = _fit_of(batch)
+    if not found._is_to_grow:
+        return {}
+
+    size = found.samples - int(found.samples * KEPT)
+    points, odds = next_points(np.array(found.points), found.population, size, found.seed)
+    told = BatchFolder(batch.folder).read()
+    values = values_at(batch.plan, found.parameters, points.tolist())
+
+    return {
+        "samples": [*told["samples"], *values],
+        _TABLE: {
+            **told[_TABLE],
+            "points": [*found.points, *points.tolist()],
+            "odds": [*found.odds, *odds.tolist()],
+        },
+    }
+
+
+def _column(batch: Batch, target: Mapping[str, Any]) -> list[float]:
+    """Return what a target's measure came to in each sample; NaN where a run of it has failed.
+
+    Raises:
+        InputError: If no run has such a measure.
+    """
+    name, arm, number = (target.get(key) for key in ("measure", "arm", "round"))
+    table = batch.results().filter(status=COMPLETE) if number is None else batch.rounds()
+    table = table if number is None else table.filter(round=number)
+    if name not in table.columns or not table[name].dtype.is_numeric():
+        known = ", ".join(batch.outcomes())
+        where = batch.folder / PLAN_NAME
+        raise InputError(f"is no measure of the runs; there are {known}", path=where, field=name)
+
+    rows = table.drop_nulls(name).group_by("configuration").agg(pl.len(), pl.col(name).mean())
+    means = {key: mean for key, count, mean in rows.iter_rows() if count == len(batch.plan.seeds)}
+    of_arm = (run.configuration for run in batch.runs if run.configuration.arm == arm)
+
+    return [means.get(key, np.nan) for key in dict.fromkeys(each.name for each in of_arm)]

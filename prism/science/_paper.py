@@ -1,0 +1,204 @@
+"""What a paper needs of an experiment: tables, a methods paragraph, and a description of the world.
+
+The description follows the ODD protocol (Grimm et al. 2020, Journal of Artificial Societies and
+Social Simulation 23(2) 7), as far as a world declares what it asks for.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from prism import __version__
+from prism.files import make_folder, write_durably
+from prism.worlds._about import about_world, signature_of
+from prism.worlds._addresses import address_of, load_world
+
+_ESCAPED = str.maketrans(
+    {
+        **{each: f"\\{each}" for each in "&%$#_{}"},
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+    }
+)
+_UNSAID = "Not declared."
+
+
+def write_paper(
+    folder: Path, tables: Mapping[str, pl.DataFrame], methods: str, world: str | None
+) -> list[Path]:
+    """Write tables as LaTeX and CSV, the methods as text, and the world's description.
+
+    Args:
+        folder: The folder, made if it does not exist. Files of the same names are replaced.
+        tables: The tables, by name.
+        methods: The paragraph.
+        world: Where the world is; None or ``social`` for the feed, which its page describes.
+
+    Returns:
+        The paths of the files.
+
+    Raises:
+        OSError: If they cannot be written.
+        InputError: If the world cannot be loaded any more.
+    """
+    texts = {"methods.md": methods + "\n"}
+    if world not in (None, "social"):
+        texts["odd.md"] = odd_page(str(world))
+    for name, table in tables.items():
+        texts[f"{name}.tex"] = latex_of(table)
+        texts[f"{name}.csv"] = table.write_csv()
+
+    make_folder(folder)
+    for name, text in texts.items():
+        write_durably(folder / name, text.encode())
+
+    return [folder / name for name in texts]
+
+
+def latex_of(table: pl.DataFrame) -> str:
+    """Return a table as LaTeX with the rules of booktabs; numbers have three digits."""
+    numbers = [kind.is_numeric() for kind in table.dtypes]
+    columns = "".join("r" if number else "l" for number in numbers)
+    rows = [[_cell(value) for value in row] for row in table.iter_rows()]
+    lines = [
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        " & ".join(name.translate(_ESCAPED) for name in table.columns) + r" \\",
+        r"\midrule",
+        *(" & ".join(row) + r" \\" for row in rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+
+    return "\n".join(lines) + "\n"
+
+
+def versions(*libraries: str) -> str:
+    """Return the versions of prism, Python and libraries, as a sentence has them."""
+    named = [f"prism {__version__}", f"Python {platform.python_version()}"]
+    named += [f"{name} {version(name)}" for name in libraries]
+
+    return ", ".join(named[:-1]) + f" and {named[-1]}"
+
+
+def seeds_of(seeds: Sequence[int]) -> str:
+    """Return seeds as text: a range where they are one."""
+    known = sorted(set(seeds))
+    if len(known) > 2 and known == list(range(known[0], known[-1] + 1)):
+        return f"seeds {known[0]} to {known[-1]}"
+
+    return ("seed " if len(known) == 1 else "seeds ") + ", ".join(map(str, known))
+
+
+def odd_page(world: str) -> str:
+    """Return a description of a world by the ODD protocol, as Markdown.
+
+    Args:
+        world: Where it is, such as ``file.py:Name``.
+
+    Raises:
+        InputError: If there is no such world.
+    """
+    address = address_of(world)
+    cls = load_world(address)
+    about = about_world(cls, address)
+
+    return "\n".join(_odd_lines(about)) + "\n"
+
+
+def _odd_lines(about: Mapping[str, Any]) -> Iterator[str]:
+    yield f"# {about['world']}: overview, design concepts and details"
+    yield ""
+    yield "After the ODD protocol (Grimm et al. 2020), as far as the world declares it."
+    yield from _section("1. Purpose and patterns", [about["doc"]])
+    yield "## 2. Entities, state variables and scales"
+    yield ""
+    for kind in about["kinds"]:
+        yield from _entity(kind)
+    yield from _listed("State of the world", [signature_of(each) for each in about["state"]])
+    yield f"Time: {about['rounds']} rounds of {about['ticks']} ticks, unless a run says otherwise."
+    order = (
+        "all agents of a tick together"
+        if about["together"]
+        else f"activation: {about['activation']}"
+    )
+    steps = [
+        f"`{each['step']}` in {', '.join(each['states'])}: {each['doc'] or _UNSAID}"
+        for each in about["steps"]
+    ]
+    yield from _section("3. Process overview and scheduling", [f"In every tick, {order}."])
+    yield from _listed("Steps", steps)
+    measures = [f"`{each['measure']}`: {each['doc'] or _UNSAID}" for each in about["measures"]]
+    yield from _section(
+        "4. Design concepts",
+        [
+            "Stochasticity: random numbers are keyed by seed, agent and round, so runs of one seed "
+            "share them. Observation: the measures below. Everything else: " + _UNSAID
+        ],
+    )
+    yield from _listed("Measures", measures)
+    yield from _section("5. Initialization", ["Fields that are drawn, and parameters:"])
+    yield from _listed("Parameters", [_parameter(each) for each in about["parameters"]])
+    yield from _section("6. Input data", [_UNSAID])
+    yield from _section("7. Submodels", ["The steps above; what they compute is in their code."])
+    treatments = [f"`{each['treatment']}`: {each['doc']}" for each in about["treatments"]]
+    yield from _listed("Treatments", treatments)
+
+
+def _section(title: str, texts: Sequence[str]) -> Iterator[str]:
+    yield ""
+    yield f"## {title}"
+    yield ""
+    yield "\n\n".join(text or _UNSAID for text in texts)
+    yield ""
+
+
+def _entity(kind: Mapping[str, Any]) -> Iterator[str]:
+    yield f"### {kind['kind']}"
+    yield ""
+    yield kind["doc"] or _UNSAID
+    yield ""
+    chart = kind["chart"]
+    if chart is not None:
+        moves = [
+            f"`{each['trigger']}`: {each['source']} to {each['target']}"
+            for each in chart["transitions"]
+        ]
+        yield from _listed(f"States ({chart['initial']} at first)", chart["states"])
+        yield from _listed("Transitions", moves)
+    fields = [
+        signature_of(each) + (f", drawn: {each['drawn']}" if "drawn" in each else "")
+        for each in kind["fields"]
+    ]
+    yield from _listed("State variables", fields)
+
+
+def _listed(title: str, items: Sequence[str]) -> Iterator[str]:
+    if items:
+        yield f"{title}:"
+        yield ""
+        yield from (f"- {item}" for item in items)
+        yield ""
+
+
+def _parameter(parameter: Mapping[str, Any]) -> str:
+    said = f": {parameter['help']}" if parameter["help"] else ""
+    return signature_of(parameter) + said
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.3g}"
+
+    return str(value).translate(_ESCAPED)

@@ -1,0 +1,194 @@
+"""The population of a feed: its chart, what it brings with it, and what it has posted before."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from prism.agents import ARCHETYPES, Archetype, SeedPost, SocialAgent, opening_posts
+from prism.errors import FieldValueError
+from prism.randomness import RandomStream
+from prism.social._parameters import CLASSIC, Parameters
+from prism.social._posts import PostKind
+from prism.statechart import (
+    AgentState,
+    Guard,
+    Statechart,
+    social_feed_chart,
+    social_media_chart,
+)
+from prism.statechart.social import DECIDES
+
+NEEDS = (
+    "agent_id",
+    "name",
+    "archetype",
+    "interests",
+    "following",
+    "timeout_threshold",
+    "ticks_in_state",
+    "state_history",
+)
+"""What the feed uses of an agent, besides what the chart does."""
+
+KINDS_OF_ACTS: Mapping[AgentState, PostKind] = {
+    AgentState.ENGAGING_REPLY: "reply",
+    AgentState.ENGAGING_RESHARE: "reshare",
+}
+"""What an agent publishes by the acts that only a model chooses from."""
+
+
+def acts_with(reasoner: Any, model_acts: bool) -> tuple[bool, Callable[[Any], bool]]:
+    """Return whether agents may choose between all acts, and for which of them a model decides.
+
+    Args:
+        reasoner: Who decides.
+        model_acts: Whether agents are to, where a model decides.
+    """
+    acts = bool(getattr(reasoner, "chooses_acts", False)) and model_acts
+    return acts, getattr(reasoner, "chooses_acts_for", lambda _agent: acts)
+
+
+_ENGAGING = (AgentState.COMPOSING, AgentState.ENGAGING_LIKE)
+"""Where only those go from EVALUATING whom a post concerns enough."""
+
+_ACTS = tuple(KINDS_OF_ACTS)
+"""Where these go besides, if they choose between all acts."""
+
+
+def feed_chart(
+    parameters: Parameters,
+    guard: Guard | None,
+    *,
+    acts: bool = False,
+) -> Statechart[AgentState]:
+    """Return the chart of a feed's agents.
+
+    Args:
+        parameters: Whether agents write of their own accord, how long they rest, and how much of
+            an agent's engagement threshold counts.
+        guard: Who says whether a post is relevant enough; None if each agent does.
+        acts: Whether agents choose between all acts, where a model decides.
+    """
+    resting = parameters.resting_ticks
+    if parameters.posts_per_tick:
+        chart = social_feed_chart(should_engage=guard, resting_ticks=resting, acts=acts)
+    else:
+        chart = social_media_chart(should_engage=guard, acts=acts)
+        if resting != CLASSIC.resting_ticks:
+            chart = chart.extended(timeouts={AgentState.RESTING: resting})
+
+    # a guard of the user's own has the last word
+    if guard is not None or parameters.engagement == CLASSIC.engagement:
+        return chart
+
+    engaging = (*_ENGAGING, *(_ACTS if acts else ()))
+    # so the chart still needs of agents what it needed
+    scaled = _Scaled(parameters.engagement)
+    return chart.extended(
+        guards={(DECIDES, AgentState.EVALUATING, target): scaled for target in engaging}
+    )
+
+
+class _Scaled:
+    """Guard: what an agent engages with if a part of its threshold counts.
+
+    An agent without a relevance or a threshold has the last word itself.
+
+    Args:
+        scale: That part.
+    """
+
+    def __init__(self, scale: float) -> None:
+        self._scale = scale
+
+    __name__ = "should_engage"
+
+    def __call__(self, agent: Any, post: Any) -> bool:
+        # what it has found a moment ago it would find again
+        if type(agent).should_engage is SocialAgent.should_engage:
+            weighed = agent.weighed_relevance(post)
+            if weighed is not None:
+                return bool(weighed >= self._scale * agent.engagement_threshold)
+
+        # asked in any case, as it notes the relevance that the log tells
+        engages = bool(agent.should_engage(post))
+        if engages:
+            return True
+
+        rating = getattr(agent, "relevance", None)
+        threshold = getattr(agent, "engagement_threshold", None)
+        if rating is None or threshold is None:
+            return False
+
+        return bool(rating(post) >= self._scale * threshold)
+
+
+def take_archetypes(agents: Iterable[SocialAgent], archetypes: Mapping[str, Archetype]) -> None:
+    """Give agents of the usual archetypes those of the same name, with what these set.
+
+    Args:
+        agents: The population; a threshold that is not the usual archetype's is the agent's own.
+        archetypes: The archetypes by name.
+    """
+    changed = {name: kind for name, kind in archetypes.items() if kind != ARCHETYPES[name]}
+    for agent in agents if changed else ():
+        usual = agent.archetype
+        if usual is None or usual.name not in changed or usual != ARCHETYPES[usual.name]:
+            continue
+
+        agent.archetype = kind = changed[usual.name]
+        if agent.engagement_threshold == usual.engagement_threshold:
+            agent.engagement_threshold = kind.engagement_threshold
+        if agent.timeout_threshold == usual.timeout_threshold:
+            agent.timeout_threshold = kind.timeout_threshold
+
+
+def opened_by(agents: Sequence[SocialAgent], opening: str, seed: int) -> list[SeedPost]:
+    """Return the posts from before the first round, where none are given.
+
+    Args:
+        agents: The population.
+        opening: Whose: of ``each`` with interests, of the ``hub`` with the most followers, of whom
+            the first in the order of ids, or of ``none``.
+        seed: Seed of the run.
+    """
+    if opening == "each":
+        return opening_posts(agents, seed=seed)
+    if opening == "none":
+        return []
+
+    followers = Counter(name for agent in agents for name in agent.following)
+    hub = min(agents, key=lambda agent: (-followers[agent.agent_id], agent.agent_id))
+
+    return [SeedPost(hub.agent_id, "Have you heard? This changes everything.", ("rumour",))]
+
+
+def check_population(agents: Sequence[SocialAgent], posts: Sequence[SeedPost]) -> None:
+    """Refuse nobody, ids that are used twice, and posts by strangers.
+
+    Raises:
+        FieldValueError: If there is any of these; names them.
+    """
+    if not agents:
+        raise FieldValueError("a simulation needs at least one agent")
+
+    counts = Counter(agent.agent_id for agent in agents)
+    twice = sorted(agent_id for agent_id, count in counts.items() if count > 1)
+    if twice:
+        raise FieldValueError(f"agent ids must be unique, used more than once: {', '.join(twice)}")
+
+    strangers = sorted({post.author_id for post in posts if post.author_id not in counts})
+    if strangers:
+        raise FieldValueError(
+            f"posts must be by agents of the population, which has no {', '.join(strangers)}"
+        )
+
+
+def in_keyed_order(posts: Iterable[SeedPost], seed: int) -> list[SeedPost]:
+    """Return opening posts in an order that does not depend on that of the population.
+
+    Those of one author stay in theirs.
+    """
+    return sorted(posts, key=lambda post: RandomStream(seed, "order", post.author_id).random())

@@ -1,0 +1,275 @@
+"""The network that takes posts in, carries them to readers, and counts their votes."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Literal
+
+from prism.agents import SeedPost
+from prism.agents._relevance import terms_of
+from prism.errors import FieldValueError
+from prism.social._parameters import CLASSIC
+from prism.social._posts import Draft, Post
+from prism.social._readers import Reader
+
+Action = Literal["follow", "unfollow", "mute", "unmute"]
+"""What an agent does about another one."""
+
+
+class Network:
+    """All posts of a run, and the feeds made from them.
+
+    A new post is put into the pools of its author's followers and into the list of each of its
+    topics, so that making a feed never looks at more than the newest few posts of each.
+
+    Args:
+        readers: The agents at their feeds.
+        candidates: How many posts by authors whom it follows an agent's feed may choose from.
+
+    Attributes:
+        readers: The agents at their feeds.
+        posts: All posts, oldest first.
+        published: When each was published, in seconds since the epoch.
+        likes: Likes of each post that has any, by its id.
+        dislikes: Dislikes, likewise.
+        voted: Numbers of the posts whose likes or dislikes have changed since they were ranked.
+        removed: Ids of agents that have been taken out.
+        now: The time, in seconds since the epoch; who runs the network sets it.
+    """
+
+    def __init__(
+        self, readers: Iterable[Reader] = (), candidates: int = CLASSIC.candidates
+    ) -> None:
+        self.readers: list[Reader] = list(readers)
+        self._of: dict[str, Reader] = {each.agent_id: each for each in self.readers}
+        self.posts: list[Post] = []
+        self.published: list[float] = []
+        self.now: float = 0.0
+        self.voted: dict[int, None] = {}
+        self._likers: dict[int, list[Reader]] = {}
+        self.likes: dict[str, int] = defaultdict(int)
+        self.dislikes: dict[str, int] = defaultdict(int)
+        self.removed: dict[str, None] = {}
+        self._ids: set[str] = set()
+        self._by_id: dict[str, Post] = {}
+        self._by_author: dict[str, list[Post]] = defaultdict(list)
+        self._by_topic: dict[str, list[Post]] = defaultdict(list)
+        self._followers: dict[str, dict[Reader, None]] = defaultdict(dict)
+        for reader in self.readers:
+            reader.topics = sorted(terms_of(reader.agent.interests).topics)
+            reader.pool = deque(maxlen=candidates)
+            reader.sources = (reader.pool, *(self._by_topic[topic] for topic in reader.topics))
+            reader.follows = dict.fromkeys(reader.agent.following)
+            for author_id in reader.follows:
+                self._followers[author_id][reader] = None
+
+    def seed(self, posts: Iterable[SeedPost]) -> list[Post]:
+        """Publish what was posted before the simulation began.
+
+        Raises:
+            FieldValueError: If two posts share an id.
+        """
+        seeds = list(posts)
+        counts = Counter(
+            (*self._ids, *(seed.post_id for seed in seeds if seed.post_id is not None))
+        )
+        twice = [post_id for post_id, count in counts.items() if count > 1]
+        if twice:
+            raise FieldValueError(
+                f"post ids must be unique, used more than once: {', '.join(sorted(twice))}"
+            )
+
+        self._ids.update(counts)
+
+        return [
+            self._add(seed.author_id, Draft("post", seed.text, seed.topics), None, seed.post_id)
+            for seed in seeds
+        ]
+
+    def post(self, post_id: str) -> Post | None:
+        """Return the post of an id; None if there is none."""
+        return self._by_id.get(post_id)
+
+    def posts_by(self, author_id: str) -> Sequence[Post]:
+        """Return what an agent has published, oldest first."""
+        return self._by_author.get(author_id, ())
+
+    def publish(self, author_id: str, draft: Draft, about: Post | None) -> Post:
+        """Publish a draft.
+
+        Args:
+            author_id: Who publishes.
+            draft: What.
+            about: The post that the author looked at; the parent of a reply or reshare.
+        """
+        return self._add(author_id, draft, None if draft.kind == "post" else about)
+
+    def publish_again(
+        self, post_id: str, author_id: str, draft: Draft, parent: Post | None
+    ) -> Post:
+        """Publish a post of an earlier run under the id that it had."""
+        return self._add(author_id, draft, parent, post_id)
+
+    def posts_on(self, topic: str) -> Sequence[Post]:
+        """Return what has been published on a topic, oldest first."""
+        return self._by_topic.get(topic, ())
+
+    def like(self, post: Post, reader: Reader | None = None) -> None:
+        """Count one like.
+
+        Args:
+            post: The post.
+            reader: Who likes it, if an agent does.
+        """
+        self.likes[post.post_id] += 1
+        self.voted[post.number] = None
+        if reader is not None:
+            reader.liked.append(post)
+            self._likers.setdefault(post.number, []).append(reader)
+
+    def likers(self, post: Post) -> Sequence[Reader]:
+        """Return the agents that have liked a post, in that order."""
+        return self._likers.get(post.number, ())
+
+    def vote(self, post: Post, likes: int, dislikes: int) -> None:
+        """Give a post likes or dislikes that are no agent's."""
+        for counts, number in ((self.likes, likes), (self.dislikes, dislikes)):
+            if number:
+                counts[post.post_id] += number
+                self.voted[post.number] = None
+
+    def score(self, post: Post) -> int:
+        """Return the likes of a post less its dislikes."""
+        return self.likes.get(post.post_id, 0) - self.dislikes.get(post.post_id, 0)
+
+    def votes(self, post: Post) -> dict[str, int]:
+        """Return likes, dislikes and score of a post, by these names."""
+        likes, dislikes = self.likes.get(post.post_id, 0), self.dislikes.get(post.post_id, 0)
+        return {"likes": likes, "dislikes": dislikes, "score": likes - dislikes}
+
+    def reader(self, agent_id: str) -> Reader:
+        """Return an agent at its feed.
+
+        Raises:
+            FieldValueError: If there is none of the id.
+        """
+        found = self._of.get(agent_id)
+        if found is None:
+            raise FieldValueError(f"there is no agent {agent_id!r} in the run")
+
+        return found
+
+    def remove(self, agent_id: str) -> None:
+        """Take an agent out: from now on it follows nobody, and is followed by nobody."""
+        self.removed[agent_id] = None
+        for reader in self._followers.pop(agent_id, ()):
+            reader.follows.pop(agent_id, None)
+            reader.nothing_by = None
+        for author_id in self._of[agent_id].follows:
+            self._followers[author_id].pop(self._of[agent_id], None)
+
+    def change(self, reader: Reader, action: Action, author_id: str) -> None:
+        """Have an agent follow, unfollow, mute or unmute another one.
+
+        A feed shows what a followed author publishes from then on, and nothing by a muted one.
+        """
+        _CHANGES[action](self, reader, author_id)
+        reader.nothing_by = None
+
+    def _follow(self, reader: Reader, author_id: str) -> None:
+        reader.follows[author_id] = self._followers[author_id][reader] = None
+
+    def _unfollow(self, reader: Reader, author_id: str) -> None:
+        reader.follows.pop(author_id, None)
+        self._followers[author_id].pop(reader, None)
+
+    def _mute(self, reader: Reader, author_id: str) -> None:
+        reader.muted[author_id] = None
+        reader.unread = deque(post for post in reader.unread if post.author_id != author_id)
+
+    def _unmute(self, reader: Reader, author_id: str) -> None:
+        reader.muted.pop(author_id, None)
+
+    def refresh(self, reader: Reader, length: int = CLASSIC.feed_length) -> bool:
+        """Bring a reader's feed up to date with what it follows and is interested in, newest first.
+
+        No post is shown twice, nor to its author. Posts left over from the last feed follow the new
+        ones.
+
+        Args:
+            reader: Whose feed it is.
+            length: How many posts it holds at the most.
+
+        Returns:
+            Whether there is anything to read.
+        """
+        since, reader.seen_until = reader.seen_until, len(self.posts)
+        for posts in reader.sources:
+            if posts and posts[-1].number >= since:
+                break
+        else:  # as most of the time
+            return bool(reader.unread)
+
+        fresh: dict[int, Post] = {}
+        for posts in reader.sources:
+            for post in islice(reversed(posts), length):
+                if post.number < since:
+                    break
+                fresh[post.number] = post
+
+        unwanted = {reader.agent_id, *reader.muted}
+        newest = [
+            fresh[number]
+            for number in sorted(fresh, reverse=True)
+            if fresh[number].author_id not in unwanted
+        ]
+        reader.unread = deque(islice((*newest, *reader.unread), length))
+
+        return bool(reader.unread)
+
+    def _add(
+        self, author_id: str, draft: Draft, parent: Post | None, post_id: str | None = None
+    ) -> Post:
+        number = len(self.posts)
+        post = Post(
+            post_id or self._new_id(),
+            author_id,
+            draft.text,
+            draft.topics,
+            draft.kind,
+            parent,
+            number,
+            draft.template,
+            draft.source,
+        )
+        self.posts.append(post)
+        self.published.append(self.now)
+        self._ids.add(post.post_id)
+        self._by_id[post.post_id] = post
+        if parent is not None and author_id in self._of:
+            self._of[author_id].note_written(post)
+        self._by_author[author_id].append(post)
+        for topic in post.terms.topics:
+            self._by_topic[topic].append(post)
+
+        for reader in self._followers.get(author_id, ()):
+            reader.pool.append(post)
+
+        return post
+
+    def _new_id(self) -> str:
+        number = len(self.posts)
+        while (post_id := f"post_{number:06}") in self._ids:
+            number += 1
+
+        return post_id
+
+
+_CHANGES: Mapping[Action, Callable[[Network, Reader, str], None]] = {
+    "follow": Network._follow,
+    "unfollow": Network._unfollow,
+    "mute": Network._mute,
+    "unmute": Network._unmute,
+}

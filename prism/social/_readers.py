@@ -1,0 +1,176 @@
+"""A reader: a social agent at its feed, as the agent of the world that stands for it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from prism.agents import SocialAgent
+from prism.agents.social_agent import plain_attributes
+from prism.social._parameters import Parameters
+from prism.social._posts import Draft, Post, Words
+from prism.statechart import Written
+from prism.worlds import state
+from prism.worlds._guest import Proxy
+
+
+class Reader(Proxy[SocialAgent]):
+    """An agent at its feed: what it has yet to read, what it reads, and what it is writing.
+
+    Attributes:
+        agent: The social agent.
+        topics: Its interests, as topics are indexed.
+        follows: Ids of the authors that it follows.
+        muted: Ids of the authors whose posts it is not shown.
+        pool: The newest posts by authors that it follows, oldest first.
+        sources: What its feed by interests is made from: the pool, and the posts on each topic.
+        unread: Its feed, the first to be shown first.
+        post: The post it looks at.
+        passed: A post that it has decided to scroll past, and may still dislike.
+        draft: What it is about to publish.
+        words: The words of the draft, where somebody else than the composer writes them.
+        seen_until: Number of the first post that its feed has not taken in yet.
+        seen: Numbers of the posts that it has looked at.
+        nothing_by: The parameters by which its feed was empty when it was last made.
+        liked: The posts that it has liked, in that order.
+        reshared: Numbers of the roots whose cascades it has reshared a post of.
+        replied: How often it has replied in the cascade of a root, by its number.
+        activity: How much it writes, in means of the population.
+        ideas: Steps at leisure before each of its ideas in this round; None if it has none.
+        before_idea: Steps at leisure until the next one.
+        has_chosen: Whether it has chosen what it does from all acts, as a model decides for it.
+        reason: The reason that the model gave.
+    """
+
+    topics: Sequence[str] = ()
+    follows: dict[str, None] = state(dict)
+    muted: dict[str, None] = state(dict)
+    pool: deque[Post] = state(deque)
+    sources: tuple[Sequence[Post], ...] = ()
+    unread: deque[Post] = state(deque)
+    post: Post | None = state(None)
+    passed: Post | None = state(None)
+    draft: Draft | None = state(None)
+    words: Words | None = state(None)
+    seen_until: int = state(0)
+    seen: set[int] = state(set)
+    nothing_by: Parameters | None = state(None)
+    liked: list[Post] = state(list)
+    reshared: set[int] = state(set)
+    replied: dict[int, int] = state(dict)
+    activity: float = state(1.0)
+    ideas: Iterator[int] | None = state(None)
+    before_idea: int = state(0)
+    has_chosen: bool = state(False)
+    reason: str | None = state(None)
+    restored: list[Any] | None = state(None)
+
+    if TYPE_CHECKING:
+
+        @property
+        def agent(self) -> SocialAgent:
+            """The social agent."""
+
+    else:
+        agent = property(attrgetter("object"), doc="The social agent.")
+
+    _subject = agent
+
+    def choose(self, said: str | None, *, by_model: bool = False) -> None:
+        """Note what an agent's decision leaves for its act.
+
+        Args:
+            said: The reason that was given for it.
+            by_model: Whether the agent had all acts to choose from, as a model decides for it.
+        """
+        self.has_chosen, self.reason = by_model, said
+
+    def note_written(self, post: Post) -> None:
+        """Note what the agent has published in whose cascade."""
+        root = post.root.number
+        if post.kind == "reshare":
+            self.reshared.add(root)
+        elif post.kind == "reply":
+            self.replied[root] = self.replied.get(root, 0) + 1
+
+    def look_at_next(self) -> Post:
+        """Take the first post of the feed, and return it."""
+        self.post = post = self.unread.popleft()
+        self.seen.add(post.number)
+        return post
+
+    # Keeping: the log tells posts, likes, histories, and who follows whom
+
+    @property
+    def _kept(self) -> list[Any]:
+        agent = self.agent
+        return [
+            agent.ticks_in_state,
+            agent.pending_action,
+            self.seen_until,
+            [post.number for post in self.unread],
+            _number(self.post),
+            _number(self.passed),
+            [self.has_chosen, self.reason],
+            _drafted(self.draft, self.words),
+            attributes_of(agent),
+        ]
+
+    @_kept.setter
+    def _kept(self, data: list[Any]) -> None:
+        # posts are there when the log has been read
+        self.restored = data
+
+    def take_up(self, posts: Sequence[Post]) -> None:
+        """Go on where the agent was, now that all posts are there."""
+        if self.restored is None:
+            return
+
+        agent = self.agent
+        ticks, pending, self.seen_until, unread, post, passed, chosen, drafted, own = self.restored
+        agent.ticks_in_state, agent.pending_action = ticks, pending
+        self.unread = deque(posts[number] for number in unread)
+        self.post = None if post is None else posts[post]
+        self.passed = None if passed is None else posts[passed]
+        self.has_chosen, self.reason = chosen
+        if drafted is not None:
+            self.draft, self.words = _restored(*drafted)
+        # an agent of another engine may have none
+        if hasattr(agent, "attributes"):
+            agent.attributes = own
+        self.restored = None
+
+
+def attributes_of(agent: SocialAgent) -> dict[str, Any]:
+    """Return an agent's attributes, which code of the user may have changed."""
+    # an agent of another engine may have none
+    own = getattr(agent, "attributes", None)
+    return plain_attributes(own) if own else {}
+
+
+def _number(post: Post | None) -> int | None:
+    return None if post is None else post.number
+
+
+def _drafted(draft: Draft | None, words: Words | None) -> list[Any] | None:
+    if draft is None:
+        return None
+
+    # at the end of a round every text that was asked for is there
+    written = None if words is None or words.written is None else words.written
+    told = None if written is None else [written.text, written.source, written.value]
+
+    return [draft.kind, draft.text, list(draft.topics), told]
+
+
+def _restored(kind: Any, text: str, topics: list[str], told: Any) -> tuple[Draft, Words | None]:
+    draft = Draft(kind, text, tuple(topics))
+    if told is None:
+        return draft, None
+
+    words = Words(draft)
+    words.arrive(Written(*told))
+
+    return draft, words

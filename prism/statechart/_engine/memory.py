@@ -1,0 +1,103 @@
+"""What a chart remembers of an agent beside its state: ``state_memory``.
+
+It is a dict of JSON values that only charts with histories or timers use, and None until then::
+
+    {"history": {"engaging": ["replying"]}, "ticks": 17, "entered": {"engaging": 12}}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from prism.errors import AgentError
+from prism.statechart._engine.writing import IF_FROZEN
+from prism.statechart._identity import name_or_address
+
+if TYPE_CHECKING:
+    from prism.statechart._tree.numbers import Tree
+    from prism.statechart._tree.plans import Plan
+
+FIELD = "state_memory"
+
+
+def memory_of(chart: str, agent: Any) -> dict[str, Any]:
+    """Return what a chart remembers of an agent, to read and to change.
+
+    Raises:
+        AgentError: If the agent has no room for it.
+    """
+    try:
+        memory = getattr(agent, FIELD)
+        if memory is None:
+            memory = {}
+            setattr(agent, FIELD, memory)
+    except AttributeError as error:
+        raise AgentError(
+            f"chart {chart!r} remembers histories or times of agent {name_or_address(agent)!r}, "
+            f"which has no room for them ({error}): give its class a field  {FIELD} = None , call "
+            f"chart.adopt(obj), or derive it from prism.agents.StatechartMixin; {IF_FROZEN}"
+        ) from None
+
+    return dict_of(memory, chart, agent)
+
+
+def random_of(chart: str, agent: Any) -> Any:
+    """Return the random numbers that a chart draws from: an agent's ``chart_random`` or ``random``.
+
+    Raises:
+        AgentError: If it has neither.
+    """
+    for name in ("chart_random", "random"):
+        found = getattr(agent, name, None)
+        if found is not None:
+            return found
+
+    raise AgentError(
+        f"chart {chart!r} has rates or probabilities, and agent {name_or_address(agent)!r} no "
+        "random numbers: set  agent.random = random.Random(seed) , or any object with random()"
+    )
+
+
+def dict_of(memory: Any, chart: str, agent: Any) -> dict[str, Any]:
+    """Return a memory that is a dict, as every one must be."""
+    if isinstance(memory, dict):
+        return memory
+    raise AgentError(
+        f"chart {chart!r}: {FIELD} of agent {name_or_address(agent)!r} must be a dict or None, "
+        f"got {memory!r}"
+    )
+
+
+def histories(memory: Mapping[str, Any], tree: Tree) -> dict[int, tuple[int, ...]]:
+    """Return what histories stand for, in numbers; what the chart does not know is left out."""
+    numbers = tree.numbers
+    return {
+        numbers[text]: tuple(numbers[leaf] for leaf in leaves)
+        for text, leaves in memory.get("history", {}).items()
+        if text in numbers and all(leaf in numbers for leaf in leaves)
+    }
+
+
+def remember(memory: dict[str, Any], plan: Plan) -> None:
+    """Note what a step leaves and enters."""
+    if plan.left:
+        memory.setdefault("history", {}).update(
+            (text, list(leaves)) for text, leaves in plan.left.items()
+        )
+    if plan.stopped or plan.started:
+        entered, now = memory.setdefault("entered", {}), memory.setdefault("ticks", 0)
+        for text in plan.stopped:
+            entered.pop(text, None)
+        entered.update(dict.fromkeys(plan.started, now))
+
+
+def count(memory: dict[str, Any], timed: Iterable[str]) -> dict[str, int]:
+    """Let one tick pass; return for how many ticks each of the active timed states was active.
+
+    A state without a note of its entry was set, not entered: its time begins with this tick.
+    """
+    now = memory["ticks"] = memory.get("ticks", 0) + 1
+    entered = memory.setdefault("entered", {})
+
+    return {text: now - entered.setdefault(text, now - 1) for text in timed}

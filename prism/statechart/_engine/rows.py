@@ -1,0 +1,237 @@
+"""The rows of a chart with composites, in the form that flat charts have.
+
+What an event does depends on the active leaves alone, so the transitions of what lies around a leaf
+are candidates of its row, behind its own. Rows are made when they are first used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from prism.statechart._engine.machine import EVENTLESS, Candidate
+from prism.statechart._engine.resolvers import Resolver
+from prism.statechart._nesting import SEPARATOR, Configuration
+from prism.statechart._tree.numbers import Arc, HistoryAt
+from prism.statechart._tree.plans import Planner
+from prism.statechart.states import state_text
+from prism.statechart.transitions import ALWAYS, Edge
+
+if TYPE_CHECKING:
+    from prism.statechart._tree.hierarchy import Hierarchy
+
+MOST_ROWS = 20_000
+"""Configurations whose rows are kept; beyond them the oldest are made again when needed."""
+
+
+class Place(NamedTuple):
+    """A state of an agent, as the tree sees it.
+
+    Args:
+        state: The leaf's member, or the configuration.
+        leaves: The numbers of the active leaves, in document order.
+        active: The numbers of all active states.
+    """
+
+    state: Any
+    leaves: tuple[int, ...]
+    active: frozenset[int]
+
+
+class NestedRows(dict[Any, dict[str, tuple[Candidate[Any], ...]]]):
+    """Candidates by state and trigger, made on first use.
+
+    Args:
+        hierarchy: The chart's states and transitions.
+
+    Attributes:
+        planner: Plans the steps.
+    """
+
+    def __init__(self, hierarchy: Hierarchy) -> None:
+        super().__init__()
+        self.planner: Planner = hierarchy.planner
+        self._tree = hierarchy.planner.tree
+        self._decides = hierarchy.decides
+        self._arcs = hierarchy.arcs
+        self._arcs_of: dict[int, list[Arc]] = {}
+        for arc in hierarchy.arcs:
+            self._arcs_of.setdefault(arc.source, []).append(arc)
+        self._places: dict[Any, Place] = {}
+        self._alone: dict[tuple[Any, int], Candidate[Any] | None] = {}
+
+    def __missing__(self, state: Any) -> dict[str, tuple[Candidate[Any], ...]]:
+        """Make the row of a state.
+
+        Raises:
+            KeyError: If no agent of the chart can be in it.
+        """
+        place = self.place(state)
+        row = {
+            trigger: self._candidates(place, _shown(trigger), groups)
+            for trigger, groups in self.groups(place.leaves).items()
+        }
+        if len(self) >= MOST_ROWS:
+            del self[next(iter(self))]
+        self[place.state] = row
+
+        return row
+
+    def __contains__(self, state: object) -> bool:
+        """Return whether an agent of the chart can be in a state."""
+        return super().__contains__(state) or self._leaves_of(state) is not None
+
+    def place(self, state: Any) -> Place:
+        """Return where an agent is.
+
+        Raises:
+            KeyError: If no agent of the chart can be in this state.
+        """
+        found = self._places.get(state)
+        if found is None:
+            leaves = self._leaves_of(state)
+            if leaves is None:
+                raise KeyError(state)
+            found = self._keep(leaves)
+
+        return found
+
+    def at(self, leaves: tuple[int, ...]) -> Any:
+        """Return the state of an agent in some leaves: a member, or the one configuration."""
+        members = [self._tree.nodes[number].state for number in leaves]
+        key = members[0] if len(members) == 1 else Configuration(members)
+        found = self._places.get(key)
+        return self._keep(leaves).state if found is None else found.state
+
+    def alone(self, state: Any, number: int) -> Candidate[Any] | None:
+        """Return the candidate of one written transition; None if its source is not active."""
+        key = (state, number)
+        if key not in self._alone:
+            place, arc = self.place(state), self._arcs[number]
+            if len(self._alone) >= MOST_ROWS:
+                self._alone.clear()
+            self._alone[key] = (
+                self._candidates(place, arc.written.trigger, [(arc,)])[0]
+                if arc.source in place.active
+                else None
+            )
+
+        return self._alone[key]
+
+    def candidate(
+        self, place: Place, trigger: str, arcs: Sequence[Arc], memory: Mapping[int, Any]
+    ) -> Candidate[Any]:
+        """Return the candidate of transitions that are made together; their guards have passed."""
+        plan = self.planner.plan(arcs, place.leaves, memory)
+        edge = Edge(place.state, self.at(plan.leaves), trigger)
+        edge.plan = plan
+        if plan.before or plan.after or plan.remembers or plan.settles:
+            # which sends a fire past its fast path
+            edge.leaves = None
+
+        return None, None, edge.to_state, edge
+
+    def outcomes(self, state: Any, trigger: str) -> Iterator[Candidate[Any]]:
+        """Yield the candidates of a state, guards and memory ignored, none of them open."""
+        for candidate in self[state].get(trigger, ()):
+            edge = candidate[3]
+            if edge.plan.is_open:
+                yield from edge.plan.possible(dict)
+            else:
+                yield candidate
+
+    @property
+    def beginning(self) -> Candidate[Any]:
+        """The candidate that enters the initial state; it begins and ends there."""
+        plan = self.planner.beginning()
+        state = self.at(plan.leaves)
+        edge = Edge(state, state, "begin")
+        edge.plan = plan
+
+        return None, None, state, edge
+
+    def _keep(self, leaves: tuple[int, ...]) -> Place:
+        members = [self._tree.nodes[number].state for number in leaves]
+        state = members[0] if len(members) == 1 else Configuration(members)
+        if len(self._places) >= MOST_ROWS:
+            del self._places[next(iter(self._places))]
+        place = self._places[state] = Place(state, leaves, self._tree.active(leaves))
+        return place
+
+    def _leaves_of(self, state: object) -> tuple[int, ...] | None:
+        if not isinstance(state, str):
+            return None
+
+        numbers = self._tree.numbers
+        texts = [state_text(state)]
+        if texts[0] not in numbers and not isinstance(state, Enum):
+            texts = str(state).split(SEPARATOR)
+        leaves = tuple(numbers.get(text, 0) for text in texts)
+        is_possible = all(
+            leaf and not self._tree.nodes[leaf].children for leaf in leaves
+        ) and self._tree.is_configuration(leaves)
+
+        return leaves if is_possible and leaves == tuple(sorted(leaves)) else None
+
+    def groups(self, leaves: Iterable[int]) -> dict[Any, list[tuple[Arc, ...]]]:
+        """Return what may react, by trigger: for each leaf its own, then what lies around it."""
+        found: dict[Any, list[tuple[Arc, ...]]] = {}
+        for leaf in leaves:
+            own: dict[Any, list[Arc]] = {}
+            for number in (leaf, *self._tree.ancestors(leaf)):
+                for arc in self._arcs_of.get(number, ()):
+                    own.setdefault(_key(arc), []).append(arc)
+            for key, arcs in own.items():
+                found.setdefault(key, []).append(tuple(arcs))
+
+        return found
+
+    def _candidates(
+        self, place: Place, trigger: str, groups: Sequence[tuple[Arc, ...]]
+    ) -> tuple[Candidate[Any], ...]:
+        different = list(dict.fromkeys(groups))
+        arcs = [arc for group in different for arc in group]
+        is_open = any(map(_is_open, arcs))
+        if len(different) == 1 and not is_open:
+            return tuple(self._guarded(place, trigger, arc) for arc in arcs)
+
+        firsts = [group[0] for group in different]
+        decides = bool(self._decides.intersection(place.leaves))
+        if not is_open and not decides and all(arc.guard is None for arc in firsts):
+            compatible = self._tree.compatible(dict.fromkeys(firsts), place.active)
+            return (self.candidate(place, trigger, compatible, {}),)
+
+        return (self._open(place, trigger, different),)
+
+    def _guarded(self, place: Place, trigger: str, arc: Arc) -> Candidate[Any]:
+        _, action, target, edge = self.candidate(place, trigger, (arc,), {})
+        return arc.guard, action, target, edge
+
+    def _open(
+        self, place: Place, trigger: str, groups: Sequence[tuple[Arc, ...]]
+    ) -> Candidate[Any]:
+        """Return the candidate that stands for whatever the moment will tell."""
+        edge = Edge(place.state, place.state, trigger)
+        edge.plan = Resolver(
+            self.planner,
+            place.leaves,
+            groups,
+            lambda arcs, memory: self.candidate(place, trigger, arcs, memory),
+        )
+        return None, None, place.state, edge
+
+
+def _key(arc: Arc) -> Any:
+    return EVENTLESS if arc.written.trigger is None else arc.written.trigger
+
+
+def _shown(key: Any) -> str:
+    return ALWAYS if key is EVENTLESS else key
+
+
+def _is_open(arc: Arc) -> bool:
+    """Return whether what a transition does depends on more than the active leaves."""
+    return arc.written.probability is not None or any(
+        isinstance(target, HistoryAt) for target in arc.targets
+    )

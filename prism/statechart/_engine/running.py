@@ -1,0 +1,157 @@
+"""The steps of a chart with composites: what is left and entered, and what follows of itself.
+
+After every step eventless transitions are made, then what was raised is answered, until the agent
+has settled (SCXML, appendix D, ``mainEventLoop``). Only then follows what its actions have queued.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from prism.statechart._engine.committing import Committing
+from prism.statechart._engine.machine import EVENTLESS, Candidate
+from prism.statechart._engine.memory import memory_of, remember
+from prism.statechart._engine.pending import MOST_QUEUED_FIRES, restless
+from prism.statechart.states import state_text
+from prism.statechart.transitions import Edge, StateT
+from prism.telemetry._instrument import engine_hooks
+
+if TYPE_CHECKING:
+    from prism.statechart._tree.plans import Call, Plan
+
+
+class Running(Committing[StateT]):
+    """Makes the steps of a chart with composites."""
+
+    # while actions of an agent run, by its address: the states that are active at that instant
+    _instants: dict[int, frozenset[int]]
+
+    def is_in(self, agent: Any, state: StateT) -> bool:
+        """Return whether a state is active: the agent's own, or one around it.
+
+        Inside entry and exit actions it is what is active at that instant.
+        """
+        if self._nested is None:
+            return bool(self._require_known_state(agent) == state)
+
+        number = self._nested.planner.tree.numbers.get(state_text(state))
+        if number is None:
+            raise self._unknown_state(f"state {state!r}")
+        active = self._instants.get(id(agent))
+        if active is None:
+            active = self._nested.place(self._require_known_state(agent)).active
+
+        return number in active
+
+    def active(self, state: Any) -> tuple[StateT, ...]:
+        """Return an agent's state with all states around it, outermost first."""
+        if self._nested is None:
+            self._row(state)
+            return (self._members[state],)
+
+        self._row(state)
+        nodes = self._nested.planner.tree.nodes
+        return tuple(nodes[number].state for number in sorted(self._nested.place(state).active))
+
+    # Making
+
+    def _beginning(self, agent: Any) -> Candidate[StateT] | None:
+        """Return the step that enters the initial state; None for a flat chart."""
+        if self._nested is None:
+            return None
+        if self._nested.planner.remembers:
+            memory_of(self._definition.name, agent).clear()
+
+        return self._nested.beginning
+
+    def _step(self, agent: Any, candidate: Candidate[StateT], context: Any) -> bool:
+        """Make one step, and all that follows of itself; return False if none is enabled."""
+        resolved = self._resolved(candidate, agent, context)
+        if resolved is None:
+            return False
+
+        self._make_nested(agent, resolved, context)
+        plan = resolved[3].plan
+        if plan.settles:
+            self._settle(agent, context, deque(plan.raised))
+        return True
+
+    def _settle(self, agent: Any, context: Any, raised: deque[str]) -> None:
+        """Make eventless transitions, and answer what was raised."""
+        made = 0
+        while True:
+            following = self._reacting(agent, EVENTLESS, context)
+            while following is None and raised:
+                # nothing says what is done is about
+                context = None
+                following = self._reacting(agent, raised.popleft(), context)
+            if following is None:
+                return
+
+            made += 1
+            if made > MOST_QUEUED_FIRES:
+                raise restless(self._definition.name, agent)
+            self._make_nested(agent, following, context)
+            raised.extend(following[3].plan.raised)
+
+    def _reacting(self, agent: Any, trigger: Any, context: Any) -> Candidate[StateT] | None:
+        candidates = self._rows[agent.state].get(trigger, ())
+        for candidate in self._passing(candidates, agent, context):
+            return self._resolved(candidate, agent, context)
+        return None
+
+    def _make_nested(self, agent: Any, candidate: Candidate[StateT], context: Any) -> None:
+        """Run exit actions and the transition's own, commit, and run entry actions."""
+        _, _, target, edge = candidate
+        plan: Plan = edge.plan
+        # looked up before actions run, since both refuse what the chart cannot drive
+        write = self._writers.get(agent.__class__) or self._writer_of(agent)
+        memory = memory_of(self._definition.name, agent) if plan.remembers else None
+        if engine_hooks:
+            self._observe_transition("transition_began", agent, edge, context)
+
+        made = edge
+        if plan.before:
+            self._call(agent, plan.before, edge, context)
+            made = self._edge_after_action(agent, edge)
+
+        if memory is not None:
+            remember(memory, plan)
+        if target != made.from_state:
+            self._commit(agent, made, write, context)
+        if plan.after:
+            self._enter(agent, plan, edge, context)
+
+        if engine_hooks:
+            self._observe_transition("transition", agent, edge, context)
+
+    def _call(self, agent: Any, calls: Iterable[Call], edge: Edge, context: Any) -> None:
+        """Run actions, each while its states are active; one that fails keeps no other from it."""
+        instants, key = self._instants, id(agent)
+        try:
+            for action, active in calls:
+                instants[key] = active
+                try:
+                    action(agent, context)
+                except Exception as error:
+                    self._reporter.action_failed(error, agent, edge)
+        finally:
+            instants.pop(key, None)
+
+    def _enter(self, agent: Any, plan: Plan, edge: Edge, context: Any) -> None:
+        if not self._definition.strict:
+            self._call(agent, plan.after, edge, context)
+            return
+
+        for number, call in enumerate(plan.after):
+            try:
+                self._call(agent, (call,), edge, context)
+            except Exception as error:
+                left_out = len(plan.after) - number - 1
+                error.add_note(
+                    f"the agent is in {edge.to_text!r} all the same; "
+                    f"{left_out} further entry actions did not run"
+                )
+                raise

@@ -1,0 +1,259 @@
+"""What a tick brings in a chart with limits of composites, `after`, rates or eventless transitions.
+
+In one tick come time-outs, then ``after``, both outermost first, then rates, then settling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import expm1, inf, isfinite
+from typing import TYPE_CHECKING, Any
+
+from prism.errors import FieldValueError
+from prism.statechart._definition import TIMEOUT, Definition
+from prism.statechart._engine.interpreter import Interpreter
+from prism.statechart._engine.machine import EVENTLESS, Rows
+from prism.statechart._engine.memory import count, memory_of, random_of
+from prism.statechart._engine.writing import Reporter, count_tick, write_kept
+from prism.statechart.states import state_text
+from prism.statechart.transitions import StateT
+
+if TYPE_CHECKING:
+    from prism.statechart._tree.hierarchy import Hierarchy
+    from prism.statechart._tree.numbers import Arc
+
+LIMIT_OF_TIMED = 0.5
+"""Limit of every state of a chart with timers: each tick has more to look at than one limit."""
+
+
+class Limits(dict[Any, float]):
+    """The limits of a chart with timers."""
+
+    def get(self, state: Any, default: Any = None) -> Any:  # noqa: ARG002
+        """Return a limit that the first tick is over."""
+        return LIMIT_OF_TIMED
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """What a tick looks at, by the number of the state.
+
+    Args:
+        limits: Ticks beyond which ``timeout`` is fired.
+        after: Transitions that are made at one tick.
+        rates: Transitions that compete in every tick.
+        is_eventless: Whether there are transitions that need no event.
+        remembers: Whether times are kept in the agent's memory, not in ``ticks_in_state``.
+    """
+
+    limits: dict[int, int]
+    after: dict[int, list[Arc]]
+    rates: dict[int, list[Arc]]
+    is_eventless: bool
+    remembers: bool
+
+
+def schedule_of(hierarchy: Hierarchy | None) -> Schedule | None:
+    """Return what a tick looks at; None if it is the agent's own limit alone, as in flat charts."""
+    if hierarchy is None:
+        return None
+
+    numbers = hierarchy.tree.numbers
+    after: dict[int, list[Arc]] = {}
+    rates: dict[int, list[Arc]] = {}
+    for arc in hierarchy.arcs:
+        if arc.written.after is not None:
+            after.setdefault(arc.source, []).append(arc)
+        if arc.written.rate is not None:
+            rates.setdefault(arc.source, []).append(arc)
+
+    limits = {numbers[state_text(state)]: ticks for state, ticks in hierarchy.timeouts.items()}
+    planner = hierarchy.planner
+    schedule = Schedule(limits, after, rates, bool(planner.reacting), bool(planner.timed))
+
+    return schedule if limits or after or rates or schedule.is_eventless else None
+
+
+class Timing(Interpreter[StateT]):
+    """Lets ticks pass."""
+
+    def __init__(
+        self,
+        definition: Definition[StateT],
+        rows: Rows[StateT],
+        reporter: Reporter,
+        clock: Callable[[], float],
+    ) -> None:
+        super().__init__(definition, rows, reporter, clock)
+        # no dwell time is too long in a final state
+        self._limits: dict[Any, float] = {
+            **definition.timeouts,
+            **dict.fromkeys(definition.final_states, inf),
+        }
+        self._schedule = schedule_of(definition.tree)
+        if self._schedule is not None:
+            self._limits = Limits(self._limits)
+
+    def tick(self, agent: Any, context: Any = None) -> StateT | None:
+        """Let one tick pass for an agent, and fire ``timeout`` if it has dwelt too long.
+
+        The limit is ``chart.timeouts[state]`` where set, else ``agent.timeout_threshold``; the
+        time-out fires when ``ticks_in_state`` is strictly greater (specification, FR-6.2). An
+        object without ``ticks_in_state`` never times out, nor does an agent in a final state or on
+        a chart without the trigger ``timeout``.
+
+        In a chart with timers and eventless transitions come time-outs, then ``after``, both
+        outermost first, then rates, each only if its state is still active. Then the agent settles,
+        since guards read what others may have changed.
+
+        Returns:
+            The new state if the tick moved the agent, else None.
+        """
+        # the usual case, without the properties of `StatechartMixin`
+        if self._quiet_writers.get(agent.__class__) is write_kept and agent._state in self._rows:
+            ticks = agent._ticks_in_state = agent._ticks_in_state + 1
+            limit = self._limits.get(agent._state) or agent._timeout_threshold
+        else:
+            ticks, limit = self._dwell(agent)
+
+        if ticks is None or limit is None or ticks <= limit:
+            return None
+        if self._schedule is not None:
+            return self._times_out(agent, ticks, context)
+        return self.fire(agent, TIMEOUT, context) if TIMEOUT in self._triggers else None
+
+    def _dwell(self, agent: Any) -> tuple[int | None, float | None]:
+        """Count one more tick in the state; return the ticks now, and the limit."""
+        ticks = getattr(agent, "ticks_in_state", None)
+        if ticks is not None:
+            self._require_known_state(agent)
+            self._writer_of(agent)
+            ticks = count_tick(agent, ticks)
+
+        elif self._schedule is not None:
+            # rates and composites need no count of the agent's
+            return 1, LIMIT_OF_TIMED
+
+        own_limit = getattr(agent, "timeout_threshold", None)
+
+        return ticks, self._limits.get(self._state_of(agent)) or own_limit
+
+    def _times_out(self, agent: Any, ticks: int, context: Any) -> StateT | None:
+        """Make what one tick brings; return the new state, or None if nothing was made."""
+        schedule, rows = self._schedule, self._nested
+        assert schedule is not None
+        assert rows is not None
+        active = sorted(rows.place(agent.state).active)
+        if schedule.remembers:
+            timed = [number for number in active if number in rows.planner.timed]
+            nodes = rows.planner.tree.nodes
+            texts = [state_text(nodes[number].state) for number in timed]
+            count(memory_of(self._definition.name, agent), texts)
+
+        made = None
+        for state in self._due(agent, ticks, active, schedule, context):
+            made = state if state is not None else made
+        following = self._reacting(agent, EVENTLESS, context) if schedule.is_eventless else None
+        if following is not None:
+            made = self._run(agent, following, context) or made
+
+        return made
+
+    def _due(
+        self, agent: Any, ticks: int, active: list[int], schedule: Schedule, context: Any
+    ) -> Iterator[StateT | None]:
+        """Make what is due, one after the other, each only if its state is still active."""
+        if TIMEOUT in self._triggers:
+            yield from self._time_outs(agent, ticks, active, schedule.limits, context)
+
+        for number in active:
+            for arc in schedule.after.get(number, ()):
+                if self._time_in(agent, number) == arc.written.after:
+                    yield self._fire_alone(agent, arc, context)
+
+        for number in active:
+            if number in schedule.rates and self._is_active(agent, number):
+                arc_drawn = self._drawn(agent, schedule.rates[number], context)
+                if arc_drawn is not None:
+                    yield self._fire_alone(agent, arc_drawn, context)
+
+    def _time_outs(
+        self, agent: Any, ticks: int, active: list[int], limits: dict[int, int], context: Any
+    ) -> Iterator[StateT | None]:
+        limited = [number for number in active if number in limits]
+        own = getattr(agent, "timeout_threshold", None)
+        # the agent's own limit is for states that the chart sets none for
+        if not limited and own is not None and ticks > own:
+            yield self.fire(agent, TIMEOUT, context)
+        for number in limited:
+            if self._time_in(agent, number) > limits[number]:
+                yield self.fire(agent, TIMEOUT, context)
+
+    def _is_active(self, agent: Any, number: int) -> bool:
+        assert self._nested is not None
+        return number in self._nested.place(agent.state).active
+
+    def _time_in(self, agent: Any, number: int) -> int:
+        """Return the ticks for which a state has been active; -1 if it is not, or none are kept."""
+        assert self._schedule is not None
+        assert self._nested is not None
+        if not self._is_active(agent, number):
+            return -1
+        if not self._schedule.remembers:
+            ticks = getattr(agent, "ticks_in_state", None)
+            return -1 if ticks is None else int(ticks)
+
+        memory = memory_of(self._definition.name, agent)
+        text = state_text(self._nested.planner.tree.nodes[number].state)
+        return int(memory["ticks"] - memory["entered"].get(text, memory["ticks"]))
+
+    def _drawn(self, agent: Any, arcs: list[Arc], context: Any) -> Arc | None:
+        """Return which of the competing transitions happens in this tick; None if none does.
+
+        One number says both. The sum of the rates makes it happen with ``1 - exp(-sum)``, and each
+        has the share of its rate, as for exponential times of which the first counts.
+        """
+        rates = [self._rate(agent, arc, context) for arc in arcs]
+        total = sum(rates)
+        if total <= 0:
+            return None
+
+        chance = -expm1(-total)
+        number = random_of(self._definition.name, agent).random()
+        if number >= chance:
+            return None
+
+        share = number / chance * total
+        for arc, rate in zip(arcs, rates, strict=True):
+            share -= rate
+            if share < 0:
+                return arc
+
+        return arcs[-1]
+
+    def _rate(self, agent: Any, arc: Arc, context: Any) -> float:
+        rate: Any = arc.written.rate
+        if not callable(rate):
+            return float(rate)
+
+        try:
+            value = float(rate(agent, context))
+            if not (isfinite(value) and value >= 0):
+                raise FieldValueError(f"a rate must be a number from 0 on, got {value!r}")
+        except Exception as error:
+            self._reporter.guard_failed(error, agent, self._alone(agent, arc)[3])
+            return 0.0
+
+        return value
+
+    def _alone(self, agent: Any, arc: Arc) -> Any:
+        assert self._nested is not None
+        return self._nested.alone(agent.state, arc.number)
+
+    def _fire_alone(self, agent: Any, arc: Arc, context: Any) -> StateT | None:
+        """Make one transition whose time has come, and no other of its trigger."""
+        candidate = self._alone(agent, arc)
+        for passing in self._passing([candidate], agent, context):
+            return self._run(agent, passing, context)
+        return None

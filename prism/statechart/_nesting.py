@@ -1,0 +1,203 @@
+"""What a chart with states inside states is written with: `State`, `In` and `done`.
+
+One enum names all states, composites and leaves. A tree of `State` says what lies inside what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Generic, Self
+
+from prism.errors import DefinitionError
+from prism.statechart.states import is_state, state_text
+from prism.statechart.transitions import Action, StateT_co, Transition, as_tuple, callable_problems
+
+SEPARATOR = "+"
+"""Stands between the leaves of a configuration."""
+
+DONE = "done.state."
+"""What the triggers begin with that a chart raises when a composite is done (SCXML, 3.7)."""
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class State(Generic[StateT_co]):
+    """A state of a chart, with the states inside it.
+
+    Args:
+        state: The member that names it.
+        states: The states inside, in order: members, or `State`s with states of their own. Without
+            any it is a leaf.
+        initial: Where a transition to this state leads: a state inside, or a tuple with one in each
+            region. The first state inside by default.
+        parallel: Whether the states inside are regions, all of which are active together.
+        entry: ``action(agent, context)`` or a list of them, called when the state is entered.
+        exit: The same, called when it is left.
+
+    Raises:
+        DefinitionError: Listing everything that could never work.
+    """
+
+    state: StateT_co
+    states: tuple[StateT_co | State[StateT_co], ...]
+    initial: tuple[StateT_co, ...]
+    parallel: bool
+    entry: tuple[Action, ...]
+    exit: tuple[Action, ...]
+
+    def __init__(
+        self,
+        state: StateT_co,
+        states: Iterable[StateT_co | State[StateT_co]] = (),
+        *,
+        initial: StateT_co | tuple[StateT_co, ...] | None = None,
+        parallel: bool = False,
+        entry: Action | Iterable[Action] | None = None,
+        exit: Action | Iterable[Action] | None = None,  # noqa: A002 - UML's and SCXML's word
+    ) -> None:
+        put = object.__setattr__
+        put(self, "state", state)
+        # a single text is not a list of characters
+        put(self, "states", (states,) if isinstance(states, str) else tuple(states))
+        put(self, "initial", () if initial is None else as_tuple(initial))
+        put(self, "parallel", parallel)
+        put(self, "entry", _functions(entry))
+        put(self, "exit", _functions(exit))
+
+        problems = self._problems()
+        if problems:
+            raise DefinitionError(f"state {state_text(state)!r}: " + "; ".join(problems))
+
+    def _problems(self) -> list[str]:
+        problems = [] if is_state(self.state) else [f"must be a member of an Enum: {self.state!r}"]
+        problems += [
+            f"a state inside must be a member or a State, got {inside!r}"
+            for inside in self.states
+            if not isinstance(inside, State) and not is_state(inside)
+        ]
+        for kind, functions in (("entry", self.entry), ("exit", self.exit)):
+            problems += [text for each in functions for text in callable_problems(kind, each)]
+
+        if not self.states and (self.parallel or self.initial):
+            problems.append("has no states inside: give it some, or leave out parallel and initial")
+        elif self.parallel and len(self.states) == 1:
+            problems.append("is parallel with one region: give it another, or leave out parallel")
+        if self.parallel and self.initial:
+            problems.append("is parallel, so all its regions are entered: leave out initial")
+
+        return problems
+
+
+def _functions(given: Any) -> tuple[Any, ...]:
+    if given is None:
+        return ()
+    return tuple(given) if isinstance(given, (list, tuple)) else (given,)
+
+
+class In:
+    """A guard: a state is active. In a chart with regions it asks about another region.
+
+    Args:
+        state: The state, be it a leaf or a composite.
+    """
+
+    __slots__ = ("_texts", "state")
+
+    def __init__(self, state: Enum) -> None:
+        self.state: Enum = state
+        self._texts: frozenset[str] | None = None
+
+    def within(self, leaves: Iterable[Enum]) -> Self:
+        """Return the guard of a chart in which these leaves are what lies inside the state."""
+        bound = type(self)(self.state)
+        bound._texts = frozenset(map(state_text, leaves))
+        return bound
+
+    @property
+    def __name__(self) -> str:
+        """What logs, pictures and explanations call it."""
+        return f"In({state_text(self.state)})"
+
+    def __call__(self, agent: Any, context: Any) -> bool:  # noqa: ARG002 - a guard takes both
+        """Return whether the agent is in the state."""
+        if self._texts is None:
+            raise DefinitionError(
+                f"{self.__name__} belongs to no chart: give it as a guard, and elsewhere use "
+                "chart.is_in(agent, state)"
+            )
+        state = agent.state
+        # a text may be a leaf with a sign that separates leaves elsewhere
+        return not self._texts.isdisjoint((state_text(state), *leaf_texts(state)))
+
+    def __eq__(self, other: object) -> bool:
+        """Compare the states asked about."""
+        return self.state == other.state if isinstance(other, In) else NotImplemented
+
+    def __hash__(self) -> int:
+        """Hash the state asked about."""
+        return hash((In, self.state))
+
+    def __repr__(self) -> str:
+        """Show the call that makes it."""
+        return f"In({self.state!r})"
+
+
+def done(state: Enum) -> str:
+    """Return the trigger that a chart raises when a composite is done (SCXML, 3.7).
+
+    A composite is done when a final state inside it is entered, a parallel one when all its regions
+    are.
+    """
+    return DONE + state_text(state)
+
+
+class Configuration(str):
+    """The leaves that are active together in a chart with regions: the state of an agent there.
+
+    It is a text, ``"feed+tired"``, with the leaves in the order of the chart.
+
+    Attributes:
+        leaves: The active leaves.
+        value: The text.
+        name: The text, as a member of an enum has a name.
+    """
+
+    __slots__ = ("leaves",)
+    leaves: tuple[Any, ...]
+
+    def __new__(cls, leaves: Iterable[Any]) -> Self:
+        """Join the leaves' texts."""
+        leaves = tuple(leaves)
+        made = super().__new__(cls, SEPARATOR.join(map(state_text, leaves)))
+        made.leaves = leaves
+        return made
+
+    @property
+    def value(self) -> str:
+        """The text alone."""
+        return str.__str__(self)
+
+    @property
+    def name(self) -> str:
+        """The text alone."""
+        return str.__str__(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle by the leaves."""
+        return type(self), (self.leaves,)
+
+
+def leaf_texts(state: Any) -> list[str]:
+    """Return the texts of an agent's leaves, also of a configuration that was read as text."""
+    if isinstance(state, Configuration):
+        return [state_text(leaf) for leaf in state.leaves]
+    return str(state).split(SEPARATOR) if type(state) is str else [state_text(state)]
+
+
+def is_nested(states: Iterable[Any], transitions: Iterable[Any]) -> bool:
+    """Return whether a chart says something that a flat one cannot."""
+    return any(isinstance(state, State) for state in states) or any(
+        isinstance(item, Transition) and (not item.is_plain or isinstance(item.guard, In))
+        for item in transitions
+    )

@@ -1,0 +1,269 @@
+"""A chart with states inside states, as it was written, checked, and put into numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from prism.statechart._nesting import Configuration, In, State, leaf_texts
+from prism.statechart._tree.numbers import CHART, Arc, HistoryAt, Node, Tree
+from prism.statechart._tree.plans import Planner
+from prism.statechart.states import state_text
+from prism.statechart.transitions import (
+    History,
+    Transition,
+    as_tuple,
+    is_any_state,
+    trigger_text,
+)
+
+
+def member_of(state: Any) -> Any:
+    """Return the member that names a state."""
+    return state.state if isinstance(state, State) else state
+
+
+def with_insides(states: Iterable[Any]) -> Iterator[Any]:
+    """Yield states and all that is inside, in document order."""
+    for state in states:
+        yield state
+        if isinstance(state, State):
+            yield from with_insides(state.states)
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """What was written of a sound chart with composites.
+
+    Args:
+        states: The states at the top, each a member or a `State`.
+        transitions: The transitions as written.
+        initial: Where agents begin: a member, or a tuple with one in each region.
+        decision_states: As written.
+        timeouts: As written.
+        final_states: As written.
+    """
+
+    states: tuple[Any, ...]
+    transitions: tuple[Transition[Any], ...]
+    initial: Any
+    decision_states: tuple[Any, ...]
+    timeouts: Mapping[Any, int]
+    final_states: tuple[Any, ...]
+
+    def __hash__(self) -> int:
+        """Hash what is cheap to hash."""
+        return hash((len(self.states), len(self.transitions)))
+
+    # In numbers
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The states by number."""
+        nodes = [Node(None, CHART, CHART, "composite")]
+        self._add(self.states, CHART, nodes)
+        numbers = {state_text(node.state): node.number for node in nodes[1:]}
+        nodes[CHART].initial = tuple(numbers[state_text(each)] for each in as_tuple(self.initial))
+        for state in with_insides(self.states):
+            node = nodes[numbers[state_text(member_of(state))]]
+            if isinstance(state, State) and state.initial:
+                node.initial = tuple(numbers[state_text(each)] for each in state.initial)
+            elif node.children:
+                node.initial = (node.children[0],)
+
+        return Tree(nodes)
+
+    def _add(self, states: Iterable[Any], parent: int, nodes: list[Node]) -> None:
+        for state in states:
+            number = len(nodes)
+            node = Node(member_of(state), number, parent, self._kind(state))
+            nodes.append(node)
+            nodes[parent].children.append(number)
+            if isinstance(state, State):
+                node.entry, node.exit = state.entry, state.exit
+                self._add(state.states, number, nodes)
+            node.last = len(nodes) - 1
+        nodes[parent].last = len(nodes) - 1
+
+    def _kind(self, state: Any) -> Any:
+        if isinstance(state, State) and state.states:
+            return "parallel" if state.parallel else "composite"
+        return "final" if member_of(state) in self.final_states else "leaf"
+
+    @cached_property
+    def arcs(self) -> tuple[Arc, ...]:
+        """The transitions in numbers; a wildcard gives one for every state at the top."""
+        found: list[Arc] = []
+        for place, item in enumerate(self.transitions):
+            for source in self._sources(item):
+                targets = () if item.target is None else as_tuple(item.target)
+                found.append(
+                    Arc(len(found), place, source, tuple(map(self._target, targets)), item, None)
+                )
+
+        return tuple(replace(arc, guard=self._guard(arc.written.guard)) for arc in found)
+
+    def _sources(self, item: Transition[Any]) -> list[int]:
+        tree = self.tree
+        if not is_any_state(item.source):
+            return [tree.numbers[state_text(item.source)]]
+        top = tree.nodes[CHART].children
+        return [number for number in top if tree.nodes[number].kind != "final"]
+
+    def _target(self, target: Any) -> int | HistoryAt:
+        numbers = self.tree.numbers
+        if not isinstance(target, History):
+            return numbers[state_text(target)]
+
+        composite = numbers[state_text(target.state)]
+        node = self.tree.nodes[composite]
+        default = tuple(node.children) if node.kind == "parallel" else node.initial
+        if target.default is not None:
+            default = tuple(numbers[state_text(each)] for each in as_tuple(target.default))
+
+        return HistoryAt(composite, target.deep, default)
+
+    def _guard(self, guard: Any) -> Any:
+        if not isinstance(guard, In):
+            return guard
+        return guard.within(self.members_inside(guard.state))
+
+    @cached_property
+    def planner(self) -> Planner:
+        """Plans the steps."""
+        numbers = self.tree.numbers
+        is_deep = any(node.children for node in self.tree.nodes[1:])
+        timed = {numbers[state_text(state)] for state in self.timeouts} | {
+            arc.source for arc in self.arcs if arc.written.after is not None
+        }
+        return Planner(
+            self.tree,
+            frozenset(
+                target.composite
+                for arc in self.arcs
+                for target in arc.targets
+                if isinstance(target, HistoryAt)
+            ),
+            # without composites, ``ticks_in_state`` says it
+            frozenset(timed if is_deep else ()),
+            frozenset(arc.source for arc in self.arcs if arc.written.trigger is None),
+            self.triggers,
+        )
+
+    @cached_property
+    def triggers(self) -> dict[str, None]:
+        """The events that the chart knows, in definition order."""
+        triggers = (item.trigger for item in self.transitions)
+        return dict.fromkeys(trigger for trigger in triggers if isinstance(trigger, str))
+
+    @property
+    def remembers(self) -> bool:
+        """Whether agents need a memory."""
+        return self.planner.remembers
+
+    @cached_property
+    def decides(self) -> frozenset[int]:
+        """The leaves in which a reasoner chooses."""
+        numbers = self.tree.numbers
+        return frozenset(
+            numbers[state_text(leaf)]
+            for state in self.decision_states
+            for leaf in self.members_inside(state)
+        )
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """All states as text, composites and leaves, in document order."""
+        return tuple(state_text(node.state) for node in self.tree.nodes[1:])
+
+    def active_texts(self, state: Any) -> tuple[str, ...]:
+        """Return the active states of an agent's state as text, outermost first."""
+        texts = leaf_texts(state) if self.tree.has_regions else [state_text(state)]
+        leaves = [self.tree.numbers[text] for text in texts]
+        return tuple(
+            state_text(self.tree.nodes[number].state) for number in sorted(self.tree.active(leaves))
+        )
+
+    # As a flat chart
+
+    @property
+    def deciding(self) -> frozenset[Any]:
+        """The leaves in which a reasoner chooses, as members."""
+        return frozenset(self._members(self.decides))
+
+    @property
+    def ends(self) -> frozenset[Any]:
+        """The final states at the top, in which an agent is done."""
+        nodes = self.tree.nodes
+        top = nodes[CHART].children
+        return frozenset(self._members(each for each in top if nodes[each].kind == "final"))
+
+    @property
+    def leaves(self) -> tuple[Any, ...]:
+        """The states that an agent's state is made of."""
+        return self._members(self.tree.leaves)
+
+    def members_inside(self, state: Any) -> tuple[Any, ...]:
+        """Return the leaves inside a state, or the leaf itself."""
+        return self._members(self.leaves_at(self.tree.numbers[state_text(state)]))
+
+    def leaves_at(self, number: int) -> list[int]:
+        tree = self.tree
+        return [leaf for leaf in tree.leaves if leaf == number or tree.is_inside(leaf, number)]
+
+    def _members(self, numbers: Iterable[int]) -> tuple[Any, ...]:
+        return tuple(self.tree.nodes[number].state for number in numbers)
+
+    @property
+    def first(self) -> Any:
+        """What an agent's state is when it begins."""
+        members = self._members(self.planner.beginning().leaves)
+        return members[0] if len(members) == 1 else Configuration(members)
+
+    @cached_property
+    def flat(self) -> tuple[tuple[Transition[Any], int], ...]:
+        """The transitions from leaf to leaf, each with the place of the written one.
+
+        Those of inner states come first. A transition to a history is one to each state that it may
+        stand for, and one into regions leads to each leaf that is entered.
+        """
+        found = []
+        for arc in sorted(self.arcs, key=lambda arc: -len([*self.tree.ancestors(arc.source)])):
+            item = arc.written
+            trigger = trigger_text(item.trigger)
+            for leaf in self.leaves_at(arc.source):
+                for target in self.ends_of(arc, leaf):
+                    source, end = self._members((leaf, target))
+                    flat = Transition(trigger, source, end, arc.guard, item.action)
+                    found.append((flat, arc.place))
+
+        return tuple(found)
+
+    def ends_of(self, arc: Arc, leaf: int) -> list[int]:
+        """Return the leaves to which a transition may lead from one leaf."""
+        if not arc.targets:
+            return [leaf]
+
+        ends: dict[int, None] = {}
+        for targets in self._alternatives(arc.targets):
+            entered = self.tree.entered([replace(arc, targets=targets)])
+            ends |= dict.fromkeys(each for each in entered if not self.tree.nodes[each].children)
+
+        return list(ends)
+
+    def _alternatives(
+        self, targets: Sequence[int | HistoryAt]
+    ) -> Iterator[tuple[int | HistoryAt, ...]]:
+        """Yield the targets with each state in place of a history that it may stand for."""
+        yield tuple(targets)
+        for place, target in enumerate(targets):
+            if isinstance(target, HistoryAt):
+                inside = (
+                    self.leaves_at(target.composite)
+                    if target.deep
+                    else self.tree.nodes[target.composite].children
+                )
+                for number in inside:
+                    yield (*targets[:place], number, *targets[place + 1 :])

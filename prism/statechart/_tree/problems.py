@@ -1,0 +1,303 @@
+"""What must hold before a chart with composites is built, each with its sentence."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+from prism.statechart._definition_problems import is_among, state_set_problems, tick_problems
+from prism.statechart._nesting import DONE, SEPARATOR, In, State
+from prism.statechart._tree.hierarchy import Hierarchy, member_of, with_insides
+from prism.statechart._tree.numbers import CHART, Arc, Tree
+from prism.statechart.states import state_text
+from prism.statechart.transitions import (
+    ALWAYS,
+    History,
+    Transition,
+    as_tuple,
+    is_any_state,
+)
+
+_ROUNDING = 1e-9
+
+
+def nested_problems(hierarchy: Hierarchy) -> list[str]:
+    """List everything that is wrong; what cannot be judged without a sound tree comes last."""
+    members = [member_of(state) for state in with_insides(hierarchy.states)]
+    # without a set of states nothing else can be judged
+    problems = state_set_problems(members) or [*_text_problems(hierarchy, members)]
+    if problems:
+        return problems
+
+    known = set(members)
+    problems = [*_naming_problems(hierarchy, known)]
+    if problems:
+        return problems
+
+    return [
+        *_state_problems(hierarchy),
+        *(
+            f"transition {number} ({item}): {problem}"
+            for number, item in enumerate(hierarchy.transitions, start=1)
+            for problem in _transition_problems(hierarchy, item)
+        ),
+        *_share_problems(hierarchy),
+    ] or [*_loop_problems(hierarchy)]
+
+
+# Names
+
+
+def _text_problems(hierarchy: Hierarchy, members: Sequence[Any]) -> Iterator[str]:
+    places = dict[str, list[str]]()
+    for state in with_insides(hierarchy.states):
+        for inside in state.states if isinstance(state, State) else ():
+            text = state_text(member_of(inside))
+            places.setdefault(text, []).append(f"in {state_text(member_of(state))!r}")
+    for state in hierarchy.states:
+        places.setdefault(state_text(member_of(state)), []).append("at the top")
+
+    yield from (
+        f"state {text!r} stands in the tree twice, {' and '.join(found)}: remove one"
+        for text, found in places.items()
+        if len(found) > 1
+    )
+
+    has_regions = any(isinstance(each, State) and each.parallel for each in _all(hierarchy))
+    yield from (
+        f"state {state_text(member)!r} has a {SEPARATOR!r} in its text, which stands between the "
+        "leaves of a configuration: rename it"
+        for member in members
+        if has_regions and SEPARATOR in state_text(member)
+    )
+
+
+def _all(hierarchy: Hierarchy) -> Iterator[Any]:
+    return with_insides(hierarchy.states)
+
+
+def _naming_problems(hierarchy: Hierarchy, known: set[Any]) -> Iterator[str]:
+    """Yield where something names what is no state of the tree."""
+    yield from (
+        f"{what} {state!r} is not among the states of the tree"
+        for what, state in _named(hierarchy)
+        if not is_among(state, known)
+    )
+    for number, item in enumerate(hierarchy.transitions, start=1):
+        if not isinstance(item, Transition):
+            yield f"transition {number} must be a Transition, got {item!r}"
+            continue
+        yield from (
+            f"transition {number} ({item}): {what} {state!r} is not among the states of the tree"
+            for what, state in _named_by(item)
+            if not is_among(state, known)
+        )
+
+
+def _named(hierarchy: Hierarchy) -> Iterator[tuple[str, Any]]:
+    yield from (("initial state", state) for state in as_tuple(hierarchy.initial))
+    yield from (("decision state", state) for state in hierarchy.decision_states)
+    yield from (("final state", state) for state in hierarchy.final_states)
+    yield from (("state with a limit in timeouts", state) for state in hierarchy.timeouts)
+    for each in _all(hierarchy):
+        if isinstance(each, State):
+            yield from (("initial state", state) for state in each.initial)
+
+
+def _named_by(item: Transition[Any]) -> Iterator[tuple[str, Any]]:
+    if not is_any_state(item.source):
+        yield "source", item.source
+    if isinstance(item.guard, In):
+        yield "state of the guard", item.guard.state
+    for target in () if item.target is None else as_tuple(item.target):
+        yield "target", target.state if isinstance(target, History) else target
+        if isinstance(target, History) and target.default is not None:
+            yield from (("default", state) for state in as_tuple(target.default))
+
+
+# States
+
+
+def _state_problems(hierarchy: Hierarchy) -> Iterator[str]:
+    tree = hierarchy.tree
+    yield from _initial_problems(hierarchy)
+    for state in hierarchy.final_states:
+        node = tree.nodes[tree.numbers[state_text(state)]]
+        if node.children:
+            yield (
+                f"final state {state_text(state)!r} has states inside: name the final ones of "
+                "those, and it is done when one of them is entered"
+            )
+        if node.exit and node.parent == CHART:
+            yield f"final state {state_text(state)!r} has an exit action, but no agent leaves it"
+        if state in hierarchy.timeouts:
+            yield f"final state {state_text(state)!r} cannot have a limit in timeouts"
+        if state in hierarchy.decision_states:
+            yield f"final state {state_text(state)!r} cannot be a decision state"
+
+    for node in tree.nodes[1:]:
+        regions = [child for child in node.children if node.kind == "parallel"]
+        for child in regions:
+            if tree.nodes[child].kind == "final":
+                text = state_text(tree.nodes[child].state)
+                yield f"state {text!r} is a region, which cannot be a final state itself"
+
+    for state, ticks in hierarchy.timeouts.items():
+        yield from tick_problems(state, ticks)
+
+
+def _initial_problems(hierarchy: Hierarchy) -> Iterator[str]:
+    tree = hierarchy.tree
+    for node in tree.nodes:
+        text = "the chart" if node.number == CHART else repr(state_text(node.state))
+        for number in node.initial:
+            if not tree.is_inside(number, node.number):
+                inner = state_text(tree.nodes[number].state)
+                yield f"initial state {inner!r} does not lie inside {text}"
+        yield from (f"initial of {text}: {found}" for found in _apart(tree, node.initial))
+
+
+def _apart(tree: Tree, numbers: Iterable[int]) -> Iterator[str]:
+    """Yield which of several states cannot be active together."""
+    for one, other in combinations(numbers, 2):
+        around = [*tree.ancestors(one)]
+        common = next((each for each in tree.ancestors(other) if each in around), CHART)
+        lie_apart = not (tree.is_inside(one, other) or tree.is_inside(other, one))
+        if one == other or not (lie_apart and tree.nodes[common].kind == "parallel"):
+            first, second = (state_text(tree.nodes[each].state) for each in (one, other))
+            yield f"{first!r} and {second!r} do not lie in different regions"
+
+
+# Transitions
+
+
+def _transition_problems(hierarchy: Hierarchy, item: Transition[Any]) -> Iterator[str]:
+    tree = hierarchy.tree
+    if item.trigger == "state":
+        yield "a trigger cannot be called 'state', rename it"
+    if item.trigger == ALWAYS and any(each.trigger is None for each in hierarchy.transitions):
+        yield f"{ALWAYS!r} is what eventless transitions are called, rename it"
+    if isinstance(item.trigger, str) and item.trigger.startswith(DONE):
+        number = tree.numbers.get(item.trigger.removeprefix(DONE))
+        if number is None or not tree.nodes[number].children:
+            yield "only a state with states inside is done: name a composite"
+
+    yield from _target_problems(hierarchy, item)
+    if is_any_state(item.source):
+        if item.internal:
+            yield "a wildcard cannot be internal: name the composite"
+        return
+
+    source = tree.nodes[tree.numbers[state_text(item.source)]]
+    if source.kind == "final":
+        yield f"it leaves {state_text(item.source)!r}, which is a final state"
+    if item.internal:
+        yield from _internal_problems(hierarchy, item, source.number)
+
+
+def _target_problems(hierarchy: Hierarchy, item: Transition[Any]) -> Iterator[str]:
+    tree, numbers = hierarchy.tree, []
+    for target in () if item.target is None else as_tuple(item.target):
+        is_history = isinstance(target, History)
+        number = tree.numbers[state_text(target.state if is_history else target)]
+        numbers.append(number)
+        if not is_history:
+            continue
+
+        text = state_text(target.state)
+        if not tree.nodes[number].children:
+            yield f"{text!r} has no states inside, so it has no history"
+        defaults = () if target.default is None else as_tuple(target.default)
+        inside = [tree.numbers[state_text(each)] for each in defaults]
+        for each in inside:
+            if not tree.is_inside(each, number):
+                inner = state_text(tree.nodes[each].state)
+                yield f"the default {inner!r} does not lie inside {text!r}"
+        yield from _apart(tree, inside)
+
+    yield from _apart(tree, numbers)
+
+
+def _internal_problems(hierarchy: Hierarchy, item: Transition[Any], source: int) -> Iterator[str]:
+    tree = hierarchy.tree
+    targets = () if item.target is None else as_tuple(item.target)
+    inside = [_lies_in(tree, source, each) for each in targets]
+    if tree.nodes[source].kind != "composite":
+        yield f"internal says nothing here: {state_text(item.source)!r} is no composite"
+    elif not inside or not all(inside):
+        yield f"it is internal, so its target must lie inside {state_text(item.source)!r}"
+
+
+def _lies_in(tree: Tree, composite: int, target: Any) -> bool:
+    if not isinstance(target, History):
+        return tree.is_inside(tree.numbers[state_text(target)], composite)
+    # a composite's own history is something inside it
+    number = tree.numbers[state_text(target.state)]
+    return number == composite or tree.is_inside(number, composite)
+
+
+def _share_problems(hierarchy: Hierarchy) -> Iterator[str]:
+    shares: Counter[tuple[Any, int]] = Counter()
+    for arc in hierarchy.arcs:
+        share = arc.written.probability
+        if share is None:
+            continue
+        shares[arc.written.trigger, arc.source] += share  # type: ignore[assignment]
+        if any(number in hierarchy.decides for number in hierarchy.leaves_at(arc.source)):
+            yield f"transition {arc.written}: a reasoner chooses there, so leave out probability"
+
+    for (trigger, source), total in shares.items():
+        if total > 1 + _ROUNDING:
+            text = state_text(hierarchy.tree.nodes[source].state)
+            yield (
+                f"the probabilities of {trigger or ALWAYS!r} in {text!r} add up to {total:g}, "
+                "which is more than 1"
+            )
+
+
+# Loops
+
+
+def _loop_problems(hierarchy: Hierarchy) -> Iterator[str]:
+    """Yield eventless transitions without a guard that lead back to where they began."""
+    following = {
+        leaf: hierarchy.ends_of(arc, leaf)
+        for leaf in hierarchy.tree.leaves
+        if (arc := _unconditional(hierarchy, leaf)) is not None
+    }
+    for leaf in following:
+        if _comes_back(leaf, following):
+            text = state_text(hierarchy.tree.nodes[leaf].state)
+            yield (
+                f"eventless transitions without a guard lead from {text!r} back to it without "
+                "end: give one of them a guard or a trigger"
+            )
+            return
+
+
+def _unconditional(hierarchy: Hierarchy, leaf: int) -> Arc | None:
+    """Return the eventless transition that is always made in a leaf."""
+    for number in (leaf, *hierarchy.tree.ancestors(leaf)):
+        arcs = [
+            arc for arc in hierarchy.arcs if arc.source == number and arc.written.trigger is None
+        ]
+        if arcs:
+            is_open = arcs[0].guard is not None or arcs[0].written.probability is not None
+            return None if is_open else arcs[0]
+
+    return None
+
+
+def _comes_back(leaf: int, following: Mapping[int, Sequence[int]]) -> bool:
+    reached, frontier = set[int](), [leaf]
+    while frontier:
+        for number in following.get(frontier.pop(), ()):
+            if number == leaf:
+                return True
+            if number not in reached:
+                reached.add(number)
+                frontier.append(number)
+
+    return False

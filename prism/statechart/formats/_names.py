@@ -1,0 +1,60 @@
+"""Guards and actions by the names under which documents have them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from reprlib import repr as brief
+from typing import Any
+
+from prism.statechart._identity import own_name
+
+_MOST_LISTED = 20
+
+Functions = Mapping[str, Callable[[Any, Any], object]]
+"""Guards or actions by the names under which charts are written and read."""
+
+
+@dataclass
+class Names:
+    """Names the functions of one kind, each name for one function, and collects the problems."""
+
+    kind: str
+    given: Functions | None
+    problems: list[str] = field(default_factory=list)
+    _taken: dict[str, object] = field(default_factory=dict)
+    _known: dict[int, str] = field(default_factory=dict)
+
+    def of(self, function: object, item: object) -> str:
+        """Name a function; one that cannot be named goes among the problems, once."""
+        name = self._known.get(id(function))
+        if name is None:
+            name = self._known[id(function)] = self._found(function, item)
+        return name
+
+    def _found(self, function: object, item: object) -> str:
+        registered = next(
+            (name for name, known in (self.given or {}).items() if known == function), None
+        )
+        name = registered or own_name(function)
+        advice = f"register it, {self.kind}s={{'some_name': function}}"
+        if name is None:
+            self.problems.append(
+                f"the {self.kind} of {item} has no name of its own ({brief(function)}): {advice}"
+            )
+            return ""
+
+        if (self.given or {}).get(name, function) != function or self._taken.setdefault(
+            name, function
+        ) != function:
+            self.problems.append(
+                f"two {self.kind}s are called {name!r}, one of them in {item}: {advice}"
+            )
+
+        return name
+
+
+def joined(items: Sequence[str], separator: str = "; ", beyond: int = 0) -> str:
+    """Return several texts, and so many beyond them, as one; of very many only the first."""
+    more = len(items) - _MOST_LISTED + beyond
+    return separator.join([*items[:_MOST_LISTED], f"and {more} more"] if more > 0 else items)

@@ -1,0 +1,623 @@
+"""What a `Reasoner` and a `Writer` have in common: a client that is asked within limits.
+
+The same decision is asked for once at a time, for all who want it; and whether a client takes
+decisions or chats is found out with the first question.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
+
+from prism.errors import (
+    LLMError,
+    ReasonerError,
+    TimedOutError,
+    UselessReplyError,
+)
+from prism.statechart.reasoner._foreign import (
+    adapt,
+    check_client,
+    check_model,
+    depends_on,
+    has_slots,
+    require_model,
+)
+from prism.statechart.reasoner._model_client import (
+    ChoiceReply,
+    ModelClient,
+    Reply,
+    TextReply,
+    has,
+    parameters,
+)
+from prism.statechart.reasoner._prompts import MOST_DECISION_BYTES, Kind, Request, answer_schema
+from prism.statechart.reasoner._recording import AnswerStore, PromptRecord, ReplyCache
+from prism.statechart.reasoner._replies import parse_reasoner_response, read_probabilities
+from prism.statechart.reasoner._spending import (
+    Allowance,
+    Budget,
+    Cost,
+    Outcome,
+    loop_time,
+    require_positive,
+)
+from prism.statechart.states import state_text
+from prism.telemetry._loggers import EventLogger, describe, report_warning
+from prism.telemetry.events import MODE_UNKNOWN
+
+if TYPE_CHECKING:
+    from asyncio import Task
+
+ResultT = TypeVar("ResultT")
+
+DEFAULT_TIMEOUT_SECONDS = 120.0
+DEFAULT_CONCURRENCY = 16
+DEFAULT_ATTEMPTS = 3
+
+BUDGET_LOGGER: logging.Logger = logging.getLogger("prism.statechart.budget")
+"""Where a budget's warnings go that are given once; no log is other for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextRequest:
+    """A prompt to be answered by a text.
+
+    Args:
+        text: The prompt.
+        schema: JSON Schema of the answer, if it is to be JSON.
+        lacks: Returns 0 for a reply that can be used, else 1.
+        variation: What is added to the seed of the sampling.
+    """
+
+    text: str
+    schema: dict[str, Any] | None
+    lacks: Callable[[TextReply], int]
+    variation: int = 0
+
+    @property
+    def size(self) -> int:
+        """No server refuses a prompt by its length: what a model cannot read it cuts off."""
+        return 0
+
+
+class AnyModel(Protocol):
+    """A model that is described, and asked through its client, such as `prism.llm.Model`."""
+
+    @property
+    def model(self) -> str:
+        """Its name."""
+
+    @property
+    def patience(self) -> float | None:
+        """Seconds to wait for it once it has begun to fail; None for the usual."""
+
+    def as_client(self) -> Any:
+        """Return the client that is asked, the same whenever it is called."""
+
+
+def opened(
+    client: Any, model: str | None, patience: float | None
+) -> tuple[Any, str | None, float | None]:
+    """Return the client that is asked, the name of its model if it has to be told, and patience.
+
+    Args:
+        client: A client, or what describes a model.
+        model: The name, if it was given.
+        patience: Seconds to wait for it once it has begun to fail, if they were given.
+
+    Raises:
+        ReasonerError: If it is the text of a model.
+    """
+    if isinstance(client, str):
+        raise ReasonerError("a text stands for a model with prism.llm.Model.of(text): give that")
+    if not has(client, "as_client"):
+        return client, model, patience
+
+    found = client.as_client()
+    # servers are asked for the one model that they were made for
+    if has_slots(found):
+        return found, model, patience
+    return found, model or client.model or None, client.patience if patience is None else patience
+
+
+class AsksModel:
+    """Asks a client within limits, and keeps what it said; see `Reasoner` for the arguments.
+
+    A decision that is under way is not asked for again, but waited for.
+
+    Args:
+        client: What is asked.
+        model: Model name, for clients that need it with every call.
+        timeout: Seconds that an answer may take, retries included, from getting a slot.
+        concurrency: Requests under way at once, for a client without a limit of its own.
+        attempts: Requests for one answer, for a client without retries of its own.
+        patience: Seconds to wait for a client that fails, likewise.
+        seed: Seed of the sampling.
+        cache: Where to keep answers.
+        budget: What may be spent.
+        record: Where to keep every prompt and reply.
+        logger: Where to report a cache that fails.
+        only_decides: Whether the client is asked decision questions and nothing else.
+
+    Attributes:
+        client: The client that is asked.
+        concurrency: Requests that it pays to have under way at once.
+        budget: What may be spent.
+        named: Model name that was given for the client.
+        cache: Where answers are kept; it is not closed here.
+        record: Where every prompt and reply is kept; None where they are not.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        model: str | None,
+        timeout: float,
+        concurrency: int | None,
+        attempts: int | None,
+        patience: float | None,
+        seed: int,
+        cache: AnswerStore | None,
+        budget: Budget | None,
+        record: PromptRecord | None,
+        logger: EventLogger | None,
+        *,
+        only_decides: bool = False,
+    ) -> None:
+        require_positive(timeout=timeout, concurrency=concurrency, attempts=attempts)
+        check_client(client, only_decides=only_decides)
+        check_model(client, model, only_decides=only_decides)
+        if cache is not None:
+            require_model(client, model)
+
+        own = getattr(client, "concurrency", None)
+        self.client: Any = client
+        self.concurrency: int = own or concurrency or DEFAULT_CONCURRENCY
+        self.budget: Budget = budget or Budget()
+        self.named: str | None = model
+        self.cache: AnswerStore | None = cache
+        self.record: PromptRecord | None = record
+        self._adapted: ModelClient = adapt(
+            client,
+            model,
+            seed,
+            attempts or DEFAULT_ATTEMPTS,
+            self.concurrency,
+            patience or 0.0,
+        )
+        self._taken_by_chat = parameters(self._adapted.chat)[0]
+        self._checks_decisions = "lacks" in parameters(self._adapted.systemone)[0]
+        self._timeout = timeout
+        self._model: str | None = model or _text_or_none(getattr(client, "model", None))
+        self._replies = None if cache is None else ReplyCache(cache, logger)
+        self._depends_on = depends_on(client, model, seed)
+        self._flights: SingleFlight[Reply] = SingleFlight()
+        self._says_no_tokens = False
+
+    async def close(self) -> None:
+        """Close the client's connections, if it opens new ones later (``client.reopens``)."""
+        if getattr(self.client, "reopens", False):
+            await self.client.close()
+
+    def _put(self, request: Request, identity: str) -> Flight[Reply]:
+        """Put a request, or join an equal one that is under way; `_leave` it in the end.
+
+        Args:
+            request: What to ask.
+            identity: What it asks; equal requests at the same time have the same outcome.
+        """
+        return self._flights.join(identity, lambda cost: self._decision(request, cost))
+
+    async def _leave(self, flights: Iterable[Flight[Reply]]) -> None:
+        """Note that the outcomes of some requests are not waited for any more."""
+        await self._flights.leave(flights)
+
+    def _seconds_allowed(self) -> float:
+        """Return the seconds that an answer may take now."""
+        left = self.budget.seconds_left()
+        return self._timeout if left is None else min(left, self._timeout)
+
+    async def _decision(self, request: Request, cost: Cost) -> Reply:
+        """Put a request, and once more in other words where the model's reply is of no use."""
+        reply: Reply | None = None
+        try:
+            reply = await self._reply(request, cost)
+            problem: Exception | None = problem_in(reply, request)
+        except UselessReplyError as error:
+            problem = error
+
+        if problem is not None and self.budget.spent() is None:
+            better = await self._repaired(request, problem, cost)
+            reply = reply if better is None else better
+        if reply is None:
+            assert problem is not None
+            raise problem
+
+        return reply
+
+    async def _repaired(self, request: Request, problem: Exception, cost: Cost) -> Reply | None:
+        """Put a request in other words, with a time of its own; None if no reply came."""
+        further = Cost()
+        try:
+            return await self._reply(reworded(request, problem), further)
+        except LLMError:
+            # the first reply, or what was wrong with it, says more
+            return None
+        finally:
+            cost.follow(further)
+            cost.repaired = bool(further.attempts) or None
+
+    async def _reply(self, request: Request | TextRequest, cost: Cost) -> Reply:
+        """Put a request that nobody else shares, and return what is said.
+
+        Args:
+            request: What to ask.
+            cost: Where to add what it costs, however it ends.
+        """
+        cost.model = self._model
+        if self.record is not None:
+            cost.trail = []
+
+        if request.size > MOST_DECISION_BYTES:
+            raise ReasonerError(
+                f"not asked: {request.size} bytes, of {MOST_DECISION_BYTES} that a request may have"
+            )
+
+        most = cost.allowance.most_attempts
+        allowance = cost.allowance = Allowance(self.budget, self._timeout, most)
+        allowance.require_some()
+        try:
+            async with allowance.lease(len(request.text), lambda: (cost.attempts, cost.tokens)):
+                # the client says itself when the request has a slot
+                reply = await self._sent(request, cost)
+                self._look_for_tokens(cost)
+                return reply
+        except LLMError as error:
+            cost.host = cost.host or error.host
+            raise
+        finally:
+            cost.settle(*allowance.seconds_gone())
+
+    async def _sent(self, request: Request | TextRequest, cost: Cost) -> Reply:
+        if isinstance(request, Request) and request.kind == "decision":
+            asked = request
+
+            def lacks(decided: ChoiceReply) -> int:
+                return lacking_in(chances_of(asked, decided), asked)
+
+            check = {"lacks": lacks} if self._checks_decisions else {}
+            ask = self._adapted.systemone(asked.text, asked.choices, cost=cost, **check)
+            return chances_of(asked, await ask)
+
+        chat = request if isinstance(request, TextRequest) else choosing(request)
+        messages = [{"role": "user", "content": chat.text}]
+        offered: dict[str, Any] = {"lacks": chat.lacks, "variation": chat.variation}
+        more = {name: offered[name] for name in offered if name in self._taken_by_chat}
+        said = await self._adapted.chat(messages, format=chat.schema, cost=cost, **more)
+
+        return Reply(said.text)
+
+    def _look_for_tokens(self, cost: Cost) -> None:
+        """Say once that a limit on tokens is of no use with a server that does not report them."""
+        limit = self.budget.max_tokens
+        is_told = (cost.input_tokens, cost.output_tokens) != (None, None)
+        if limit is None or self._says_no_tokens or is_told:
+            return
+
+        self._says_no_tokens = True
+        BUDGET_LOGGER.warning(
+            "%s at %s reports no tokens, so a limit of %d tokens cannot end its questions: "
+            "set a limit on calls",
+            cost.model or "the model",
+            cost.host or "its server",
+            limit,
+        )
+
+
+# Calls that are made once for all
+
+
+class Flight(Generic[ResultT]):
+    """A call under way, and the number of those who wait for it."""
+
+    __slots__ = ("key", "task", "waiting")
+
+    def __init__(self, key: Hashable, make: Callable[[Cost], Coroutine[Any, Any, ResultT]]) -> None:
+        import asyncio
+
+        self.key = key
+        self.waiting = 0
+        self.task: Task[Outcome[ResultT]] = asyncio.create_task(_outcome_of(make))
+
+    async def outcome(self) -> Outcome[ResultT]:
+        """Wait for the outcome; cancelling this leaves the call running."""
+        if self.task.done():
+            return self.task.result()
+
+        import asyncio
+
+        return await asyncio.shield(self.task)
+
+
+class SingleFlight(Generic[ResultT]):
+    """Calls under way, by what they ask: the same call is made once, for all who want it.
+
+    A call ends with the last of those who wait for it: cancelling one of two leaves it running,
+    cancelling both cancels it, and waits until it has closed its connection. A call that is
+    cancelled in any other way, such as by the client itself, has failed. Each event loop makes
+    calls of its own.
+    """
+
+    def __init__(self) -> None:
+        self._under_way: dict[Hashable, Flight[ResultT]] = {}
+
+    def join(
+        self, key: Hashable, make: Callable[[Cost], Coroutine[Any, Any, ResultT]]
+    ) -> Flight[ResultT]:
+        """Start a call, or join the one under way; `leave` it in the end.
+
+        Args:
+            key: What is asked.
+            make: Starts the call, if nobody has; it adds to the cost it is given.
+        """
+        import asyncio
+
+        flight = self._under_way.get(key)
+        if (
+            flight is None
+            or flight.task.done()
+            or flight.task.get_loop() is not asyncio.get_running_loop()
+        ):
+            flight = self._under_way[key] = Flight(key, make)
+
+        flight.waiting += 1
+
+        return flight
+
+    async def leave(self, flights: Iterable[Flight[ResultT]]) -> None:
+        """Leave calls; those for which nobody waits are cancelled, and over afterwards."""
+        ending = [flight.task for flight in flights if self._is_last(flight)]
+        if not ending:
+            return
+
+        import asyncio
+
+        for task in ending:
+            task.cancel()
+
+        await asyncio.wait(ending)
+
+    async def do(
+        self, key: Hashable, make: Callable[[Cost], Coroutine[Any, Any, ResultT]]
+    ) -> Outcome[ResultT]:
+        """Return the outcome of a call: `join` it, wait, and `leave` it."""
+        flight = self.join(key, make)
+        try:
+            return await flight.outcome()
+        finally:
+            await self.leave([flight])
+
+    def __len__(self) -> int:
+        """Return the number of calls under way."""
+        return len(self._under_way)
+
+    def _is_last(self, flight: Flight[ResultT]) -> bool:
+        """Leave one call; return True if it is still running, and nobody waits for it."""
+        flight.waiting -= 1
+        if flight.waiting:
+            return False
+        if self._under_way.get(flight.key) is flight:
+            del self._under_way[flight.key]
+
+        return not flight.task.done() and not flight.task.get_loop().is_closed()
+
+
+async def _outcome_of(
+    make: Callable[[Cost], Coroutine[Any, Any, ResultT]],
+) -> Outcome[ResultT]:
+    import asyncio
+
+    cost = Cost()
+    try:
+        return Outcome(cost, await make(cost))
+    except Exception as error:
+        return Outcome(cost, error=error)
+    except asyncio.CancelledError as error:
+        # by the client, from within; if by the last who waited, nobody sees this
+        failure = LLMError("the client cancelled its own call")
+        failure.__cause__ = error
+        return Outcome(cost, error=failure)
+
+
+# Decisions or chats
+
+LONGEST_LOOK_SECONDS = 10.0
+"""How long to wait until a server says whether it takes decisions, for which it needs no model."""
+
+_REST_AFTER_LOOK = 10
+"""How many times as long as a failed look took to wait before the next."""
+
+
+def kind_by(mode: Literal["auto", "decision", "chat"], client: Any) -> Kind | None:
+    """Return what is asked in a mode, or None if the server has to say."""
+    if mode != "auto":
+        return mode
+    return None if callable(getattr(client, "systemone", None)) else "chat"
+
+
+class ModeFinder:
+    """Looks at what a client's server and model offer, once for all who want to know.
+
+    Args:
+        client: The client.
+        logger: Where to report, once, that a look failed.
+    """
+
+    def __init__(self, client: ModelClient, logger: EventLogger | None) -> None:
+        self._client = client
+        self._logger = logger
+        self._looks: SingleFlight[Kind] = SingleFlight()
+        self._next_look = 0.0
+        self._has_reported = False
+
+    async def find(self, seconds: float) -> Kind | None:
+        """Return how to ask, or None if that cannot be found out now.
+
+        Args:
+            seconds: How long it may take at most.
+        """
+        if loop_time() < self._next_look:
+            return None
+
+        began = loop_time()
+        look = await self._looks.do("kind", lambda _cost: self._look(seconds))
+        if look.error is None:
+            return look.result
+
+        # a server that hangs must not delay every decision
+        ended = loop_time()
+        self._next_look = max(self._next_look, ended + _REST_AFTER_LOOK * (ended - began))
+        if not self._has_reported:
+            self._has_reported = True
+            report_warning(self._logger, MODE_UNKNOWN, error=describe(look.error))
+
+        return None
+
+    async def _look(self, seconds: float) -> Kind:
+        import asyncio
+
+        limit = min(seconds, LONGEST_LOOK_SECONDS)
+        try:
+            async with asyncio.timeout(limit) as timer:
+                return "decision" if await self._client.offers_decisions() else "chat"
+        except Exception as error:
+            if timer.expired():
+                raise TimedOutError(f"no answer within {limit:g} s") from error
+            raise
+
+
+def _text_or_none(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+# What is put, and what is read
+
+
+def choosing(request: Request) -> TextRequest:
+    """Return a question as a prompt that is to be answered by a choice."""
+    schema = answer_schema(request.offered(0), asks_reason=request.asks_reason)
+    return TextRequest(request.text, schema, lambda said: lacking_in(Reply(said.text), request))
+
+
+def reworded(request: Request, problem: Exception) -> Request:
+    """Return a request that says why its last reply was of no use, and how to answer.
+
+    One message says all, since not every client takes a conversation. A model that repeats itself
+    at temperature 0 has something new to read.
+    """
+    if request.kind == "chat":
+        listed = ", ".join(state_text(option) for option in request.offered(0))
+        how = f'Choose one of {listed}. Respond with JSON only:\n{{"next_state": "<state_value>"}}'
+    else:
+        how = "Respond with JSON only, with the letter of one option."
+
+    return replace(request, text=again(request.text, str(problem), how))
+
+
+def again(prompt: str, problem: str, how: str) -> str:
+    """Return a prompt that is put once more, with what was wrong with the reply to it."""
+    return f"{prompt.rstrip()}\n\nYour last reply could not be used: {problem}\n{how}\n"
+
+
+def problem_in(reply: Reply, request: Request) -> ReasonerError | None:
+    """Return what keeps a chat's reply from being used; None if it can be, or is no chat's."""
+    if request.kind != "chat":
+        return None
+
+    try:
+        chosen_in(reply, request, 0)
+    except ReasonerError as error:
+        return error
+
+    return None
+
+
+def chances_of(request: Request, decided: ChoiceReply) -> Reply:
+    """Keep of a decision's reply what answers are read from."""
+    answers = {name: decided.answers.get(name) or {} for name in request.choices}
+    return Reply(
+        answers={name: answer.get("probabilities") for name, answer in answers.items()},
+        choices={
+            name: {"choice": answer["choice"], "option_mass": answer["option_mass"]}
+            for name, answer in answers.items()
+            if "option_mass" in answer
+        },
+    )
+
+
+def chosen_in(reply: Reply, request: Request, number: int) -> Any:
+    """Return the option that a chat's reply names.
+
+    Raises:
+        ReasonerError: If it names none.
+    """
+    options = request.questions[number].options
+    for option in options:
+        # what servers that keep to the schema send, to the letter, needs no careful reader
+        if reply.text == f'{{"next_state": "{state_text(option)}"}}':
+            return option
+
+    return parse_reasoner_response(reply.text, list(options))
+
+
+def _decided_in(reply: Reply, request: Request, number: int) -> Any:
+    """Return what a decision's reply says of one question, with or without probabilities.
+
+    Raises:
+        ReasonerError: If it says nothing valid.
+    """
+    chosen = bare_choice_in(reply, request, number)
+    return chances_in(reply, request, number) if chosen is None else chosen
+
+
+def chances_in(reply: Reply, request: Request, number: int) -> Mapping[str, float]:
+    """Return the probabilities that a decision's reply gives the options of one question.
+
+    Raises:
+        ReasonerError: If they are not valid.
+    """
+    options = list(request.questions[number].options)
+    return read_probabilities(reply.answers.get(f"q{number}"), options)
+
+
+def mass_in(reply: Reply, number: int) -> float | None:
+    """Return the probability that all options of a question have together, where it is known."""
+    mass: float | None = reply.choices.get(f"q{number}", {}).get("option_mass")
+    return mass
+
+
+def bare_choice_in(reply: Reply, request: Request, number: int) -> Any:
+    """Return the option that a decision's reply chooses without probabilities; None for none."""
+    name = f"q{number}"
+    if reply.answers.get(name) is not None:
+        return None
+
+    chosen = reply.choices.get(name, {}).get("choice")
+    options = request.questions[number].options
+    return next((option for option in options if state_text(option) == chosen), None)
+
+
+def lacking_in(reply: Reply, request: Request) -> int:
+    """Return to how many questions of a request a reply has no valid answer."""
+    read = chosen_in if request.kind == "chat" else _decided_in
+    lacking = 0
+    for number in range(len(request.questions)):
+        try:
+            read(reply, request, number)
+        except ReasonerError:
+            lacking += 1
+
+    return lacking

@@ -1,0 +1,257 @@
+"""What goes wrong with who is asked, and which of it passes: servers, and clients of others."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+
+from prism.errors import (
+    BadReplyError,
+    CircuitOpenError,
+    DecisionsUnsupportedError,
+    LLMError,
+    ModelMissingError,
+    OverloadedError,
+    TimedOutError,
+    UnreachableError,
+)
+from prism.statechart.reasoner._model_client import first
+from prism.telemetry._loggers import describe
+
+BUSY = (429, 503)
+OVERLOADED = (*BUSY, 502, 504)
+NO_SUCH_PATH = (404, 405, 501)
+MALFORMED = (400, 422)
+
+INTERNAL = 500
+_IN_A_STREAM = -1
+_MOST_SAID = 200
+
+_NO_FILES = re.compile(
+    r"unable to load model|blobs[/\\]sha256|no such file|file does not exist", re.IGNORECASE
+)
+
+_LACKS_MODEL = re.compile(
+    r"\bmodel\b.*\b(not found|not exist|no such|unknown)|\b(no such|unknown) model\b",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def is_retryable(error: BaseException) -> bool:
+    """Return True if asking again may help: the server was busy, or the connection failed."""
+    is_passing = isinstance(error, (OverloadedError, UnreachableError, TimedOutError))
+    return is_passing and not isinstance(error, CircuitOpenError)
+
+
+def is_busy(error: BaseException) -> bool:
+    """Return True if the server works but takes no more now (HTTP 429 or 503)."""
+    # 502 and 504 come from a gateway whose server is gone
+    return isinstance(error, OverloadedError) and _status_of(error) in BUSY
+
+
+def is_refused(error: BaseException) -> bool:
+    """Return True if no connection could be made, so that the server has seen no question."""
+    return isinstance(error, UnreachableError) and error.is_refused
+
+
+def is_unusable(error: BaseException) -> bool:
+    """Return True if a host has answered with nothing of use, which another host may not do.
+
+    Not what passes, and not what says that a host can never serve such questions.
+    """
+    never_serves = isinstance(error, (ModelMissingError, DecisionsUnsupportedError))
+    return isinstance(error, LLMError) and not is_retryable(error) and not never_serves
+
+
+def is_internal(error: BaseException) -> bool:
+    """Return True if the server failed inside, which may pass.
+
+    It says so by HTTP 500, by an error in a 200, or by a 200 that is not JSON.
+    """
+    status = _status_of(error)
+    if status in OVERLOADED or status in NO_SUCH_PATH:
+        return False
+    return status >= 500
+
+
+def lacks_files(error: BaseException) -> bool:
+    """Return True if the server failed as it could not read the files of the model.
+
+    So Ollama answers (HTTP 500) while a model is being pulled anew.
+    """
+    return is_internal(error) and _NO_FILES.search(str(error)) is not None
+
+
+def is_permanent_refusal(error: BaseException) -> bool:
+    """Return True if the server understood a request and will never serve it (HTTP 4xx but 429)."""
+    return 400 <= _status_of(error) < 500 and not is_retryable(error)
+
+
+def is_malformed(error: BaseException) -> bool:
+    """Return True if the server does not take the request as it is written (HTTP 400 or 422)."""
+    return _status_of(error) in MALFORMED
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Return True if the server does not take the request as it is written, whatever it calls that.
+
+    Some that check requests with pydantic answer 500 with what it has found.
+    """
+    is_found = is_internal(error) and "validation error" in str(error)
+    return is_malformed(error) or is_found
+
+
+def lacks_path(error: BaseException) -> bool:
+    """Return True if the server does not know a path, as other servers lack some of Ollama's."""
+    return _status_of(error) in NO_SUCH_PATH and not isinstance(error, ModelMissingError)
+
+
+def lacks_decisions(error: BaseException) -> bool:
+    """Return True if the answer to a decision question says that server or model takes none."""
+    is_unsupported = _status_of(error) == MALFORMED[0] and "support" in str(error)
+    return lacks_path(error) or is_unsupported
+
+
+def _status_of(error: BaseException) -> int:
+    return error.status if isinstance(error, LLMError) else 0
+
+
+# What clients of other libraries raise
+
+
+def translated(error: Exception) -> Exception:
+    """Return the error of prism's tree that a client's exception stands for, or the exception.
+
+    What passes and what may pass is translated, and what prism's own clients raise inside another:
+    they have made their retries, so it passes no more.
+    """
+    found: LLMError
+    status, said = status_of(error), error_in_body(error)
+    if isinstance(error, LLMError):
+        found = LLMError(describe(error))
+    elif said is not None:
+        brief = " ".join(said[:2000].split())[:_MOST_SAID]
+        found = BadReplyError(f"the server answered with an error instead of a reply: {brief}")
+        found.status = INTERNAL
+    elif status in (*OVERLOADED, _IN_A_STREAM):
+        found = OverloadedError(describe(error))
+        found.status, found.retry_after = status or 0, retry_after_of(error)
+    elif status == INTERNAL:
+        found = LLMError(describe(error))
+        found.status = INTERNAL
+    elif status is None and any(map(_is_transport_fault, _causes(error))):
+        found = UnreachableError(describe(error))
+    else:
+        return error
+
+    return found
+
+
+def untranslated(error: LLMError) -> Exception:
+    """Return what a client has raised, where `translated` has put an error in its place."""
+    stands_for_it = type(error) in (LLMError, OverloadedError, UnreachableError)
+    cause = error.__cause__
+    return cause if stands_for_it and isinstance(cause, Exception) else error
+
+
+def status_of(error: BaseException) -> int | None:
+    """Return the HTTP status that an exception or one of its causes has."""
+    for raised in _causes(error):
+        response = getattr(raised, "response", None)
+        status = first(raised, "status_code", "status") or getattr(response, "status_code", None)
+        if isinstance(status, int):
+            return status
+
+    return None
+
+
+def refuses(error: BaseException) -> bool:
+    """Return True if a server refused a request, and would refuse the same one again."""
+    status = status_of(error) or 0
+    return 400 <= status < INTERNAL and status not in OVERLOADED
+
+
+def retry_after_of(error: BaseException | None) -> float | None:
+    """Return the seconds that a Retry-After header asks for, of an exception or of its causes."""
+    for raised in _causes(error):
+        headers = getattr(getattr(raised, "response", None), "headers", None)
+        given = headers.get("retry-after", "") if isinstance(headers, Mapping) else ""
+        wait = read_retry_after(given)
+        if wait is not None:
+            return wait
+
+    return None
+
+
+def read_retry_after(given: str) -> float | None:
+    """Read a Retry-After header, seconds or a date (RFC 9110, section 10.2.3), as seconds."""
+    for read in (float, _seconds_until):
+        try:
+            return max(0.0, read(given))
+        except ValueError:
+            continue
+
+    return None
+
+
+def _seconds_until(date: str) -> float:
+    # a tenth of importing the engine, for a header that is rare
+    from email.utils import parsedate_to_datetime
+
+    then = parsedate_to_datetime(date)
+    return ((then if then.tzinfo else then.replace(tzinfo=UTC)) - datetime.now(UTC)).total_seconds()
+
+
+def error_in_body(error: BaseException) -> str | None:
+    """Return the error that stands in a reply with status 200, which was no valid reply then."""
+    for raised in _causes(error):
+        # of pydantic, which is not imported for this
+        read_errors = getattr(raised, "errors", None)
+        if type(raised).__name__ != "ValidationError" or not callable(read_errors):
+            continue
+
+        inputs = [item.get("input") for item in read_errors()]
+        said = [given for given in inputs if isinstance(given, Mapping) and "error" in given]
+        if said:
+            return str(said[0]["error"])
+
+    return None
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Return an exception and those that it was raised from, or in place of."""
+    seen: set[int] = set()
+    found = error
+    while found is not None and id(found) not in seen:
+        seen.add(id(found))
+        yield found
+        found = found.__cause__ or found.__context__
+
+
+def _is_transport_fault(error: BaseException) -> bool:
+    # a run has an event loop of its own, and leaves connections of a user's client behind in it
+    if isinstance(error, RuntimeError) and str(error) == "Event loop is closed":
+        return True
+
+    httpx = sys.modules.get("httpx")
+    kinds = (ConnectionError, TimeoutError)
+    return isinstance(error, kinds if httpx is None else (*kinds, httpx.TransportError))
+
+
+def refuses_decisions(error: Exception) -> bool:
+    """Return True if the server has no decision questions, or the model does not take them."""
+    is_unsupported = getattr(error, "status_code", None) == MALFORMED[0]
+    return answers_no_path(error) or (is_unsupported and "support" in str(error).lower())
+
+
+def answers_no_path(error: Exception) -> bool:
+    status = getattr(error, "status_code", None)
+    return status in (405, 501) or (status == 404 and not says_model_is_missing(str(error)))
+
+
+def says_model_is_missing(message: str) -> bool:
+    """Return True if the text of a 404 says that the server lacks the model, not the path."""
+    # a web page may say anything
+    return not message.lstrip().startswith("<") and _LACKS_MODEL.search(message) is not None

@@ -1,0 +1,477 @@
+"""Clients of other makes: which can be asked and how, what they reply, and what they raise."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, NoReturn, cast
+
+from prism.errors import BadReplyError, DecisionsUnsupportedError, LLMError, ReasonerError
+from prism.statechart.reasoner._faults import (
+    MALFORMED,
+    answers_no_path,
+    refuses_decisions,
+    translated,
+    untranslated,
+)
+from prism.statechart.reasoner._model_client import (
+    ChatReply,
+    DecisionReply,
+    ModelClient,
+    accepted,
+    awaited,
+    first,
+    has,
+    of_kind,
+    parameters,
+)
+from prism.statechart.reasoner._pool import Pool, Question, ReplyT
+from prism.statechart.reasoner._slots import Host, Slots, Traffic
+from prism.statechart.reasoner._spending import Cost
+from prism.statechart.states import state_text
+from prism.telemetry._loggers import describe
+
+PROMPTED = ("chat", "get_response", "run")
+"""The methods that take a prompt; the first that a client has is called."""
+
+_INPUT_TOKENS = ("input_tokens", "prompt_eval_count", "input_token_count", "prompt_tokens")
+_OUTPUT_TOKENS = ("output_tokens", "eval_count", "output_token_count", "completion_tokens")
+_DURATIONS = ("total_duration", "load_duration", "eval_duration")
+
+_DROPPABLE = {"think": ("think",), "response_format": ("response_format", "schema", "grammar")}
+"""What a request may leave out where a model refuses it, and words by which it is named."""
+
+_MOST_RECORDED = 1024 * 1024
+
+
+class _Call(NamedTuple):
+    """A call of a client: its method, and what it is given."""
+
+    method: Callable[..., Any]
+    given: tuple[Any, ...]
+    named: dict[str, Any]
+
+
+class ForeignHost(Host):
+    """A client that is not prism's own, and how it is asked.
+
+    Three call shapes are known: that of ``ollama.AsyncClient`` (a ``chat`` that takes messages),
+    that of ``openai.AsyncOpenAI`` (``chat.completions.create``), and a method that takes a prompt
+    (``chat``, ``get_response`` or ``run``), as agent-framework's clients and agents have it. Of
+    model, schema, seed and ``think=False`` each gets what it takes, until its model refuses it.
+
+    Args:
+        client: The client.
+        model: Model name, for a client that needs one with every call.
+        seed: Seed of the sampling.
+        concurrency: Questions under way at once.
+        patience: Seconds to wait for it once it has begun to fail.
+    """
+
+    def __init__(
+        self, client: Any, model: str | None, seed: int | None, concurrency: int, patience: float
+    ) -> None:
+        kind = type(client).__name__
+        super().__init__(kind, model or "the model", patience, Traffic(concurrency))
+        self._client = client
+        self._model = model
+        self._seed = seed
+        self._dropped: set[str] = set()
+        self._shape = self._shape_of(client)
+
+    async def chat(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        format: dict[str, Any] | None,  # noqa: A002 - as Ollama names it
+        cost: Cost,
+        variation: int = 0,
+    ) -> ChatReply:
+        """Send a conversation, once more without each part that the model refuses.
+
+        Raises:
+            BadReplyError: If the reply has no text.
+        """
+        seed = None if self._seed is None else self._seed + variation
+        while True:
+            call = self._shape(messages, format, seed)
+            for part in self._dropped:
+                call.named.pop(part, None)
+            try:
+                reply = await self._sent(call, cost)
+            except Exception as error:
+                refused = _part_refused(error, call.named)
+                if refused is None:
+                    self._fail(error)
+                self._dropped.add(refused)
+                cost.allowance.admitted()
+            else:
+                return ChatReply(read_text(reply, cost), cost.model or "", cost.host or "")
+
+    def _shape_of(self, client: Any) -> Callable[..., _Call]:
+        """Return how a client is given a conversation."""
+        if completions_of(client) is not None:
+            return self._as_openai
+        if has(client, "chat"):
+            names, takes_any = parameters(client.chat)
+            if "messages" in names or takes_any or not names:
+                return self._as_ollama
+
+        return self._as_prompt
+
+    def _as_ollama(
+        self, messages: Sequence[Mapping[str, Any]], schema: dict[str, Any] | None, seed: int | None
+    ) -> _Call:
+        chat = self._client.chat
+        seeded = self._model is not None and seed is not None
+        offered = {
+            "messages": messages,
+            "format": schema,
+            "model": self._model,
+            "options": {"seed": seed} if seeded else None,
+            # only where it is named: a chat with **arguments may not expect it
+            "think": False if "think" in parameters(chat)[0] else None,
+        }
+        return _Call(chat, (), accepted(chat, offered))
+
+    def _as_openai(
+        self, messages: Sequence[Mapping[str, Any]], schema: dict[str, Any] | None, seed: int | None
+    ) -> _Call:
+        named: dict[str, Any] = {"model": self._model, "messages": list(messages)}
+        if seed is not None:
+            named["seed"] = seed
+        if schema is not None:
+            said = {"name": "answer", "schema": schema}
+            named["response_format"] = {"type": "json_schema", "json_schema": said}
+
+        return _Call(completions_of(self._client).create, (), named)
+
+    def _as_prompt(
+        self, messages: Sequence[Mapping[str, Any]], schema: dict[str, Any] | None, seed: int | None
+    ) -> _Call:
+        name = next(name for name in PROMPTED if has(self._client, name))
+        ask = getattr(self._client, name)
+        (message,) = messages
+        # as agent-framework's clients and agents take schema and seed
+        takes_options = name != "chat" and {"messages", "options"} <= set(parameters(ask)[0])
+        options = {"response_format": schema, "seed": seed}
+        known = {name: value for name, value in options.items() if value is not None}
+
+        return _Call(ask, (message["content"],), {"options": known} if takes_options else {})
+
+    async def systemone(
+        self, state: str, questions: Mapping[str, Mapping[str, Any]], cost: Cost
+    ) -> DecisionReply:
+        """Put choice questions about one state to a decision model.
+
+        Returns:
+            The reply; where the model left a question unanswered, its probabilities are None.
+
+        Raises:
+            DecisionsUnsupportedError: If the server is too old, or the model not made for such
+                questions.
+            BadReplyError: If the reply has no answers.
+        """
+        offered = {"state": state, "questions": questions, "model": self._model}
+        ask = self._client.systemone
+        try:
+            reply = await self._sent(_Call(ask, (), accepted(ask, offered)), cost)
+        except Exception as error:
+            if refuses_decisions(error):
+                why = f"no decision questions are taken ({error})"
+                raise DecisionsUnsupportedError(why) from error
+            self._fail(error)
+
+        _add_cost(reply, cost)
+        answers = first(reply, "answers")
+        if not isinstance(answers, Mapping):
+            raise BadReplyError(f"the client's reply of type {type(reply).__name__} has no answers")
+
+        found = {name: first(answers.get(name), "probabilities") for name in questions}
+        return DecisionReply({name: {"probabilities": chances} for name, chances in found.items()})
+
+    async def decides(self) -> bool:
+        """Return True if server and model take decision questions, or if only one can tell.
+
+        A client may say so itself; one like ``ollama.AsyncClient`` is asked for the model's
+        capabilities.
+        """
+        if not has(self._client, "systemone"):
+            return False
+        if has(self._client, "offers_decisions"):
+            return bool(await awaited(self._client.offers_decisions()))
+        if self._model is None or not has(self._client, "show"):
+            return False
+
+        try:
+            shown = await awaited(self._client.show(self._model))
+        except Exception as error:
+            # a server that cannot show a model is not Ollama, but may take decision questions
+            if answers_no_path(error):
+                return True
+            raise
+
+        return "decision" in (first(shown, "capabilities") or ())
+
+    async def _sent(self, call: _Call, cost: Cost) -> Any:
+        """Return what a call gives."""
+        cost.attempts += 1
+        cost.request_began()
+        try:
+            reply = await awaited(call.method(*call.given, **call.named))
+            if cost.trail is not None:
+                cost.request_replied(_shown(reply))
+            return reply
+        except Exception as error:
+            cost.request_failed(describe(error))
+            raise
+        finally:
+            cost.request_ended()
+
+    def _fail(self, error: Exception) -> NoReturn:
+        """Raise what an exception of the client stands for; the same where nothing is known."""
+        failure = translated(error)
+        if failure is error:
+            raise error
+        raise failure from error
+
+
+class ForeignClient(Pool[ForeignHost]):
+    """Asks a client that is not prism's own, as a pool of one.
+
+    Args:
+        client: The client.
+        model: Model name, for a client that needs one with every call.
+        seed: Seed of the sampling.
+        attempts: Requests for one question while its failures pass, at most; 1 for a client that
+            asks again itself.
+        concurrency: Questions under way at once.
+        patience: Seconds to wait for it once it has begun to fail.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        model: str | None,
+        seed: int | None,
+        attempts: int = 1,
+        concurrency: int = 1,
+        patience: float = 0.0,
+    ) -> None:
+        host = ForeignHost(client, model, seed, concurrency, patience)
+        asks_again = of_kind(int, getattr(client, "max_retries", None))
+        super().__init__([host], model or "", slots=Slots(), attempts=1 if asks_again else attempts)
+
+    async def _ask(self, question: Question[ReplyT]) -> ReplyT:
+        """Return the answer to a question, or raise what the client has raised."""
+        try:
+            return await super()._ask(question)
+        except LLMError as error:
+            # it is known by no address
+            error.host = None
+            raise untranslated(error) from error.__cause__
+
+    def _takes_none(
+        self,
+        hosts: Sequence[Host],  # noqa: ARG002 - there is one
+        error: LLMError,
+        more: str = "",  # noqa: ARG002
+    ) -> LLMError:
+        return error
+
+
+def completions_of(client: Any) -> Any:
+    """Return where a client like ``openai.AsyncOpenAI`` takes conversations; None for others."""
+    completions = getattr(getattr(client, "chat", None), "completions", None)
+    return completions if has(completions, "create") else None
+
+
+def read_text(reply: Any, cost: Cost) -> str:
+    """Return a reply's text, and add to its cost what it says of that.
+
+    Raises:
+        BadReplyError: If there is no text in it.
+    """
+    if type(reply) is str:
+        # it says nothing of itself
+        cost.note_reply({})
+        return reply
+
+    _add_cost(reply, cost)
+    return _text_of(reply)
+
+
+def _text_of(reply: Any) -> str:
+    for path in ((), ("message", "content"), ("text",), ("content",), ("output",)):
+        found = _choice_in(reply)
+        for name in path:
+            found = first(found, name)
+
+        if isinstance(found, str):
+            return found
+
+        # agents with typed results return data instead of text
+        chosen = first(found, "next_state")
+        if chosen is not None:
+            return json.dumps({"next_state": state_text(chosen)})
+
+    raise BadReplyError(f"the client's reply of type {type(reply).__name__} has no text")
+
+
+def _choice_in(reply: Any) -> Any:
+    """Return the first of several choices, as OpenAI's replies have them; else the reply."""
+    choices = first(reply, "choices")
+    return choices[0] if isinstance(choices, list) and choices else reply
+
+
+def _add_cost(reply: Any, cost: Cost) -> None:
+    usage = first(reply, "usage_details", "usage") or reply
+    cost.model = of_kind(str, first(reply, "model")) or cost.model
+    cost.host = of_kind(str, first(reply, "host")) or cost.host
+    cost.add_tokens(
+        of_kind(int, first(usage, *_INPUT_TOKENS)), of_kind(int, first(usage, *_OUTPUT_TOKENS))
+    )
+    ended = first(_choice_in(reply), "done_reason", "finish_reason")
+    cost.note_reply({"done_reason": ended, **{name: first(reply, name) for name in _DURATIONS}})
+
+
+def _shown(reply: Any) -> str:
+    """Return a client's reply as it may be recorded: as JSON where it knows how."""
+    if isinstance(reply, str):
+        return reply
+
+    as_json = getattr(reply, "model_dump_json", None)
+    try:
+        text = as_json() if callable(as_json) else json.dumps(reply, default=str)
+    except Exception:  # of the user's client: what it looks like says enough
+        text = repr(reply)
+
+    return str(text)[:_MOST_RECORDED]
+
+
+def _part_refused(error: Exception, sent: Mapping[str, Any]) -> str | None:
+    """Return the part of a request that a refusal names, if it may be left out."""
+    if getattr(error, "status_code", None) not in MALFORMED:
+        return None
+
+    said = str(error).lower()
+    named = (part for part, words in _DROPPABLE.items() if any(word in said for word in words))
+    return next((part for part in named if part in sent), None)
+
+
+def adapt(
+    client: Any,
+    model: str | None,
+    seed: int | None,
+    attempts: int = 1,
+    concurrency: int = 1,
+    patience: float = 0.0,
+) -> ModelClient:
+    """Return the client itself if it is a `ModelClient`, else an adapter for it.
+
+    Args:
+        client: A client that passed `check_client`.
+        model: Model name, for a client that needs one with every call.
+        seed: Seed of the sampling, where the client takes one.
+        attempts: Requests for one question, at most, where the client has no retries of its own.
+        concurrency: Questions under way at once, where it has no slots of its own.
+        patience: Seconds to wait for it once it has begun to fail, likewise.
+    """
+    if has_slots(client):
+        return cast("ModelClient", client)
+
+    return ForeignClient(client, model, seed, attempts, concurrency, patience)
+
+
+def has_slots(client: Any) -> bool:
+    """Return True if a client hands out slots itself: it has a limit, and tells a cost of it."""
+    if not getattr(client, "concurrency", None):
+        return False
+
+    methods = [getattr(client, name, None) for name in ("chat", "systemone")]
+    return all(callable(method) and "cost" in parameters(method)[0] for method in methods)
+
+
+def check_client(client: object, *, only_decides: bool = False) -> None:
+    """Refuse a client that cannot be asked anything.
+
+    Args:
+        client: What would be asked.
+        only_decides: Whether it would be asked decision questions and nothing else.
+
+    Raises:
+        ReasonerError: If it has none of ``chat``, ``get_response`` and ``run``, lacks the
+            ``systemone`` that decision questions need, or is Ollama's blocking client.
+    """
+    kind = type(client).__name__
+    if _blocks(client):
+        raise ReasonerError(
+            f"{kind} stops the event loop while it waits for an answer: use {_blocks(client)}"
+        )
+
+    if only_decides:
+        if not has(client, "systemone"):
+            raise ReasonerError(
+                f"mode 'decision' needs a client with an async method systemone; {kind} has none"
+            )
+    elif completions_of(client) is None and not any(has(client, name) for name in PROMPTED):
+        raise ReasonerError(
+            f"a Reasoner's client needs an async method chat, get_response or run; {kind} has none"
+        )
+
+
+def check_model(client: object, model: str | None, *, only_decides: bool = False) -> None:
+    """Refuse a client that needs a model with every call if there is none.
+
+    Args:
+        client: What would be asked.
+        model: Model name, if one is given.
+        only_decides: Whether it would be asked decision questions and nothing else.
+
+    Raises:
+        ReasonerError: If there is no name, and the client's method has nothing to ask instead.
+    """
+    name = "systemone" if only_decides else "chat"
+    completions = None if only_decides else completions_of(client)
+    method = getattr(client, name, None) if completions is None else completions.create
+    if model or not callable(method):
+        return
+
+    parameter = inspect.signature(method).parameters.get("model")
+    if parameter is not None and parameter.default in (inspect.Parameter.empty, ""):
+        kind = type(client).__name__
+        raise ReasonerError(
+            f"{kind}.{name} needs the name of a model: give one, "
+            "such as Reasoner(client, model='...')"
+        )
+
+
+def require_model(client: object, model: str | None) -> None:
+    """Refuse to keep answers whose model is unknown."""
+    if model is None and not isinstance(getattr(client, "model", None), str):
+        raise ReasonerError(
+            f"a cache keeps answers by model, and {type(client).__name__} names none: "
+            "give Reasoner a model, any name that stands for the model and for what else the "
+            "answers depend on"
+        )
+
+
+def depends_on(client: Any, model: str | None, seed: int) -> list[Any]:
+    """Return what a reply depends on besides the question, as far as the client says."""
+    settings = [getattr(client, name, None) for name in ("model", "temperature", "seed", "think")]
+    return [
+        model,
+        seed,
+        *(value if isinstance(value, (str, int, float)) else None for value in settings),
+    ]
+
+
+def _blocks(client: object) -> str:
+    """Return the asynchronous client to use in place of one that blocks; empty if it does not."""
+    makers = {base.__module__.partition(".")[0] for base in type(client).__mro__}
+    is_async = any(base.__name__.startswith("Async") for base in type(client).__mro__)
+    if is_async or inspect.iscoroutinefunction(getattr(client, "chat", None)):
+        return ""
+
+    asynchronous = {"ollama": "ollama.AsyncClient", "openai": "openai.AsyncOpenAI"}
+    return next((asynchronous[maker] for maker in makers if maker in asynchronous), "")

@@ -1,0 +1,583 @@
+"""Several hosts as one: the way of a question from host to host, until one answers it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, Generic, TypeVar, cast
+
+from prism.errors import CircuitOpenError, DecisionsUnsupportedError, LLMError, ModelMissingError
+from prism.statechart.reasoner._faults import (
+    is_busy,
+    is_internal,
+    is_refused,
+    is_retryable,
+    is_unusable,
+    lacks_files,
+)
+from prism.statechart.reasoner._hedging import Pace, cancel, first_success, is_success
+from prism.statechart.reasoner._model_client import ChatReply, DecisionReply
+from prism.statechart.reasoner._slots import Host, HostT, Lease, Slots, all_fail_fast, circuit_open
+from prism.statechart.reasoner._spending import Cost, loop_time, random_backoff, until_settled
+
+_MOST_EXEMPT = 20
+"""Failures that cost a question no attempt; as each refusal lowers the host's limit, fewer come."""
+
+ReplyT = TypeVar("ReplyT", ChatReply, DecisionReply)
+
+Hosts = tuple[Host, ...]
+
+Backoff = Callable[[int], float]
+"""Returns the seconds to wait after so many attempts."""
+
+
+@dataclass(slots=True)
+class Question(Generic[ReplyT]):
+    """A question and what became of it so far.
+
+    Args:
+        put: Puts it to a host, and adds to a cost.
+        cost: What it costs, all requests for it together.
+        lacks: Says how many of the answers that were asked for a reply lacks.
+        prefer: Chooses among the hosts that are left.
+        pace: How long such questions take; None if no straggler is hedged.
+        left: Hosts that it may be put to.
+        tries: How often it was put to these.
+        asked: Hosts that it was put to.
+        unable: Hosts that have neither the model nor the path that it needs, with what they said.
+        exempt: Failures that do not count as attempts, as there were only too many at once, or
+            the host is away and is waited for.
+        doubted: What the first host gave, while it is asked elsewhere whose fault that was.
+        is_guilty: Whether it was the host's; None while that is unknown.
+        is_last: Whether what is of no use once more ends it.
+    """
+
+    put: Callable[[Host, Cost], Awaitable[ReplyT]]
+    cost: Cost
+    lacks: Callable[[ReplyT], int] | None = None
+    prefer: Callable[[Hosts], Hosts] = lambda hosts: hosts
+    pace: Pace | None = None
+    left: Hosts = ()
+    tries: int = 0
+    asked: set[Host] = field(default_factory=set)
+    unable: dict[Host, LLMError] = field(default_factory=dict)
+    exempt: int = 0
+    doubted: UnusableError | None = None
+    is_guilty: bool | None = None
+    is_last: bool = False
+
+    def may_ask(self, more: int = 1) -> bool:
+        """Return True if so many requests more may be sent."""
+        return self.cost.allowance.allows(self.cost.attempts, more)
+
+    def go_to(self, hosts: Hosts) -> None:
+        """Have it put to these hosts from now on."""
+        self.left, self.tries = hosts, 0
+
+
+class UnusableError(Exception):
+    """A host has refused a question, or its reply lacks answers: that may be the question's fault.
+
+    Until it is known whether another host answers the question, the host is doubted.
+
+    Args:
+        lease: The slot that was used.
+        error: What was raised; None if there is a reply.
+        reply: The reply.
+        lacking: How many answers it lacks.
+    """
+
+    def __init__(
+        self,
+        lease: Lease[Host],
+        *,
+        error: LLMError | None = None,
+        reply: ChatReply | DecisionReply | None = None,
+        lacking: float = inf,
+    ) -> None:
+        self.lease = lease
+        self.error = error
+        self.reply = reply
+        self.lacking = lacking
+        super().__init__(
+            f"{lease.host.address} gave no valid answer" if error is None else str(error)
+        )
+
+
+class Pool(Generic[HostT]):
+    """Asks some hosts for one model, each question where the fewest are under way.
+
+    What passes is retried, on another host where there is one. A host that fails several times in a
+    row is not asked for a while, then probed with one question (a circuit breaker). What a host
+    refuses, or answers with nothing of use, is asked elsewhere once. Use it in one event loop at a
+    time.
+
+    Args:
+        hosts: Who is asked.
+        model: Name of the model.
+        slots: Slots on the hosts.
+        attempts: Requests for one question while its failures pass, at most.
+        hedge: Whether a question that straggles is put a second time.
+
+    Attributes:
+        model: Name of the model.
+        concurrency: Questions under way at once on all hosts together.
+        hedge: Whether a question that straggles is put a second time.
+    """
+
+    asks_one_by_one: bool = False
+    """Whether each decision question is a request of its own, so that none waits for others."""
+
+    def __init__(
+        self,
+        hosts: Sequence[HostT],
+        model: str,
+        *,
+        slots: Slots,
+        attempts: int,
+        hedge: bool = False,
+    ) -> None:
+        self.model: str = model
+        self.concurrency: int = sum(host.traffic.limit for host in hosts)
+        self.hedge: bool = hedge
+        # a test may set another
+        self.backoff: Backoff = random_backoff
+        self.chat_pace: Pace | None = Pace() if hedge else None
+        self.decision_pace: Pace | None = Pace() if hedge else None
+        self._hosts: tuple[HostT, ...] = tuple(hosts)
+        self._slots = slots
+        self._attempts = attempts
+
+    @property
+    def servers(self) -> tuple[HostT, ...]:
+        """The hosts themselves, for looking at them without retries."""
+        return self._hosts
+
+    @property
+    def waiting(self) -> int:
+        """How many questions wait for a slot."""
+        return self._slots.waiting
+
+    async def chat(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        format: dict[str, Any] | None = None,  # noqa: A002
+        cost: Cost | None = None,
+        lacks: Callable[[ChatReply], int] | None = None,
+        variation: int = 0,
+    ) -> ChatReply:
+        """Send a conversation.
+
+        Args:
+            messages: ``{"role": ..., "content": ...}``, oldest first.
+            format: JSON schema that the reply must follow.
+            cost: Where to add what it costs, however it ends.
+            lacks: Returns how many of the answers that were asked for a reply lacks, 0 if it is
+                valid. One that lacks any is asked for on another server, once; of two such replies
+                the one that lacks fewer is returned.
+            variation: What is added to the seed, so that the same prompt may be answered otherwise.
+
+        Raises:
+            CircuitOpenError: If all servers keep failing, so that none is asked now.
+            UnreachableError: If no server can be reached.
+            TimedOutError: If there is no complete reply within the time-out.
+            OverloadedError: If the servers are too busy.
+            ModelMissingError: If the server does not have the model.
+            BadReplyError: If the answer is not a chat reply, or is empty.
+            LLMError: If the server refuses the request for any other reason, or another event loop
+                uses the pool.
+        """
+        cost = Cost() if cost is None else cost
+        question: Question[ChatReply] = Question(
+            lambda host, own: host.chat(messages, format, own, variation),
+            cost,
+            lacks,
+            pace=self.chat_pace,
+        )
+        return await self._ask(question)
+
+    async def systemone(
+        self,
+        state: str,
+        questions: Mapping[str, Mapping[str, Any]],
+        *,
+        cost: Cost | None = None,
+        lacks: Callable[[DecisionReply], int] | None = None,
+    ) -> DecisionReply:
+        """Put choice questions to a decision model.
+
+        Args:
+            state: What the questions are about.
+            questions: By name, in the wire format of ``/v1/systemone``.
+            cost: Where to add what it costs, however it ends.
+            lacks: As for `chat`.
+
+        Raises:
+            DecisionsUnsupportedError: If no server takes decision questions.
+            CircuitOpenError: If the servers that take them keep failing, whatever others could do.
+            LLMError: As `chat`.
+        """
+        cost = Cost() if cost is None else cost
+        question: Question[DecisionReply] = Question(
+            lambda host, own: host.systemone(state, questions, own),
+            cost,
+            lacks,
+            _deciding,
+            self.decision_pace,
+        )
+        try:
+            return await self._ask(question)
+        except DecisionsUnsupportedError as error:
+            raise self._takes_none(self._hosts, error) from error
+        except LLMError as error:
+            # only an answer can tell, and those that have answered do not decide
+            known = {host.known_to_decide for host in self._hosts}
+            if known == {None, False} and not isinstance(error, CircuitOpenError):
+                others = [host for host in self._hosts if host.known_to_decide is False]
+                raise self._takes_none(others, error, f", and {error}") from error
+
+            # said apart from other failures, so that the other servers can be asked to chat
+            deciding = _deciding(self._hosts)
+            are_down = all_fail_fast(deciding) and not all_fail_fast(self._hosts)
+            if is_retryable(error) and are_down:
+                raise circuit_open(deciding) from error
+            raise
+
+    def _takes_none(self, hosts: Sequence[Host], error: LLMError, more: str = "") -> LLMError:
+        addresses = ", ".join(host.address for host in hosts)
+        refusal = DecisionsUnsupportedError(
+            f"{self.model} takes no decision questions at {addresses}{more}"
+        )
+        refusal.host = error.host
+        return refusal
+
+    async def offers_decisions(self) -> bool:
+        """Return True if any server and its model take decision questions, or if only one can tell.
+
+        The first that does settles it. Each server is asked until it has answered.
+
+        Raises:
+            LLMError: If none does and some did not answer.
+        """
+        with self._slots.entered():
+            looks = [asyncio.create_task(self._look(host)) for host in self._hosts]
+            failures: list[LLMError] = []
+            try:
+                for look in asyncio.as_completed(looks):
+                    try:
+                        if await look is not False:
+                            return True
+                    except LLMError as error:
+                        failures.append(error)
+            finally:
+                await cancel(looks)
+
+        if failures:
+            raise failures[0]
+
+        return False
+
+    async def _look(self, host: Host) -> bool | None:
+        if host.known_to_decide is None and host.breaker.is_open():
+            raise circuit_open((host,))
+
+        try:
+            return await host.decides()
+        except LLMError as error:
+            if is_retryable(error) and not is_busy(error):
+                host.trouble = str(error)
+                host.breaker.failed()
+
+            raise
+
+    # The way of a question
+
+    async def _ask(self, question: Question[ReplyT]) -> ReplyT:
+        """Return the answer to a question, put to host after host while that may help.
+
+        - What passes (a busy server, a broken connection) is retried, elsewhere if there is room.
+        - What a host cannot serve at all goes to the others, one by one.
+        - What a host refuses, or answers with nothing of use, is asked elsewhere once. If another
+          host answers, the first has failed; otherwise it was the question's fault, and no host's.
+
+        Raises:
+            LLMError: If no host gives one.
+        """
+        question.left = self._hosts
+        try:
+            with self._slots.entered():
+                reply = await until_settled(
+                    lambda: self._ask_once(question), lambda error: self._judge(question, error)
+                )
+        except UnusableError as unusable:
+            if unusable.error is not None:
+                raise unusable.error from unusable.error.__cause__
+
+            # what it lacks is for those to say who read it
+            return cast("ReplyT", unusable.reply)
+        else:
+            question.is_guilty = True
+            return reply
+        finally:
+            if question.doubted is not None:
+                self._settle(question.doubted, is_guilty=question.is_guilty)
+
+    def _judge(self, question: Question[ReplyT], error: Exception) -> float:
+        """Say what follows from an outcome: again or elsewhere, after a pause; the end is raised.
+
+        Returns:
+            Seconds until the question is put again, to the hosts that are left.
+        """
+        if isinstance(error, UnusableError):
+            return self._after_useless(question, error)
+        if isinstance(error, (DecisionsUnsupportedError, ModelMissingError)):
+            return self._after_refusal(question, error)
+
+        asked = [host for host in question.asked if _is_of(error, host)]
+        passes = is_retryable(error) or any(_is_coming(host, error) for host in asked)
+        return self._after_failure(question, error, passes=passes)
+
+    def _after_failure(
+        self, question: Question[ReplyT], error: Exception, *, passes: bool
+    ) -> float:
+        """Have a question put again after a failure that passes."""
+        is_spent = question.tries - question.exempt >= self._attempts
+        may_try = not is_spent and question.may_ask()
+        if not (passes and may_try) or all_fail_fast(question.prefer(question.left)):
+            raise error if question.doubted is None else question.doubted
+
+        # a busy host is on hold, and its slots are waited for
+        return 0.0 if is_busy(error) else float(self.backoff(question.tries))
+
+    def _after_refusal(self, question: Question[ReplyT], error: LLMError) -> float:
+        """Have a question put to the hosts that have not said that they cannot serve it at all."""
+        question.unable |= {
+            host: error for host in question.left if error.host in (None, host.address)
+        }
+        left = tuple(host for host in question.left if host not in question.unable)
+        if left:
+            question.go_to(left)
+            return 0.0
+
+        # one that had the model may be getting it anew
+        coming = [host for host, said in question.unable.items() if _is_coming(host, said)]
+        if coming:
+            question.left = tuple(coming)
+            for host in coming:
+                del question.unable[host]
+            return self._after_failure(question, error, passes=True)
+
+        # tells more than that another host lacks the model
+        refusals = question.unable.values()
+        unsupported = (said for said in refusals if isinstance(said, DecisionsUnsupportedError))
+        return self._after_failure(question, next(unsupported, error), passes=False)
+
+    def _after_useless(self, question: Question[ReplyT], unusable: UnusableError) -> float:
+        """Have a question put elsewhere once, which shows whose fault it was that it is useless."""
+        first, host = question.doubted, unusable.lease.host
+        is_last = question.is_last or not question.may_ask()
+        others = () if is_last else self._others(question, host)
+        if others:
+            question.doubted, question.is_last = unusable, True
+            question.go_to(others)
+            return 0.0
+
+        # nobody can show that it was the host's fault
+        question.is_guilty = False
+        self._settle(unusable, is_guilty=False)
+        is_internal_error = unusable.error is not None and is_internal(unusable.error)
+        if not is_last and is_internal_error and self._attempts > 1:
+            question.is_last = True
+            question.go_to((host,))
+            return 0.0
+
+        # a reply, even one that lacks some of the answers, is better than none
+        raise first if first is not None and first.lacking < unusable.lacking else unusable
+
+    def _others(self, question: Question[ReplyT], host: Host) -> Hosts:
+        """Return the other hosts that can be asked, if possible those that were of use lately."""
+        others: Hosts = tuple(
+            other
+            for other in self._hosts
+            if other is not host and other not in question.unable and not other.breaker.fails_fast()
+        )
+        others = question.prefer(others) if others else ()
+        return tuple(other for other in others if not other.unusable) or others
+
+    async def _ask_once(self, question: Question[ReplyT]) -> ReplyT:
+        """Put a question to the least busy host, and to a second one if the first straggles."""
+        question.tries += 1
+        hosts, is_urgent = question.prefer(question.left), question.doubted is not None
+        lease = await self._slots.take(hosts, question.cost, question.asked, urgent=is_urgent)
+        patience = None if question.pace is None else question.pace.straggles_after()
+        if patience is None or not question.may_ask(2):
+            return await self._put(question, lease, question.cost)
+
+        return await self._put_hedged(question, hosts, lease, patience)
+
+    async def _put_hedged(
+        self, question: Question[ReplyT], hosts: Hosts, lease: Lease[Host], patience: float
+    ) -> ReplyT:
+        """Put a question, and again on a spare slot when it has taken too long; the first wins."""
+        has_begun = False
+        costs = (question.cost.another(), question.cost.another())
+
+        async def request() -> ReplyT:
+            nonlocal has_begun
+            has_begun = True
+            return await self._put(question, lease, costs[0])
+
+        async def hedge(note_put: Callable[[], None]) -> ReplyT:
+            spare = await self._slots.take_spare(hosts, question.cost, (lease.host,))
+            note_put()
+            return await self._put(question, spare, costs[1])
+
+        tasks = [asyncio.create_task(request())]
+        decisive: asyncio.Task[ReplyT] | None = None
+        try:
+            decisive = await first_success(tasks, hedge, patience)
+            reply = decisive.result()
+        finally:
+            # a task that is cancelled before its first step returns nothing
+            if not has_begun:
+                self._slots.return_unused(lease)
+
+            self._settle_others(tasks, decisive)
+            # the one that answered is told of as the last
+            for cost in costs if decisive is tasks[-1] else reversed(costs):
+                question.cost.add(cost)
+
+        return reply
+
+    def _settle_others(
+        self, tasks: list[asyncio.Task[ReplyT]], decisive: asyncio.Task[ReplyT] | None
+    ) -> None:
+        """Settle the doubts about hosts whose failure nobody else will hear of."""
+        is_guilty = None if decisive is None else is_success(decisive)
+        for task in tasks:
+            failure = None if task is decisive or task.cancelled() else task.exception()
+            if isinstance(failure, UnusableError):
+                self._settle(failure, is_guilty=is_guilty)
+
+    async def _put(self, question: Question[ReplyT], lease: Lease[Host], cost: Cost) -> ReplyT:
+        """Put a question to a host, and learn from the outcome whether that works."""
+        host, attempts = lease.host, cost.attempts
+        question.asked.add(host)
+        question.cost.allowance.trouble = ""
+        began = loop_time()
+
+        try:
+            reply = await question.put(host, cost)
+            lacking = self._lacking(question, reply)
+        except LLMError as error:
+            question.cost.allowance.trouble = str(error)
+            if cost.attempts == attempts:
+                # nothing was sent
+                host.breaker.abandoned(probe=lease.probe)
+            elif is_unusable(error) and not _is_coming(host, error):
+                raise self._doubted(UnusableError(lease, error=error)) from error
+            elif self._learn(lease, error) and question.exempt < _MOST_EXEMPT:
+                question.exempt += 1
+            raise
+        except BaseException:
+            if question.pace is not None:
+                question.pace.note_given_up(loop_time() - began)
+            host.breaker.abandoned(probe=lease.probe)
+            raise
+        else:
+            if question.pace is not None:
+                question.pace.note(loop_time() - began)
+            if lacking:
+                raise self._doubted(UnusableError(lease, reply=reply, lacking=lacking))
+
+            host.unusable, host.has_answered = 0, True
+            host.breaker.succeeded()
+            host.traffic.throttle.answered()
+            return reply
+        finally:
+            self._slots.give_back(lease)
+
+    def _lacking(self, question: Question[ReplyT], reply: ReplyT) -> int:
+        """Return how many answers a reply lacks, where another host may be asked for them."""
+        if question.lacks is None or len(self._hosts) == 1:
+            return 0
+        return question.lacks(reply)
+
+    def _doubted(self, unusable: UnusableError) -> UnusableError:
+        """Doubt the host that gave nothing of use, until `_settle`."""
+        host = unusable.lease.host
+        host.traffic.doubts += 1
+        host.unusable += 1
+        host.traffic.throttle.answered()
+
+        return unusable
+
+    def _settle(self, unusable: UnusableError, *, is_guilty: bool | None) -> None:
+        """Charge a host with a question that it gave nothing of use to, or free it of that.
+
+        Args:
+            unusable: What it gave.
+            is_guilty: Whether it was the host's fault; None if that could not be found out.
+        """
+        lease, breaker = unusable.lease, unusable.lease.host.breaker
+        if is_guilty is None:
+            breaker.abandoned(probe=lease.probe)
+        elif is_guilty:
+            lease.host.trouble = str(unusable)
+            breaker.failed(probe=lease.probe)
+        else:
+            breaker.succeeded()
+
+        self._slots.settle(lease.host)
+
+    def _learn(self, lease: Lease[Host], error: LLMError) -> bool:
+        """Note what a failure says of the host: nothing, that it fails, or that it answers.
+
+        Returns:
+            True if that was no fault of the question, and is waited for: too many were put to the
+            host at once, or it is away and there is patience.
+        """
+        host, breaker = lease.host, lease.host.breaker
+        others = host.traffic.in_flight - 1
+        if error.retry_after is not None:
+            host.traffic.throttle.hold(error.retry_after)
+
+        is_patient = breaker.patience > 0
+        if is_busy(error):
+            host.trouble = str(error)
+            if not host.traffic.throttle.refused(others):
+                breaker.succeeded()
+                return is_patient or others > 0
+
+        # answering fast, a host without the model would attract questions that another could answer
+        lacks_model = len(self._hosts) > 1 and isinstance(error, ModelMissingError)
+        is_coming = _is_coming(host, error)
+        if is_retryable(error) or lacks_model or is_coming:
+            host.trouble = str(error)
+            breaker.failed(probe=lease.probe)
+            is_away = lease.probe or is_refused(error) or is_busy(error)
+            return is_coming or (is_patient and is_away and is_retryable(error))
+
+        breaker.succeeded()
+        host.traffic.throttle.answered()
+        return False
+
+
+def _is_of(error: Exception, host: Host) -> bool:
+    """Return True if a host has raised an error; a client of another library has no address."""
+    return isinstance(error, LLMError) and error.host in (None, host.address)
+
+
+def _is_coming(host: Host, error: BaseException) -> bool:
+    """Return True if a host that had the model is waited for to have it again."""
+    is_without = isinstance(error, ModelMissingError) or lacks_files(error)
+    return is_without and host.has_answered and host.breaker.patience > 0
+
+
+def _deciding(hosts: Hosts) -> Hosts:
+    """Return the hosts that may take decision questions."""
+    # all if none does, as they may have learned it meanwhile
+    return tuple(host for host in hosts if host.known_to_decide is not False) or hosts

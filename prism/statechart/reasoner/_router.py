@@ -1,0 +1,520 @@
+"""One router for what the agents of a run ask: who answers this?
+
+It is asked for each question and each text. An earlier answer comes first, such as one in the log
+of a run that was stopped or is repeated; else it is the turn of whoever answers for the agent.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, overload
+
+from prism.errors import BudgetSpentError, FieldValueError, ReasonerError, TooManyFallbacksError
+from prism.statechart._identity import name_or_address
+from prism.statechart.reasoner._questions import BaseReasoner, Decision, Question
+from prism.statechart.reasoner._spending import Budget
+from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
+from prism.telemetry._loggers import EventLogger
+
+Choose = Callable[[Any], str]
+"""Returns for an agent, or for its id, the name of who answers for it, always the same."""
+
+WINDOW = 200
+"""How many decisions, the latest ones, are looked at to see whether too many fell back."""
+
+_TOLD = ("model", "temperature", "think")
+"""What a run tells of a client, besides its hosts."""
+
+
+class EarlierAnswers:
+    """Answers that need not be asked for; the base has none."""
+
+    @property
+    def chooses_acts(self) -> bool | None:
+        """Whether agents of the feed chose between all acts there; None if that is not known."""
+        return None
+
+    def chooses_acts_for(self, agent: Any) -> bool | None:
+        """Return whether an agent has all acts to choose from next; None if it is not known."""
+        del agent
+        return None
+
+    def answer_to(
+        self,
+        asked: Question | TextCall,
+        prompt_hash: Callable[[], str | None],
+        switched_to: str | None,
+    ) -> Any:
+        """Return the `Decision` on a question, or what is `Written` for a call, if it is known.
+
+        Args:
+            asked: The question or the text call.
+            prompt_hash: Returns the hash of its prompt; None if nobody is told one.
+            switched_to: Who answers since the run has been switched to them.
+        """
+        del asked, prompt_hash, switched_to
+
+    def remember(self, event: Mapping[str, Any]) -> None:
+        """Take note of an answer from before the run was interrupted."""
+
+    def models(self, asked_for: str) -> list[dict[str, Any]]:
+        """Return who was asked for ``decisions`` or ``texts``, as a log tells it."""
+        del asked_for
+        return []
+
+
+class CostsByModel:
+    """What the decisions and texts of a run have cost, by model."""
+
+    def __init__(self) -> None:
+        self._costs: dict[str, Counter[str]] = {}
+
+    def add(self, answer: Decision | Written) -> None:
+        """Count what one decision or text has cost, if a model was asked."""
+        cost = answer.cost
+        if cost is not None:
+            counts = (cost.attempts, cost.input_tokens, cost.output_tokens)
+            self._add(cost.model, answer.source, *counts)
+
+    def add_event(self, event: Mapping[str, Any]) -> None:
+        """Count what the event of a decision or text says of its cost, if it does."""
+        if "attempts" in event:
+            costs = (event[name] for name in ("attempts", "input_tokens", "output_tokens"))
+            self._add(event["model"], event["source"], *costs)
+
+    def to_dict(self) -> dict[str, dict[str, int]]:
+        """Return the costs as plain data, by the models' names."""
+        return {model: dict(self._costs[model]) for model in sorted(self._costs)}
+
+    def _add(
+        self, model: str | None, source: str, calls: int, read: int | None, written: int | None
+    ) -> None:
+        if model is None:
+            return
+
+        new = Counter(answers=0, calls=0, input_tokens=0, output_tokens=0)
+        costs = self._costs.setdefault(model, new)
+        # what the model was asked for in vain is no answer of it, but costs
+        costs["answers"] += source not in ("fallback", "failed")
+        costs["calls"] += calls
+        costs["input_tokens"] += read or 0
+        costs["output_tokens"] += written or 0
+
+
+class Router(BaseReasoner, BaseWriter):
+    """Puts each question, or each text call, to whoever answers for its agent.
+
+    ::
+
+        budget, slots = Budget(max_calls=10_000), Slots()
+        small = OllamaPool(["http://127.0.0.1:11434"], "llama3.2", slots=slots)
+        large = OllamaPool(["http://127.0.0.1:11434"], "llama3.3", temperature=0.7, slots=slots)
+        reasoner = Router(
+            {"buyers": Reasoner(small, budget=budget), "sellers": Reasoner(large, budget=budget)},
+            lambda agent: "sellers" if isinstance(agent, Seller) else "buyers",
+        )
+
+    All are asked at the same time. A run tells in its log who is asked for how many agents, and in
+    the end what each model cost.
+
+    Args:
+        parts: Who answers, by name: reasoners, or writers for texts. Those that ask a model share
+            one `Budget`.
+        choose: Returns for an agent the name of who answers for it, the same as long as it lives.
+            None if the first answers for all, of which the log then has nothing to tell.
+        on_start: Called when a run begins, with the number of its agents by name.
+        stop_at: The share of the last 200 decisions, above 0 and up to 1, that ends the run if so
+            many fell back; None for never.
+        counts_budget: Whether decisions count there that fell back since a budget was spent.
+        told: Who knows the prompts of questions, where those who answer are told none.
+        logger: A structlog logger for decisions and texts.
+
+    Attributes:
+        parts: Who answers, by name.
+        concurrency: How many questions it pays to have under way at once.
+        budget: What may be spent by all together; None if nobody has a budget.
+        costs: What the answers have cost so far, by model.
+        stop_at: The share of fallbacks that ends the run; None for never.
+        earlier: Where answers come from that need not be asked for; the first that has one counts.
+
+    Raises:
+        FieldValueError: If there is nobody to ask, or they have budgets of their own.
+    """
+
+    def __init__(
+        self,
+        parts: Mapping[str, BaseReasoner] | Mapping[str, BaseWriter],
+        choose: Choose | None = None,
+        *,
+        on_start: Callable[[Mapping[str, int]], object] | None = None,
+        stop_at: float | None = None,
+        counts_budget: bool = True,
+        told: BaseReasoner | None = None,
+        logger: EventLogger | None = None,
+    ) -> None:
+        if not parts:
+            raise FieldValueError("there must be at least one to ask, got none")
+
+        super().__init__(logger)
+        self.parts: dict[str, Any] = dict(parts)
+        self.concurrency: int = sum(part.concurrency for part in self.parts.values())
+        self.budget: Budget | None = _shared_budget(self.parts)
+        self.costs: CostsByModel = CostsByModel()
+        self.stop_at: float | None = stop_at
+        self.earlier: list[EarlierAnswers] = []
+        self._choose = choose
+        self._switched: dict[str, str] = {}
+        self._on_start = on_start
+        self._is_checked = False
+        self._told = told
+        self._fallbacks = None if stop_at is None else _Fallbacks(stop_at, counts_budget)
+
+    # Who answers
+
+    def name_for(self, agent: Any) -> str:
+        """Return the name of who answers for an agent, which may be given by its id.
+
+        Raises:
+            ReasonerError: If the agent is given to somebody that there is not.
+        """
+        switched = self._switched_to(agent)
+        if switched is not None:
+            return switched
+        if self._choose is None:
+            return next(iter(self.parts))
+
+        name = self._choose(agent)
+        if name in self.parts:
+            return name
+
+        raise ReasonerError(
+            f"agent {name_or_address(agent)!r} was given to {name!r}, which is not one of "
+            f"{', '.join(self.parts)}"
+        )
+
+    def can_switch_to(self, name: str) -> bool:
+        """Return whether somebody of a name can answer in the course of a run."""
+        return name in self.parts or (isinstance(self._told, Router) and name in self._told.parts)
+
+    def switch(self, name: str, agent_ids: Iterable[str]) -> None:
+        """Have somebody else answer for some agents from now on.
+
+        Args:
+            name: Who: one of the parts.
+            agent_ids: Whose questions they answer.
+        """
+        if isinstance(self._told, Router):
+            self._told.switch(name, agent_ids)
+        else:
+            self._switched.update(dict.fromkeys(agent_ids, name))
+
+    def _switched_to(self, agent: Any) -> str | None:
+        if not self._switched:
+            return None
+
+        return self._switched.get(agent if isinstance(agent, str) else name_or_address(agent))
+
+    def _part_for(self, agent: Any) -> Any:
+        return self.parts[self.name_for(agent)]
+
+    # Answers
+
+    @overload
+    async def answer(self, asked: Sequence[Question], /) -> list[Decision]: ...
+
+    @overload
+    async def answer(self, asked: Sequence[TextCall], /) -> list[Written]: ...
+
+    async def answer(self, asked: Sequence[Any], /) -> list[Any]:
+        """Have everything answered that has no earlier answer, all at once; return it in order.
+
+        Raises:
+            ReasonerError: If an agent is given to somebody that there is not.
+        """
+        answers = self._earlier_answers(asked)
+        shares: dict[str, list[int]] = {}
+        for place, each in enumerate(asked):
+            if place not in answers:
+                shares.setdefault(self.name_for(each.agent), []).append(place)
+
+        asking = [
+            self.parts[name].answer([asked[place] for place in places])
+            for name, places in shares.items()
+        ]
+        # mostly there is one, which needs no task of its own
+        found = [await asking[0]] if len(asking) == 1 else await all_of(asking)
+        new: dict[int, Any] = {}
+        for places, given in zip(shares.values(), found, strict=True):
+            new.update(zip(places, given, strict=True))
+
+        answers.update(new)
+        for place in range(len(asked)):
+            self.costs.add(answers[place])
+            if self._fallbacks is not None and place in new:
+                self._fallbacks.count(new[place])
+
+        return [answers[place] for place in range(len(asked))]
+
+    async def decide_many(
+        self, questions: Sequence[Question], *, logger: EventLogger | None = None
+    ) -> list[Decision]:
+        """Answer several questions at once, and announce the decisions in the same order.
+
+        Args:
+            questions: What is asked; the order of the answers is the order of the questions.
+            logger: Where to announce them, if not to this router's own logger.
+
+        Raises:
+            TooManyFallbacksError: If with them too many of the last decisions fell back.
+        """
+        decisions = await super().decide_many(questions, logger=logger)
+        self._require_answers()
+
+        return decisions
+
+    def _require_answers(self) -> None:
+        """End the run if too many of the last decisions fell back, here or in a router of a part.
+
+        Raises:
+            TooManyFallbacksError: If they did.
+        """
+        if self._fallbacks is not None:
+            self._fallbacks.check()
+        for part in self.parts.values():
+            if isinstance(part, Router):
+                part._require_answers()
+
+    def _earlier_answers(self, asked: Sequence[Any]) -> dict[int, Any]:
+        """Return the answers that need not be asked for, by place."""
+        if not self.earlier:
+            return {}
+
+        known = {place: self._answered_before(each) for place, each in enumerate(asked)}
+        return {place: answer for place, answer in known.items() if answer is not None}
+
+    def _answered_before(self, asked: Question | TextCall) -> Any:
+        def prompt_hash() -> str | None:
+            return asked.prompt_hash if isinstance(asked, TextCall) else self.prompt_hash(asked)
+
+        # each is asked, as all that have this answer have given it now
+        switched_to = self._switched_to(asked.agent)
+        found = [source.answer_to(asked, prompt_hash, switched_to) for source in self.earlier]
+        answer = next((each for each in found if each is not None), None)
+        if isinstance(asked, Question) and answer is not None and _was_drawn(answer):
+            self.skip(asked)
+
+        return answer
+
+    # What reasoners are asked for besides
+
+    def prompt_hash(self, question: Question) -> str | None:
+        """Return the beginning of the SHA-256 of a question's prompt; None if it has none."""
+        return (self._told or self._part_for(question.agent)).prompt_hash(question)
+
+    @property
+    def memory(self) -> Any:
+        """What agents remember, where one of those who answer tells it; None if none does."""
+        memories = (getattr(part, "memory", None) for part in (self._told, *self.parts.values()))
+        return next((each for each in memories if each is not None), None)
+
+    @property
+    def chooses_acts(self) -> bool:
+        """Whether anybody has agents of the feed choose between all acts."""
+        for source in self.earlier:
+            if (acts := source.chooses_acts) is not None:
+                return acts
+
+        return any(part.chooses_acts for part in self.parts.values())
+
+    def chooses_acts_for(self, agent: Any) -> bool:
+        """Return whether an agent has all acts to choose from in its next decision."""
+        for source in self.earlier:
+            if (acts := source.chooses_acts_for(agent)) is not None:
+                return acts
+
+        return bool(self._part_for(agent).chooses_acts_for(agent))
+
+    def skip(self, question: Question) -> None:
+        """Draw what a question takes of random numbers, as somebody else has answered it."""
+        self._part_for(question.agent).skip(question)
+
+    # What a run tells, and asks of it
+
+    @property
+    def tells_models(self) -> bool:
+        """Whether a run's log tells who is asked for whom, and what each model has cost."""
+        return self._choose is not None or bool(self._earlier_models())
+
+    def remember(self, event: Mapping[str, Any]) -> None:
+        """Take note of a decision or text from before an interruption: of its costs, too.
+
+        Args:
+            event: Its event.
+        """
+        self.costs.add_event(event)
+        for source in self.earlier:
+            source.remember(event)
+
+    def check_agents(self, agents: Iterable[Any]) -> None:
+        """Call ``on_start`` before the run begins, such as before models are loaded.
+
+        Args:
+            agents: All agents of the run.
+        """
+        self._check(Counter(map(self.name_for, agents)))
+
+    def models_for(self, agents: Iterable[Any]) -> list[dict[str, Any]]:
+        """Return who is asked for which of a run's agents, as the log tells it.
+
+        Args:
+            agents: All agents of the run.
+        """
+        counts = Counter(map(self.name_for, agents))
+        self._check(counts)
+        self._is_checked = False
+
+        told = self._earlier_models()
+        known = {each["for"] for each in told}
+        for name, part in self.parts.items():
+            if self._choose is not None and name not in known:
+                asked = {"for": name, "agents": counts[name], "asked": self._asked_for}
+                told.append({**asked, **_description(part)})
+
+        return told
+
+    async def close(self) -> None:
+        """Close the connections of all that have any."""
+        for part in self.parts.values():
+            close = getattr(part, "close", None)
+            if close is not None:
+                await close()
+
+    @property
+    def _asked_for(self) -> str:
+        has_writers = any(isinstance(part, BaseWriter) for part in self.parts.values())
+        has_reasoners = any(isinstance(part, BaseReasoner) for part in self.parts.values())
+        return "texts" if has_writers and not has_reasoners else "decisions"
+
+    def _earlier_models(self) -> list[dict[str, Any]]:
+        return [entry for source in self.earlier for entry in source.models(self._asked_for)]
+
+    def _check(self, counts: Mapping[str, int]) -> None:
+        if self._on_start is not None and not self._is_checked:
+            self._on_start(counts)
+
+        self._is_checked = True
+
+
+class _Fallbacks:
+    """Counts the fallbacks among the last decisions, and ends a run of too many."""
+
+    def __init__(self, stop_at: float, counts_budget: bool) -> None:
+        self._stop_at = stop_at
+        self._counts_budget = counts_budget
+        self._last: deque[bool] = deque(maxlen=WINDOW)
+        self._problem: str | None = None
+
+    def count(self, decision: Decision) -> None:
+        """Count a decision; the first with which there are too many says why the run ends."""
+        fell_back, reason = decision.source == "fallback", decision.reason or ""
+        is_by_budget = fell_back and reason.startswith(BudgetSpentError.__name__)
+        if self._problem is not None or (is_by_budget and not self._counts_budget):
+            return
+
+        self._last.append(fell_back)
+        count = sum(self._last)
+        if len(self._last) == WINDOW and count >= self._stop_at * WINDOW:
+            why = f"; the last one: {reason}" if reason else ""
+            self._problem = (
+                f"stopped, as {count} of the last {WINDOW} decisions fell back, and "
+                f"{self._stop_at:.4g} of them is the limit{why}"
+            )
+
+    def check(self) -> None:
+        """Raise what ends the run, if something does."""
+        if self._problem is not None:
+            problem, self._problem = self._problem, None
+            raise TooManyFallbacksError(problem)
+
+
+def _was_drawn(decision: Decision) -> bool:
+    """Return whether a number was taken for a decision, as it was to go by probabilities."""
+    return decision.probabilities is not None or decision.option_mass is not None
+
+
+def models_told(agents: Iterable[Any], *askers: Any) -> dict[str, Any]:
+    """Return what a run's first event says of its models: nothing unless agents have their own.
+
+    Args:
+        agents: All agents of the run.
+        askers: Its reasoner and its writer, as far as it has them.
+    """
+    everybody = list(agents)
+    told = [
+        entry
+        for asker in askers
+        if (models_for := getattr(asker, "models_for", None)) is not None
+        for entry in models_for(everybody)
+    ]
+
+    return {"models": told} if told else {}
+
+
+def costs_told(*askers: Any) -> dict[str, Any]:
+    """Return what a run's last event says of the costs by model: as `models_told` does."""
+    telling = [asker for asker in askers if getattr(asker, "tells_models", False)]
+    return {"costs": costs_by_model(*telling)} if telling else {}
+
+
+def costs_by_model(*askers: Any) -> dict[str, dict[str, int]]:
+    """Return what the answers of a run have cost, by the names of models.
+
+    Args:
+        askers: Its reasoner and its writer; only what a `Router` or a replay counts is known.
+    """
+    summed: dict[str, Counter[str]] = {}
+    for asker in askers:
+        costs = getattr(asker, "costs", None)
+        for model, counts in ({} if costs is None else costs.to_dict()).items():
+            summed.setdefault(model, Counter()).update(counts)
+
+    return {model: dict(summed[model]) for model in sorted(summed)}
+
+
+def _shared_budget(parts: Mapping[str, Any]) -> Budget | None:
+    budgets = [budget for part in parts.values() if (budget := getattr(part, "budget", None))]
+    if any(budget is not budgets[0] for budget in budgets):
+        raise FieldValueError(
+            f"{', '.join(parts)} must share one budget, as a run has one: make a Budget, and give "
+            "it to each of them as budget="
+        )
+
+    return budgets[0] if budgets else None
+
+
+def _description(part: Any) -> dict[str, Any]:
+    """Return what is known of the model that a reasoner or writer asks; nothing if it asks none."""
+    client = getattr(part, "client", None)
+    told = {name: getattr(client, name, None) for name in _TOLD}
+    hosts = getattr(client, "hosts", None)
+
+    return {
+        **{name: value for name, value in told.items() if isinstance(value, (str, int, float))},
+        **({"hosts": list(hosts)} if isinstance(hosts, (list, tuple)) else {}),
+    }
+
+
+async def all_of(awaitables: Iterable[Awaitable[Any]]) -> list[Any]:
+    """Await several things at once; if one raises, the others are cancelled, and over."""
+    # costs a third of importing the engine, and is loaded already where this runs
+    import asyncio
+
+    tasks = [asyncio.ensure_future(each) for each in awaitables]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,727 @@
+"""Who may be asked now: what is known of a host, and its slots, first come, first served."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from itertools import count
+from math import inf
+from random import uniform
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from prism.errors import CircuitOpenError, FieldValueError, LLMError
+from prism.statechart.reasoner._model_client import ChatReply, DecisionReply
+from prism.statechart.reasoner._spending import Cost, loop_time
+
+FAILURES_TO_OPEN = 5
+"""More than the attempts of one question, so that one that fails does not open the breaker."""
+
+FIRST_PAUSE_SECONDS = 1.0
+LONGEST_PAUSE_SECONDS = 30.0
+
+PROBE_SECONDS = 10.0
+"""How long others wait for a probe, which may take longer while a server loads the model."""
+
+FIRST_HOLD_SECONDS = 0.2
+LONGEST_HOLD_SECONDS = 5.0
+LONGEST_RETRY_AFTER = 30.0
+
+LONGEST_BUSY_SECONDS = 30.0
+"""A host that has answered nothing for so long, and refuses a lone question, counts as failing."""
+
+_ROUNDS_TO_GROW = 5
+"""How often the limit has to be filled with answers before one question more is tried."""
+
+
+class Traffic:
+    """What is under way on one server, whatever models it is asked for.
+
+    Args:
+        limit: How many questions may be under way at once.
+
+    Attributes:
+        limit: How many questions may be under way at once.
+        in_flight: Questions under way.
+        doubts: Questions that it gave no usable answer to, and that are being asked elsewhere to
+            see whose fault that was.
+        throttle: How much it takes.
+        failing: How many of those who ask for a model have an open breaker, by model.
+    """
+
+    def __init__(self, limit: int = 1) -> None:
+        self.limit: int = limit
+        self.in_flight: int = 0
+        self.doubts: int = 0
+        self.throttle: Throttle = Throttle()
+        self.failing: Counter[str] = Counter()
+
+
+class CircuitBreaker:
+    """Decides whether a host should be asked (Nygard, "Release It!", 2007).
+
+    Closed, it lets every question through. A few failures in a row open it: the host is not asked
+    for a pause. Then it is half-open: one question is let through as a probe. If that succeeds the
+    breaker closes, if it fails the breaker opens for twice as long. Questions that were under way
+    when it opened can neither make the pause longer nor end the probe. Others may wait for the
+    probe's outcome for a while, and, if there is patience, for the next probe until the host has
+    failed for too long.
+
+    Args:
+        clock: Returns a time in seconds that only grows; that of the event loop by default.
+        first_pause: Seconds of the first pause.
+        probe_wait: Seconds that others may wait for a probe.
+        patience: Seconds after it has opened in which questions wait, whatever the probes show.
+        changed: Called when it opens, with None, and when it closes, with the seconds it was open.
+
+    Attributes:
+        patience: Seconds after it has opened in which questions wait.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = loop_time,
+        *,
+        first_pause: float = FIRST_PAUSE_SECONDS,
+        probe_wait: float = PROBE_SECONDS,
+        patience: float = 0.0,
+        changed: Callable[[float | None], None] = lambda _seconds: None,
+    ) -> None:
+        self._clock = clock
+        self._changed = changed
+        self._first_pause = first_pause
+        self._probe_wait = probe_wait
+        self.patience: float = patience
+        self._failures = 0
+        self._pause = first_pause
+        self._open_until: float | None = None
+        self._probe_began: float | None = None
+        self._opened_at = 0.0
+        self._patient_until = 0.0
+
+    def allows(self) -> bool:
+        """Return True if a question may be put now."""
+        if self._open_until is None:
+            return True
+        return self._probe_began is None and self._clock() >= self._open_until
+
+    def is_open(self) -> bool:
+        """Return True if it is open or half-open."""
+        return self._open_until is not None
+
+    def fails_fast(self) -> bool:
+        """Return True if questions should fail now instead of waiting for the host."""
+        if self._open_until is None:
+            return False
+
+        now = self._clock()
+        is_probed = self._probe_began is not None and now < self._probe_began + self._probe_wait
+        return not is_probed and now >= self._patient_until
+
+    def seconds_left(self) -> float:
+        """Return the seconds until it changes by itself: by a pause, a probe's wait or patience."""
+        if self._open_until is None:
+            return 0.0
+
+        now = self._clock()
+        changes = (
+            self._open_until if self._probe_began is None else self._probe_began + self._probe_wait
+        )
+
+        return min((end - now for end in (changes, self._patient_until) if end > now), default=0.0)
+
+    def asked(self) -> bool:
+        """Note that a question is under way; return True if it is the probe."""
+        if self._open_until is None:
+            return False
+        self._probe_began = self._clock()
+        return True
+
+    def succeeded(self) -> None:
+        """Note an answer: the breaker closes."""
+        was_open = self._open_until is not None
+        self._failures = 0
+        self._pause = self._first_pause
+        self._open_until = None
+        self._probe_began = None
+        if was_open:
+            self._changed(self._clock() - self._opened_at)
+
+    def failed(self, *, probe: bool = False) -> None:
+        """Note a failure; enough of them in a row, or a failed probe, open the breaker.
+
+        Args:
+            probe: What `asked` returned for the question.
+        """
+        self._failures += 1
+        if self._open_until is None:
+            if self._failures >= FAILURES_TO_OPEN:
+                now = self._clock()
+                self._opened_at = now
+                self._open_until = now + self._pause
+                self._patient_until = now + self.patience
+                self._changed(None)
+        elif probe:
+            self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
+            self._open_until = self._clock() + self._pause
+            self._probe_began = None
+
+    def abandoned(self, *, probe: bool = False) -> None:
+        """Note that a question ended without showing anything about the host.
+
+        Args:
+            probe: What `asked` returned for the question.
+        """
+        if probe:
+            self._probe_began = None
+
+
+class Throttle:
+    """Finds how many questions at once a host takes, from those that it refuses because it is busy.
+
+    A refusal sets the limit to the number of other questions under way, for these the host has
+    taken; answers raise it again, one by one (additive increase, as in Jacobson, "Congestion
+    avoidance and control", 1988). Where none is under way, or the host asks for a pause, it is
+    put on hold: nothing is asked for a while that grows with each refusal.
+
+    Args:
+        clock: Returns a time in seconds that only grows; that of the event loop by default.
+        first_hold: Most seconds of the first hold; the jitter makes them fewer.
+        longest_busy: Seconds without any answer after which a refusal is a failure.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = loop_time,
+        *,
+        first_hold: float = FIRST_HOLD_SECONDS,
+        longest_busy: float = LONGEST_BUSY_SECONDS,
+    ) -> None:
+        self._clock = clock
+        self._first_hold = first_hold
+        self._longest_busy = longest_busy
+        self._limit = inf
+        self._answers = 0
+        self._refusals = 0
+        self._busy_since: float | None = None
+        self._hold_until = 0.0
+
+    def allows(self, in_flight: int) -> bool:
+        """Return True if one question more may be put besides those under way."""
+        if in_flight >= self._limit:
+            return False
+        return not self._hold_until or self._clock() >= self._hold_until
+
+    def seconds_left(self) -> float:
+        """Return the seconds until the hold is over."""
+        return max(0.0, self._hold_until - self._clock()) if self._hold_until else 0.0
+
+    def answered(self) -> None:
+        """Note an answer: the host takes as many as are under way."""
+        if self._limit == inf:
+            return
+
+        self._refusals, self._busy_since = 0, None
+        self._answers += 1
+        if self._answers >= _ROUNDS_TO_GROW * self._limit:
+            self._limit += 1
+            self._answers = 0
+
+    def refused(self, others: int) -> bool:
+        """Note a refusal; return True if it shows that the host fails.
+
+        Args:
+            others: Questions under way besides the one that was refused.
+        """
+        now = self._clock()
+        if self._busy_since is None:
+            self._busy_since = now
+
+        self._limit = max(1, min(others, self._limit))
+        self._answers = 0
+        if others:
+            return False
+
+        longest = min(self._first_hold * 2.0 ** min(self._refusals, 30), LONGEST_HOLD_SECONDS)
+        self._refusals += 1
+        self.hold(0, jitter=longest)
+
+        return now - self._busy_since >= self._longest_busy
+
+    def hold(self, seconds: float, *, jitter: float | None = None) -> None:
+        """Put the host on hold, unless it is for longer already.
+
+        Args:
+            seconds: For how long, half a minute at most.
+            jitter: Most seconds to add at random, so that several runs do not come back together;
+                as for a first refusal by default.
+        """
+        pause = min(seconds, LONGEST_RETRY_AFTER) + uniform(
+            0, self._first_hold if jitter is None else jitter
+        )
+        self._hold_until = max(self._hold_until, self._clock() + pause)
+
+
+LOGGER: logging.Logger = logging.getLogger("prism.llm")
+"""Where it is told once what is wrong with all that a host is asked."""
+
+
+class Host(ABC):
+    """Whoever is asked, a server or a client: its health, and what is under way.
+
+    Args:
+        address: What it is called in messages.
+        model: The model that it is asked for.
+        patience: Seconds to wait for it once it has begun to fail.
+        traffic: What is under way there, for others who ask it, too.
+
+    Attributes:
+        address: What it is called in messages.
+        traffic: What is under way there.
+        breaker: Whether it should be asked now.
+        trouble: What was last wrong with it.
+        unusable: How many answers in a row were of no use.
+        has_answered: Whether it has ever answered a question, so that it had the model.
+        known_to_decide: Whether it takes decision questions; None until it is known.
+    """
+
+    def __init__(
+        self, address: str, model: str, patience: float = 0.0, traffic: Traffic | None = None
+    ) -> None:
+        self.address: str = address
+        self.traffic: Traffic = traffic or Traffic()
+        self.breaker: CircuitBreaker = CircuitBreaker(patience=patience, changed=self._tell_change)
+        self.trouble: str = ""
+        self.unusable: int = 0
+        self.has_answered: bool = False
+        self.known_to_decide: bool | None = None
+        self._asked_for = model
+
+    @abstractmethod
+    async def chat(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        format: dict[str, Any] | None,  # noqa: A002
+        cost: Cost,
+        variation: int = 0,
+    ) -> ChatReply:
+        """Send a conversation, whose sampling has the seed and a variation of it."""
+
+    @abstractmethod
+    async def systemone(
+        self, state: str, questions: Mapping[str, Mapping[str, Any]], cost: Cost
+    ) -> DecisionReply:
+        """Put choice questions about one state.
+
+        Raises:
+            DecisionsUnsupportedError: If it takes none.
+        """
+
+    @abstractmethod
+    async def decides(self) -> bool | None:
+        """Return True if it takes decision questions; None if only one can tell."""
+
+    def _tell_change(self, seconds: float | None) -> None:
+        """Say that the breaker has opened, or closed after some seconds.
+
+        Of several who ask one server for one model the first says it, and the last.
+        """
+        model, failing = self._asked_for, self.traffic.failing
+        who = f"{model} at {self.address}"
+        others = failing[model] - (seconds is not None)
+        failing[model] += 1 if seconds is None else -1
+        if others:
+            return
+        if seconds is None:
+            LOGGER.warning("%s fails, and is only probed until it answers: %s", who, self.trouble)
+        else:
+            LOGGER.warning("%s answers again, after %.1f s", who, seconds)
+
+
+HostT = TypeVar("HostT", bound=Host)
+
+Hosts = tuple[HostT, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lease(Generic[HostT]):
+    """The right to put one question to a host.
+
+    Args:
+        host: The host.
+        probe: Whether the question shows if a failing host works again.
+    """
+
+    host: HostT
+    probe: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiter:
+    number: int
+    avoid: Collection[Host]
+    cost: Cost
+
+
+class _Wish(NamedTuple):
+    """What some wait for.
+
+    Args:
+        hosts: Any of these.
+        urgent: Whether before all others, in spite of doubts about a host.
+    """
+
+    hosts: tuple[Any, ...]
+    urgent: bool
+
+
+Queue = OrderedDict[asyncio.Future[Lease[Any] | None], _Waiter]
+Spares = OrderedDict[asyncio.Future[Lease[Any]], tuple[tuple[Any, ...], Collection[Host]]]
+
+
+class Slots:
+    """Hands out slots on servers: to one pool, or to all that are given the same `Slots`.
+
+    A server has one limit on the questions under way at once, whatever models it is asked for, in
+    whatever dialect, and by how many pools::
+
+        slots = Slots()
+        small = OllamaPool(["http://127.0.0.1:11434"], "llama3.2", slots=slots)
+        large = OllamaPool(["http://127.0.0.1:11434"], "llama3.3", slots=slots)
+
+    Every question gets a lease of the host with the fewest under way.
+
+    Those who wait do so for a question under way on a host that works, or that shows whether it
+    does, or for the end of a busy host's hold, and are given the slot itself then; so no newcomer
+    gets it before them, and each waits for something that will happen.
+
+    A question that a host gave no usable answer to goes on taking up room there until another host
+    has shown whose fault it was: a host that fails fast would draw all questions otherwise. Those
+    that are asked elsewhere for it come first and look at slots alone, as the room they wait for
+    may be waiting for them.
+    """
+
+    def __init__(self) -> None:
+        self._traffic: dict[object, Traffic] = {}
+        self._loop = OneLoop()
+        self._numbers = count()
+        self._queues: dict[_Wish, Queue] = {}
+        self._spares: Spares = OrderedDict()
+        self._stalled: set[_Wish] = set()
+        self._alarm: asyncio.TimerHandle | None = None
+
+    @property
+    def waiting(self) -> int:
+        """How many wait for a slot."""
+        return sum(map(len, self._queues.values()))
+
+    def traffic_of(self, key: object, limit: int, shown: str) -> Traffic:
+        """Return what is under way on a server, the same for all who ask it.
+
+        Args:
+            key: What is equal for all spellings of its address.
+            limit: Questions under way at once on it.
+            shown: Its address, for messages.
+
+        Raises:
+            FieldValueError: If another pool has set another limit for it.
+        """
+        traffic = self._traffic.setdefault(key, Traffic(limit))
+        if traffic.limit != limit:
+            raise FieldValueError(
+                f"concurrency must be the same for all who ask {shown}, as it is "
+                f"one server: got {traffic.limit} and {limit}"
+            )
+
+        return traffic
+
+    def entered(self) -> AbstractContextManager[None]:
+        """Claim the running event loop while something is under way in it.
+
+        Raises:
+            LLMError: If something is under way in another loop.
+        """
+        return self._loop.entered()
+
+    async def take(
+        self,
+        hosts: Hosts[HostT],
+        cost: Cost,
+        avoid: Collection[Host] = (),
+        *,
+        urgent: bool = False,
+    ) -> Lease[HostT]:
+        """Take a slot, waiting for one if all are in use.
+
+        Args:
+            hosts: Where the question may be put.
+            cost: Hears that the question has its slot, or that nobody is served.
+            avoid: Hosts not to take while there is room elsewhere.
+            urgent: Whether the question was put elsewhere before, where a doubt waits for it.
+
+        Raises:
+            CircuitOpenError: If the circuit breakers of all hosts are open.
+            BudgetSpentError: If a budget does not allow the question any more.
+        """
+        wish = _Wish(hosts, urgent)
+        while (lease := self._free(wish, avoid)) is None:
+            if all_fail_fast(hosts):
+                raise circuit_open(hosts)
+
+            lease = await self._turn(wish, cost, avoid)
+            if lease is not None:
+                break
+
+        return self._admitted(lease, cost)
+
+    async def take_spare(
+        self, hosts: Hosts[HostT], cost: Cost, avoid: Collection[Host] = ()
+    ) -> Lease[HostT]:
+        """Take a slot that nobody else wants, however long it takes until there is one.
+
+        Args:
+            hosts: Where the question may be put.
+            cost: Hears that the question has one more slot.
+            avoid: Hosts not to take while there is room elsewhere.
+
+        Raises:
+            BudgetSpentError: If a budget does not allow the question any more.
+        """
+        lease = self._free(_Wish(hosts, urgent=False), avoid)
+        return self._admitted(lease or await self._spare_turn(hosts, avoid), cost)
+
+    def _admitted(self, lease: Lease[HostT], cost: Cost) -> Lease[HostT]:
+        try:
+            cost.allowance.admitted()
+        except BaseException:
+            self.return_unused(lease)
+            raise
+
+        return lease
+
+    async def _spare_turn(self, hosts: Hosts[HostT], avoid: Collection[Host]) -> Lease[HostT]:
+        turn: asyncio.Future[Lease[HostT]] = asyncio.get_running_loop().create_future()
+        self._spares[turn] = (hosts, avoid)
+        try:
+            return await turn
+        except BaseException:
+            self._spares.pop(turn, None)
+            if turn.done() and not turn.cancelled():
+                self.return_unused(turn.result())
+            raise
+
+    def give_back(self, lease: Lease[Any]) -> None:
+        """Return a slot, after the breaker of its host has noted the outcome."""
+        lease.host.traffic.in_flight -= 1
+        self._serve_those_who_wait()
+
+    def return_unused(self, lease: Lease[Any]) -> None:
+        """Return a slot in which nothing was asked."""
+        lease.host.breaker.abandoned(probe=lease.probe)
+        self.give_back(lease)
+
+    def settle(self, host: Host) -> None:
+        """Note that a doubt about a host is settled: there is room for another question."""
+        host.traffic.doubts -= 1
+        self._serve_those_who_wait()
+
+    def _free(self, wish: _Wish, avoid: Collection[Host]) -> Lease[Any] | None:
+        free = [host for host in wish.hosts if self._is_free(host, wish)]
+        if not free:
+            return None
+
+        host = min(
+            free, key=lambda host: (host in avoid, host.traffic.in_flight + host.traffic.doubts)
+        )
+        host.traffic.in_flight += 1
+
+        return Lease(host, host.breaker.asked())
+
+    def _is_free(self, host: Host, wish: _Wish) -> bool:
+        traffic = host.traffic
+        taken = traffic.in_flight + (0 if wish.urgent else traffic.doubts)
+        return (
+            taken < traffic.limit
+            and traffic.throttle.allows(traffic.in_flight)
+            and host.breaker.allows()
+        )
+
+    async def _turn(self, wish: _Wish, cost: Cost, avoid: Collection[Host]) -> Lease[Any] | None:
+        """Wait in the queue; None means that there is nothing to wait for any more."""
+        turn: asyncio.Future[Lease[Any] | None] = asyncio.get_running_loop().create_future()
+        self._queues.setdefault(wish, Queue())[turn] = _Waiter(next(self._numbers), avoid, cost)
+        self._note_stall(wish)
+        if wish in self._stalled:
+            cost.allowance.stalled(True)
+
+        self._set_alarm()
+
+        try:
+            return await turn
+        except BaseException:
+            cost.allowance.trouble = cost.allowance.trouble or _trouble_of(wish.hosts)
+            self._leave(wish, turn)
+            raise
+
+    def _leave(self, wish: _Wish, turn: asyncio.Future[Lease[Any] | None]) -> None:
+        """Leave the queue, and return the slot if one was assigned meanwhile."""
+        queue = self._queues.get(wish, Queue())
+        if queue.pop(turn, None) is not None and not queue:
+            self._drop(wish)
+
+        lease = turn.result() if turn.done() and not turn.cancelled() else None
+        if lease is not None:
+            self.return_unused(lease)
+
+    def _drop(self, wish: _Wish) -> None:
+        del self._queues[wish]
+        self._stalled.discard(wish)
+
+    def _rank(self, wish: _Wish) -> tuple[bool, int]:
+        return not wish.urgent, next(iter(self._queues[wish].values())).number
+
+    def _serve_those_who_wait(self) -> None:
+        if self._queues or self._spares:
+            self._serve_all()
+
+    def _serve_all(self) -> None:
+        for wish in sorted(self._queues, key=self._rank):
+            self._serve(wish)
+
+        for wish in self._queues:
+            self._note_stall(wish)
+
+        self._serve_spares()
+        self._set_alarm()
+
+    def _serve(self, wish: _Wish) -> None:
+        """Assign free slots to those who wait; wake all if there is nothing to wait for."""
+        queue = self._queues[wish]
+        while queue:
+            turn, waiter = next(iter(queue.items()))
+            lease = None if turn.done() else self._free(wish, waiter.avoid)
+            if lease is None and not turn.done() and not all_fail_fast(wish.hosts):
+                return
+
+            del queue[turn]
+            if not turn.done():
+                turn.set_result(lease)
+
+        self._drop(wish)
+
+    def _serve_spares(self) -> None:
+        """Assign slots that are free still, as nobody waits for them."""
+        for turn, (hosts, avoid) in list(self._spares.items()):
+            lease = None if turn.done() else self._free(_Wish(hosts, urgent=False), avoid)
+            if lease is not None:
+                turn.set_result(lease)
+            if turn.done():
+                del self._spares[turn]
+
+    def _note_stall(self, wish: _Wish) -> None:
+        """Notify those who wait when their hosts stop serving anybody, and when they go on."""
+        is_served = any(
+            host.traffic.in_flight and not host.breaker.is_open() for host in wish.hosts
+        )
+        if is_served != (wish in self._stalled):
+            return
+
+        if is_served:
+            self._stalled.discard(wish)
+        else:
+            self._stalled.add(wish)
+
+        for turn, waiter in self._queues[wish].items():
+            # one that is done was cancelled, and its clock cannot be set any more
+            if not turn.done():
+                waiter.cost.allowance.stalled(not is_served)
+
+    def _set_alarm(self) -> None:
+        """Serve again when a pause, a hold or the patience ends, as nothing else would do it."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+
+        waiting_for = (host for wish in self._queues for host in wish.hosts)
+        waits = (
+            wait
+            for host in waiting_for
+            for wait in (host.breaker.seconds_left(), host.traffic.throttle.seconds_left())
+        )
+        soonest = min((wait for wait in waits if wait > 0), default=None)
+        # what ended since they were refused, a moment ago, is told by no alarm any more
+        if any(map(self._can_serve, self._queues)):
+            soonest = 0.0
+
+        self._alarm = (
+            None
+            if soonest is None
+            else asyncio.get_running_loop().call_later(soonest, self._serve_all)
+        )
+
+    def _can_serve(self, wish: _Wish) -> bool:
+        """Return True if one who waits would be given a slot, or told that there is none."""
+        return any(self._is_free(host, wish) for host in wish.hosts) or all_fail_fast(wish.hosts)
+
+
+class OneLoop:
+    """Refuses an event loop while another one is using the same client.
+
+    Connections and queues belong to their loop: two loops that share them wait for each other
+    without end.
+    """
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._inside: set[object] = set()
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Claim the running loop while something is under way in it.
+
+        Raises:
+            LLMError: If something is under way in another loop.
+        """
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            if self._inside and self._loop is not None and not self._loop.is_closed():
+                raise LLMError(
+                    "the client is in use by another event loop: "
+                    "make one client for each event loop"
+                )
+
+            self._loop, self._inside = loop, set()
+
+        inside, token = self._inside, object()
+        inside.add(token)
+
+        try:
+            yield
+        finally:
+            inside.discard(token)
+
+
+def all_fail_fast(hosts: Hosts[Any]) -> bool:
+    """Return True if no host can be asked, and none is worth waiting for."""
+    return all(host.breaker.fails_fast() for host in hosts)
+
+
+def _trouble_of(hosts: Hosts[Any]) -> str:
+    """Return what is wrong with the hosts that are not asked now."""
+    away = (h for h in hosts if h.breaker.is_open() or h.traffic.throttle.seconds_left())
+    return "; ".join(host.trouble for host in away if host.trouble)
+
+
+def circuit_open(hosts: Hosts[Any]) -> CircuitOpenError:
+    """Return the error that says so."""
+    wait = min(
+        max(host.breaker.seconds_left(), host.traffic.throttle.seconds_left()) for host in hosts
+    )
+    why = "; ".join(host.trouble for host in hosts)
+    error = CircuitOpenError(f"circuit open for {wait:.1f} s after repeated failures: {why}")
+    error.host = hosts[0].address if len(hosts) == 1 else None
+
+    return error

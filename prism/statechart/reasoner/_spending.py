@@ -1,0 +1,768 @@
+"""What an answer may take, of time, requests and tokens, and what it took.
+
+Asking again is within that.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+from math import inf
+from time import monotonic, perf_counter
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from prism.errors import BudgetSpentError, FieldValueError, TimedOutError
+
+if TYPE_CHECKING:
+    from asyncio import Future, Timeout
+
+    from tenacity import wait_random_exponential
+
+_BYTES_PER_TOKEN = 4
+"""Of an English prompt, as a rule of thumb."""
+
+_FIRST_PAUSE_SECONDS = 0.2
+_LONGEST_PAUSE_SECONDS = 5.0
+
+ResultT = TypeVar("ResultT")
+
+
+class Allowance:
+    """What one question may take: time, requests, and its share of a budget. By default all.
+
+    While a `lease` is held, the budget knows of the question, so that all that are asked at the
+    same time stay within it. A question that waits for a slot while others are served has all the
+    time that the budget has; the time for its answer begins with the slot, or when no question is
+    served at all, so that it does not wait forever for a server that is gone.
+
+    Args:
+        budget: What all questions may spend together; None for no limit.
+        seconds: Seconds that an answer may take, retries included.
+        most_attempts: Requests that may be sent in all; None leaves it to the client.
+
+    Attributes:
+        trouble: What the last server that failed has said, for the message where time is over.
+        most_attempts: Requests that may be sent in all.
+    """
+
+    def __init__(
+        self,
+        budget: Budget | None = None,
+        seconds: float = inf,
+        most_attempts: int | None = None,
+    ) -> None:
+        self.trouble: str = ""
+        self.most_attempts: int | None = most_attempts
+        self._budget = budget
+        self._seconds = seconds
+        self._timer: Timeout | None = None
+        self._put_at = self._slot_at = 0.0
+        self._admissions = 0
+        self._is_by_budget = False
+
+    def allows(self, attempts: int, more: int = 1) -> bool:
+        """Return True if so many requests more may be sent after those that were."""
+        return self.most_attempts is None or attempts + more <= self.most_attempts
+
+    def admitted(self) -> None:
+        """Note that the question has a slot: a request leaves the budget before it is sent.
+
+        Raises:
+            BudgetSpentError: If the budget does not allow it any more.
+        """
+        if self._budget is not None:
+            self._require(self._budget.take())
+
+        self._slot_at = perf_counter()
+        self._admissions += 1
+        # a retry has a slot again, within the same time
+        if self._admissions == 1:
+            self._limit_to(self._seconds)
+
+    def stalled(self, is_stalled: bool) -> None:
+        """Note whether the question waits while no other is being served: that time counts."""
+        if not self._admissions:
+            self._limit_to(self._seconds if is_stalled else inf)
+
+    def require_some(self) -> None:
+        """Refuse a question once the budget is spent.
+
+        Raises:
+            BudgetSpentError: If it is.
+        """
+        if self._budget is not None:
+            self._require(self._budget.spent())
+
+    @asynccontextmanager
+    async def lease(
+        self, prompt_bytes: int, spent: Callable[[], tuple[int, int]]
+    ) -> AsyncIterator[None]:
+        """Hold a lease of the budget while the question is asked, which ends with its time.
+
+        Args:
+            prompt_bytes: The size of the prompt, from which its tokens are guessed at first.
+            spent: Returns the requests that were sent and the tokens that they took, in the end. A
+                request that was admitted and not sent is given back.
+
+        Raises:
+            BudgetSpentError: If the budget is spent, or its deadline has ended the question.
+            TimedOutError: If the question has taken too long.
+        """
+        # costs a third of importing the engine, and is loaded already where this runs
+        import asyncio
+
+        budget = self._budget or Budget()
+        self._put_at = self._slot_at = perf_counter()
+        timer = self._timer = asyncio.timeout(None)
+        is_reserved = False
+        try:
+            async with timer:
+                self._limit_to(inf)
+                await budget.reserve(prompt_bytes)
+                is_reserved = True
+                self._require(budget.spent())
+                yield
+        except Exception as error:
+            if not timer.expired():
+                raise
+            if self._is_by_budget:
+                raise BudgetSpentError(budget.spent() or "budget spent") from error
+            why = f": {self.trouble}" if self.trouble else ""
+            raise TimedOutError(f"no answer within {self._seconds:g} s{why}") from error
+        finally:
+            self._timer = None
+            attempts, tokens = spent()
+            # also those of a client that said nothing of a slot
+            budget.add(retries=attempts - self._admissions, tokens=tokens)
+            if is_reserved:
+                budget.release(prompt_bytes)
+
+    def seconds_gone(self) -> tuple[float, float]:
+        """Return the seconds since the question was put, and since it had its last slot."""
+        now = perf_counter()
+        return now - self._put_at, now - self._slot_at
+
+    def _require(self, spent: str | None) -> None:
+        if spent is not None:
+            raise BudgetSpentError(spent)
+
+    def _limit_to(self, seconds: float) -> None:
+        """Let the question end after so many seconds, or with the budget."""
+        timer = self._timer
+        if timer is None:
+            return
+
+        left = None if self._budget is None else self._budget.seconds_left()
+        self._is_by_budget = left is not None and left < seconds
+        limit = left if self._is_by_budget and left is not None else seconds
+        timer.reschedule(None if limit == inf else loop_time() + limit)
+
+
+@dataclass(slots=True)
+class Spent:
+    """What a budget has spent, and what is under way.
+
+    Args:
+        calls: Requests made.
+        tokens: Tokens read and written.
+        replies: Replies that cost tokens.
+        began: When the first question was put, by the budget's clock; None before it.
+        before: Seconds that had gone before it was taken up again.
+        under_way: Requests under way.
+        prompt_bytes: Bytes of their prompts.
+    """
+
+    calls: int = 0
+    tokens: int = 0
+    replies: int = 0
+    began: float | None = None
+    before: float = 0.0
+    under_way: int = 0
+    prompt_bytes: int = 0
+
+    def seconds(self, now: float) -> float:
+        """Return the seconds since the first question, those before an interruption included."""
+        return self.before + (0.0 if self.began is None else now - self.began)
+
+
+class Budget:
+    """Limits on calls, tokens and time; when one is spent, decisions fall back and the run goes on.
+
+    Every request is taken out of the budget before it is sent. What its reply costs in tokens is
+    known only when it ends, so an estimate is reserved for each under way: the mean of the replies
+    so far, before the first one a token for four bytes of the prompt. A question for which too few
+    tokens are left waits until others have ended. So a run may exceed its tokens by what the
+    requests under way cost beyond that. Only the deadline cuts off a request.
+
+    Args:
+        max_calls: Requests to the model, retries included.
+        max_tokens: Tokens read and written, also those of replies that were of no use.
+        deadline: Seconds from the first question.
+
+    Raises:
+        FieldValueError: If a limit is not above 0.
+
+    Attributes:
+        calls: Requests made.
+        tokens: Tokens read and written.
+        max_tokens: How many tokens there may be; None without a limit.
+        note: Receives calls and tokens before each request is sent and after it has ended, such as
+            a file that outlives the process; None for nobody.
+    """
+
+    _whose = ""
+    """Words for the end of a message, where the limits are not those of one run."""
+
+    def __init__(
+        self,
+        *,
+        max_calls: int | None = None,
+        max_tokens: int | None = None,
+        deadline: float | None = None,
+    ) -> None:
+        require_positive(max_calls=max_calls, max_tokens=max_tokens, deadline=deadline)
+        self.calls: int = 0
+        self.tokens: int = 0
+        self.max_tokens: int | None = max_tokens
+        self._max_calls = max_calls
+        self._deadline = deadline
+        # a test may set another
+        self.clock: Callable[[], float] = loop_time
+        self._book = Spent()
+        self._waiting: deque[tuple[int, Future[None]]] = deque()
+        self.note: Callable[[int, int], object] | None = None
+
+    def _changing(self) -> AbstractContextManager[Spent]:
+        """Return what is spent, for a block that looks at it and changes it."""
+        return nullcontext(self._book)
+
+    def take(self) -> str | None:
+        """Take one call out of the budget.
+
+        Returns:
+            None if there was one left, else which limit is spent.
+        """
+        with self._changing() as book:
+            limit = self._limit(book)
+            if limit is None:
+                book.calls += 1
+                self.calls += 1
+
+        if limit is None:
+            self._noted()
+        return limit
+
+    def add(self, *, retries: int = 0, tokens: int = 0) -> None:
+        """Count what a call has cost beyond itself."""
+        if not retries and not tokens:
+            return
+
+        with self._changing() as book:
+            book.calls += retries
+            book.tokens += tokens
+            book.replies += tokens > 0
+
+        self.calls += retries
+        self.tokens += tokens
+        self._noted()
+
+    def _noted(self) -> None:
+        if self.note is not None:
+            self.note(self.calls, self.tokens)
+
+    async def reserve(self, prompt_bytes: int) -> None:
+        """Reserve what a request may cost, waiting for others under way if too little is left.
+
+        Whoever waits is served in turn. Nobody waits once the budget is spent, or while nothing is
+        under way: one request is always allowed. `release` it when it has ended.
+
+        Args:
+            prompt_bytes: The size of the prompt, from which its tokens are guessed at first.
+        """
+        if self._waiting or not self._has_reserved(prompt_bytes):
+            await self._turn(prompt_bytes)
+
+    def release(self, prompt_bytes: int) -> None:
+        """Give back what was reserved; what was spent of it is added with `add` before."""
+        with self._changing() as book:
+            # one that was counted no longer, as its process seemed gone, may come back
+            book.under_way = max(0, book.under_way - 1)
+            book.prompt_bytes = max(0, book.prompt_bytes - prompt_bytes)
+
+        self._serve()
+
+    async def _turn(self, prompt_bytes: int) -> None:
+        # costs a third of importing the engine, and is loaded already where this runs
+        import asyncio
+
+        turn: Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((prompt_bytes, turn))
+        try:
+            await turn
+        except BaseException:
+            if turn.done() and not turn.cancelled():
+                self.release(prompt_bytes)
+            raise
+
+    def _serve(self) -> None:
+        """Let those go on who wait, in their turn, as far as there is room for them."""
+        while self._waiting:
+            prompt_bytes, turn = self._waiting[0]
+            if not turn.done() and not self._has_reserved(prompt_bytes):
+                return
+
+            self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+
+    def _has_reserved(self, prompt_bytes: int) -> bool:
+        """Reserve what a request may cost, if there is room for it."""
+        with self._changing() as book:
+            if not self._has_room(book, prompt_bytes):
+                return False
+
+            book.under_way += 1
+            book.prompt_bytes += prompt_bytes
+            return True
+
+    def _has_room(self, book: Spent, prompt_bytes: int) -> bool:
+        # a budget that is spent refuses whoever asks
+        if self.max_tokens is None or not book.under_way or self._limit(book) is not None:
+            return True
+
+        # what is under way is estimated anew, as its first guess may have been far off
+        if book.replies:
+            estimate = (book.under_way + 1) * book.tokens / book.replies
+        else:
+            estimate = (book.prompt_bytes + prompt_bytes) / _BYTES_PER_TOKEN
+
+        return book.tokens + estimate <= self.max_tokens
+
+    def seconds_left(self) -> float | None:
+        """Return the seconds until the deadline, or None without one; starts the clock."""
+        if self._deadline is None:
+            return None
+
+        with self._changing() as book:
+            return self._seconds_left(book)
+
+    def to_dict(self) -> dict[str, float]:
+        """Return what was spent so far: calls, tokens, and seconds since the first question."""
+        deadline = self._deadline
+        seconds = 0.0 if deadline is None else min(deadline, self._book.seconds(self.clock()))
+        return {"calls": self.calls, "tokens": self.tokens, "seconds": round(seconds, 3)}
+
+    def restore(self, calls: int, tokens: int, seconds: float) -> None:
+        """Count what an interrupted run had spent, as `to_dict` returned it; the clock goes on."""
+        self.calls += calls
+        self.tokens += tokens
+        book = self._book
+        book.calls += calls
+        book.tokens += tokens
+        book.replies += calls
+        if self._deadline is not None and seconds > 0:
+            book.before, book.began = seconds, self.clock()
+
+    def spent(self) -> str | None:
+        """Return which limit is spent, or None while everything is left."""
+        with self._changing() as book:
+            return self._limit(book)
+
+    def _limit(self, book: Spent) -> str | None:
+        if self._max_calls is not None and book.calls >= self._max_calls:
+            return f"budget spent: {self._max_calls} calls{self._whose}"
+        if self.max_tokens is not None and book.tokens >= self.max_tokens:
+            return f"budget spent: {self.max_tokens} tokens{self._whose}"
+        if self._deadline is not None and self._seconds_left(book) == 0.0:
+            return f"budget spent: {self._deadline:g} seconds{self._whose}"
+
+        return None
+
+    def _seconds_left(self, book: Spent) -> float:
+        assert self._deadline is not None
+        now = self.clock()
+        if book.began is None:
+            book.began = now
+
+        return max(0.0, self._deadline - book.seconds(now))
+
+
+# Asking again
+
+
+async def until_settled(
+    call: Callable[[], Awaitable[ResultT]], judge: Callable[[Exception], float]
+) -> ResultT:
+    """Return what a call gives, made again while its failures are judged to be worth that.
+
+    Args:
+        call: Makes the call.
+        judge: Returns the seconds to wait before the call is made again, with whatever it has
+            changed for that; raises what ends all.
+    """
+    # costs a third of importing the engine, and is loaded already where this runs
+    import asyncio
+
+    while True:
+        try:
+            return await call()
+        except Exception as error:
+            pause = judge(error)
+
+        if pause:
+            await asyncio.sleep(pause)
+
+
+def random_backoff(attempt: int) -> float:
+    """Return a random pause after a failure; its bound doubles with every attempt."""
+    from tenacity import RetryCallState
+
+    state = RetryCallState(None, None, (), {})  # type: ignore[arg-type]
+    state.attempt_number = attempt
+    return _growing()(state)
+
+
+@cache
+def _growing() -> wait_random_exponential:
+    from tenacity import wait_random_exponential
+
+    return wait_random_exponential(multiplier=_FIRST_PAUSE_SECONDS, max=_LONGEST_PAUSE_SECONDS)
+
+
+# Clocks and checks
+
+
+def loop_time() -> float:
+    """Return the time of the running event loop, in seconds; outside of one, of the machine.
+
+    Whatever is waited for goes by this clock, as asyncio's own timers do: so a test that sets the
+    time of its loop moves time-outs, pauses, circuit breakers and hedges together.
+    """
+    # costs a third of importing the engine, and is loaded already where something is waited for
+    import asyncio
+
+    try:
+        return asyncio.get_running_loop().time()
+    except RuntimeError:
+        # the clock of asyncio's own loops
+        return monotonic()
+
+
+def require_positive(**limits: float | None) -> None:
+    """Raise FieldValueError for the first limit that is given and not above 0."""
+    for name, value in limits.items():
+        if value is not None and not value > 0:
+            raise FieldValueError(f"{name} must be above 0, got {value!r}")
+
+
+def require_one_of(name: str, value: str, known: Sequence[str]) -> None:
+    """Raise FieldValueError for a value that is none of those that are known."""
+    if value not in known:
+        raise FieldValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
+
+
+GIVEN_UP = "given up before an answer came"
+"""The fault of a request that was cancelled: time was over, or another one answered first."""
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One request, as it was sent, and what came back.
+
+    Args:
+        request: The body that was sent, where it is known.
+        began: When it was sent, in UTC as ISO 8601.
+        seconds: How long it took.
+        model: Model that was asked, where known.
+        host: Server that was asked, without credentials, where known.
+        reply: The body that came back, decoded; None if none came.
+        fault: What went wrong.
+        input_tokens: Tokens that the model read, where known.
+        output_tokens: Tokens that it wrote, where known.
+    """
+
+    request: str | None = None
+    began: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
+    seconds: float | None = None
+    model: str | None = None
+    host: str | None = None
+    reply: str | None = None
+    fault: str | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+    def add_tokens(self, read: int | None, written: int | None) -> None:
+        """Add what a reply says it took; None leaves a count as it is."""
+        if read is not None:
+            self.input_tokens = (self.input_tokens or 0) + read
+        if written is not None:
+            self.output_tokens = (self.output_tokens or 0) + written
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is known of it."""
+        known = {name: getattr(self, name) for name in self.__slots__}
+        return {name: value for name, value in known.items() if value is not None}
+
+
+Trail = list[Attempt]
+"""The requests of one question, in their order; those at the same time by when they ended."""
+
+
+ItemT = TypeVar("ItemT")
+
+MOST_TOKENS = 10_000_000
+"""A count of tokens above this is none: no model reads or writes so many at once."""
+
+_MOST_NANOSECONDS = 10**16
+"""A duration above this, four months, is none."""
+
+_MOST_REASON = 40
+_SAID_OF_THE_LAST = ("total_duration", "load_duration", "eval_duration", "done_reason")
+
+
+@dataclass(slots=True)
+class Cost:
+    """What it took to get an answer from a model.
+
+    A `Reasoner` makes one for each request and hands it to the client, which adds to it as it
+    sends requests: however the call ends, the cost is known. What a request cost stands with one
+    decision, the first of those it answered; with the others, and with those that used the answer
+    to the same question of another agent, attempts and tokens are 0 and the server's durations
+    None, so that they can be added up.
+
+    Args:
+        latency: Seconds from asking to the answer: ``queue_seconds`` and ``request_seconds``.
+        model: Model asked, where known.
+        host: Server asked last, where known.
+        attempts: Requests sent; 0 where nothing could be asked.
+        input_tokens: Tokens the model read, where known.
+        output_tokens: Tokens it wrote, where known.
+        queue_seconds: Seconds of the latency before and after the last request: waiting for a slot
+            and for the budget, pauses between attempts, requests that failed before, and a
+            straggler that lost to its hedge. None where no question was put.
+        request_seconds: Seconds that the last request took, of a straggler and its hedge the one
+            that answered; 0 if none was sent. None where no question was put.
+        total_duration: Nanoseconds that the server says the last reply took it.
+        load_duration: Of these, nanoseconds of loading the model.
+        eval_duration: Of these, nanoseconds of writing the reply.
+        done_reason: Why the model ended its last reply, such as ``"stop"``, or ``"length"`` where
+            it ran out of tokens.
+        repaired: True where the question was put once more in other words, as the reply to it was
+            of no use; None where it was not.
+        allowance: What the question may take; a client with slots of its own says to it when the
+            question has one (``Allowance.admitted``) and when it waits while nobody is served.
+        trail: The requests one by one, if somebody records them.
+    """
+
+    latency: float = 0.0
+    model: str | None = None
+    host: str | None = None
+    attempts: int = 0
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    queue_seconds: float | None = None
+    request_seconds: float | None = None
+    total_duration: int | None = None
+    load_duration: int | None = None
+    eval_duration: int | None = None
+    done_reason: str | None = None
+    repaired: bool | None = None
+    allowance: Allowance = field(default_factory=Allowance, repr=False, compare=False)
+    trail: Trail | None = field(default=None, repr=False, compare=False)
+    _sent_at: float | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def cut_short(self) -> str:
+        """Words for the end of a sentence where the last reply ran out of tokens; else nothing."""
+        if self.done_reason != "length":
+            return ""
+
+        wrote = "" if self.output_tokens is None else f", after {self.output_tokens} tokens"
+        return (
+            f"; it ran out of tokens{wrote}, those of its thoughts included: "
+            "allow it more (--reply-tokens, --window), or less thinking"
+        )
+
+    def request_began(self, request: str | None = None) -> None:
+        """Note that a request is sent; its time counts until `request_ended`.
+
+        Args:
+            request: The body that is sent, where it is known.
+        """
+        self._sent_at = perf_counter()
+        if self.trail is not None:
+            self.trail.append(Attempt(request))
+
+    def request_ended(self) -> None:
+        """Note that the request under way has ended, with a reply or without."""
+        if self._sent_at is not None:
+            self.request_seconds = round(perf_counter() - self._sent_at, 6)
+            self._sent_at = None
+            if self.trail:
+                last = self.trail[-1]
+                last.seconds, last.model, last.host = self.request_seconds, self.model, self.host
+                if last.reply is None and last.fault is None:
+                    last.fault = GIVEN_UP
+
+    def request_replied(self, reply: str) -> None:
+        """Note what came back, for those who record it."""
+        if self.trail:
+            self.trail[-1].reply = reply
+
+    def request_failed(self, fault: str) -> None:
+        """Note what went wrong with the request under way, for those who record it."""
+        if self.trail:
+            self.trail[-1].fault = fault
+
+    def request_unsent(self) -> None:
+        """Note that the request under way was given up before anything was sent of it."""
+        self.attempts -= 1
+        self._sent_at = None
+        if self.trail:
+            self.trail.pop()
+
+    def another(self) -> Cost:
+        """Return the cost of one of several requests at the same time, to `add` in the end."""
+        return Cost(trail=None if self.trail is None else [])
+
+    def add_tokens(self, read: int | None, written: int | None) -> None:
+        """Add the tokens of one reply; None leaves a count as it is.
+
+        So does what is no count: a number below 0 or above 10 million, which some servers report.
+        """
+        read, written = count_of(read), count_of(written)
+        self._count(read, written)
+        if self.trail:
+            self.trail[-1].add_tokens(read, written)
+
+    def note_reply(self, reply: Mapping[str, Any]) -> None:
+        """Note what a server says of one reply in Ollama's words: durations, and why it ended."""
+        self.total_duration = duration_of(reply.get("total_duration"))
+        self.load_duration = duration_of(reply.get("load_duration"))
+        self.eval_duration = duration_of(reply.get("eval_duration"))
+        reason = reply.get("done_reason")
+        self.done_reason = reason[:_MOST_REASON] if isinstance(reason, str) else None
+
+    def add(self, request: Cost) -> None:
+        """Add what a request cost; it becomes the last one."""
+        if not request.attempts:
+            return
+
+        self.attempts += request.attempts
+        self._count(request.input_tokens, request.output_tokens)
+        if self.trail is not None:
+            self.trail.extend(request.trail or ())
+
+        self.model, self.host = request.model or self.model, request.host or self.host
+        for name in ("request_seconds", *_SAID_OF_THE_LAST):
+            setattr(self, name, getattr(request, name))
+
+    def follow(self, request: Cost) -> None:
+        """Add a further request for the same question, which was put when the first had ended."""
+        latency = self.latency + request.latency
+        self.model, self.host = request.model or self.model, request.host or self.host
+        if request.trail is not None and self.trail is None:
+            self.trail = []
+        self.add(request)
+        self.repaired = self.repaired or request.repaired
+
+        self.latency = round(latency, 6)
+        self.request_seconds = self.request_seconds or 0.0
+        self.queue_seconds = round(self.latency - self.request_seconds, 6)
+
+    def _count(self, read: int | None, written: int | None) -> None:
+        if read is not None:
+            self.input_tokens = (self.input_tokens or 0) + read
+        if written is not None:
+            self.output_tokens = (self.output_tokens or 0) + written
+
+    @property
+    def tokens(self) -> int:
+        """Tokens read and written, as far as they are known."""
+        return (self.input_tokens or 0) + (self.output_tokens or 0)
+
+    def settle(self, latency: float, since_slot: float | None = None) -> None:
+        """Note how long all took, and with it how long the question waited.
+
+        Args:
+            latency: Seconds from asking until now.
+            since_slot: Seconds since it had its slot, for a client that does not time its requests.
+        """
+        self.request_ended()
+        if self.attempts and self.request_seconds is None and since_slot is not None:
+            self.request_seconds = round(since_slot, 6)
+        self.latency = round(latency, 6)
+        self.request_seconds = min(self.request_seconds or 0.0, self.latency)
+        self.queue_seconds = round(self.latency - self.request_seconds, 6)
+
+    def without_charges(self) -> Cost:
+        """Return the cost of another decision that the same request answered."""
+        return Cost(
+            self.latency,
+            self.model,
+            self.host,
+            attempts=0,
+            input_tokens=0,
+            output_tokens=0,
+            queue_seconds=self.queue_seconds,
+            request_seconds=self.request_seconds,
+            done_reason=self.done_reason,
+        )
+
+
+COST_KEYS = ("latency", "model", "host", "attempts", "input_tokens", "output_tokens")
+"""What a decision's event says of its cost, always."""
+
+KNOWN_COST_KEYS = ("queue_seconds", "request_seconds", *_SAID_OF_THE_LAST, "repaired")
+"""What it says where it is known; logs of earlier versions have none of these."""
+
+
+def count_of(value: Any) -> int | None:
+    """Return a count of tokens as a server reports it, None if it cannot be one."""
+    return _whole_number(value, MOST_TOKENS)
+
+
+def duration_of(value: Any) -> int | None:
+    """Return a number of nanoseconds as a server reports it, None if it cannot be one."""
+    return _whole_number(value, _MOST_NANOSECONDS)
+
+
+def _whole_number(value: Any, most: int) -> int | None:
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_number and 0 <= value <= most else None
+
+
+def costs_of(asked: Sequence[ItemT], cost: Cost | None) -> Iterator[tuple[ItemT, Cost | None]]:
+    """Yield what was asked together, each with its cost; the charges stand with the first."""
+    for number, each in enumerate(asked):
+        yield each, cost if cost is None or number == 0 else cost.without_charges()
+
+
+@dataclass(slots=True)
+class Outcome(Generic[ResultT]):
+    """What became of a call: a result or the exception that was raised, and the cost.
+
+    Args:
+        cost: What it took.
+        result: The result, if there is one.
+        error: What was raised, if something was.
+        record_id: Under which id its requests are recorded, if they are.
+    """
+
+    cost: Cost
+    result: ResultT | None = None
+    error: Exception | None = None
+    record_id: str | None = None
+    _is_charged: bool = False
+
+    def charge(self) -> Cost:
+        """Return the cost to the first caller; to all others the cost without its charges."""
+        if self._is_charged:
+            return self.cost.without_charges()
+
+        self._is_charged = True
+        return self.cost

@@ -1,0 +1,148 @@
+"""Scripts of stand-ins: what they give to whom, and whether a test has used them up."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+AskedT = TypeVar("AskedT")
+GivenT = TypeVar("GivenT")
+MadeT = TypeVar("MadeT", bound="Scripted[Any, Any]")
+
+
+@dataclass(slots=True)
+class Rule(Generic[AskedT, GivenT]):
+    """What a script gives to some of those that ask.
+
+    Args:
+        matcher: To whom; None for everybody.
+        given: One for everybody, or several in their order.
+        used: Whether any was given.
+    """
+
+    matcher: Any
+    given: deque[GivenT] | GivenT
+    used: bool = False
+
+    def next(self) -> GivenT:
+        """Return what is given next."""
+        self.used = True
+        return self.given.popleft() if isinstance(self.given, deque) else self.given
+
+    def left(self) -> list[GivenT]:
+        """Return what nothing was asked for; of a function nothing is left over."""
+        if isinstance(self.given, deque):
+            return list(self.given)
+        return [] if self.used or callable(self.given) else [self.given]
+
+
+class Scripted(Generic[AskedT, GivenT]):
+    """What follows a script; derive from it, and say to whom it gives what.
+
+    Attributes:
+        complaints: What it failed on; `assert_used_up` reports these again, should an application
+            have swallowed them.
+    """
+
+    _asked_as: str
+    _given_as: str
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.complaints: list[str] = []
+        self._rules: list[Rule[AskedT, GivenT]] = []
+        self._asked: list[AskedT] = []
+
+    def left_over(self) -> list[str]:
+        """List what the script has and nothing was asked for, by the rule."""
+        left = ((rule.matcher, rule.left()) for rule in self._rules)
+        return [
+            ("" if matcher is None else f"{self._name_of(matcher)}: ")
+            + ", ".join(map(self._shown, given))
+            for matcher, given in left
+            if given
+        ]
+
+    def assert_used_up(self) -> None:
+        """Check that the script was followed to its end.
+
+        Raises:
+            AssertionError: If somebody asked who was not expected, or there is something left that
+                nothing was asked for.
+        """
+        __tracebackhide__ = True
+        if self.complaints:
+            raise AssertionError("\n\n".join(self.complaints))
+
+        if left := self.left_over():
+            asked = f"{len(self._asked)} {self._asked_as}{'s' * (len(self._asked) != 1)}"
+            raise AssertionError(
+                f"after {asked} the script has {self._given_as} left over: {'; '.join(left)}"
+            )
+
+    def _rule_for(self, asked: AskedT) -> Rule[AskedT, GivenT] | None:
+        """Return the first rule that expects one that asks and has something left."""
+        for rule in self._rules:
+            is_open = not isinstance(rule.given, deque) or bool(rule.given)
+            if is_open and (rule.matcher is None or self._expects(rule.matcher, asked)):
+                return rule
+
+        return None
+
+    def _complain(self, complaint: str) -> AssertionError:
+        self.complaints.append(complaint)
+        return AssertionError(complaint)
+
+    def _expects(self, matcher: Any, asked: AskedT) -> bool:
+        raise NotImplementedError
+
+    def _name_of(self, matcher: Any) -> str:
+        raise NotImplementedError
+
+    def _shown(self, given: GivenT) -> str:
+        raise NotImplementedError
+
+
+class Maker(Generic[MadeT]):
+    """Makes what follows scripts, and checks at the end of a test whether all are used up."""
+
+    def __init__(self) -> None:
+        self._made: list[MadeT] = []
+
+    def assert_used_up(self) -> None:
+        """Check everything that was made: see `Scripted.assert_used_up`."""
+        __tracebackhide__ = True
+        for made in self._made:
+            made.assert_used_up()
+
+
+def rules_of(script: Any, single: tuple[type, ...], wanted: str) -> list[Rule[Any, Any]]:
+    """Return the rules of a script.
+
+    Args:
+        script: A list of what is given in its order, or a mapping of rules.
+        single: The types of what is one thing to give, not a list of several.
+        wanted: What a script must be, in words.
+
+    Raises:
+        TypeError: If it is none.
+    """
+    if isinstance(script, str) or not isinstance(script, (Mapping, Sequence)):
+        is_list = isinstance(script, Iterable) and not isinstance(script, str)
+        mend = "list(...) of it" if is_list else f"[{script!r}]"
+        raise TypeError(f"a script must be {wanted}, got {script!r}: write {mend}")
+
+    if not isinstance(script, Mapping):
+        return [Rule(None, deque(script))]
+
+    return [
+        Rule(key, given if isinstance(given, single) else deque(given))
+        for key, given in script.items()
+    ]
+
+
+def named_by(function: Callable[..., Any]) -> str:
+    """Return how a report calls a predicate."""
+    return getattr(function, "__name__", repr(function))

@@ -1,0 +1,166 @@
+"""Who may see the page: this machine's own browser, with the token that was printed for it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from hmac import compare_digest
+from http.cookies import CookieError, SimpleCookie
+from ipaddress import ip_address
+from secrets import token_urlsafe
+from socket import gethostname
+from threading import Lock
+from typing import Any
+from urllib.parse import parse_qs
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
+        "img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'"
+    ),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+_MEANT = ("same-origin", "none")
+_REFUSALS = {
+    "host": "This address is not the one that prism watch printed.",
+    "origin": "Another page may not ask for this.",
+    "token": "This address was used before, or is not whole. Open the address that prism watch "
+    "printed; where that was used already, start prism watch again.",
+}
+
+
+class Guard:
+    """Lets through what comes from the page itself, and refuses everything else.
+
+    The token of the printed address is good for one request. It becomes a cookie that no script
+    can read and no other site makes a browser send.
+
+    Args:
+        app: What answers.
+        host: The host that is listened on.
+        port: Its port.
+
+    Attributes:
+        token: The token, for the address to open.
+    """
+
+    def __init__(self, app: App, host: str, port: int) -> None:
+        self._app = app
+        self._host = host
+        self._port = port
+        self._secret = token_urlsafe(32)
+        self._cookie = f"prism-watch-{port}"
+        self._lock = Lock()
+        self.token: str | None = token_urlsafe(32)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        if scope["type"] != "http":  # no page of prism's opens anything else
+            return
+
+        headers = {
+            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
+        }
+        refusal = self._refusal(scope, headers)
+        # only a request that is meant may spend the token
+        new = refusal is None and self._takes_token(scope)
+        if refusal is None and not new and not self._knows(headers.get("cookie", "")):
+            refusal = "token"
+        if refusal is not None:
+            await _refuse(send, _REFUSALS[refusal])
+            return
+
+        cookie = f"{self._cookie}={self._secret}; HttpOnly; SameSite=Strict; Path=/"
+        added = {**_HEADERS, **({"Set-Cookie": cookie} if new else {})}
+
+        async def send_with_headers(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                given = {name.lower() for name, _ in message["headers"]}
+                message["headers"] = [
+                    *message["headers"],
+                    *(pair for pair in _encoded(added) if pair[0] not in given),
+                ]
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers)
+
+    def _refusal(self, scope: Scope, headers: dict[str, str]) -> str | None:
+        """Return what is wrong with where a request comes from; None if nothing is."""
+        host = headers.get("host", "")
+        if not self._is_own(host):
+            return "host"
+
+        is_page = scope["path"] == "/" and headers.get("sec-fetch-mode", "navigate") == "navigate"
+        site = headers.get("sec-fetch-site", "none")
+        if headers.get("origin", f"http://{host}") != f"http://{host}":
+            return "origin"
+        if site not in _MEANT and not is_page:
+            return "origin"
+
+        return None
+
+    def _takes_token(self, scope: Scope) -> bool:
+        """Return True for the first request with the token, which is worth nothing afterwards."""
+        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
+        with self._lock:
+            if scope["path"] != "/" or self.token is None:
+                return False
+            if not compare_digest(given.encode(), self.token.encode()):
+                return False
+            self.token = None
+
+        return True
+
+    def _knows(self, cookies: str) -> bool:
+        try:
+            found = SimpleCookie(cookies).get(self._cookie)
+        except CookieError:
+            return False
+        return found is not None and compare_digest(found.value.encode(), self._secret.encode())
+
+    def _is_own(self, host: str) -> bool:
+        """Return True for an address that this server listens on, and no name that leads there."""
+        if not host.endswith(f":{self._port}"):
+            return False
+
+        name = host.removesuffix(f":{self._port}").lower()
+        if self._host in LOOPBACK or self._host == "::1":
+            return name in LOOPBACK
+
+        # a foreign name may be made to lead here, an address is what somebody typed
+        return name in (*LOOPBACK, self._host.lower(), gethostname().lower()) or _is_address(name)
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True
+
+
+def is_loopback(host: str) -> bool:
+    """Return True if only this machine can reach a host."""
+    return host in LOOPBACK or (_is_address(host) and ip_address(host).is_loopback)
+
+
+def _encoded(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
+    return [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+
+
+async def _refuse(send: Send, why: str) -> None:
+    headers = {**_HEADERS, "Content-Type": "text/plain; charset=utf-8"}
+    await send({"type": "http.response.start", "status": 403, "headers": _encoded(headers)})
+    await send({"type": "http.response.body", "body": f"{why}\n".encode()})

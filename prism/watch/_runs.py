@@ -1,0 +1,129 @@
+"""The runs that can be watched: one, or those below a folder."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Lock
+from time import monotonic
+from typing import Any
+
+from prism.drawing import Diagram
+from prism.errors import InputError
+from prism.files._records import shown_path
+from prism.runlog._reader import locate_log
+from prism.runs import RunStatus, find_runs, run_status
+from prism.runs._status import is_run
+from prism.watch._views import Views
+from prism.watch._watched import Watched
+
+_MOST_OPEN = 4
+_SECONDS_OF_LIST = 1.0
+
+
+class Runs:
+    """A run, or the runs below a folder, of which some are followed.
+
+    Args:
+        given: The folder of a run, its log, or a folder with runs below it.
+        charts: Charts of one's own that runs may follow.
+
+    Raises:
+        InputError: If there is no run.
+    """
+
+    def __init__(self, given: Path, charts: Sequence[Diagram] = ()) -> None:
+        self._given = given
+        self._charts = tuple(charts)
+        self._open: OrderedDict[str, Views] = OrderedDict()
+        self._watched: dict[str, Watched] = {}
+        self._lock = Lock()
+        self._listed: list[dict[str, Any]] = []
+        self._list_due = 0.0
+        self.is_one: bool = not given.is_dir() or is_run(given)
+        if self.is_one:
+            locate_log(given)
+        elif not find_runs(given):
+            raise InputError("is no run, and there is none in the folders below", path=given)
+
+    @property
+    def name(self) -> str:
+        """What is watched, for the title of the page."""
+        path = self._given.absolute()
+        return shown_path(path.name if path.is_dir() else path.parent.name)
+
+    def paths(self) -> dict[str, Path]:
+        """Return the runs by their names: their places below the folder."""
+        if self.is_one:
+            return {self.name: self._given}
+
+        below = {path.relative_to(self._given).as_posix(): path for path in find_runs(self._given)}
+        return {name: path for name, path in below.items() if self._is_inside(path)}
+
+    def listed(self) -> list[dict[str, Any]]:
+        """Return a line for each run: how far it is."""
+        with self._lock:
+            if monotonic() > self._list_due:
+                self._listed = [_line(name, path) for name, path in self.paths().items()]
+                self._list_due = monotonic() + _SECONDS_OF_LIST
+            return self._listed
+
+    def watched(self, name: str) -> Watched:
+        """Follow a run; of many, those that were looked at last.
+
+        Raises:
+            InputError: If there is no run of this name.
+        """
+        return self._opened(name)[0]
+
+    def views(self, name: str) -> Views:
+        """Return what can be seen of a run; see `watched`."""
+        return self._opened(name)[1]
+
+    def close(self) -> None:
+        """Stop following."""
+        with self._lock:
+            for watched in self._watched.values():
+                watched.close()
+            self._watched.clear()
+            self._open.clear()
+
+    def _opened(self, name: str) -> tuple[Watched, Views]:
+        with self._lock:
+            if name not in self._open:
+                # only what was found below the folder has a name: no path is made of a request
+                path = self.paths().get(name)
+                if path is None:
+                    raise InputError(f"there is no run {name!r} here")
+                self._watched[name] = Watched(path, shown_path(name), self._charts)
+                self._open[name] = Views(self._watched[name])
+            self._open.move_to_end(name)
+            while len(self._open) > _MOST_OPEN:
+                oldest, _ = self._open.popitem(last=False)
+                self._watched.pop(oldest).close()
+
+            return self._watched[name], self._open[name]
+
+    def _is_inside(self, path: Path) -> bool:
+        """Return False for a run whose log is a link to somewhere else."""
+        try:
+            return locate_log(path).resolve().is_relative_to(self._given.resolve())
+        except (InputError, OSError):
+            return False
+
+
+def _line(name: str, path: Path) -> dict[str, Any]:
+    try:
+        status = run_status(path)
+    except InputError as error:
+        status = RunStatus(path, "damaged", problem=str(error))
+
+    return {
+        "name": name,
+        "state": status.state,
+        "round": status.round,
+        "rounds": status.rounds,
+        "seconds_left": status.seconds_left,
+        "problem": status.problem,
+    }

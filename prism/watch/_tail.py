@@ -1,0 +1,167 @@
+"""Following a log that grows: what was added, and whether it is still the same file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import BinaryIO
+
+from prism.errors import InputError
+from prism.runlog._reader import BLOCK_BYTES, TOO_LONG, Block, locate_log, read_blocks
+
+_MARK_BYTES = 256
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+class Changed(Exception):  # noqa: N818 - it is no error, but what happened to a file
+    """The log is not the one that was read until now, so that it is to be read anew."""
+
+
+class Tail:
+    """A log, read as far as it is written.
+
+    Args:
+        run: The folder of the run, or its log.
+
+    Raises:
+        InputError: If there is no log, or it cannot be read.
+
+    Attributes:
+        path: The log.
+        position: Bytes that were read.
+        size: Bytes that the log had at the last look.
+    """
+
+    def __init__(self, run: Path) -> None:
+        self.path: Path = locate_log(run)
+        self.position: int = 0
+        self.size: int = 0
+        self._line = 1
+        self._skipping = False
+        self._mark = b""
+        self._file = _opened(self.path)
+        self._identity = _identity(self.path)
+        self._unpacked = _unpacked(self.path, self._file)
+
+    @property
+    def unfinished(self) -> int:
+        """Bytes of a last line that has no end yet."""
+        return self.size - self.position
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield what was added, in blocks of whole lines.
+
+        Raises:
+            Changed: If the log was cut back, replaced or rewritten.
+            InputError: If it is gone, or cannot be read.
+        """
+        self._check()
+        while (block := self._next()) is not None:
+            yield block
+
+    def read(self, begin: int, end: int) -> bytes:
+        """Return some bytes of the log, fewer where it ends before."""
+        return os.pread(self._source.fileno(), max(end - begin, 0), begin)
+
+    def last_line(self, holding: bytes, most: int) -> bytes | None:
+        """Return the last whole line that holds a text, looking back from the end of the log.
+
+        Args:
+            holding: The text.
+            most: Most bytes to look at.
+        """
+        begin = self.size = self._length()
+        after = b""
+        while begin > 0 and self.size - begin < most:
+            end, begin = begin, max(begin - BLOCK_BYTES, 0)
+            data = self.read(begin, end) + after
+            # the last line may have no end yet
+            whole = data[: data.rfind(b"\n") + 1]
+            found = whole.rfind(holding)
+            start = whole.rfind(b"\n", 0, max(found, 0)) + 1
+            if found >= 0 and (start or not begin):
+                return whole[start : whole.find(b"\n", found)]
+            # a line may lie across the edge of two blocks
+            after = whole if found >= 0 else whole[: whole.find(b"\n") + 1]
+
+        return None
+
+    def close(self) -> None:
+        """Close the files."""
+        self._file.close()
+        if self._unpacked is not None:
+            self._unpacked.close()
+
+    @property
+    def _source(self) -> BinaryIO:
+        return self._file if self._unpacked is None else self._unpacked
+
+    def _length(self) -> int:
+        return os.fstat(self._source.fileno()).st_size
+
+    def _check(self) -> None:
+        if _identity(self.path) != self._identity:
+            raise Changed("was replaced by another file")
+
+        self.size = self._length()
+        if self.size < self.position:
+            raise Changed("was cut back, as when a run is resumed from a checkpoint")
+
+        # a log that was cut back may have grown beyond the old place since the last look
+        begin = self.position - len(self._mark)
+        if self.read(begin, self.position) != self._mark:
+            raise Changed("has other lines than before, as when a run is resumed")
+
+    def _next(self) -> Block | None:
+        data = self.read(self.position, self.position + BLOCK_BYTES)
+        end = data.rfind(b"\n") + 1
+        start = data.find(b"\n") + 1 if self._skipping else 0
+        if not end and len(data) < BLOCK_BYTES:
+            return None
+
+        line = self._line
+        if not end:
+            self._advance(data)
+            is_new, self._skipping = not self._skipping, True
+            return Block(b"", line, 1, TOO_LONG) if is_new else Block(b"", line, 0)
+
+        self._line += data.count(b"\n", 0, end)
+        self._advance(data[:end])
+        self._skipping, lines = False, data[start:end]
+
+        return Block(lines, line + bool(start), lines.count(b"\n"))
+
+    def _advance(self, data: bytes) -> None:
+        self.position += len(data)
+        self._mark = (self._mark + data[-_MARK_BYTES:])[-_MARK_BYTES:]
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise InputError(
+            f"is gone ({error.strerror}): it was moved, packed or deleted", path=path
+        ) from None
+    return found.st_dev, found.st_ino
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb", buffering=0)
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", path=path) from None
+
+
+def _unpacked(path: Path, file: BinaryIO) -> BinaryIO | None:
+    """Unpack a compressed log, which nobody adds to, into a temporary file."""
+    if os.pread(file.fileno(), len(_GZIP_MAGIC), 0) != _GZIP_MAGIC:
+        return None
+
+    copy = TemporaryFile(buffering=0)  # noqa: SIM115 - closed with the tail
+    for block in read_blocks(path):
+        copy.write(block.data)
+
+    return copy

@@ -1,0 +1,195 @@
+"""A run in counts: what its log comes to, round by round, without keeping its lines."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+import polars as pl
+
+from prism.analysis._reading.merging import COUNT, merge_by_sum
+from prism.analysis._reading.parsing import parse
+from prism.analysis._reading.runs import Note, Run
+from prism.analysis._reading.survey import SURVEYED, FileSurvey
+from prism.analysis._tables import faults
+from prism.analysis._tables.states import closes_round, how_closing
+from prism.runlog._keys import WORLD_EVENTS
+from prism.runlog._reader import Block
+from prism.telemetry.events import (
+    AGENT_JOINED,
+    DECISION,
+    ROUND_ENDED,
+    TEXT_WRITTEN,
+    TRANSITION,
+    TREATMENT_APPLIED,
+)
+
+COUNTED = ("attempts", "input_tokens", "output_tokens", "request_seconds")
+_COLUMNS = tuple(
+    dict.fromkeys(
+        (*SURVEYED, "round", "tick", "ticks_in_state", *faults.READ, "model", *COUNTED),
+    )
+)
+_ASKED = ["run", "round", "state", "chosen", "model", "source", "reason", "event"]
+_TRAFFIC = ["run", "round", "chart", "from_state", "to_state", "trigger", "closes"]
+_KEPT_WHOLE = (ROUND_ENDED, TREATMENT_APPLIED)
+
+
+class Tally:
+    """The counts of one run.
+
+    Args:
+        path: The log.
+        label: The run's name.
+
+    Attributes:
+        ends: What ``round.ended`` says of each round, by its number.
+        begins: Where each round begins in the log, in bytes, in the order of the log.
+        treated: The events of treatments, in the order of the log.
+        round: The last round that the log names; None if it names none.
+        tick: Tick of the last line.
+        at: The time of the last line.
+    """
+
+    def __init__(self, path: Path, label: str) -> None:
+        self.ends: dict[int, Mapping[str, Any]] = {}
+        self.begins: dict[int, int] = {}
+        self.treated: list[Mapping[str, Any]] = []
+        self.round: int | None = None
+        self.tick: int | None = None
+        self._survey = FileSurvey(path, label, 0)
+        self._traffic = merge_by_sum(_TRAFFIC)
+        self._asked = merge_by_sum(_ASKED)
+        self._faults = faults.FaultCounts()
+        self._own = merge_by_sum(["run", "event", "round"])
+        self._joined = merge_by_sum(["state"])
+        self._events = merge_by_sum(["event"])
+        self.take(Block(b"", 1, 0), 0)
+
+    def take(self, block: Block, offset: int) -> None:
+        """Add some lines.
+
+        Args:
+            block: The lines.
+            offset: Where they begin in the log, in bytes.
+        """
+        if block.fault is not None:
+            self._survey.take_fault(block.first_line, block.fault)
+            return
+
+        frame = self._survey.take(block, parse(block, _COLUMNS))
+        self._note_rounds(block, frame, offset)
+        run = self.known_run
+        closes = closes_round(None if run is None else run.ticks_per_round)
+        moves = frame.filter(pl.col("event") == TRANSITION).drop_nulls(["from_state", "to_state"])
+        moves = moves.with_columns(how_closing()).with_columns(closes=closes)
+        self._traffic.add(moves.group_by(_TRAFFIC).agg(count=COUNT))
+
+        self._events.add(frame.group_by("event").agg(count=COUNT))
+        others = frame.filter(pl.col("event") != TRANSITION)
+        asked = others.filter(pl.col("event").is_in([DECISION, TEXT_WRITTEN]))
+        self._asked.add(asked.group_by(_ASKED).agg(asked=COUNT, **_sums()))
+        self._faults.add(others)
+        own = others.filter(pl.col("event").str.starts_with(WORLD_EVENTS))
+        self._own.add(own.group_by("run", "event", "round").agg(events=COUNT))
+        joined = others.filter(pl.col("event") == AGENT_JOINED).drop_nulls("state")
+        self._joined.add(joined.group_by("state").agg(agents=COUNT))
+
+    def put_end(self, line: bytes) -> None:
+        """Add the last ``round.ended`` before the lines are read that lead to it."""
+        event = _parsed(line)
+        if event.get("event") == ROUND_ENDED and isinstance(event.get("round"), int):
+            self.ends[event["round"]] = event
+
+    @property
+    def known_run(self) -> Run | None:
+        """The last run of the log, as far as the log describes it; None before its first line."""
+        runs = self._survey.labelled_runs()
+        return runs[-1] if runs else None
+
+    @property
+    def notes(self) -> list[Note]:
+        """What is wrong with the log."""
+        # what the page says anyhow, or what is only a matter of time
+        left_out = ("unfinished", "no_feed", "empty")
+        return [note for note in self._survey.notes() if note.kind not in left_out]
+
+    def rounds(self) -> list[int]:
+        """Return the rounds that have begun or ended, in order."""
+        return sorted({*self.begins, *self.ends})
+
+    def span(self, number: int) -> tuple[int, int | None]:
+        """Return where a round begins and ends in the log; None for one that goes on."""
+        starts = sorted(self.begins.values())
+        begin = self.begins.get(number, 0)
+        place = bisect_right(starts, begin)
+        return begin, starts[place] if place < len(starts) else None
+
+    def traffic(self) -> pl.DataFrame:
+        """Return all transitions: ``round``, ``chart``, states, ``trigger`` and ``count``.
+
+        ``closes`` says whether they came after the states of the round were counted.
+        """
+        return self._traffic.table().drop("run")
+
+    def asked(self) -> pl.DataFrame:
+        """Return all decisions and texts, counted by what tells them apart."""
+        return self._asked.table().drop("run")
+
+    def faults(self) -> pl.DataFrame:
+        """Return the table of faults; see `prism.analysis.faults`."""
+        return self._faults.table().drop("run")
+
+    def own_events(self) -> pl.DataFrame:
+        """Return the events that a world has logged, by name and round."""
+        name = pl.col("event").str.strip_prefix(WORLD_EVENTS)
+        return self._own.table().drop("run").with_columns(name, agents=pl.lit(0, pl.Int64))
+
+    def joined(self) -> dict[str, int]:
+        """Return how many agents joined in each state."""
+        return dict(self._joined.table().iter_rows())
+
+    def events(self) -> dict[str, int]:
+        """Return how many events of each name there are."""
+        return dict(self._events.table().sort("event").iter_rows())
+
+    def _note_rounds(self, block: Block, frame: pl.DataFrame, offset: int) -> None:
+        numbered = frame.drop_nulls("round")
+        if numbered.height:
+            last = numbered.row(-1, named=True)
+            self.round, self.tick = last["round"], last["tick"]
+
+        first = numbered.group_by("round", maintain_order=True).agg(pl.col("line").min())
+        new = {line: number for number, line in first.iter_rows() if number not in self.begins}
+        whole = set(frame.filter(pl.col("event").is_in(_KEPT_WHOLE))["line"])
+        if not new and not whole:
+            return
+
+        place = offset
+        for line, text in enumerate(block.data.split(b"\n"), block.first_line):
+            if line in new:
+                self.begins.setdefault(new[line], place)
+            if line in whole:
+                self._keep(_parsed(text))
+            place += len(text) + 1
+
+    def _keep(self, event: Mapping[str, Any]) -> None:
+        if event.get("event") == TREATMENT_APPLIED:
+            self.treated.append(event)
+        elif isinstance(event.get("round"), int):
+            self.ends[event["round"]] = event
+
+
+def _sums() -> dict[str, pl.Expr]:
+    return {name: pl.col(name).sum() for name in COUNTED}
+
+
+def _parsed(line: bytes) -> Mapping[str, Any]:
+    try:
+        event = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return {}
+    return event if isinstance(event, dict) else {}

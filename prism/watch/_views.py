@@ -1,0 +1,380 @@
+"""What the page shows, as HTML and figures: the sections of a report, and one round or agent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+from markupsafe import Markup
+
+from prism.drawing import draw_svg, showable
+from prism.errors import InputError
+from prism.report._facts.run_facts import Recorded, RunFacts, with_tables
+from prism.report._figures.html_table import html_table
+from prism.report._figures.page_figures import PageFigures
+from prism.report._figures.timeline import are_many
+from prism.report._sections import sections_of
+from prism.report._sections.cascades import CASCADES
+from prism.report._sections.costs import COSTS, CYCLES, STEPS
+from prism.report._sections.decisions import DECISIONS
+from prism.report._sections.diagram import diagram_of, traffic_of
+from prism.report._sections.faults import FAULTS, RECORDED, cut, texts_of
+from prism.report._sections.kinds import Kind, Section
+from prism.report._sections.states import DWELLING, STATES
+from prism.report._sections.thinking import ACTIONS, SIZES, THOUGHTS
+from prism.report._sections.turns import CALLS, REFUSED, TURNS
+from prism.report._sections.worlds import MEASURES, TREATMENTS, WORLD_EVENTS
+from prism.telemetry.events import DECISION, TRANSITION
+from prism.watch import _looking as looking
+from prism.watch._facts import (
+    MOST_READ_WHOLE,
+    blank_facts,
+    busiest,
+    counted_facts,
+    in_round,
+    states_at,
+    whole_facts,
+)
+from prism.watch._tally import Tally
+from prism.watch._watched import Watched
+
+_COUNTED: tuple[Kind, ...] = (
+    *(FAULTS, MEASURES, STATES, DECISIONS, COSTS, TREATMENTS, WORLD_EVENTS),
+)
+"""Sections that counts are enough for."""
+
+_WHOLE: tuple[Kind, ...] = (
+    *(FAULTS, MEASURES, STATES, TURNS, STEPS, REFUSED, CALLS, SIZES, THOUGHTS, ACTIONS, CYCLES),
+    *(CASCADES, DECISIONS, COSTS, RECORDED, TREATMENTS, WORLD_EVENTS, DWELLING),
+)
+"""Sections of a run whose log is short enough to be read again and again."""
+
+_MOST_STORY = 300
+_TOLD = ("agent_ticks", "transitions", "decisions_asked", "decisions_answered")
+_POSTED = ("posts", "replies", "reshares", "likes")
+_EMPTY = Markup("")
+
+
+@dataclass
+class View:
+    """A part of the page.
+
+    Args:
+        sections: Its sections.
+        figures: The figures that are drawn in them.
+        more: What else the page's script needs.
+    """
+
+    sections: Sequence[Section]
+    figures: PageFigures
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data, which holds nothing that a page would run."""
+        return {
+            "sections": [_plain(section) for section in self.sections],
+            "figures": {name: figure.on_page() for name, figure in self.figures.charts.items()},
+            "dark": self.figures.dark_rules(),
+            **self.more,
+        }
+
+
+class Views:
+    """What can be seen of one run."""
+
+    def __init__(self, watched: Watched) -> None:
+        self._watched = watched
+        self._blank: RunFacts | None = None
+
+    def over_time(self) -> View:
+        """Return what a report shows, as far as the run has come."""
+        facts, kinds = self._counted(), _COUNTED
+        is_short = self._watched.tail.size <= MOST_READ_WHOLE
+        if is_short and (whole := whole_facts(self._watched)) is not None:
+            facts, kinds = whole, _WHOLE
+        if facts is None:
+            return View([], PageFigures(()))
+
+        figures = _figures(facts)
+        return View(sections_of(kinds, [facts], figures), figures, {"counted": not is_short})
+
+    def of_round(self, number: int | None, kind: str) -> View:
+        """Return what happened in a round.
+
+        Args:
+            number: The round; None for a log without rounds.
+            kind: The events to list; see `prism.watch._looking.happened_in`.
+        """
+        facts = self._counted()
+        if facts is None:
+            return View([], PageFigures(()))
+
+        with self._watched.reading() as (tally, _):
+            _check_begun(tally, number)
+            states = states_at(tally, number)
+            event = tally.ends.get(number) if number is not None else None
+            here = in_round(facts, tally, number)
+            charts = _charts(facts, here, states, tally)
+            counts = tally.events()
+
+        sections = [
+            Section("chart", "The chart", _HOW_TO_READ, [charts]),
+            Section("numbers", "Numbers of the round", "", [_numbers(event)]),
+            *self._happened(number, kind, here),
+        ]
+        more = {"kinds": ["faults", *looking.kinds_of(counts)], "ended": event is not None}
+
+        return View([each for each in sections if each.parts[0]], _figures(facts), more)
+
+    def of_agent(self, agent: str) -> View:
+        """Return what an agent did, what it was asked, and its way on the chart.
+
+        Raises:
+            InputError: If the log has no such agent.
+        """
+        story = looking.story_of(self._watched, agent)
+        facts = self._counted()
+        sections = [
+            Section("way", "Its way on the chart", "", [_way(facts, story, agent)]),
+            Section("dwell", "How long it stayed", _IN_TICKS, [_dwelling(story, agent)]),
+            Section("asked", "What it was asked", "", [self._asked(agent)]),
+            Section("story", "What it did", "", [_told(story)]),
+        ]
+        return View([each for each in sections if each.parts[0]], PageFigures(()))
+
+    def _happened(self, number: int | None, kind: str, facts: RunFacts) -> Iterator[Section]:
+        wrong = looking.faults_in(self._watched, number)
+        if wrong.height:
+            with_faults = _with_faults(facts, wrong)
+            yield from sections_of([FAULTS], [with_faults], PageFigures(()))
+
+        happened = looking.happened_in(self._watched, number, kind)
+        listed = _happenings(happened)
+        explanation = ""
+        if happened.height == looking.MOST_HAPPENINGS:
+            explanation = f"The last {looking.MOST_HAPPENINGS}; an agent's page has all of its own."
+        yield Section("happened", "What happened", explanation, [listed])
+
+    def _asked(self, agent: str) -> Markup:
+        return _EMPTY.join(map(_decision, reversed(looking.decisions_of(self._watched, agent))))
+
+    def _counted(self) -> RunFacts | None:
+        blank = self._blank
+        if blank is None:
+            blank = blank_facts(self._watched)
+            # the first lines say how the agents begin, so they are read once all of them are there
+            if self._watched.tally.begins:
+                self._blank = blank
+
+        return None if blank is None else counted_facts(blank, self._watched)
+
+
+_HOW_TO_READ = (
+    "In each state, the agents at the end of the round; arrows as wide as the traffic of the "
+    "round, on one scale for all rounds. Choose a state or the number of an arrow for its agents."
+)
+_IN_TICKS = "Ticks from entering a state to leaving it."
+
+
+def _check_begun(tally: Tally, number: int | None) -> None:
+    last = max(tally.rounds(), default=None)
+    if number is not None and last is not None and number > last:
+        raise InputError(f"round {number:,} has not begun: the last is {last:,}")
+
+
+def _figures(facts: RunFacts) -> PageFigures:
+    return PageFigures(tuple(facts.state_names), by_round=are_many(facts.states), runs=(facts,))
+
+
+def _with_faults(facts: RunFacts, found: pl.DataFrame) -> RunFacts:
+    tables = {"faults": found, "traffic": facts.traffic}
+    return with_tables(facts, tables)
+
+
+def _charts(facts: RunFacts, here: RunFacts, states: Mapping[str, int], tally: Tally) -> Markup:
+    """Draw every chart of a run, in a layout and on a scale that are those of all rounds."""
+    counts = {showable(state): count for state, count in states.items()}
+    parts = []
+    for chart in facts.chart_names:
+        diagram = diagram_of(chart, [facts])
+        most = {
+            (source, target): count
+            for (source, target), count in busiest(tally, chart).items()
+            if source in diagram.states and target in diagram.states
+        }
+        svg = draw_svg(diagram, traffic_of(chart, here), beside=[most], agents=counts)
+        parts.append(Markup('<div class="scroll chart" tabindex="0">{}</div>').format(Markup(svg)))
+
+    others = {state: count for state, count in counts.items() if count and not facts.chart_names}
+    if others:
+        rows = {"state": list(others), "agents": list(others.values())}
+        parts.append(html_table("states-now", pl.DataFrame(rows)))
+
+    return _EMPTY.join(parts)
+
+
+def _numbers(event: Mapping[str, Any] | None) -> Markup:
+    if event is None:
+        return _EMPTY
+
+    told = {name: event[name] for name in (*_TOLD, *_POSTED) if _is_number(event.get(name))}
+    for name in ("measures", "timeouts", "fallbacks", "texts"):
+        found = event.get(name)
+        for key, value in (found if isinstance(found, dict) else {}).items():
+            if _is_number(value):
+                told[key if name == "measures" else f"{name} {key}"] = value
+
+    cells = _EMPTY.join(
+        Markup("<div><dt>{}</dt><dd>{}</dd></div>").format(
+            cut(str(name).replace("_", " ")), f"{value:,.4g}" if type(value) is float else value
+        )
+        for name, value in told.items()
+    )
+
+    return Markup('<dl class="facts">{}</dl>').format(cells) if told else _EMPTY
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float))
+
+
+def _happenings(rows: pl.DataFrame) -> Markup:
+    """Write events as a list, the last first."""
+    items = _EMPTY.join(
+        Markup('<li><span class="soft">{}</span> {} {}</li>').format(
+            "" if tick is None else f"tick {tick:,}", _link(agent), cut(what or event)
+        )
+        for _, tick, agent, event, what in reversed(rows.rows())
+    )
+    return Markup('<ol class="happened tall" tabindex="0">{}</ol>').format(
+        items or Markup("<li>Nothing of this kind.</li>")
+    )
+
+
+def _link(agent: str | None) -> Markup:
+    if agent is None:
+        return _EMPTY
+    return Markup('<button class="agent" data-agent="{}">{}</button>').format(
+        showable(agent), showable(agent)
+    )
+
+
+def _way(facts: RunFacts | None, story: pl.DataFrame, agent: str) -> Markup:
+    own = story.filter(agent_id=agent, event=TRANSITION).drop_nulls(["from_state", "to_state"])
+    if facts is None or own.is_empty():
+        return _EMPTY
+
+    counts: dict[tuple[str, str], int] = {}
+    for source, target in own.select("from_state", "to_state").iter_rows():
+        ends = showable(source), showable(target)
+        counts[ends] = counts.get(ends, 0) + 1
+
+    parts = []
+    for chart in facts.chart_names:
+        diagram = diagram_of(chart, [facts])
+        states = set(diagram.states)
+        its = {ends: count for ends, count in counts.items() if states.issuperset(ends)}
+        if its:
+            svg = Markup(draw_svg(diagram, its))
+            parts.append(Markup('<div class="scroll" tabindex="0">{}</div>').format(svg))
+
+    return parts[0] if parts else _EMPTY
+
+
+def _dwelling(story: pl.DataFrame, agent: str) -> Markup:
+    ticks = pl.col("ticks_in_state")
+    visits = story.filter(agent_id=agent, event=TRANSITION).drop_nulls("ticks_in_state")
+    if visits.is_empty():
+        return _EMPTY
+
+    table = visits.group_by(state="from_state", maintain_order=True).agg(
+        visits=pl.len(), mean=ticks.mean(), longest=ticks.max()
+    )
+    return html_table(
+        "agent-dwell",
+        table.with_columns(pl.col("state").map_elements(showable, return_dtype=pl.String)),
+    )
+
+
+def _told(story: pl.DataFrame) -> Markup:
+    last = story.tail(_MOST_STORY).reverse()
+    items = _EMPTY.join(
+        Markup('<li><span class="soft">{}</span> {}</li>').format(_when(row), cut(row["what"]))
+        for row in last.select("round", "tick", "what").iter_rows(named=True)
+    )
+    more = _EMPTY
+    if story.height > last.height:
+        more = Markup('<p class="soft">The last {:,} of {:,} events.</p>').format(
+            last.height, story.height
+        )
+
+    return more + Markup('<ol class="happened tall" tabindex="0">{}</ol>').format(items)
+
+
+def _when(row: Mapping[str, Any]) -> str:
+    named = (f"{name} {row[name]:,}" for name in ("round", "tick") if row.get(name) is not None)
+    return ", ".join(named)
+
+
+def _decision(asked: Recorded) -> Markup:
+    """Write a decision or a text with all that is known of it."""
+    event = asked.event
+    if event.get("event") == DECISION:
+        what = f"{event.get('state')} on {event.get('trigger')}: {event.get('chosen')}"
+    else:
+        what = f"a text for {event.get('key')}"
+    title = f"{_when(event)}: {what} ({event.get('source')})"
+
+    texts = dict(texts_of(asked))
+    for name in ("said", "text"):
+        if isinstance(event.get(name), str):
+            texts.setdefault(name.capitalize(), event[name])
+    parts = _EMPTY.join(
+        Markup("<p>{}</p><pre>{}</pre>").format(heading, cut(text))
+        for heading, text in texts.items()
+    )
+
+    return Markup("<details><summary>{}</summary>{}{}{}</details>").format(
+        cut(title), _options(event), _asked_how(event), parts
+    )
+
+
+def _options(event: Mapping[str, Any]) -> Markup:
+    options, chances = event.get("options"), event.get("probabilities")
+    if not isinstance(options, list):
+        return _EMPTY
+
+    known = chances if isinstance(chances, dict) else {}
+    rows = _EMPTY.join(
+        Markup("<li>{}{} {}</li>").format(
+            cut(str(option)),
+            f" {known[option]:.1%}" if _is_number(known.get(option)) else "",
+            Markup("<b>chosen</b>") if option == event.get("chosen") else "",
+        )
+        for option in options
+        if isinstance(option, str)
+    )
+    return Markup('<ul class="options">{}</ul>').format(rows)
+
+
+def _asked_how(event: Mapping[str, Any]) -> Markup:
+    names = ("model", "option_mass", "latency", "queue_seconds", "attempts", "input_tokens")
+    told = (
+        f"{name.replace('_', ' ')} {event[name]:.4g}"
+        if type(event[name]) is float
+        else f"{name.replace('_', ' ')} {event[name]}"
+        for name in (*names, "output_tokens")
+        if event.get(name) is not None
+    )
+    return Markup('<p class="soft">{}</p>').format(cut(", ".join(told)))
+
+
+def _plain(section: Section) -> dict[str, str]:
+    return {
+        "anchor": section.anchor,
+        "heading": section.heading,
+        "explanation": section.explanation,
+        "html": showable(str(_EMPTY.join(section.parts))),
+    }

@@ -1,0 +1,206 @@
+"""A run that is watched: its log is followed and counted by a thread of its own."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from threading import Condition, Event, RLock, Thread
+from time import monotonic
+from typing import Any
+
+from prism.drawing import Diagram
+from prism.errors import InputError
+from prism.files._records import shown_path
+from prism.runlog._reader import locate_log
+from prism.runs import RunStatus, run_status
+from prism.watch._tail import Changed, Tail
+from prism.watch._tally import Tally
+
+SECONDS_BETWEEN = 0.25
+"""Time from one look at a log to the next."""
+
+_SECONDS_OF_STATUS = 0.5
+_MOST_NOTES = 20
+_ROUND_ENDED = b'"round.ended"'
+_MOST_LOOKED_BACK = 1 << 32
+
+
+class Watched:
+    """One run, followed from its folder; nothing is ever written there.
+
+    Args:
+        run: Its folder, or its log.
+        label: Its name on the page.
+        charts: Charts of one's own that it may follow.
+
+    Attributes:
+        path: The log.
+        label: Its name.
+        charts: The charts.
+        lock: Held by whoever reads the counts.
+        status: How far the run is.
+        version: Goes up with every change.
+    """
+
+    def __init__(self, run: Path, label: str, charts: Sequence[Diagram] = ()) -> None:
+        self._run = run
+        self.label: str = label
+        self.charts: tuple[Diagram, ...] = tuple(charts)
+        self.lock: AbstractContextManager[object] = RLock()
+        self.status: RunStatus = RunStatus(run, "not begun")
+        self.version: int = 0
+        self._changed = Condition()
+        self._stopped = Event()
+        self._notes: deque[str] = deque(maxlen=_MOST_NOTES)
+        self._problem: str | None = None
+        self._status_due = 0.0
+        self._begin()
+        self._thread = Thread(target=self._follow, name="prism-watch", daemon=True)
+        self._thread.start()
+
+    @property
+    def path(self) -> Path:
+        """The log."""
+        return self.tail.path
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the log."""
+        return self.path.parent
+
+    def close(self) -> None:
+        """Stop following."""
+        self._stopped.set()
+        self._thread.join()
+        self.tail.close()
+
+    def wait(self, version: int, seconds: float) -> int:
+        """Wait until there is another version than this one, but not for ever.
+
+        Returns:
+            The version then.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self.version != version, seconds)
+        return self.version
+
+    def head(self) -> dict[str, Any]:
+        """Return what the head of the page shows."""
+        with self.lock:
+            rounds, run, status = self.tally.rounds(), self.tally.known_run, self.status
+            return {
+                "label": self.label,
+                "version": self.version,
+                "state": status.state,
+                "rounds": rounds[-1] if rounds else None,
+                "first": rounds[0] if rounds else None,
+                "ended": max(self.tally.ends, default=None),
+                "planned": status.rounds or (run and run.rounds),
+                "tick": self.tally.tick if status.tick is None else status.tick,
+                "ticks": status.ticks_per_round,
+                "questions": status.questions,
+                "rate": status.rate,
+                "seconds_left": status.seconds_left,
+                "spent": status.spent,
+                "read": self.tail.position,
+                "size": self.tail.size,
+                "agents": run and run.agents,
+                "seed": run and run.seed,
+                "world": run and run.world,
+                "notes": self.notes(),
+            }
+
+    def notes(self) -> list[str]:
+        """Return what is wrong with the log, in words."""
+        found = [*self._notes, *(str(note) for note in self.tally.notes)]
+        if self._problem is not None:
+            found.append(self._problem)
+        if self.status.state == "damaged" and self.status.problem:
+            found.append(self.status.problem)
+        if self.status.state in ("stopped", "complete") and 0 < self.tail.unfinished < 1 << 16:
+            found.append(f"{self.path}: the last line is cut off, and left out")
+
+        return [shown_path(note) for note in found]
+
+    @contextmanager
+    def reading(self) -> Iterator[tuple[Tally, Tail]]:
+        """Hold the counts as they are in the block."""
+        with self.lock:
+            yield self.tally, self.tail
+
+    def _begin(self) -> None:
+        tail = Tail(self._run)
+        tally = Tally(tail.path, self.label)
+        line = tail.last_line(_ROUND_ENDED, _MOST_LOOKED_BACK)
+        if line is not None:
+            tally.put_end(line)
+        self.tail: Tail = tail
+        self.tally: Tally = tally
+
+    def _follow(self) -> None:
+        while not self._stopped.is_set():
+            self._guarded(self._look)
+            self._guarded(self._read)
+            self._stopped.wait(SECONDS_BETWEEN)
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        """Do a piece of work; what is wrong with the files is told on the page."""
+        try:
+            work()
+        except Changed as change:
+            self._note(f"{self.path}: {change}; it was read again from its beginning")
+            self._guarded(self._begin_again)
+        except (InputError, OSError) as error:
+            if self._problem != str(error):
+                self._problem = str(error)
+                self._tell()
+            self._guarded_reopen()
+
+    def _guarded_reopen(self) -> None:
+        """Take up another log of the run, such as a packed one in place of a plain one."""
+        try:
+            if locate_log(self._run) != self.path:
+                self._begin_again()
+                self._problem = None
+        except (InputError, OSError):
+            return
+
+    def _begin_again(self) -> None:
+        with self.lock:
+            old = self.tail
+            self._begin()
+            old.close()
+        self._tell()
+
+    def _read(self) -> None:
+        position = self.tail.position
+        for block in self.tail.blocks():
+            with self.lock:
+                self.tally.take(block, position)
+            position = self.tail.position
+            self._look()
+            self._tell()
+            if self._stopped.is_set():
+                return
+        self._problem = None
+
+    def _look(self) -> None:
+        if monotonic() < self._status_due:
+            return
+
+        self._status_due = monotonic() + _SECONDS_OF_STATUS
+        status = run_status(self._run)
+        if status != self.status:
+            self.status = status
+            self._tell()
+
+    def _note(self, text: str) -> None:
+        if text not in self._notes:
+            self._notes.append(text)
+
+    def _tell(self) -> None:
+        with self._changed:
+            self.version += 1
+            self._changed.notify_all()

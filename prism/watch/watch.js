@@ -1,0 +1,464 @@
+"use strict";
+{
+  const get = (id) => document.getElementById(id);
+  const counted = (count) => Number(count).toLocaleString("en");
+  const KEYS = ["run", "round", "kind", "agent", "state", "source", "target", "words"];
+  const PANEL = ["agent", "state", "source", "target", "words"];
+  const SECONDS_OF_LIST = 2;
+  const LEAST_PAUSE = 1000;
+
+  // What is looked at stands in the fragment of the address, so that it can be kept and sent.
+  const looked = () => new URLSearchParams(location.hash.slice(1));
+  const addressOf = (changes) => {
+    const now = looked();
+    for (const [name, value] of Object.entries(changes)) {
+      if (value === null) now.delete(name);
+      else now.set(name, value);
+    }
+    const kept = new URLSearchParams(KEYS.filter((name) => now.has(name)).map((name) => [name, now.get(name)]));
+    return `#${kept}`;
+  };
+  const go = (changes) => { location.hash = addressOf(changes); };
+  const slide = (changes) => {
+    // a bookmark follows the slider, the way back does not have to
+    history.replaceState(null, "", addressOf(changes));
+    show();
+  };
+
+  const ask = async (path, query) => {
+    const answer = await fetch(`${path}?${new URLSearchParams(query)}`);
+    const text = await answer.text();
+    let data;
+    try {
+      data = JSON.parse(text);
+    } catch {
+      throw new Error(text.trim() || answer.statusText);
+    }
+    if (!answer.ok) throw new Error(data.problem);
+    return data;
+  };
+
+  const complain = (error) => {
+    get("problem").hidden = !error;
+    get("problem").textContent = error ? error.message ?? String(error) : "";
+  };
+
+  // Loads a part of the page: one request at a time, and another one if it was wanted meanwhile.
+  const loader = (load) => {
+    let busy = false;
+    let again = false;
+    const start = async () => {
+      if (busy) {
+        again = true;
+        return;
+      }
+      busy = true;
+      const began = performance.now();
+      try {
+        await load();
+      } catch (error) {
+        complain(error);
+      }
+      const pause = again ? Math.min(3 * (performance.now() - began), 5 * LEAST_PAUSE) : 0;
+      setTimeout(() => {
+        busy = false;
+        if (again) {
+          again = false;
+          start();
+        }
+      }, pause);
+    };
+    return start;
+  };
+
+  const state = { run: null, head: null, source: null, one: false, specs: new Map(), queue: Promise.resolve() };
+
+  // What the reader has opened, scrolled and chosen in a section outlives its next version.
+  const replaceContents = (place, html) => {
+    const open = [...place.querySelectorAll("details")].filter((each) => each.open).map((each) => each.querySelector("summary").textContent);
+    const scrolled = [...place.querySelectorAll(".tall, .scroll, .happened")].map((each) => [each.scrollLeft, each.scrollTop]);
+    const chosen = document.activeElement;
+    const data = place.contains(chosen) ? JSON.stringify(chosen.dataset) : "";
+    place.innerHTML = html;
+    for (const each of place.querySelectorAll("details")) {
+      if (open.includes(each.querySelector("summary").textContent)) each.open = true;
+    }
+    [...place.querySelectorAll(".tall, .scroll, .happened")].forEach((each, number) => {
+      if (scrolled[number]) [each.scrollLeft, each.scrollTop] = scrolled[number];
+    });
+    for (const each of place.querySelectorAll("[data-state], [data-source]")) {
+      each.setAttribute("tabindex", "0");
+      each.setAttribute("role", "button");
+    }
+    if (data.length > 2) {
+      [...place.querySelectorAll("[data-agent], [data-state], [data-source]")].find((each) => JSON.stringify(each.dataset) === data)?.focus();
+    }
+  };
+
+  const sectionOf = (holder, prefix, anchor) => {
+    const id = `${prefix}-${anchor}`;
+    if (get(id)) return get(id);
+    const made = document.createElement("section");
+    made.id = id;
+    made.setAttribute("aria-labelledby", `${id}-heading`);
+    made.append(document.createElement("h2"), document.createElement("p"), document.createElement("div"));
+    made.firstChild.id = `${id}-heading`;
+    made.children[1].className = "soft";
+    return made;
+  };
+
+  const showSections = (holder, prefix, view) => {
+    const shown = view.sections.map((each) => {
+      const section = sectionOf(holder, prefix, each.anchor);
+      const [heading, explanation, body] = section.children;
+      heading.textContent = each.heading;
+      explanation.textContent = each.explanation;
+      if (section.contents !== each.html) {
+        section.contents = each.html;
+        replaceContents(body, each.html);
+        body.querySelectorAll(".figure").forEach((figure) => state.specs.delete(figure.id));
+      }
+      return section;
+    });
+    const stale = [...holder.children].filter((each) => !shown.includes(each));
+    stale.forEach((each) => each.remove());
+    shown.forEach((each, number) => {
+      if (holder.children[number] !== each) holder.insertBefore(each, holder.children[number] ?? null);
+    });
+    state.queue = state.queue.then(() => drawAll(view.figures));
+    return state.queue;
+  };
+
+  const drawAll = async (figures) => {
+    for (const [id, spec] of Object.entries(figures)) {
+      const text = JSON.stringify(spec);
+      if (!get(id) || state.specs.get(id) === text) continue;
+      state.specs.set(id, text);
+      await drawFigure([id, spec]);
+    }
+    document.body.dataset.drawn = document.querySelectorAll(".figure svg").length;
+  };
+
+  const lastRound = () => state.head?.rounds ?? null;
+  const isLive = () => !looked().has("round");
+  const wantedRound = () => {
+    if (isLive()) return lastRound();
+    const number = Number(looked().get("round"));
+    return Number.isInteger(number) && number >= 0 ? number : lastRound();
+  };
+
+  const timeText = (seconds) => {
+    if (seconds < 60) return `${Math.round(seconds)} s`;
+    if (seconds < 3600) return `${Math.round(seconds / 60)} min`;
+    return `${(seconds / 3600).toFixed(1)} h`;
+  };
+
+  const outOf = (part, whole) => (whole == null ? counted(part) : `${counted(part)} of ${counted(whole)}`);
+
+  const stateWords = (head) => {
+    const words = [];
+    if (head.rounds !== null) words.push(`round ${outOf(head.rounds, head.planned)}`);
+    if (head.tick !== null && head.state !== "complete") words.push(`tick ${outOf(head.tick, head.ticks)}`);
+    if (head.questions !== null) words.push(`${counted(head.questions)} question${head.questions === 1 ? "" : "s"} open`);
+    if (head.seconds_left !== null) words.push(`${timeText(head.seconds_left)} left`);
+    if (head.spent) {
+      const tokens = head.spent.tokens;
+      words.push(`${counted(head.spent.calls)} calls, ${counted(tokens)} tokens`);
+      for (const [name, each] of Object.entries(head.spent.by_model ?? {})) words.push(`${name}: ${counted(each.calls)} calls`);
+    }
+    return words.join(" \u00b7 ");
+  };
+
+  const showHead = (head) => {
+    state.head = head;
+    get("title").textContent = head.label;
+    document.title = `${head.label} - prism watch`;
+    const about = [];
+    if (head.world) about.push(head.world);
+    if (head.agents !== null) about.push(`${counted(head.agents)} agent${head.agents === 1 ? "" : "s"}`);
+    if (head.seed !== null) about.push(`seed ${head.seed}`);
+    get("about").textContent = about.join(", ");
+
+    const name = document.createElement("b");
+    name.textContent = head.state;
+    get("state").dataset.state = head.state;
+    get("state").replaceChildren(name, ` ${stateWords(head)}`);
+
+    const isReading = head.size - head.read > 1 << 20;
+    get("reading").hidden = !isReading;
+    get("read").value = head.size ? head.read / head.size : 0;
+    get("read-text").textContent = `${Math.round(head.read / 1e6)} of ${Math.round(head.size / 1e6)} MB`;
+    get("notes").hidden = !head.notes.length;
+    get("notes").querySelector("ul").replaceChildren(...head.notes.map((note) => {
+      const item = document.createElement("li");
+      item.textContent = note;
+      return item;
+    }));
+    showWhere();
+  };
+
+  const showWhere = () => {
+    const { head } = state;
+    const slider = get("slider");
+    const last = lastRound();
+    slider.min = head?.first ?? 0;
+    slider.max = last ?? 0;
+    const number = wantedRound();
+    slider.value = number ?? 0;
+    slider.disabled = last === null;
+    get("before").disabled = number === null || number <= Number(slider.min);
+    get("after").disabled = number === null || number >= Number(slider.max);
+    get("live").setAttribute("aria-pressed", String(isLive()));
+    const words = number === null ? "no rounds yet" : `Round ${counted(number)}${isLive() ? " (the last)" : ` of ${counted(last ?? number)}`}`;
+    get("where").textContent = words;
+    slider.setAttribute("aria-valuetext", words);
+  };
+
+  const loadRound = loader(async () => {
+    if (!state.head || !state.run) return;
+    const run = state.run;
+    const number = wantedRound();
+    const view = await ask("/round", { run, round: number ?? "", kind: looked().get("kind") ?? "" });
+    if (run !== state.run) return;
+    complain(null);
+    showKinds(view.kinds ?? []);
+    await showSections(get("at"), "at", view);
+    const listed = get("at-happened");
+    if (listed && listed.children[1].nextSibling !== get("kinds")) listed.children[1].after(get("kinds"));
+    get("at").dataset.round = String(number);
+    if (number !== wantedRound()) loadRound();
+  });
+
+  const loadTime = loader(async () => {
+    if (!state.run) return;
+    const run = state.run;
+    const view = await ask("/time", { run });
+    if (run !== state.run) return;
+    get("dark").textContent = `@media screen and (prefers-color-scheme: dark) { ${view.dark} }`;
+    get("time-note").textContent = view.counted ? "The log is long: what needs every line of it again, such as latencies and threads, is in the report." : "";
+    await showSections(get("time"), "time", view);
+    get("time").dataset.version = String(state.head?.version);
+  });
+
+  const showKinds = (kinds) => {
+    const holder = get("kinds");
+    const chosen = looked().get("kind") ?? "";
+    const names = ["", ...kinds];
+    holder.hidden = kinds.length < 2;
+    if (holder.dataset.names !== names.join()) {
+      holder.dataset.names = names.join();
+      holder.querySelectorAll("button").forEach((each) => each.remove());
+      holder.append(...names.map((name) => {
+        const button = document.createElement("button");
+        button.type = "button";
+        button.value = name;
+        button.textContent = name || "all but moves";
+        button.addEventListener("click", () => slide({ kind: name || null }));
+        return button;
+      }));
+    }
+    holder.querySelectorAll("button").forEach((each) => each.setAttribute("aria-pressed", String(each.value === chosen)));
+  };
+
+  const agentButton = ({ agent, times }) => {
+    const item = document.createElement("li");
+    const button = document.createElement("button");
+    button.className = "agent";
+    button.dataset.agent = agent;
+    button.textContent = agent.length > 200 ? `${agent.slice(0, 200)}\u2026` : agent;
+    item.append(button, times > 1 ? ` ${counted(times)} times` : "");
+    return item;
+  };
+
+  const showNames = ({ agents, found }) => {
+    const words = document.createElement("p");
+    words.className = "soft";
+    words.textContent = found > agents.length ? `The first ${counted(agents.length)} of ${counted(found)}` : `${counted(found)} agent${found === 1 ? "" : "s"}`;
+    const list = document.createElement("ul");
+    list.className = "names";
+    list.append(...agents.map(agentButton));
+    get("panel-body").replaceChildren(words, list);
+  };
+
+  const panelTitle = (now, number) => {
+    const when = number === null ? "" : `, round ${counted(number)}`;
+    if (now.has("agent")) return now.get("agent");
+    if (now.has("state")) return `Agents in ${now.get("state")}${when}`;
+    if (now.has("source")) return `${now.get("source")} to ${now.get("target")}${when}`;
+    return `Agents called ${now.get("words")}`;
+  };
+
+  let shownPanel = "";
+  const loadPanel = loader(async () => {
+    const now = looked();
+    const panel = get("panel");
+    if (!state.run || !PANEL.some((name) => now.has(name))) {
+      shownPanel = "";
+      if (panel.open) panel.close();
+      return;
+    }
+    const number = wantedRound();
+    const wanted = `${state.run} ${PANEL.map((name) => now.get(name)).join(" ")} ${now.has("agent") ? "" : number}`;
+    if (wanted === shownPanel && panel.open) return;
+    shownPanel = wanted;
+    get("panel-title").textContent = panelTitle(now, number).slice(0, 300);
+    const waiting = document.createElement("p");
+    waiting.textContent = "Looking through the log\u2026";
+    get("panel-body").replaceChildren(waiting);
+    if (!panel.open) panel.showModal();
+    get("panel-title").focus();
+    try {
+      if (now.has("agent")) {
+        const view = await ask("/agent", { run: state.run, agent: now.get("agent") });
+        get("panel-body").replaceChildren();
+        await showSections(get("panel-body"), "agent", view);
+      } else {
+        const query = Object.fromEntries(PANEL.filter((name) => now.has(name)).map((name) => [name, now.get(name)]));
+        showNames(await ask("/agents", { run: state.run, round: number ?? "", ...query }));
+      }
+    } catch (error) {
+      waiting.textContent = error.message;
+      get("panel-body").replaceChildren(waiting);
+    }
+    panel.dataset.shown = wanted;
+  });
+
+  const nothing = Object.fromEntries(PANEL.map((name) => [name, null]));
+  const chooseAt = (event) => {
+    const found = event.target.closest?.("[data-agent], [data-state], [data-source]");
+    if (!found || !found.closest("main, dialog")) return;
+    const { agent, state: where, source, target } = found.dataset;
+    if (agent !== undefined) go({ ...nothing, agent });
+    else if (where !== undefined) go({ ...nothing, state: where });
+    else go({ ...nothing, source, target });
+    event.preventDefault();
+  };
+
+  const listen = () => {
+    state.source?.close();
+    state.source = null;
+    if (!state.run || document.hidden) return;
+    const source = new EventSource(`/events?${new URLSearchParams({ run: state.run })}`);
+    state.source = source;
+    let ended = null;
+    source.onmessage = (event) => {
+      const first = state.head === null;
+      const before = state.head;
+      document.body.classList.remove("lost");
+      showHead(JSON.parse(event.data));
+      const isNew = first || before.read !== state.head.read || before.rounds !== state.head.rounds;
+      if (isNew && (first || isLive())) loadRound();
+      if (first || ended !== state.head.ended || isNew) loadTime();
+      ended = state.head.ended;
+      if (first) loadPanel();
+    };
+    source.onerror = () => {
+      document.body.classList.add("lost");
+      get("state").textContent = "prism watch does not answer: it was stopped, or this page was opened again elsewhere";
+    };
+  };
+
+  const showList = async () => {
+    const { runs, one } = await ask("/runs", {});
+    state.one = one;
+    if (one && !looked().has("run")) {
+      history.replaceState(null, "", addressOf({ run: runs[0].name }));
+      show();
+      return;
+    }
+    get("list").querySelector("tbody").replaceChildren(...runs.map((each) => {
+      const row = document.createElement("tr");
+      const link = document.createElement("a");
+      link.href = `#${new URLSearchParams({ run: each.name })}`;
+      link.textContent = each.name;
+      row.insertCell().append(link);
+      row.insertCell().textContent = each.problem ? `${each.state}: ${each.problem}` : each.state;
+      for (const text of [each.round === null ? "" : outOf(each.round, each.rounds), each.seconds_left === null ? "" : timeText(each.seconds_left)]) {
+        const cell = row.insertCell();
+        cell.className = "number";
+        cell.textContent = text;
+      }
+      return row;
+    }));
+  };
+
+  const show = () => {
+    const run = looked().get("run");
+    get("run").hidden = !run;
+    get("list").hidden = Boolean(run);
+    get("back").hidden = !run || state.one;
+    if (run !== state.run) {
+      state.run = run;
+      state.head = null;
+      state.specs.clear();
+      get("at").replaceChildren();
+      get("time").replaceChildren();
+      for (const id of ["notes", "reading"]) get(id).hidden = true;
+      get("state").textContent = "";
+      get("about").textContent = "";
+      complain(null);
+      listen();
+    }
+    if (!run) {
+      showList().catch(complain);
+      return;
+    }
+    get("report").href = `/report?${new URLSearchParams({ run })}`;
+    showWhere();
+    if (state.head) {
+      loadRound();
+      loadPanel();
+    }
+  };
+
+  const step = (by) => {
+    const number = wantedRound();
+    if (number === null) return;
+    const next = Math.min(Math.max(number + by, Number(get("slider").min)), Number(get("slider").max));
+    slide({ round: String(next) });
+  };
+
+  get("slider").addEventListener("input", () => slide({ round: get("slider").value }));
+  get("before").addEventListener("click", () => step(-1));
+  get("after").addEventListener("click", () => step(1));
+  get("live").addEventListener("click", () => slide({ round: isLive() ? String(lastRound() ?? 0) : null }));
+  get("search").addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (get("words").value.trim()) go({ ...nothing, words: get("words").value.trim() });
+  });
+  get("close").addEventListener("click", () => go(nothing));
+  get("skip").addEventListener("click", (event) => {
+    event.preventDefault();
+    get("main").focus();
+  });
+  get("panel").addEventListener("cancel", (event) => {
+    event.preventDefault();
+    go(nothing);
+  });
+  document.addEventListener("click", chooseAt);
+  document.addEventListener("keydown", (event) => {
+    const isField = event.target.matches?.("input, textarea, select");
+    if (event.altKey || event.ctrlKey || event.metaKey || get("panel").open) {
+      if (event.key === "Enter" && event.target.matches?.("[data-state], [data-source]")) chooseAt(event);
+      return;
+    }
+    if ((event.key === "Enter" || event.key === " ") && event.target.matches?.("g[data-state], g[data-source]")) chooseAt(event);
+    else if (isField || event.target.closest?.(".scroll, .tall, .happened")) return;
+    else if (event.key === "ArrowLeft") step(-1);
+    else if (event.key === "ArrowRight") step(1);
+    else if (event.key === "l" || event.key === "L") slide({ round: null });
+  });
+  window.addEventListener("hashchange", show);
+  document.addEventListener("visibilitychange", listen);
+
+  // The token was good once: it is of no use in the address any more.
+  if (location.search) history.replaceState(null, "", location.pathname + location.hash);
+  setInterval(() => {
+    if (!state.run && !document.hidden) showList().catch(complain);
+  }, SECONDS_OF_LIST * 1000);
+  ask("/runs", {}).then(({ one }) => {
+    state.one = one;
+    show();
+    if (!state.run) showList();
+  }).catch(complain);
+}

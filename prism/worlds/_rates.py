@@ -1,0 +1,119 @@
+"""Events that happen at rates, in continuous time of which a round is one unit."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
+from math import isfinite, log1p
+from typing import Any
+
+from prism.errors import SimulationError
+from prism.randomness import RandomStream, index_at
+from prism.statechart.states import state_text
+from prism.worlds._host import RunHost
+from prism.worlds._kinds import Channel, Step
+from prism.worlds._turns import Roster
+
+
+class ByRate:
+    """One event after another, each at its own time (Gillespie 1977, the direct method).
+
+    Waiting times are exponential with the sum of all rates, and which event it is has odds in
+    proportion to its rate. As such times have no memory, a tick that ends before the next event
+    changes no law. Rates that are functions are asked after every event, so that they are exact
+    whatever they depend on.
+
+    Args:
+        roster: Where agents are.
+        time_out: What an agent does whose time-out is due.
+        host: The run.
+    """
+
+    def __init__(self, roster: Roster, time_out: Step, host: RunHost) -> None:
+        self._roster = roster
+        self._time_out = time_out
+        self._host = host
+        # in an order of kinds that is not that of the list, either
+        kinds = dict.fromkeys(agent._kind for agent in host.canonical())
+        self._channels = [channel for kind in kinds for channel in kind.channels]
+        self._step: Step | None = None
+        # for a rate of each agent's own: the sums of the rates up to each
+        self._sums: dict[int, list[float]] = {}
+
+    def batches(self) -> Iterator[Iterable[Any]]:
+        """Yield those who time out, and then whoever something happens to, one after another."""
+        host, roster = self._host, self._roster
+        roster.end_turns()
+        if host.tick == 1:
+            # a run that is resumed between two rounds finds them in the same order
+            roster.list_members(host.canonical())
+
+        due = [agent for *_, agent in roster.timing_out()]
+        if due:
+            self._step = self._time_out
+            yield due
+
+        stream = host.turn_stream()
+        for part in self._times(stream):
+            with host.within_tick(part):
+                yield (self._draw(stream),)
+
+    def step_of(self, _agent: Any) -> Step | None:
+        """Return what happens now."""
+        return self._step
+
+    def _times(self, stream: RandomStream) -> Iterator[float]:
+        """Yield when each event of the tick happens, from 0 to 1."""
+        part, ticks = 0.0, self._host.ticks_per_round
+        while True:
+            self._weights = [self._weight(place) for place in range(len(self._channels))]
+            total = sum(self._weights)
+            if not total:
+                return
+
+            part -= log1p(-stream.random()) / total * ticks
+            if part >= 1:
+                return
+
+            yield part
+
+    def _weight(self, place: int) -> float:
+        """Return the rate at which something happens to any of those to whom it may."""
+        channel = self._channels[place]
+        members = channel.kind.members[channel.state]
+        if not callable(channel.rate):
+            return self._checked(channel, self._constant(channel)) * len(members)
+
+        world, rate = self._host.world, channel.rate
+        rates = (self._checked(channel, rate(world, agent), agent) for agent in members)
+        sums = self._sums[place] = list(accumulate(rates))
+
+        return sums[-1] if sums else 0.0
+
+    def _constant(self, channel: Channel) -> Any:
+        rate = channel.rate
+        return getattr(self._host.world, rate) if isinstance(rate, str) else rate
+
+    def _draw(self, stream: RandomStream) -> Any:
+        """Draw what happens, and to whom."""
+        place = index_at(stream.random(), self._weights)
+        channel = self._channels[place]
+        self._step = channel.step
+        members = channel.kind.members[channel.state]
+        if not callable(channel.rate):
+            return members[stream.index(len(members))]
+
+        sums = self._sums[place]
+        found = bisect_right(sums, stream.random() * sums[-1])
+        return members[min(found, len(members) - 1)]
+
+    def _checked(self, channel: Channel, rate: Any, agent: Any = None) -> float:
+        if isinstance(rate, (int, float)) and isfinite(rate) and rate >= 0:
+            return rate
+
+        whose = f" of {agent.agent_id!r}" if agent is not None else ""
+        raise SimulationError(
+            f"{type(self._host.world).__name__}.{channel.step.__name__}: the rate{whose} in "
+            f"{state_text(channel.state)!r} must be a number, 0 or more, got {rate!r}"
+        )

@@ -1,0 +1,812 @@
+"""A run: a world, its agents, and everything else that its events depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Generic, Protocol, Self, TypedDict, TypeVar, Unpack, overload
+
+from prism._faults import shortened
+from prism.errors import DefinitionError, FieldValueError, InputError, PrismError
+from prism.llm import Model
+from prism.llm._assignments import ModelAssignment
+from prism.runlog import SimulatedClock
+from prism.runs import Observer, Outcome, ReplayOptions, WriterOptions
+from prism.runs._config import (
+    DECIDER_KINDS,
+    MOST_SEED,
+    check_config,
+    digest,
+    naming,
+    read_decider,
+    read_writer,
+    require_model_of,
+    require_unchanged,
+    require_writable,
+    too_large_a_seed,
+)
+from prism.runs._folder import RunFolder, read_summary
+from prism.runs._options import (
+    DeciderOptions,
+    PolicyOptions,
+    asks_a_model,
+    deadline_of,
+    files_of,
+    replayed_writer,
+)
+from prism.runs._runnable import RunResults
+from prism.runs._running import carry_out, go_on, repeat
+from prism.statechart import BaseWriter, Wording
+from prism.telemetry._loggers import EventLogger, LateLogger
+from prism.worlds._addresses import FEED, address_of, code_of, load_world
+from prism.worlds._asking import Decider
+from prism.worlds._fields import hints_of, plain_value
+from prism.worlds._loop import Loop, require_count, require_seed
+from prism.worlds._parameters import groups_of, parameter_values, parsed_parameters
+from prism.worlds._people import AgentTable
+from prism.worlds._treatments import Treatment, later_models, require_models, tables_of
+from prism.worlds._world import World
+
+WorldT_co = TypeVar("WorldT_co", covariant=True)
+ResultsT_co = TypeVar("ResultsT_co", bound=RunResults, covariant=True)
+ResultsT = TypeVar("ResultsT", bound=RunResults)
+
+Askers = tuple[Decider | None, BaseWriter | None]
+"""Who decides and who writes."""
+
+POLICY = "policy"
+
+_KINDS: Mapping[str, Any] = {
+    "world": str,
+    "agents": int | str,
+    "rounds": int,
+    "ticks_per_round": int,
+    "seed": int,
+    "parameters": dict,
+    "treatments": object,
+    "reasoner": (POLICY, *DECIDER_KINDS),
+    "inputs": dict,
+}
+
+
+Agents = int | str | Path | AgentTable | Iterable[Any] | None
+
+
+class Arguments(TypedDict, total=False):
+    """The arguments of a `Run` by name, for type checkers."""
+
+    rounds: int | None
+    ticks: int | None
+    seed: int
+    model: Any
+    reasoner: Decider | DeciderOptions
+    writer: Any
+    treatments: Sequence[str | Treatment]
+    parameters: Any
+    keep: Sequence[str]
+    wording: Wording | None
+    logger: EventLogger | None
+    clock: SimulatedClock | None
+
+
+class Ending(Protocol[ResultsT_co]):
+    """A world, which says to type checkers what its runs come to."""
+
+    def _prism_comes_to(self) -> ResultsT_co: ...
+
+
+class Run(Generic[WorldT_co]):
+    """A world, its agents, and everything else that its events depend on.
+
+    `run` carries it out, and `keep` carries it out in a folder, from which `prism.resume` goes on
+    with it after it was stopped in any way, and `prism.replay` repeats it.
+
+    A run of a world's class is made anew each time it is carried out; one of a world that was made
+    already, or of agents that were, takes these for itself, and can be carried out once.
+
+    Args:
+        world: The world: its class, an instance with parameters of its own, or where it is found:
+            ``package.module:Name``, ``file.py:Name``, the short name of a shipped or installed one
+            (entry points ``prism.worlds``), or a file of an agent (YAML) or of a thinking agent
+            (JSON).
+        agents: How many agents the world's `World.populate` is to make, a file of them or an
+            `AgentTable`, or the agents themselves; by default what the world's class says.
+        rounds: Number of rounds; by default what the world's class says.
+        ticks: Ticks in a round; by default what the world's class says.
+        seed: Seed of every random number.
+        model: The model that decides: a `prism.llm.Model`, the text of one, or a client of another
+            library.
+        reasoner: Who decides without a model: an earlier run (`prism.runs.ReplayOptions`), a policy
+            file (`prism.runs.PolicyOptions`), or a reasoner of your own; by default the weights of
+            the decisions do.
+        writer: Who writes the texts that agents ask for: `prism.runs.WriterOptions`, a model, or a
+            writer of your own; by default their templates are taken.
+        treatments: Treatments of the world's class and the rounds at whose beginning they are
+            applied, and ready-made ones: ``["warning@12", SetParameters(20, {"tiring": 0.1})]``.
+        parameters: Parameters of a world's class by name; texts are read as values of their types.
+        keep: Columns of a file of agents to keep, as fields or attributes of the agents.
+        wording: Length and language of the texts of a writer of your own.
+        logger: Where to write the events of a run that is not kept; None means structlog's own
+            logger, once it is configured.
+        clock: The run's clock.
+
+    Attributes:
+        seed: Seed of every random number.
+        rounds: Number of rounds.
+        ticks: Ticks in a round.
+        treatments: The treatments.
+        reasoner: Who decides, as it was given; a model if one does.
+        writer: Who writes, as it was given.
+
+    Raises:
+        InputError: If there is no such world, or no run can be what is given.
+        FieldValueError: If a number is out of its range.
+    """
+
+    @overload
+    def __init__(
+        self, world: type[WorldT_co], agents: Agents = None, **others: Unpack[Arguments]
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Run[World[Any]],
+        world: str | Path,
+        agents: Agents = None,
+        **others: Unpack[Arguments],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self, world: WorldT_co, agents: Agents = None, **others: Unpack[Arguments]
+    ) -> None: ...
+    def __init__(
+        self,
+        world: Any,
+        agents: Agents = None,
+        *,
+        rounds: int | None = None,
+        ticks: int | None = None,
+        seed: int = 0,
+        model: Any = None,
+        reasoner: Decider | DeciderOptions = None,
+        writer: Any = None,
+        treatments: Sequence[str | Treatment] = (),
+        parameters: Any = None,
+        keep: Sequence[str] = (),
+        wording: Wording | None = None,
+        logger: EventLogger | None = None,
+        clock: SimulatedClock | None = None,
+    ) -> None:
+        self._given: dict[str, Any] = {
+            name: value for name, value in locals().items() if name not in ("self", "__class__")
+        }
+        made, self._class, self._address = _found(world)
+        self._is_class = made is None
+        self._parameters = _read_parameters(self._class, parameters, made)
+        self._world: World[Any] | None = made or _made(self._class, self._parameters)
+        # as they are before a treatment changes them
+        self._values = parameter_values(self._world)
+        self.world_with_parameters: World[Any] = self._world
+        self._arguments, self._files = self._world._prism_told(), self._world._prism_files()
+        self._loop: Loop[Any, Any, Any] | None = None
+        self._loop_logger: EventLogger | None = None
+        self._logger, self._clock, self._wording = logger, clock, wording
+        self.rounds: int = require_count("rounds", self._class.rounds if rounds is None else rounds)
+        self.ticks: int = require_count("ticks", self._class.ticks if ticks is None else ticks)
+        self.seed: int = require_seed(seed)
+        if abs(seed) > MOST_SEED:
+            raise too_large_a_seed(seed)
+
+        self._agents = _population(self._class, agents, keep)
+        self.treatments: tuple[str | Treatment, ...] = tuple(treatments)
+        self.reasoner: Any = _decider(model, reasoner)
+        self.writer: Any = _writer(self.reasoner, writer)
+        self._require_askers()
+
+    # Carrying it out
+
+    def run(
+        self: Run[Ending[ResultsT]], on_round: Callable[[Any], object] | None = None
+    ) -> ResultsT:
+        """Carry it out, in an event loop of its own, and keep nothing.
+
+        Args:
+            on_round: Called with every round as it ends.
+
+        Raises:
+            DefinitionError: If the class of the world or of an agent cannot work.
+            AgentError: If an agent cannot take part.
+            SimulationError: If it has been run before: the agents are not what they were.
+        """
+        try:
+            results: ResultsT = carry_out(self, None, on_round=on_round, told=False).results
+        except Exception as error:
+            error.__traceback__ = shortened(error)
+            raise
+
+        return results
+
+    async def arun(self, on_round: Callable[[Any], object] | None = None) -> Any:
+        """Carry it out; the async twin of `run`."""
+        return await self.prepare(self._logger).arun(on_round)
+
+    def keep(
+        self: Run[Ending[ResultsT]],
+        folder: Path | str,
+        *,
+        on_round: Callable[[Any], object] | None = None,
+        checkpoint_every: float | None = None,
+        observer: Observer | None = None,
+    ) -> Outcome[ResultsT]:
+        """Carry it out, and keep it in a folder: its log, what it was, and what came of it.
+
+        Args:
+            folder: Where. A folder that holds a run is refused.
+            on_round: Called with every round as it ends, after it has been kept.
+            checkpoint_every: A round that ends so many seconds after the last checkpoint gets one;
+                0 for every round, 10 by default.
+            observer: What to tell of the run; by default it is logged to ``prism.runs``.
+
+        Raises:
+            InputError: If what was given cannot be kept, such as a reasoner of your own.
+            PrismError: If the run turns out to be impossible. One that fails in its first round
+                leaves no folder.
+            TooManyFallbacksError: If its model failed too often. It can be resumed.
+            OSError: If it cannot be written down. It can be resumed.
+        """
+        kept = RunFolder.for_new(Path(folder))
+        return carry_out(
+            self, kept, on_round=on_round, checkpoint_every=checkpoint_every, observer=observer
+        )
+
+    # Looking at it
+
+    @property
+    def world(self) -> WorldT_co:
+        """The world, with its agents."""
+        found: WorldT_co = self.loop.world
+        return found
+
+    @property
+    def agents(self) -> Sequence[Any]:
+        """The population, in the order in which it was given."""
+        return self.loop.agents
+
+    @property
+    def finished(self) -> Sequence[Any]:
+        """The rounds that have ended."""
+        return () if self._loop is None else self._loop.finished
+
+    @property
+    def clock(self) -> SimulatedClock:
+        """The run's clock."""
+        return self.loop.clock
+
+    def replace(self, **changes: Any) -> Self:
+        """Return the same run with other arguments.
+
+        Args:
+            changes: Arguments by name, as the class takes them.
+        """
+        given = {**self._given, **changes}
+        if "parameters" in changes and not self._is_class and "world" not in changes:
+            given["world"] = self._class
+        if "model" in changes and "reasoner" not in changes:
+            given["reasoner"] = None
+        if "reasoner" in changes and "model" not in changes:
+            given["model"] = None
+        # both were one client, or are to be
+        return type(self)(**given)
+
+    def __repr__(self) -> str:
+        """Say what is run."""
+        return f"<Run of {self._class.__name__}, {self.rounds} rounds, seed {self.seed}>"
+
+    # As plain data
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether the run would write the same log again."""
+        return not asks_a_model(self.reasoner, self.writer, self._later())
+
+    @property
+    def deadline(self) -> float | None:
+        """Seconds that the run may ask a model for; None without a limit."""
+        return deadline_of(self.reasoner, self.writer)
+
+    @property
+    def made_up(self) -> int | None:
+        """How many agents the world is to make; None if they are given, or in a file."""
+        return self._agents if isinstance(self._agents, int) else None
+
+    def replaying(self, recorded: Path) -> Self:
+        """Return the same run with its decisions and texts taken from an earlier one."""
+        return self.replace(reasoner=ReplayOptions(recorded), writer=replayed_writer(self.writer))
+
+    def prepare(self, logger: EventLogger | None) -> Loop[Any, Any, Any]:
+        """Make all that the run needs, before anything is written.
+
+        Args:
+            logger: Where its events go.
+
+        Raises:
+            PrismError: If something is wrong with the world or an argument.
+        """
+        if self._loop is None or (self._loop.has_run and self._is_described):
+            self._loop, self._loop_logger = self._make(logger), logger
+        elif isinstance(logger, LateLogger) and isinstance(self._loop_logger, LateLogger):
+            logger.followers.append(self._loop_logger)
+
+        return self._loop
+
+    def to_config(self) -> dict[str, Any]:
+        """Return the run as plain data, with the digests of the files that it reads.
+
+        Raises:
+            InputError: If a file cannot be read, or something cannot be described.
+        """
+        for field, problem in self._undescribed():
+            raise InputError(problem, field=field)
+
+        agents = self._agents
+        columns = agents.keep if isinstance(agents, AgentTable) else ()
+
+        return {
+            "world": self._where(),
+            "agents": str(agents.path) if isinstance(agents, AgentTable) else agents,
+            "rounds": self.rounds,
+            "ticks_per_round": self.ticks,
+            "seed": self.seed,
+            "parameters": self._all_parameters(),
+            "treatments": tables_of(self.treatments),
+            **({"reasoner": POLICY} if self.reasoner is None else self.reasoner.to_config()),
+            **({} if self.writer is None else {"writer": self.writer.to_config()}),
+            # only where it is given: other runs are described as they always were
+            **({"keep": list(columns)} if columns else {}),
+            "inputs": self._digests(),
+        }
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any], path: Path) -> Self:
+        """Read what `to_config` returned.
+
+        Args:
+            config: The run as plain data.
+            path: Where it stands, for messages.
+
+        Raises:
+            InputError: If it is something else, or a file that the run reads, such as the world's
+                code, has changed.
+        """
+        is_old = "world" not in config
+        if is_old:
+            config = _of_the_feed(config, path)
+
+        check_config(config, path, _KINDS, {"keep": list, "writer": dict})
+        with naming(path):
+            world = load_world(config["world"])
+            run = cls(
+                config["world"],
+                config["agents"],
+                rounds=config["rounds"],
+                ticks=config["ticks_per_round"],
+                seed=config["seed"],
+                parameters=config["parameters"],
+                treatments=kept_treatments(config["treatments"], world, path),
+                reasoner=read_decider(config),
+                writer=read_writer(config, path),
+                keep=tuple(config.get("keep", ())),
+            )
+
+        began, now = config["inputs"], run._digests()
+        # runs of the feed were kept without its code
+        known = {name: each for name, each in now.items() if not is_old or name in began}
+        require_unchanged(began, known, path)
+
+        return run
+
+    @property
+    def world_class(self) -> type[World[Any]]:
+        """The world's class."""
+        return self._class
+
+    @property
+    def place(self) -> str:
+        """The module or file that the world's class is in."""
+        return self._where().rpartition(":")[0]
+
+    def _where(self) -> str:
+        """Return where the world's class is found again."""
+        if self._address is None:
+            self._address = address_of(self._class)
+        return self._address
+
+    def _undescribed(self) -> Iterator[tuple[str, str]]:
+        """Yield what a folder cannot keep, each with what is wrong with it."""
+        if not isinstance(self._agents, (int, AgentTable)):
+            yield "agents", "are objects, which no other process makes again: give a number or file"
+        for name, asked in (("reasoner", self.reasoner), ("writer", self.writer)):
+            if asked is not None and not hasattr(asked, "to_config"):
+                kept = f"a folder cannot keep a {type(asked).__name__}"
+                yield name, f"is an object of your own, and {kept}: give a model, or call run()"
+        for name, given in (("logger", self._logger), ("wording", self._wording)):
+            if given is not None:
+                yield name, "is for a run that is not kept: leave it out, or call run()"
+
+    def _all_parameters(self) -> dict[str, Any]:
+        """Return the parameters, those with their defaults, too, as JSON has them."""
+        found = {name: _plain(self._class, name, value) for name, value in self._values.items()}
+        for name, value in found.items():
+            require_writable(name, value)
+        for name, value in self._arguments.items():
+            if not isinstance(value, (str, bool, Path)):
+                problem = (
+                    "is no plain data, which a folder could keep: say it in a class of a world"
+                )
+                raise InputError(problem, field=name)
+            found[name] = str(value) if isinstance(value, Path) else value
+
+        return found
+
+    def _digests(self) -> dict[str, str]:
+        """Return the SHA-256 of every file that is read, by its name."""
+        files = code_of(self._class, self.place)
+        if isinstance(self._agents, AgentTable):
+            files[str(self._agents.path)] = self._agents.path
+        if self.reasoner is not None:
+            files |= files_of(self.reasoner)
+
+        return {
+            name: digest(path)
+            for name, path in (files | self.world_with_parameters._prism_files()).items()
+        }
+
+    # Making it
+
+    @property
+    def loop(self) -> Loop[Any, Any, Any]:
+        """What carries it out, for a look at it."""
+        if self._loop is None:
+            self.prepare(self._logger or LateLogger())
+        assert self._loop is not None
+        return self._loop
+
+    def _make(self, logger: EventLogger | None) -> Loop[Any, Any, Any]:
+        """Make the world, its agents, and whoever decides and writes."""
+        if self._world is None:
+            self._world = _made(self._class, self._parameters)
+        world = self._world
+        if isinstance(self.writer, WriterOptions) and self.writer.prompt is not None:
+            world._prism_take({"writer_prompt": self.writer.prompt}, {})
+        if self._is_described:
+            # another one is made for the next time
+            self._world = None
+
+        decides, writes = self._askers(world)
+        words = self.writer
+        return Loop(
+            world,
+            self._agents,
+            rounds=self.rounds,
+            ticks=self.ticks,
+            seed=self.seed,
+            reasoner=decides,
+            writer=writes,
+            wording=words.wording() if isinstance(words, WriterOptions) else self._wording,
+            treatments=self.treatments,
+            logger=self._logger if logger is None else logger,
+            clock=self._clock,
+        )
+
+    @property
+    def _is_described(self) -> bool:
+        """Whether world and agents are made anew whenever the run is carried out."""
+        return self._is_class and isinstance(self._agents, (int, AgentTable))
+
+    def _askers(self, world: World[Any]) -> Askers:
+        """Make who decides and who writes, if anybody was named."""
+        own_reasoner = self.reasoner if _is_own(self.reasoner) else None
+        own_writer = self.writer if isinstance(self.writer, BaseWriter) else None
+        options = None if own_reasoner is not None else self.reasoner
+        writer = None if own_writer is not None else self.writer
+        later = {} if own_reasoner is not None else self._later()
+        if options is None and writer is None and not later:
+            return own_reasoner, own_writer
+
+        # what asks a model is loaded by runs that have one
+        from prism.runs._makers import make_askers
+
+        fallback, chart = world._prism_fallback()
+        decides, writes = make_askers(
+            options, writer, self.seed, fallback, chart=chart, later=later
+        )
+
+        return own_reasoner or decides, own_writer or writes
+
+    def _later(self) -> Mapping[str, ModelAssignment]:
+        """Return the models that are asked in the course of the run."""
+        return later_models(self.treatments) if self.treatments else {}
+
+    def _require_askers(self) -> None:
+        """Refuse who could not decide or write."""
+        if self.treatments:
+            require_models(self.reasoner, self.treatments)
+        if isinstance(self.writer, WriterOptions) and self.writer.prompt is not None:
+            self._class._prism_check_prompt(self.writer.prompt)
+        named = (each for each in (self.reasoner, self.writer) if each is not None)
+        if any(not _is_own(each) for each in named):
+            require_model_of(self.reasoner, self.writer)
+
+
+def resume(
+    folder: Path | str,
+    *,
+    hosts: Sequence[str] = (),
+    model: Any = None,
+    kind: Any = None,
+    on_round: Callable[[Any], object] | None = None,
+    checkpoint_every: float | None = None,
+    observer: Observer | None = None,
+) -> Outcome[Any] | None:
+    """Go on with a run that was stopped, in whatever way, from its last checkpoint to its end.
+
+    Its log is the same, to the byte, as that of a run which was never stopped; unless a model
+    decides.
+
+    Args:
+        folder: Where it is kept.
+        hosts: Addresses of its servers with names and passwords, which no run keeps. Those that
+            are missing here are taken from the environment variable ``OLLAMA_HOST``.
+        model: The client of another library that it asks, which no run keeps, either.
+        kind: The class of an application that takes part in a run of an agent alone.
+        on_round: Called with every round as it ends, after it has been kept.
+        checkpoint_every: A round that ends so many seconds after the last checkpoint gets one; 0
+            for every round, 10 by default.
+        observer: What to tell of the run; by default it is logged to ``prism.runs``.
+
+    Returns:
+        What came of it; None if the run was complete already.
+
+    Raises:
+        InputError: If the folder holds no run, another version of prism began it, another process
+            is writing it, a file that it reads has changed, or a host's password is missing.
+        OSError: If it cannot be written down. It can be resumed again.
+    """
+    path = Path(folder)
+    config = read_summary(path)["config"]
+    kind = kind or _kind(config)
+    if kind is Run and "world" not in config:
+        problem = "was begun by an earlier version, which kept it otherwise: begin it anew, or"
+        raise InputError(f"{problem} replay it as far as it came", path=path)
+
+    return go_on(
+        path,
+        kind,
+        hosts=hosts,
+        model=model,
+        on_round=on_round,
+        checkpoint_every=checkpoint_every,
+        observer=observer,
+    )
+
+
+def replay(
+    recorded: Path | str,
+    folder: Path | str | None = None,
+    *,
+    kind: Any = None,
+    on_round: Callable[[Any], object] | None = None,
+    checkpoint_every: float | None = None,
+    observer: Observer | None = None,
+) -> Outcome[Any]:
+    """Run an earlier run again, with the decisions that its log holds; it writes the same log.
+
+    Args:
+        recorded: The folder of the earlier run.
+        folder: Where to keep the new run; nothing is written without one.
+        kind: The class of an application that takes part in a run of an agent alone.
+        on_round: Called with every round as it ends, after it has been kept.
+        checkpoint_every: A round that ends so many seconds after the last checkpoint gets one; 0
+            for every round, 10 by default.
+        observer: What to tell of the run; by default it is logged to ``prism.runs``.
+
+    Raises:
+        InputError: If there is no run in the folder, or a file that it reads has changed.
+        ReplayError: If the log does not hold a decision that is needed.
+        OSError: If the new run cannot be written down. It can be resumed.
+    """
+    # a log stands for its folder
+    path = Path(recorded)
+    path = path if path.is_dir() or not path.exists() else path.parent
+    return repeat(
+        path,
+        kind or _kind(read_summary(path)["config"]),
+        folder,
+        on_round=on_round,
+        checkpoint_every=checkpoint_every,
+        observer=observer,
+    )
+
+
+_KINDS_ALONE = {
+    "workflow": "prism.workflow:WorkflowRun",
+    "cognition": "prism.cognition:CognitiveRun",
+}
+
+
+def _kind(config: Mapping[str, Any]) -> Any:
+    """Return what reads what a run was."""
+    for key, place in _KINDS_ALONE.items():
+        if key in config:
+            module, _, name = place.partition(":")
+            return getattr(import_module(module), name)
+
+    return Run
+
+
+def _of_the_feed(config: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """Return what earlier versions kept of a run of the feed, as it is kept now.
+
+    Raises:
+        InputError: If it is something else.
+    """
+    if not {"agents", "ticks_per_round"} <= config.keys():
+        raise InputError("holds a run of something else than a world", path=path)
+
+    given = {"preset": "classic", **config.get("parameters", {})}
+    if config.get("posts") is not None:
+        given["first_posts"] = config["posts"]
+    given["model_acts"] = config.get("model_acts", False)
+    others = {name: each for name, each in config.items() if name not in ("posts", "model_acts")}
+
+    return {"treatments": [], **others, "world": FEED, "parameters": given}
+
+
+def _found(world: Any) -> tuple[World[Any] | None, type[World[Any]], str | None]:
+    """Return the world that was made already, if one was, its class, and where it was found."""
+    if isinstance(world, World):
+        return world, type(world), None
+    if isinstance(world, type):
+        if not issubclass(world, World):
+            raise InputError(f"must be a world, got the class {world.__name__}", field="world")
+        return None, world, None
+    if not isinstance(world, (str, Path)):
+        raise InputError(f"must be a world, got {world!r}", field="world")
+
+    address = address_of(str(world))
+    return None, load_world(address), address
+
+
+def _read_parameters(cls: type[World[Any]], given: Any, made: World[Any] | None) -> dict[str, Any]:
+    """Return parameters whose texts stand for values of other types.
+
+    Raises:
+        InputError: If there is no such parameter, or it cannot be what is given.
+    """
+    if not given:
+        return {}
+    if made is not None:
+        problem = f"are those of the {cls.__name__} that was given: give the class, or leave them"
+        raise InputError(problem, field="parameters")
+    if not isinstance(given, Mapping):
+        whole = type(given)
+        hints = hints_of(cls)
+        groups = [name for name in groups_of(cls) if hints[name] is whole]
+        if not groups:
+            raise InputError(f"must be by name, got a {whole.__name__}", field="parameters")
+        given = dict.fromkeys(groups, given)
+
+    own = {name: value for name, value in given.items() if name in cls._prism_arguments}
+    others = {name: value for name, value in given.items() if name not in own}
+    with _naming_parameters():
+        return {**own, **parsed_parameters(cls, others)}
+
+
+def _made(cls: type[World[Any]], parameters: Mapping[str, Any]) -> World[Any]:
+    with _naming_parameters():
+        return cls(**parameters)
+
+
+@contextmanager
+def _naming_parameters() -> Iterator[None]:
+    """Say that what is wrong is a parameter."""
+    try:
+        yield
+    except (DefinitionError, InputError):
+        raise
+    except (TypeError, PrismError) as error:
+        raise InputError(str(error), field="parameters") from None
+
+
+def _population(cls: type[World[Any]], agents: Any, keep: Sequence[str]) -> Any:
+    """Return the agents of a run: how many, a table of them, or themselves."""
+    if agents is None:
+        agents = cls._prism_agents
+    if isinstance(agents, (bool, AgentTable)) or not isinstance(agents, (int, str, Path)):
+        found = agents
+    else:
+        found = number_or_file(agents)
+        if isinstance(found, str):
+            return (cls._prism_table or AgentTable)(found, keep)
+    if keep:
+        raise InputError("needs a file of agents: made-up ones have nothing to keep", field="keep")
+
+    return found
+
+
+def _decider(model: Any, reasoner: Any) -> Any:
+    """Return who decides.
+
+    Raises:
+        InputError: If two are to.
+    """
+    if model is None:
+        return reasoner
+    if isinstance(reasoner, (ReplayOptions, PolicyOptions)):
+        raise InputError("is not asked where a reasoner is given: leave one out", field="model")
+    if _is_own(reasoner):
+        raise FieldValueError("a model and a reasoner cannot both decide: leave one out")
+
+    return Model.of(model)
+
+
+def _writer(decides: Any, writer: Any) -> Any:
+    """Return who writes: a writer of the user's own, or how a model does."""
+    if writer is None or isinstance(writer, (WriterOptions, BaseWriter)):
+        return writer
+
+    asked = Model.of(writer)
+    # one that does both is one client
+    return WriterOptions(None if asked == decides else asked)
+
+
+def _is_own(asked: Any) -> bool:
+    """Return whether who decides or writes is an object of the user's."""
+    return asked is not None and not hasattr(asked, "to_config")
+
+
+def number_or_file(agents: int | str | Path) -> int | str:
+    """Return what run.json has: a number of agents, or the name of a file of them."""
+    text = str(agents)
+    try:
+        number = float(text)
+    except ValueError:
+        if not text.strip():
+            raise InputError("must be a number or a file, got nothing", field="agents") from None
+        return text
+
+    if not number.is_integer():
+        raise InputError(f"must be a whole number or a file, got {text}", field="agents")
+    if number < 1:
+        raise InputError(f"must be 1 or more, got {text}", field="agents")
+
+    return int(number)
+
+
+def _plain(cls: type[World[Any]], name: str, value: Any) -> Any:
+    plain = plain_value(value)
+    items = plain if isinstance(plain, list) else [plain]
+    if all(isinstance(each, (str, int, float, bool, type(None))) for each in items):
+        return plain
+
+    raise InputError(
+        f"{cls.__name__}.{name} must be a number, a text, an enum, None, or a tuple of such, as "
+        f"run.json keeps it; got {value!r}",
+        field="parameters",
+    )
+
+
+def kept_treatments(config: Any, cls: type[World[Any]], path: Path) -> tuple[Any, ...]:
+    """Read the tables that ``run.json`` has of treatments.
+
+    Raises:
+        InputError: If it has been changed into what cannot be.
+    """
+    if config == []:
+        return ()
+
+    # pydantic takes a while to import, and most runs have no treatments
+    from prism.worlds._treatment_tables import treatments_in
+
+    return treatments_in(config, cls, path)

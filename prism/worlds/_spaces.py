@@ -1,0 +1,252 @@
+"""Where agents are: cells in rows, and a plane in which they have any positions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+from math import ceil, hypot, inf
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from prism.errors import FieldValueError
+from prism.worlds._agent import Thing
+from prism.worlds._agent_set import AgentSet
+from prism.worlds._fields import state
+
+AgentT = TypeVar("AgentT")
+
+Cell = tuple[int, int]
+
+_PLACE = attrgetter("_place")
+_ROUNDING = 1e-9
+
+
+class Space(Thing, Generic[AgentT]):
+    """Cells in rows, numbered from 0 on, in each of which there is room for one agent.
+
+    Make it in a world's `World.setup`, and keep it in a field: ``town: Space[Resident] = state()``.
+
+    Args:
+        width: Cells in a row.
+        height: Rows.
+        wraps: Whether the first row and column are beside the last.
+
+    Attributes:
+        width: Cells in a row.
+        height: Rows.
+        wraps: Whether the first row and column are beside the last.
+        taken: Who is where, by cell.
+        cells: Where each agent is.
+    """
+
+    width: int = 0
+    height: int = 0
+    wraps: bool = False
+    taken: dict[int, AgentT] = state(dict)
+    cells: dict[AgentT, int] = state(dict)
+
+    def free(self) -> list[int]:
+        """Return the cells in which there is nobody."""
+        return [cell for cell in range(self.width * self.height) if cell not in self.taken]
+
+    def put(self, agent: AgentT, cell: int) -> None:
+        """Put an agent into a free cell; it leaves the one in which it was.
+
+        Raises:
+            FieldValueError: If there is no such cell, or somebody is in it.
+        """
+        if not 0 <= cell < self.width * self.height:
+            raise FieldValueError(
+                f"there is no cell {cell}: use 0 to {self.width * self.height - 1}"
+            )
+        if self.taken.get(cell, agent) is not agent:
+            raise FieldValueError(f"cell {cell} is taken by {self.taken[cell]!r}")
+
+        self.remove(agent)
+        self.taken[cell], self.cells[agent] = agent, cell
+
+    def remove(self, agent: AgentT) -> None:
+        """Take an agent out of its cell; nothing happens if it is in none."""
+        if agent in self.cells:
+            del self.taken[self.cells.pop(agent)]
+
+    def beside(self, agent: AgentT) -> AgentSet[AgentT]:
+        """Return who is in the cells around an agent's, corners included, row by row."""
+        row, column = divmod(self.cells[agent], self.width)
+        around = [(row + down, column + right) for down in (-1, 0, 1) for right in (-1, 0, 1)]
+        found: list[Any] = [self._at(*place) for place in around]
+
+        # of a small space that wraps, some places are the same
+        return AgentSet(other for other in dict.fromkeys(found) if other not in (None, agent))
+
+    def _at(self, row: int, column: int) -> AgentT | None:
+        if self.wraps:
+            row, column = row % self.height, column % self.width
+        elif not (0 <= row < self.height and 0 <= column < self.width):
+            return None
+
+        return self.taken.get(row * self.width + column)
+
+
+class Plane(Thing, Generic[AgentT]):
+    """A flat space in which agents have any positions, and neighbours within a distance.
+
+    Make it in a world's `World.setup`, and keep it in a field: ``sky: Plane[Bird] = state(Plane)``.
+    Positions are floats, x from 0 to the width and y from 0 to the height.
+
+    Args:
+        width: Its width.
+        height: Its height.
+        reach: The distance within which neighbours are mostly looked for. Others may be, too; those
+            within this one are found without a look at anybody far away.
+        wraps: Whether one side is beside the opposite one (a torus).
+
+    Attributes:
+        width: Its width.
+        height: Its height.
+        reach: The distance within which neighbours are mostly looked for.
+        wraps: Whether one side is beside the opposite one.
+        positions: Where each agent is; change it by `put`.
+    """
+
+    __slots__ = ("_cells", "height", "positions", "reach", "width", "wraps")
+
+    if TYPE_CHECKING:
+        _cells: dict[Cell, dict[AgentT, None]]
+
+    width: float = 1.0
+    height: float = 1.0
+    reach: float = 0.1
+    wraps: bool = False
+    positions: dict[AgentT, tuple[float, float]] = state(dict)
+
+    def put(self, agent: AgentT, x: float, y: float) -> None:
+        """Put an agent somewhere; it leaves the place at which it was.
+
+        In a plane that wraps, a position beyond one side is that from the opposite one.
+
+        Raises:
+            FieldValueError: If it is outside of a plane that does not wrap, or no position.
+        """
+        if self.wraps:
+            x, y = _wrapped(x, self.width), _wrapped(y, self.height)
+        if not (0 <= x <= self.width and 0 <= y <= self.height):
+            raise FieldValueError(
+                f"({x!r}, {y!r}) is not in a plane of {self.width} by {self.height}"
+            )
+
+        self.remove(agent)
+        self.positions[agent] = x, y
+        self._grid().setdefault(self._cell(x, y), {})[agent] = None
+
+    def remove(self, agent: AgentT) -> None:
+        """Take an agent out of the plane; nothing happens if it is not there."""
+        if agent in self.positions:
+            cells = self._grid()
+            del cells[self._cell(*self.positions.pop(agent))][agent]
+
+    def within(self, agent: AgentT, distance: float) -> AgentSet[AgentT]:
+        """Return the others within a distance, in the order of the population.
+
+        Args:
+            agent: Around whom.
+            distance: How far away they are at most.
+        """
+        found = self.around(*self.positions[agent], distance)
+        return AgentSet(other for other in found if other is not agent)
+
+    def around(self, x: float, y: float, distance: float) -> AgentSet[AgentT]:
+        """Return those within a distance of a position, in the order of the population."""
+        if self.wraps:
+            x, y = _wrapped(x, self.width), _wrapped(y, self.height)
+
+        square, positions, away = distance**2, self.positions, self._away
+        near = [
+            agent
+            for cell in self._cells_around(x, y, distance)
+            for agent in cell
+            if _square(*away((x, y), positions[agent])) <= square
+        ]
+
+        return AgentSet(sorted(near, key=_PLACE))
+
+    def distance(self, one: AgentT, other: AgentT) -> float:
+        """Return how far two agents are from each other, on the shortest way."""
+        return hypot(*self.towards(one, other))
+
+    def towards(self, one: AgentT, other: AgentT) -> tuple[float, float]:
+        """Return how far to the right and down one agent would go to another, on the shortest way.
+
+        Either number may be negative.
+        """
+        return self._away(self.positions[one], self.positions[other])
+
+    def _away(self, here: tuple[float, float], there: tuple[float, float]) -> tuple[float, float]:
+        right, down = there[0] - here[0], there[1] - here[1]
+        if self.wraps:
+            right -= round(right / self.width) * self.width
+            down -= round(down / self.height) * self.height
+
+        return right, down
+
+    def _grid(self) -> dict[Cell, dict[AgentT, None]]:
+        """Return who is in which cell; made again from the positions where a run is resumed."""
+        found: dict[Cell, dict[AgentT, None]] | None = getattr(self, "_cells", None)
+        if found is None:
+            if not (0 < self.width < inf and 0 < self.height < inf and self.reach > 0):
+                raise FieldValueError(f"width, height and reach must be above 0, in {self!r}")
+
+            found = {}
+            self._cells = found
+            for agent, position in self.positions.items():
+                found.setdefault(self._cell(*position), {})[agent] = None
+
+        return found
+
+    def _cell(self, x: float, y: float) -> Cell:
+        columns, rows = self._size()
+        # the far side belongs to the last cell
+        return (
+            min(int(x / self.width * columns), columns - 1),
+            min(int(y / self.height * rows), rows - 1),
+        )
+
+    def _size(self) -> tuple[int, int]:
+        """Return the number of columns and rows, of cells that are larger than the reach."""
+        return max(1, ceil(self.width / self.reach) - 1), max(1, ceil(self.height / self.reach) - 1)
+
+    def _cells_around(self, x: float, y: float, distance: float) -> Iterator[Iterable[AgentT]]:
+        cells = self._grid()
+        columns, rows = self._size()
+        column, row = self._cell(x, y)
+        across = self._span(column, columns, distance / self.width)
+        along = self._span(row, rows, distance / self.height)
+        # a long way round is a look at everybody
+        if len(across) * len(along) > len(cells):
+            yield from cells.values()
+            return
+
+        for place in product(across, along):
+            if (cell := cells.get(place)) is not None:
+                yield cell
+
+    def _span(self, middle: int, number: int, share: float) -> Sequence[int]:
+        """Return the columns, or rows, that a distance reaches from one of them."""
+        # a position at the edge of a cell may be rounded into the next one
+        away = int(share * number + _ROUNDING) + 1
+        if 2 * away + 1 >= number:
+            return range(number)
+        if self.wraps:
+            return [place % number for place in range(middle - away, middle + away + 1)]
+
+        return range(max(0, middle - away), min(number, middle + away + 1))
+
+
+def _wrapped(value: float, length: float) -> float:
+    # of a tiny negative number, the rest is rounded to the length itself
+    rest = value % length
+    return 0.0 if rest == length else rest
+
+
+def _square(right: float, down: float) -> float:
+    return right * right + down * down

@@ -1,0 +1,357 @@
+"""Whose turn it is: who has something to do in a tick, in which order, and how long since it moved.
+
+`Roster` knows where agents are, so that nobody is visited who has neither a step nor a time-out.
+The classes below it are the ways in which a tick gives turns (`World.activation`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from heapq import heappop, heappush
+from typing import Any, Protocol
+
+from prism.randomness import RandomStream
+from prism.randomness._stream import GOLDEN, mixed
+from prism.worlds._guest import Proxy
+from prism.worlds._host import RunHost
+from prism.worlds._kinds import NEVER, Kind, Step
+
+_BEFORE, _AFTER = -1, 2**64
+"""Places before the first turn of a tick, and after the last."""
+
+
+class Roster:
+    """Where agents are: how many are in each state, since when, and who has something to do.
+
+    In a tick every agent has a place: a number of its own, keyed by seed, tick and id, or its place
+    in the list. So places are computed only for those who have a turn, and an agent that is given
+    something to do has its turn in the same tick if its place is yet to come.
+
+    Args:
+        agents: The population.
+        is_listed: Whether agents act in the order of the list.
+
+    Attributes:
+        now: The tick, counted from the beginning of the run.
+        at: The place of the turn under way.
+        newcomers: Those who have got a turn in this tick meanwhile, with their places.
+        kinds: The kinds of agents.
+    """
+
+    def __init__(self, agents: Sequence[Any], *, is_listed: bool = False) -> None:
+        self.now: int = 0
+        self.at: int = _AFTER
+        self.newcomers: list[tuple[int, str, Any]] = []
+        self._is_listed = is_listed
+        self._salt = 0
+        self._agents = agents
+        self.kinds: list[Kind] = list({id(each._kind): each._kind for each in agents}.values())
+        self._visited: dict[int, Any] = {}
+        self._due: dict[int, list[Any]] = {}
+        self.rebuild(0)
+
+    def rebuild(self, now: int) -> None:
+        """Look where everybody is, after states were set past `moved`, between two ticks.
+
+        Args:
+            now: The last tick, counted from the beginning of the run.
+        """
+        self.now, self.at = now, _AFTER
+        self._visited.clear()
+        self._due.clear()
+        for kind in self.kinds:
+            kind.counts = dict.fromkeys(kind.chart.definition.states, 0)
+
+        for agent in self._agents:
+            kind, agent._due = agent._kind, NEVER
+            # an object of another class may change its state without anybody's knowing
+            if isinstance(agent, Proxy):
+                self._visited[agent._place] = agent
+                continue
+
+            kind.counts[agent._state] += 1
+            if agent._state in kind.visited:
+                self._visited[agent._place] = agent
+            if kind.has_limits:
+                self._set_due(agent, agent._state)
+
+    def count(self, state: Any) -> int:
+        """Return how many agents are in a state."""
+        # states of two charts with one text are equal
+        cls = type(state)
+        return sum(kind.counts.get(state, 0) for kind in self.kinds if kind.state_type is cls)
+
+    def list_members(self, agents: Iterable[Any]) -> None:
+        """List the agents in each state, in the order in which they are given."""
+        for kind in self.kinds:
+            kind.members = {state: [] for state in kind.chart.definition.states}
+        for agent in agents:
+            members = agent._kind.members[agent._state]
+            agent._member = len(members)
+            members.append(agent)
+
+    def place_of(self, agent: Any) -> int:
+        """Return an agent's place in this tick."""
+        if self._is_listed:
+            place: int = agent._place
+            return place
+
+        return mixed((agent._keys or agent._host.keys_of(agent))[0] + self._salt)
+
+    def begin_tick(self, now: int, order: int) -> None:
+        """Begin a tick, in which nobody has had a turn yet.
+
+        Args:
+            now: The tick, counted from the beginning of the run.
+            order: What the order belongs to: it is another one for each number.
+        """
+        self.now, self.at, self._salt = now, _BEFORE, order * GOLDEN
+        self.newcomers.clear()
+
+    @contextmanager
+    def in_tick(self, now: int) -> Iterator[None]:
+        """Carry out what belongs to a tick of before, after the turns of all."""
+        before = self.now, self.at
+        self.now, self.at = now, _AFTER
+        try:
+            yield
+        finally:
+            self.now, self.at = before
+
+    def end_turns(self) -> None:
+        """Note that everybody has had their turn."""
+        self.at = _AFTER
+
+    def acting(self, besides: Iterable[Any] = ()) -> list[tuple[int, str, Any]]:
+        """Return those who have something to do in this tick, in the order of their places.
+
+        Args:
+            besides: Others who are to have a turn.
+        """
+        return self._in_order([*self._visited.values(), *self._popped(), *besides])
+
+    def timing_out(self) -> list[tuple[int, str, Any]]:
+        """Return those whose time-out is due in this tick, in the order of their places."""
+        return self._in_order(self._popped())
+
+    def _popped(self) -> list[Any]:
+        return [each for each in self._due.pop(self.now, ()) if each._due == self.now]
+
+    def _in_order(self, agents: Iterable[Any]) -> list[tuple[int, str, Any]]:
+        place_of = self.place_of
+        return sorted([(place_of(agent), agent.agent_id, agent) for agent in agents])
+
+    def moved(self, agent: Any, left: Any, entered: Any) -> int:
+        """Note that an agent changes its state; return its ticks in the one that it leaves."""
+        kind = agent._kind
+        kind.counts[left] -= 1
+        kind.counts[entered] += 1
+        turns = self.now - (not self._has_had_turn(agent))
+        dwell: int = turns - agent._since
+        agent._since = turns
+        if entered in kind.visited:
+            self._visited[agent._place] = agent
+        else:
+            self._visited.pop(agent._place, None)
+
+        if kind.has_limits:
+            self._set_due(agent, entered)
+        if kind.members:
+            self._move_member(agent, left, entered)
+        if self.at != _AFTER:
+            self._give_turn(agent, entered)
+
+        return dwell
+
+    def ticks_of(self, agent: Any) -> int:
+        """Return the turns that an agent has had, or would have had, in its state."""
+        return self.now - (not self._has_had_turn(agent)) - int(agent._since)
+
+    def set_ticks(self, agent: Any, ticks: int) -> None:
+        """Let an agent have been in its state for so many ticks."""
+        agent._since += self.ticks_of(agent) - ticks
+        if agent._kind.has_limits:
+            self._set_due(agent, agent._state)
+            self._give_turn(agent, agent._state)
+
+    def put_off(self, agent: Any) -> None:
+        """Look again in the next tick at a time-out that is due and has led to no other state."""
+        if 0 < agent._due <= self.now:
+            self._note_due(agent, self.now + 1)
+
+    def _set_due(self, agent: Any, state: Any) -> None:
+        """Note in which tick an agent times out; in none that is over."""
+        kind = agent._kind
+        if state in kind.own_limits:
+            # looked at in every tick, as it may change
+            agent._due = 0
+            return
+
+        after = kind.due_after.get(state, NEVER)
+        if after == NEVER:
+            agent._due = NEVER
+        else:
+            self._note_due(agent, max(agent._since + after, self.now + self._has_had_turn(agent)))
+
+    def _note_due(self, agent: Any, tick: int) -> None:
+        agent._due = tick
+        # in a tick that is under way, it is among the newcomers
+        if tick > self.now or self.at == _BEFORE:
+            self._due.setdefault(tick, []).append(agent)
+
+    def _has_had_turn(self, agent: Any) -> bool:
+        return self.at == _AFTER or (self.at != _BEFORE and self.place_of(agent) <= self.at)
+
+    def _give_turn(self, agent: Any, state: Any) -> None:
+        """Give an agent its turn in this tick, if there is something to do, and it is to come."""
+        if self.at == _BEFORE or not (agent._due <= self.now or state in agent._kind.visited):
+            return
+
+        place = self.place_of(agent)
+        if place > self.at:
+            heappush(self.newcomers, (place, agent.agent_id, agent))
+
+    def _move_member(self, agent: Any, left: Any, entered: Any) -> None:
+        """Keep the lists of those in each state, from which a rate draws."""
+        members = agent._kind.members[left]
+        last = members.pop()
+        if last is not agent:
+            members[agent._member] = last
+            last._member = agent._member
+
+        members = agent._kind.members[entered]
+        agent._member = len(members)
+        members.append(agent)
+
+
+class Activation(Protocol):
+    """The way in which a tick gives turns."""
+
+    def batches(self) -> Iterator[Iterable[Any]]:
+        """Yield agents who have their turns; what they ask is answered before the next batch."""
+
+    def step_of(self, agent: Any) -> Step | None:
+        """Return what an agent does in its turn; None if there is nothing to do."""
+
+
+class InTurn:
+    """Everybody who has something to do, in the order of their places.
+
+    Args:
+        roster: Where agents are.
+        time_out: What an agent does whose time-out is due.
+    """
+
+    def __init__(self, roster: Roster, time_out: Step) -> None:
+        self._roster = roster
+        self._time_out = time_out
+
+    def batches(self) -> Iterator[Iterable[Any]]:
+        """Yield all of them, as they all ask together."""
+        yield self.agents()
+
+    def agents(self, besides: Iterable[Any] = ()) -> Iterator[Any]:
+        """Yield agents in their order, and those among them who get something to do meanwhile.
+
+        Args:
+            besides: Others who are to have a turn.
+        """
+        roster, last = self._roster, None
+        newcomers = roster.newcomers
+        for entry in roster.acting(besides):
+            while newcomers and newcomers[0] < entry:
+                roster.at, _, agent = heappop(newcomers)
+                if agent is not last:
+                    yield agent
+                last = agent
+
+            roster.at, _, agent = entry
+            # who is here for two reasons, or left a state and came back, has one place
+            if agent is not last:
+                yield agent
+            last = agent
+
+        while newcomers:
+            roster.at, _, agent = heappop(newcomers)
+            if agent is not last:
+                yield agent
+            last = agent
+
+        roster.end_turns()
+
+    def step_of(self, agent: Any) -> Step | None:
+        """Return the time-out if one is due, else the step of an agent's kind and state."""
+        if agent._due <= self._roster.now:
+            return self._time_out
+
+        step: Step | None = agent._kind.steps.get(agent._state)
+        return step
+
+
+class Drawn:
+    """Those who time out, and one agent that is drawn.
+
+    Args:
+        roster: Where agents are.
+        time_out: What an agent does whose time-out is due.
+        host: The run.
+    """
+
+    def __init__(self, roster: Roster, time_out: Step, host: RunHost) -> None:
+        self._roster = roster
+        self._time_out = time_out
+        self._host = host
+        # of an order that is not that of the list
+        self._agents = host.canonical()
+
+    def batches(self) -> Iterator[Iterable[Any]]:
+        """Yield those who time out, and who is drawn, unless its turn is over."""
+        roster = self._roster
+        roster.end_turns()
+        due = [agent for *_, agent in roster.timing_out()]
+        if due:
+            yield due
+
+        agent = self._draw(self._host.turn_stream())
+        if agent is not None and agent not in due:
+            yield (agent,)
+
+    def step_of(self, agent: Any) -> Step | None:
+        """Return the time-out if one is due, else the step of an agent's kind and state."""
+        if agent._due <= self._roster.now:
+            return self._time_out
+
+        step: Step | None = agent._kind.steps.get(agent._state)
+        return step
+
+    def _draw(self, stream: RandomStream) -> Any:
+        return self._agents[stream.index(len(self._agents))]
+
+
+class DrawnPair(Drawn):
+    """Those who time out, and a pair that is drawn, of which the first has its turn."""
+
+    _other: Any = None
+
+    def step_of(self, agent: Any) -> Step | None:
+        """Return the time-out if one is due, else what the first does with the second."""
+        step = super().step_of(agent)
+        if step is None or step is self._time_out:
+            return step
+
+        meet, other = step, self._other
+        return lambda world, agent: meet(world, agent, other)  # type: ignore[call-arg]
+
+    def _draw(self, stream: RandomStream) -> Any:
+        agents = self._agents
+        place = stream.index(len(agents))
+        one = agents[place]
+        if self._host.has_network:
+            self._other = stream.choice(one.neighbours) if one.neighbours else None
+        else:
+            # of the others, each as likely
+            others = len(agents) - 1
+            self._other = agents[place - 1 - stream.index(others)] if others else None
+
+        return None if self._other is None else one

@@ -1,0 +1,117 @@
+"""What a command says of a fault in a user's own code."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.kit.commands import Prism
+
+WORLDS = """from enum import StrEnum
+from prism.statechart import Statechart, Transition
+from prism.worlds import Agent, World, during, ring
+
+
+class Mood(StrEnum):
+    GOOD = "good"
+
+
+class Person(Agent):
+    chart = Statechart(Mood, [Transition("stays", Mood.GOOD, Mood.GOOD)], Mood.GOOD)
+
+
+class Divides(World[Person]):
+    order = "listed"
+
+    @during(Mood.GOOD)
+    def live(self, person: Person) -> None:
+        if self.round == 2:
+            half(person)
+
+
+class Connects(World[Person]):
+    def setup(self) -> None:
+        self.network = ring(self, 3)
+
+
+class Reads(World[Person]):
+    order = "listed"
+
+    @during(Mood.GOOD)
+    def live(self, person: Person) -> None:
+        open("nothing.txt")
+
+
+def half(person: Person) -> float:
+    return 1 / 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("world", "status", "lines"),
+    [
+        (
+            "Divides",
+            1,
+            [
+                "prism: town_divides.py:37, in half: ZeroDivisionError: division by zero",
+                "  return 1 / 0",
+                "  in the step of <Person person_1 in good>, round 2, tick 1",
+                "  correct it and run it again; --traceback shows all that was called",
+            ],
+        ),
+        (
+            "Connects",
+            2,
+            [
+                "prism: town_connects.py:25, in Connects.setup: neighbours must be even, at "
+                "least 2 and below the number of agents, 5; got 3",
+                "  self.network = ring(self, 3)",
+                "  in Connects.setup",
+            ],
+        ),
+        (
+            "Reads",
+            1,
+            [
+                "prism: town_reads.py:33, in Reads.live: FileNotFoundError: [Errno 2] No such "
+                "file or directory: 'nothing.txt'",
+                '  open("nothing.txt")',
+                "  in the step of <Person person_1 in good>, round 1, tick 1",
+                "  correct it and run it again; --traceback shows all that was called",
+            ],
+        ),
+    ],
+)
+def test_a_fault_is_told_by_line_place_and_remedy(
+    world: str, status: int, lines: list[str], prism: Prism
+) -> None:
+    """First the user's file and line, then agent, round and tick, then what to do."""
+    file = f"town_{world.lower()}.py"
+    (prism.folder / file).write_text(WORLDS)
+    ran = prism("run", f"{file}:{world}", "--agents", "5", "--rounds", "3")
+    assert ran.status == status
+    assert ran.err.splitlines() == lines
+
+
+def test_all_that_was_called_is_shown_where_it_is_asked_for(prism: Prism) -> None:
+    """``--traceback`` may stand anywhere, and shows what was called behind the fault."""
+    for place in (0, -1):
+        file = f"town_traced_{place % 2}.py"
+        (prism.folder / file).write_text(WORLDS)
+        command = ["run", f"{file}:Divides", "--agents=5", "--rounds", "3"]
+        command.insert(place, "--traceback")
+        lines = prism(*command).err.splitlines()
+        assert lines[0].startswith(f"prism: {file}:37, in half: ")
+        assert "Traceback (most recent call last):" in lines
+        assert any(str(Path("worlds", "_ticks.py")) in line for line in lines)
+
+
+def test_a_class_that_cannot_be_has_its_line(prism: Prism) -> None:
+    """What is refused while a user's file is read names the line."""
+    wrong = "\n\nclass Wrong(World[Person]):\n    round: int = 3\n"
+    (prism.folder / "town_wrong.py").write_text(WORLDS + wrong)
+    ran = prism("run", "town_wrong.py:Divides")
+    assert ran.status == 2
+    assert ran.err.startswith(
+        "prism: town_wrong.py:40, in <module>: the field Wrong.round would hide"
+    )

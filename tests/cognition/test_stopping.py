@@ -1,0 +1,135 @@
+"""Runs that end before their time, and ways to follow one."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from prism.cognition import CognitiveAgent, CognitiveRun, Config, Cycle, Iterate, Memory
+from prism.llm import Model
+from prism.runs import ReplayOptions
+from prism.testing import FakeOllama, ScriptedWriter
+from tests.kit import kept as runs
+from tests.kit.cognition import action, thinker, thought
+from tests.kit.servers import chats_of
+
+
+@pytest.mark.parametrize("reply", ["nothing of use", action("storage_burn", "all")])
+async def test_useless_cycles_end_a_run(reply: str) -> None:
+    """After five cycles in a row that brought nothing the run stops, and says why."""
+    agent = thinker([thought("a"), reply])
+    cycles = await agent.run(300)
+    assert len(cycles) == 6
+    assert str(agent.stopped).startswith("5 cycles in a row brought nothing, the last one: ")
+
+
+async def test_every_cycle_is_asked_with_a_seed_of_its_own() -> None:
+    """A model that answers by its seed need not repeat a reply that was of no use."""
+    with FakeOllama(models=["tiny"], write=lambda *_: "nothing of use") as server:
+        model = Model("tiny", hosts=[server.host], seed=7)
+        await CognitiveAgent(Config(), Memory.in_memory(), model).run(3)
+    assert [body["options"]["seed"] for body in chats_of(server)] == [8, 9, 10]
+
+
+async def test_the_number_of_useless_cycles_is_a_setting() -> None:
+    """The configuration says how many there may be."""
+    config = Config(iterate=Iterate(max_useless=2))
+    assert len(await thinker(["nothing"], config=config).run(300)) == 2
+
+
+async def test_a_new_thought_begins_the_count_anew() -> None:
+    """A cycle of use among others of none lets a run go on; the same thought again does not."""
+    replies = [word for number in range(9) for word in ("nothing", thought(f"idea {number}"))]
+    agent = thinker(replies)
+    assert len(await agent.run(18)) == 18
+    assert agent.stopped is None
+    same = [thought("idea"), *[word for _ in range(9) for word in ("nothing", thought("idea"))]]
+    assert len(await thinker(same).run(18)) == 10
+
+
+async def test_a_loop_over_an_agent() -> None:
+    """``async for`` gives each cycle as it ends, and a callback hears of it."""
+    heard: list[Cycle] = []
+    config = Config(iterate=Iterate(max_iterations=3))
+    replies = [thought("a"), thought("b"), thought("c")]
+    agent = thinker(replies, config=config, on_cycle=heard.append)
+    numbers = [cycle.number async for cycle in agent]
+    assert numbers == [cycle.number for cycle in heard] == [1, 2, 3]
+
+
+async def test_the_next_prompt_says_what_came_of_a_reply() -> None:
+    """A load that found nothing, a refusal, and a reply that could not be read are told."""
+    writer = ScriptedWriter(
+        [
+            thought("a", "executing"),
+            action("storage_load", "alice"),
+            action("storage_load", "alice"),
+            "nothing of use",
+            thought("b"),
+        ]
+    )
+    agent = thinker(writer, {"storage": {"alice_s_age": 25}})
+    await agent.run(5)
+    told = [call.prompt for call in writer.calls]
+    missing = "storage_load alice: missing. there is no 'alice' in storage; storage has alice_s_age"
+    assert missing in told[2]
+    assert "(thinking): storage_load alice: refused. an action is carried out while" in told[3]
+    assert "no action: unusable. the reply has neither next_state nor thinking_log" in told[4]
+    assert "storage_load alice: refused" in told[4]
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [({"max_calls": 3}, "BudgetSpentError"), ({}, "5 cycles in a row brought nothing")],
+)
+def test_a_run_that_stops(settings: dict[str, int], why: str, tmp_path: Path) -> None:
+    """A spent budget ends it at once; results and log say why, and a replay writes the same."""
+    config = tmp_path / "config.json"
+    config.write_text(Config().to_json())
+    replies = iter([thought("a"), thought("b"), thought("c")])
+    with FakeOllama(write=lambda *_: next(replies, "nothing of use")) as server:
+        model = Model("llama3.2", hosts=(server.url,), **settings)
+        options = CognitiveRun(config, tmp_path / "memory.json", cycles=50, reasoner=model)
+        outcome = runs.begin(options, tmp_path / "run")
+    assert outcome.results.cycles == (4 if settings else 8)
+    assert why in str(outcome.results.stopped)
+
+    again = replace(options, reasoner=ReplayOptions(tmp_path / "run"))
+    runs.begin(again, tmp_path / "again")
+    one, other = (tmp_path / name / "events.jsonl" for name in ("run", "again"))
+    assert one.read_bytes() == other.read_bytes()
+
+
+def test_the_window_follows_from_the_hard_limit(tmp_path: Path) -> None:
+    """The server is asked for the hard limit and a reply, unless the model has a window."""
+    config = tmp_path / "config.json"
+    config.write_text(Config(hard_limit=6000).to_json())
+    for number, (settings, window) in enumerate((({}, 8000), ({"window": 9000}, 9000))):
+        with FakeOllama(write=lambda *_: thought("a")) as server:
+            model = Model("llama3.2", hosts=(server.url,), **settings)
+            memory = tmp_path / f"{number}.json"
+            runs.begin(CognitiveRun(config, memory, cycles=1, reasoner=model))
+            (question,) = server.questions
+        assert question.body["options"]["num_ctx"] == window
+
+
+def letter_counter(text: str) -> int:
+    """Count a token for every letter."""
+    return len(text)
+
+
+def test_the_counter_has_a_name(tmp_path: Path) -> None:
+    """A counter is named by its module, and one that there is not is refused by name."""
+    config = tmp_path / "config.json"
+    config.write_text(Config().to_json())
+    name = f"{__name__}:letter_counter"
+    with FakeOllama(write=lambda *_: thought("a")) as server:
+        model = Model("llama3.2", hosts=(server.url,))
+        options = CognitiveRun(config, tmp_path / "m.json", cycles=1, count=name, reasoner=model)
+        runs.begin(options, tmp_path / "run")
+        prompt = server.questions[-1].body["messages"][-1]["content"]
+    log = (tmp_path / "run" / "events.jsonl").read_text()
+    assert f'"prompt_tokens":{len(prompt)}' in log.replace(" ", "")
+    for wrong in ("words", "prism.cognition:nobody", f"{__name__}:action"):
+        with pytest.raises(ValueError, match=wrong.partition(":")[0]):
+            runs.begin(replace(options, count=wrong, memory=tmp_path / "other.json"))

@@ -1,0 +1,15 @@
+"""Packages that are imported when a test uses them, not when it is collected."""
+
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+
+class Later(ModuleType):
+    """A module that is imported when something of it is used.
+
+    Each worker collects all tests, and runs some of them.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self.__name__), name)

@@ -1,0 +1,161 @@
+"""Worlds made at random: kinds, charts, messages, decisions, a treatment, every activation."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from random import Random
+from typing import Any
+
+from prism.statechart import Statechart, Transition
+from prism.worlds import Agent, World, during, from_edges, measure, state, treatment, uniform
+
+WAYS = ("all", "all", "listed", "together", "overlap", "one", "pair", "rate")
+ROUNDS, TICKS = 4, 2
+
+_OWN = ("fires", "decides", "counts", "notes")
+_OTHERS = ("fires at", "asks", "sends", "receives", "adds")
+
+
+@dataclass(frozen=True)
+class RandomWorld:
+    """A world and who takes part.
+
+    Args:
+        way: How agents get their turns.
+        world: Makes the world.
+        agents: Makes the agents, in an order.
+    """
+
+    way: str
+    world: Callable[[], World[Any]]
+    agents: Callable[[Sequence[int]], list[Agent]]
+    number: int
+
+
+def random_world(seed: int, way: str | None = None) -> RandomWorld:
+    """Return a world for a seed; what it does in each state is drawn, too."""
+    draw = Random(seed)
+    way = way or draw.choice(WAYS)
+    states: Any = StrEnum("States", [f"s{number}" for number in range(draw.randint(2, 4))])  # type: ignore[misc]
+    kinds = [_kind(draw, states, name) for name in ("one", "two")]
+    number = draw.randint(5, 9)
+    of_kind = [draw.randrange(2) for _ in range(number)]
+    edges = [(a, b) for a in range(number) for b in range(a) if draw.random() < 0.4]
+    acts = [*_OWN, *(_OTHERS if way != "overlap" else ())]
+    if way == "together":
+        acts.remove("adds")
+    plans = {each: draw.choices(acts, k=draw.randint(1, 4)) for each in states}
+    world = _world(draw, way, states, plans, edges)
+
+    def agents(order: Sequence[int]) -> list[Agent]:
+        return [kinds[of_kind[each]](agent_id=f"agent{each}") for each in order]
+
+    return RandomWorld(way, world, agents, number)
+
+
+def _kind(draw: Random, states: Any, name: str) -> type[Agent]:
+    listed = list(states)
+    transitions = [
+        Transition(trigger, source, draw.choice(listed))
+        for source in listed
+        for trigger in ("a", "b", "a")
+        if draw.random() < 0.8
+    ]
+    limited = draw.choice(listed)
+    transitions += [Transition("timeout", limited, draw.choice(listed))]
+    transitions += [Transition(each, listed[0], listed[1]) for each in "ab"]
+
+    class Kind(Agent):
+        chart = Statechart(
+            states,
+            transitions,
+            listed[0],
+            name=name,
+            decision_states=draw.sample(listed, 2),
+            timeouts={limited: draw.randint(1, 3)},
+        )
+        level: float = uniform(0, 1)
+        met: int = state(0)
+        notes: list[str] = state(list)
+
+    Kind.__name__ = name
+    return Kind
+
+
+def _world(  # noqa: C901 - one class with all its methods
+    draw: Random, way: str, states: Any, plans: Any, edges: list[tuple[int, int]]
+) -> type[World[Any]]:
+    rate = draw.choice([1.5, "loud", lambda _world, agent: agent.level])
+    of_way = {"all": way, "listed": "all", "together": "all", "overlap": "all"}
+
+    class Made(World[Any]):
+        rounds = ROUNDS
+        ticks = TICKS
+        order = "listed" if way == "listed" else "random"
+        activation = of_way.get(way, way)  # type: ignore[assignment]
+        together = way == "together"
+        overlap = way == "overlap"
+        loud: float = 0.7
+        total: int = state(0)
+
+        def setup(self) -> None:
+            by_id = {each.agent_id: place for place, each in enumerate(self.agents)}
+            ends = [(by_id[f"agent{a}"], by_id[f"agent{b}"]) for a, b in edges]
+            self.network = from_edges(self, ends)
+
+        @treatment(round=2)
+        def louder(self) -> None:
+            self.loud = 2.5
+
+        @measure
+        def sum_of_met(self) -> int:
+            return sum(each.met for each in self.agents)
+
+        async def acts(self, agent: Any, other: Any) -> None:
+            for what in plans[agent.state] if way != "overlap" else plans[states("s0")]:
+                await self.act(what, agent, other)
+
+        async def act(self, what: str, agent: Any, other: Any) -> None:
+            if what == "fires":
+                agent.fire(agent.random.choice("ab"), {"by": agent.agent_id})
+            elif what == "decides":
+                weights = dict(zip(states, (0.5, 1, 0.2, 0.7), strict=False))
+                chosen = await agent.decide("a", {"n": agent.met}, weights=weights)
+                agent.notes = [*agent.notes[-3:], str(chosen)]
+            elif what == "counts":
+                agent.met += agent.ticks_in_state + 1
+            elif what == "notes":
+                agent.notes = [*agent.notes[-3:], f"{agent.random.random():.6f}"]
+            elif what == "receives":
+                message = await agent.receive()
+                agent.met += message is not None
+            elif other is not None:
+                await self.act_on(what, agent, other)
+
+        async def act_on(self, what: str, agent: Any, other: Any) -> None:
+            if what == "fires at":
+                other.fire("b", agent)
+            elif what == "asks":
+                await other.decide("b", agent)
+            elif what == "sends":
+                agent.send(other, agent.met)
+            elif what == "adds":
+                self.total += 1
+                other.met += self.total
+
+    def chosen(agent: Any) -> Any:
+        return agent.random.choice(agent.neighbours) if agent.neighbours else None
+
+    if way == "pair":
+
+        @during(*states)
+        async def meet(self: Any, agent: Any, other: Any) -> None:
+            await self.acts(agent, other)
+
+    else:
+
+        @during(*states, **({"rate": rate} if way == "rate" else {}))
+        async def meet(self: Any, agent: Any) -> None:
+            await self.acts(agent, None if way == "overlap" else chosen(agent))
+
+    return type(World)("Made", (Made,), {"meet": meet, "__module__": __name__, "__slots__": ()})

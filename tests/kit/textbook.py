@@ -1,0 +1,207 @@
+"""Models of textbooks, as one writes them: each in a class or two, at most 35 lines."""
+
+from enum import StrEnum
+
+from prism.statechart import Statechart, Transition
+from prism.worlds import Agent, World, during, measure, state, uniform
+
+Vote = StrEnum("Vote", ["RED", "BLUE"])
+
+
+class Voter(Agent):
+    """Somebody with one of two opinions."""
+
+    chart = Statechart(
+        Vote,
+        [Transition("red", Vote.BLUE, Vote.RED), Transition("blue", Vote.RED, Vote.BLUE)],
+        initial=Vote.RED,
+    )
+
+    def take(self, vote: Vote) -> None:
+        """Take an opinion."""
+        self.fire(vote.value)
+
+
+class Voters(World[Voter]):
+    """The voter model (Holley and Liggett 1975): one at a time takes the opinion of another."""
+
+    activation = "one"
+    rounds = 100_000
+    blue: int = 3
+
+    def setup(self) -> None:
+        """Begin with some of the other opinion."""
+        for voter in self.agents[: self.blue]:
+            voter.begin_in(Vote.BLUE)
+
+    @during(*Vote)
+    def listen(self, voter: Voter) -> None:
+        """Take the opinion of somebody else."""
+        others = [other for other in self.agents if other is not voter]
+        voter.take(voter.random.choice(others).state)
+
+    def until(self) -> bool:
+        """End when all agree."""
+        return self.count(Vote.RED) in (0, len(self.agents))
+
+
+class Moran(Voters):
+    """The Moran process (1958): in proportion to fitness one is born, and takes a place by lot."""
+
+    activation = "rate"
+    fitness: float = 2.0
+
+    @during(Vote.RED, rate=1)
+    def listen(self, voter: Voter) -> None:
+        """Have a child."""
+        voter.random.choice(self.agents).take(Vote.RED)
+
+    @during(Vote.BLUE, rate="fitness")
+    def spread(self, voter: Voter) -> None:
+        """Have a child, more or less often."""
+        voter.random.choice(self.agents).take(Vote.BLUE)
+
+
+class Ants(World[Voter]):
+    """Ants between two sources of food (Kirman 1993): one meets another, and may follow it."""
+
+    activation = "pair"
+    rounds = 1
+    ticks = 200
+    alone: float = 0.05
+    follows: float = 0.7
+
+    @during(*Vote)
+    def meet(self, one: Voter, other: Voter) -> None:
+        """Change of one's own accord, or follow the other."""
+        if one.random.chance(self.alone):
+            one.take(Vote.RED if one.state is Vote.BLUE else Vote.BLUE)
+        elif one.random.chance(self.follows):
+            one.take(other.state)
+
+    @measure
+    def blue(self) -> int:
+        """Return how many are at the second source."""
+        return self.count(Vote.BLUE)
+
+
+Mind = StrEnum("Mind", ["IGNORANT", "SPREADER", "STIFLER"])
+
+
+class Hearer(Agent):
+    """Somebody who may hear a rumour, tell it, and tire of it."""
+
+    chart = Statechart(
+        Mind,
+        [
+            Transition("hears", Mind.IGNORANT, Mind.SPREADER),
+            Transition("tires", Mind.SPREADER, Mind.STIFLER),
+        ],
+        initial=Mind.IGNORANT,
+    )
+
+
+class Gossip(World[Hearer]):
+    """A rumour (Daley and Kendall 1965): any two meet; two who both know it tire of it."""
+
+    activation = "pair"
+    rounds = 100_000
+
+    def setup(self) -> None:
+        """Let one know."""
+        self.agents[0].begin_in(Mind.SPREADER)
+
+    @during(Mind.SPREADER)
+    def tell(self, one: Hearer, other: Hearer) -> None:
+        """Tell the other, or tire, both of them if both spread it."""
+        if other.fire("hears") is None:
+            one.fire("tires")
+            other.fire("tires")
+
+    @during(Mind.IGNORANT, Mind.STIFLER)
+    def listen(self, one: Hearer, other: Hearer) -> None:
+        """Be told by the other: a meeting has no direction."""
+        if other.state is Mind.SPREADER and one.fire("hears") is None:
+            other.fire("tires")
+
+    def until(self) -> bool:
+        """End when nobody spreads it."""
+        return self.count(Mind.SPREADER) == 0
+
+
+Present = StrEnum("Present", ["HERE"])
+
+
+class Thinker(Agent):
+    """Somebody with an opinion between 0 and 1."""
+
+    chart = Statechart(Present, [], initial=Present.HERE)
+    opinion: float = state(uniform(0, 1))
+
+
+class Deffuant(World[Thinker]):
+    """Bounded confidence (Deffuant and others 2000): two who are close enough meet half-way."""
+
+    activation = "pair"
+    rounds = 3
+    ticks = 10
+    confidence: float = 1.0
+
+    @during(Present.HERE)
+    def meet(self, one: Thinker, other: Thinker) -> None:
+        """Meet half-way."""
+        if abs(one.opinion - other.opinion) <= self.confidence:
+            one.opinion = other.opinion = (one.opinion + other.opinion) / 2
+
+    @measure
+    def mean(self) -> float:
+        """Return the mean opinion."""
+        return sum(each.opinion for each in self.agents) / len(self.agents)
+
+    @measure
+    def spread(self) -> float:
+        """Return the sum of squares around the mean."""
+        mean = self.mean()
+        return sum((each.opinion - mean) ** 2 for each in self.agents)
+
+
+Health = StrEnum("Health", ["SUSCEPTIBLE", "INFECTED", "REMOVED"])
+
+
+class Patient(Agent):
+    """Somebody who may fall ill once."""
+
+    chart = Statechart(
+        Health,
+        [
+            Transition("catches", Health.SUSCEPTIBLE, Health.INFECTED),
+            Transition("recovers", Health.INFECTED, Health.REMOVED),
+        ],
+        initial=Health.SUSCEPTIBLE,
+    )
+
+
+class Sir(World[Patient]):
+    """The SIR of NDlib (Rossetti and others 2018): in each round all at the same time."""
+
+    together = True
+    rounds = 1000
+    beta: float = 0.1
+    gamma: float = 0.3
+
+    def setup(self) -> None:
+        """Infect one."""
+        self.agents[0].begin_in(Health.INFECTED)
+
+    @during(Health.INFECTED)
+    def pass_on(self, one: Patient) -> None:
+        """Infect others, each with some probability, and recover with another."""
+        for other in one.neighbours or self.agents:
+            if other.state is Health.SUSCEPTIBLE and one.random.chance(self.beta):
+                other.fire("catches")
+        if one.random.chance(self.gamma):
+            one.fire("recovers")
+
+    def until(self) -> bool:
+        """End when nobody is ill."""
+        return self.count(Health.INFECTED) == 0

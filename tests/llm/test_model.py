@@ -1,0 +1,302 @@
+"""`Model`: a language model somewhere, said in one name, one text or one table."""
+
+import asyncio
+import copy
+import pickle
+from pathlib import Path
+from typing import Any
+
+import ollama
+import pytest
+
+from prism.errors import InputError, LLMError, ReasonerError
+from prism.llm import Model
+from prism.llm._credentials import full_address
+from prism.runs import WriterOptions
+from prism.statechart import Question, Reasoner, TextCall, Writer
+from prism.testing import FakeOllama, FakeOpenAI, ReadingModel
+
+HELLO = [{"role": "user", "content": "Say hello."}]
+SECRET = "http://ann:s3cret@gpu1:11434"
+
+
+@pytest.mark.parametrize(
+    ("text", "model", "server", "hosts"),
+    [
+        ("llama3.2", "llama3.2", "ollama", None),
+        ("llama3.2:3b", "llama3.2:3b", "ollama", None),
+        ("ollama:llama3.2:3b@gpu1", "llama3.2:3b", "ollama", ("gpu1",)),
+        ("OpenAI:gpt-oss@http://h:8000", "gpt-oss", "openai", ("http://h:8000",)),
+        ("llama3.2@gpu1, gpu2:11500", "llama3.2", "ollama", ("gpu1", "gpu2:11500")),
+        ("openai:@cf/meta/llama@https://h/v1", "@cf/meta/llama", "openai", ("https://h/v1",)),
+        ("localhost:5000/team/llama:8b", "localhost:5000/team/llama:8b", "ollama", None),
+        ("hf.co/team/llama-GGUF:Q4_K_M", "hf.co/team/llama-GGUF:Q4_K_M", "ollama", None),
+    ],
+)
+def test_a_text_says_model_server_and_hosts(
+    text: str, model: str, server: Any, hosts: tuple[str, ...] | None
+) -> None:
+    """A text is read as the same model that its parts describe, tags and registries included."""
+    assert Model.of(text) == Model(model, hosts, server=server)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "must name a model"),
+        ("ollama:", "must name a model"),
+        ("ollama:@gpu1", "no such thing"),
+        ("vllm:llama3.2@gpu1", "'vllm' is no server that prism knows"),
+        ("lmstudio:qwen2:7b", "'lmstudio' is no server that prism knows"),
+        ("openai:gpt-oss", "must name an OpenAI-compatible server"),
+        ("http://127.0.0.1:11434", "begins with an address"),
+        ("llama3.2@", "has no host"),
+        ("llama3.2@a,,b", "has no host"),
+        ("llama3.2@ftp://h", "names a host that is no address"),
+    ],
+)
+def test_a_text_that_is_none_says_in_one_line_what_to_write(text: str, problem: str) -> None:
+    """Each mistake is named with the form that is right."""
+    if problem == "no such thing":
+        # what looks like a host is a name that begins with @
+        assert Model.of(text).model == "@gpu1"
+        return
+
+    with pytest.raises(InputError, match=problem) as caught:
+        Model.of(text)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "llama3.2@http://ann:s3,cret@gpu1",
+        "llama3.2@http://ann:12,s3cret@gpu1",
+        "llama3.2@http://ann:s3cret@",
+        "llama3.2@http://ann:s3cret@h:port",
+        "llama3.2@gpu1,ann:s3cret@gpu2",
+    ],
+)
+def test_no_error_shows_a_password(text: str) -> None:
+    """An address that cannot be read, or is cut at a comma, is not repeated."""
+    with pytest.raises(InputError) as caught:
+        Model.of(text)
+    assert "cret" not in str(caught.value)
+
+
+def test_a_password_is_sent_and_never_shown() -> None:
+    """A model that was read from a text reaches its server, and hides the password."""
+    model = Model.of(f"llama3.2@{SECRET}")
+    assert [full_address(host) for host in model.hosts or ()] == [SECRET]
+    assert "s3cret" not in f"{model!r} {model} {model.to_config()}"
+
+
+def test_settings_beside_a_text_may_not_contradict_it() -> None:
+    """What a text and a setting both say has to be the same."""
+    assert Model.of("ollama:llama3.2@gpu1", server="ollama", timeout=5).timeout == 5
+    with pytest.raises(InputError, match=r"server.*says otherwise than the text"):
+        Model.of("ollama:llama3.2@gpu1", server="openai")
+    with pytest.raises(InputError, match=r"hosts.*says otherwise"):
+        Model.of("ollama:llama3.2@gpu1", hosts="gpu2")
+
+
+def test_a_model_shows_what_was_said_of_it() -> None:
+    """Its text in a notebook has no settings that nobody has given."""
+    assert repr(Model("tiny", price_in=1)) == "Model('tiny', server='ollama', price_in=1)"
+    client = Model("tiny", client=Agent())
+    assert repr(client) == "Model('tiny', client='tests.llm.test_model.Agent')"
+
+
+def test_a_file_of_models_has_texts_and_prices(tmp_path: Path) -> None:
+    """TOML says a model in one text as everything else does, and what it costs."""
+    path = tmp_path / "models.toml"
+    path.write_text(
+        'model = "ollama:small@gpu1"\nprice_in = 1.5\nkey = "GPU_KEY"\n'
+        '[kind.Seller]\nmodel = "openai:large@http://gpu2:8000"\nprice_out = 2\n'
+    )
+    model = Model.from_file(path)
+    assert (model.model, model.hosts, model.price_in) == ("small", ("gpu1",), 1.5)
+    (seller,) = map(model.for_those, model.assigned)
+    assert (seller.model, seller.server, seller.hosts) == ("large", "openai", ("http://gpu2:8000",))
+    # another model has prices of its own, and none of the first one's
+    assert (seller.price_in, seller.price_out, seller.key) == (None, 2, "GPU_KEY")
+
+    path.write_text('model = "ollama:small@gpu1"\nhost = "gpu2"\n')
+    with pytest.raises(InputError, match=r"line 2.*host.*already: leave one out"):
+        Model.from_file(path)
+    path.write_text('\nmodel = "vllm:small@gpu1"\n')
+    with pytest.raises(InputError, match=r"line 2.*'vllm' is no server"):
+        Model.from_file(path)
+
+
+def test_some_agents_have_another_model() -> None:
+    """They are named with settings, or with the text of a model."""
+    model = Model(
+        "small",
+        "gpu1",
+        assigned={"archetype superuser": {"temperature": 0.7}, "kind Seller": "openai:large@h:1"},
+    )
+    superuser, seller = map(model.for_those, model.assigned)
+    assert (superuser.model, superuser.temperature, superuser.hosts) == ("small", 0.7, ("gpu1",))
+    assert (seller.model, seller.server, seller.hosts) == ("large", "openai", ("h:1",))
+
+
+@pytest.mark.parametrize(
+    ("assigned", "problem"),
+    [
+        (["large"], "must be settings by those they are for"),
+        ({"superuser": {"model": "large"}}, "must say agent, archetype, kind, chart and a name"),
+        ({"kind A": {"max_calls": 3}}, "may not differ between agents"),
+    ],
+)
+def test_an_assignment_that_is_none_is_refused(assigned: Any, problem: str) -> None:
+    """The error says what such a thing looks like."""
+    with pytest.raises(InputError, match=problem):
+        Model("small", assigned=assigned)
+
+
+async def test_a_model_is_asked_directly() -> None:
+    """It needs no pool of servers: whatever it needs behind it is made with the first question."""
+    with FakeOllama(write=lambda *_: "Hello!") as server:
+        async with Model("llama3.2", server.host) as model:
+            assert (await model.chat(HELLO)).text == "Hello!"
+            assert await model.offers_decisions() in (True, False)
+            assert await model.warm_up() == {server.host: None}
+            assert [check.ok async for check in model.diagnose()][-1]
+
+
+@pytest.mark.parametrize("dialect", [FakeOllama, FakeOpenAI])
+async def test_reasoner_and_writer_take_a_model(dialect: Any) -> None:
+    """They are given the model as it is, whatever its servers speak."""
+    kind = "openai" if dialect is FakeOpenAI else "ollama"
+    with dialect(reader=ReadingModel()) as server:
+        model = Model("llama3.2", server.host, server=kind)
+        decided = await Reasoner(model, mode="chat").decide_many(
+            [Question("Ann", "idle", "wakes", ("scrolling", "resting"))]
+        )
+        written = await Writer(model).write(TextCall("Ann", "greeting", "Greet Bo."))
+        await model.close()
+
+    assert (decided[0].source, written.source) == ("model", "model")
+    assert model.as_client() is model.as_client()
+
+
+def test_a_text_is_no_client() -> None:
+    """`Reasoner` knows no servers; the error names what reads the text."""
+    with pytest.raises(ReasonerError, match=r"Model\.of"):
+        Reasoner("ollama:llama3.2")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"mode": "chat"}, {"max_calls": 3}, {"record_prompts": True}, {"assigned": {"kind A": "b"}}],
+)
+def test_what_a_run_says_is_not_lost_outside_of_one(settings: dict[str, Any]) -> None:
+    """A setting that a bare reasoner would ignore is refused."""
+    with pytest.raises(InputError, match="is for a run"):
+        Reasoner(Model("llama3.2", **settings))
+
+
+def test_another_model_shares_the_slots() -> None:
+    """Two models on one server have one limit on the questions under way."""
+    small = Model("small", "gpu1", concurrency=2, price_in=1)
+    large = small.another("large", temperature=0.7)
+    assert (large.hosts, large.temperature, large.price_in) == (("gpu1",), 0.7, None)
+    assert large.as_client().slots is small.as_client().slots
+    assert Model("small", "gpu1").as_client().slots is not small.as_client().slots
+
+
+def test_a_copy_makes_connections_of_its_own() -> None:
+    """A model that was asked is copied and sent to processes as one that was not."""
+    model = Model("small", "gpu1")
+    pool = model.as_client()
+    for same in (copy.copy(model), pickle.loads(pickle.dumps(model))):
+        assert same == model
+        assert same.as_client() is not pool
+
+
+def test_the_variable_of_a_key_has_to_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key is read when the model is asked; a variable that is missing is named."""
+    model = Model("gpt-oss", "http://h", server="openai", key="MY_KEY")
+    with pytest.raises(InputError, match="MY_KEY, which is not set: export MY_KEY="):
+        model.as_client()
+
+
+@pytest.mark.parametrize("kind", ["ollama", "openai"])
+async def test_the_key_of_the_variable_is_sent(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It goes to the server in the header, and nowhere else."""
+    monkeypatch.setenv("MY_KEY", "k3y-of-mine")
+    heads: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(b"HTTP/1.1 400 no\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        host = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        async with Model("llama3.2", host, server=kind, key="MY_KEY") as model:
+            with pytest.raises(LLMError):
+                await model.chat(HELLO)
+
+    assert b"authorization: bearer k3y-of-mine" in heads[0].lower()
+    assert "k3y" not in f"{model!r} {model.to_config()}"
+
+
+def test_prices_are_for_a_million_tokens() -> None:
+    """Money is known where a price is; a price that is not given is none."""
+    assert Model("a", price_in=2, price_out=8).price_of(500_000, 250_000) == 3.0
+    assert Model("a", price_in=2).price_of(500_000, 250_000) == 1.0
+    assert Model("a").price_of(500_000, 250_000) is None
+
+
+class Agent:
+    """An agent of another library."""
+
+    async def run(self, prompt: str) -> str:
+        """Answer."""
+        return '{"next_state": "resting"}'
+
+
+async def test_a_client_of_another_library_is_a_model() -> None:
+    """It is asked by a reasoner as it is, and by the name that was given with it."""
+    question = Question("Ann", "idle", "wakes", ("scrolling", "resting"))
+    (decided,) = await Reasoner(Model.of(Agent())).decide_many([question])
+    assert decided.chosen == "resting"
+
+    with FakeOllama(reader=ReadingModel(), decision_models=[]) as server:
+        client = ollama.AsyncClient(server.host)
+        model = Model("llama3.2", client=client)
+        (decided,) = await Reasoner(model).decide_many([question])
+        await client.close()
+    assert decided.source == "model"
+    assert model.to_config() == {
+        "reasoner": "client",
+        "client": "ollama.AsyncClient",
+        "model": "llama3.2",
+    }
+
+
+@pytest.mark.parametrize(
+    ("make", "problem"),
+    [
+        (lambda: Model(client=ollama.AsyncClient()), "model.*is needed by ollama.AsyncClient"),
+        (lambda: Model.of(ollama.AsyncClient(), model="a", window=99), "window.*says nothing"),
+        (lambda: Model.of(ollama.AsyncClient(), model="a", hosts="b"), "hosts.*says nothing"),
+        (lambda: Model("a", client=ollama.Client()), "stops the event loop"),
+        (lambda: Model.of(7), "int has none"),
+        (lambda: Model(), "must be the name of a model"),
+        (lambda: asyncio.run(Model.of(Agent()).chat(HELLO)), "asked by Reasoner and Writer alone"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(make: Any, problem: str) -> None:
+    """A client that needs more, or can do less, is told in one line."""
+    with pytest.raises((InputError, ReasonerError), match=problem):
+        make()
+
+
+def test_a_writer_of_a_run_is_any_model() -> None:
+    """A bare name is a model on the servers of the one that decides; all else stands alone."""
+    assert WriterOptions("small").model == "small"
+    assert WriterOptions("ollama:small@gpu1").model == Model("small", "gpu1")
+    assert WriterOptions(Model("small")).model == Model("small")

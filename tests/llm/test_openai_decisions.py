@@ -1,0 +1,66 @@
+"""Decision questions on a server that gives log-probabilities, one chat for each."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from prism.llm._router import OpenAIPool
+from prism.statechart.reasoner import Reasoner
+from prism.testing import FakeOpenAI, Fault, ReadingModel
+from tests.kit.reasoners import ask, crowd
+from tests.kit.servers import Gate
+from tests.kit.waiting import until
+
+
+def serving(option_mass: float) -> FakeOpenAI:
+    """Return a server whose options have so much probability."""
+    return FakeOpenAI(models=["tiny"], reader=ReadingModel(option_mass=option_mass))
+
+
+async def test_options_with_hardly_any_mass_have_no_probabilities(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A choice that a grammar forces counts, and a warning says once what its odds are."""
+    with serving(0.0014) as server:
+        async with OpenAIPool([server.host], "tiny") as pool:
+            reasoner = Reasoner(pool, mode="decision", seed=1)
+            decisions = await reasoner.decide_many([ask("ada"), ask("bo")])
+    assert [decision.source for decision in decisions] == ["model", "model"]
+    assert [decision.probabilities for decision in decisions] == [None, None]
+    assert all(0 < (decision.option_mass or 0) < 0.0014 for decision in decisions)
+    (told,) = [
+        record.getMessage()
+        for record in caplog.records
+        if "a probability of" in record.getMessage()
+    ]
+    assert "mode chat needs none" in told
+
+
+async def test_the_mass_of_the_options_is_in_the_log(heard: list[Any]) -> None:
+    """Where options have most of the mass there are probabilities, and the log tells the mass."""
+    with serving(0.8) as server:
+        async with OpenAIPool([server.host], "tiny") as pool:
+            await Reasoner(pool, mode="decision", seed=1).decide_many([ask("ada")])
+    (event,) = heard
+    assert event["option_mass"] == pytest.approx(0.8)
+    assert sum(event["probabilities"].values()) == pytest.approx(1, abs=1e-5)
+
+
+async def test_questions_of_one_agent_are_asked_in_as_many_slots() -> None:
+    """Each is a chat of its own, so none waits for another; one that fails spares the others."""
+    agent, gate = ask("Ada").agent, Gate()
+    questions = [replace(question, agent=agent) for question in crowd(3)]
+    questions = [replace(each, trigger=f"decides{n}") for n, each in enumerate(questions)]
+    with FakeOpenAI(models=["tiny"], latency=gate) as server:
+        server.fail(Fault.says("nonsense"))
+        async with OpenAIPool([server.host], "tiny", concurrency=3) as pool:
+            deciding = asyncio.create_task(Reasoner(pool).decide_many(questions))
+            await until(lambda: server.asked == 3)
+            gate.is_open = True
+            decisions = await deciding
+    assert server.most_at_once == 3
+    assert {decision.source for decision in decisions} == {"model"}
+    # the one whose reply was of no use is asked once more
+    assert sorted(one.cost.attempts for one in decisions if one.cost) == [1, 1, 2]

@@ -1,0 +1,152 @@
+"""The settings of a model, which are declared once."""
+
+import copy
+import json
+import pickle
+from collections.abc import Callable
+from dataclasses import asdict, fields
+from functools import partial
+from typing import Any, get_args
+
+import pytest
+
+from prism.errors import InputError
+from prism.llm import Model
+from prism.llm._assignments import ModelAssignment
+from prism.llm._credentials import full_address
+from prism.llm._settings import AgentSettings, Concern, settings_of
+from prism.runs import WriterOptions
+from prism.worlds import SwitchModel
+
+SECRET = "http://ada:hidden@127.0.0.1:1/v1?key=hidden"
+
+
+def test_every_setting_is_declared() -> None:
+    """Each field of the options of a model but those of some agents is a setting with a help."""
+    settings = settings_of(Model)
+    assert {each.name for each in fields(Model)} - set(settings) == {
+        "assigned",
+        "client",
+        "models_file",
+    }
+    for name, each in settings.items():
+        assert each.name == name
+        assert each.help.endswith(".")
+        assert each.concerns in get_args(Concern)
+
+
+def test_a_setting_says_all_that_an_option_needs() -> None:
+    """Type, default, bounds, choices and the option come from the field and its declaration."""
+    settings = settings_of(Model)
+    timeout, think, host = settings["timeout"], settings["think"], settings["hosts"]
+    assert (timeout.type, timeout.default, timeout.least) == (float, None, 0.01)
+    assert (think.choices, think.option) == (("false", "true", "low", "medium", "high"), "--think")
+    assert (host.type, host.repeats, host.secret, host.metavar) == (str, True, True, "URL")
+    assert (settings["server"].option, settings["server"].default) == ("--reasoner", "ollama")
+    assert settings["max_calls"].option == "--max-calls"
+    assert (settings["hedge"].is_flag, settings["timeout"].is_flag) == (True, False)
+    assert settings["record_prompts"].panel == "Keeping the run"
+    assert settings_of(WriterOptions)["max_length"].default == 280
+
+
+@pytest.mark.parametrize("kind", [Model, ModelAssignment, SwitchModel])
+def test_settings_are_the_same_wherever_they_may_be_given(kind: type[Any]) -> None:
+    """Options, assignments and switches declare none of the shared settings another time."""
+    for name, shared in settings_of(AgentSettings).items():
+        own = settings_of(kind)[name]
+        assert (own.help, own.least, own.choices) == (shared.help, shared.least, shared.choices)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"temperature": -0.1}, "temperature.*at least 0"),
+        ({"temperature": float("nan")}, "temperature.*finite"),
+        ({"temperature": "hot"}, "temperature.*a number"),
+        ({"concurrency": 1.5}, "concurrency.*a whole number"),
+        ({"concurrency": True}, "concurrency.*a whole number"),
+        ({"timeout": 0}, "timeout.*at least 0.01"),
+        ({"patience": -1}, "patience.*at least 0"),
+        ({"mode": "loud"}, "mode.*one of auto, decision, chat"),
+        ({"hosts": 1}, "hosts.*a list of texts"),
+        ({"hosts": (1,)}, "hosts.*a text"),
+        ({"price_in": -0.1}, "price_in.*at least 0"),
+        ({"price_out": "cheap"}, "price_out.*a number"),
+        ({"key": "sk-123"}, "key.*must be the name of the environment variable"),
+        ({"model": "a\0"}, "model.*NUL"),
+    ],
+)
+@pytest.mark.parametrize(
+    "make", [Model, partial(ModelAssignment, "kind", "Lamp"), partial(SwitchModel, 1)]
+)
+def test_invalid_values_are_refused_alike(
+    make: Callable[..., Any], given: dict[str, Any], message: str
+) -> None:
+    """Whatever takes a setting refuses the values that its declaration does not allow."""
+    settings: dict[str, Any] = {"model": "tiny", **given}
+    with pytest.raises(InputError, match=message):
+        make(**settings)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"stop_at_fallbacks": 0}, "stop_at_fallbacks.*above 0"),
+        ({"stop_at_fallbacks": 1.5}, "stop_at_fallbacks.*at most 1"),
+        ({"max_calls": 0}, "max_calls.*at least 1"),
+        ({"deadline": 0}, "deadline.*at least 0.01"),
+        ({"hedge": 1}, "hedge.*true or false"),
+        ({"cache": 3}, "cache.*name of a file"),
+    ],
+)
+def test_invalid_values_for_a_whole_run_are_refused(given: dict[str, Any], message: str) -> None:
+    """What holds for a whole run is checked when the options are made."""
+    with pytest.raises(InputError, match=message):
+        Model("tiny", **given)
+
+
+def options_with_secrets() -> list[Any]:
+    """Options that know a password and a key."""
+    assigned = ModelAssignment("kind", "Lamp", model="large", hosts=(SECRET,))
+    options = Model("tiny", (SECRET,), server="openai", assigned=(assigned,))
+    return [options, assigned, WriterOptions(options)]
+
+
+@pytest.mark.parametrize("options", options_with_secrets())
+def test_secrets_are_not_shown(options: Any) -> None:
+    """Neither repr nor str nor asdict nor JSON of options shows a password or a key."""
+    for shown in (repr(options), str(options), repr(asdict(options)), str(asdict(options))):
+        assert "127.0.0.1:1" in shown
+        assert "hidden" not in shown
+    assert "hidden" not in json.dumps(asdict(options), default=str)
+    assert "hidden" not in json.dumps(options.to_config(), default=str)
+
+
+def test_an_address_is_shown_without_its_secrets() -> None:
+    """Text made of an address in options, in whatever way, has no secret in it."""
+    (host,) = Model("tiny", (SECRET,)).hosts or ()
+    assert str(host) == f"{host}" == "".join([host]) == "http://127.0.0.1:1/v1"
+    assert "hidden" not in f"{host!r} {host:>30} {host}"
+
+
+def test_copies_keep_the_secrets() -> None:
+    """Options that are copied or sent to another process still reach their servers."""
+    options = Model("tiny", (SECRET,))
+    for same in (copy.deepcopy(options), pickle.loads(pickle.dumps(options))):
+        assert same == options
+        assert [full_address(host) for host in same.hosts or ()] == [SECRET]
+
+
+def test_one_address_stands_for_a_list_of_one() -> None:
+    """A single host needs no list, and shows no password, either."""
+    model = Model("tiny", hosts="http://ann:s3cret@far:11434")
+    assert model == Model("tiny", hosts=["http://ann:s3cret@far:11434"])
+    assert model.hosts == ("http://far:11434",)
+    assert "s3cret" not in repr(model)
+
+
+def test_a_key_that_is_given_for_the_name_of_its_variable_is_not_shown() -> None:
+    """A setting that names a variable holds no key, and the error for one does not repeat it."""
+    with pytest.raises(InputError) as caught:
+        Model("tiny", key="sk-proj-4f9a")
+    assert "4f9a" not in str(caught.value)

@@ -1,0 +1,184 @@
+"""Random numbers that belong to a key."""
+
+from collections import Counter
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism.randomness import RandomStream
+from prism.statechart.reasoner._policy import AgentStreams
+
+
+def test_a_key_fixes_the_numbers() -> None:
+    """A key gives the same numbers in every version, so that old runs can be repeated."""
+    stream = RandomStream(7, "agent_001", 3)
+    assert [round(stream.random(), 9) for _ in range(3)] == [0.155027429, 0.216134403, 0.853031054]
+
+
+@pytest.mark.parametrize("other", [(8, "a", 3), (7, "b", 3), (7, "a", 4), (7, "a"), (7,)])
+def test_another_key_gives_other_numbers(other: tuple[int, str]) -> None:
+    """Different seeds or keys give different numbers."""
+    first, second = RandomStream(7, "a", 3), RandomStream(*other)
+    assert [first.random() for _ in range(8)] != [second.random() for _ in range(8)]
+
+
+@pytest.mark.parametrize(
+    ("key", "other"),
+    [((1, "2"), (1, 2)), (("a", "b"), ("a\x1fb",)), (("a", ""), ("a",)), (("1, 2",), (1, 2))],
+)
+def test_keys_that_look_alike_are_told_apart(key: tuple[Any, ...], other: tuple[Any, ...]) -> None:
+    """A text is another key than a number, and parts of a key never run together."""
+    assert RandomStream(7, *key).random() != RandomStream(7, *other).random()
+
+
+def test_a_key_may_be_any_text() -> None:
+    """Texts in any script are keys, and half a character, too."""
+    keys = ["Zoë", "Zoe", "周", "\ud800", "\n", "'", '"']
+    assert len({RandomStream(1, key).random() for key in keys}) == len(keys)
+
+
+def test_numbers_are_uniform() -> None:
+    """Numbers are uniform in [0, 1) over many blocks, without repetition."""
+    stream = RandomStream(1)
+    draws = [stream.random() for _ in range(4000)]
+    tenths = [sum(int(draw * 10) == tenth for draw in draws) for tenth in range(10)]
+    assert all(0.0 <= draw < 1.0 for draw in draws)
+    assert len(set(draws)) == 4000
+    assert all(320 < count < 480 for count in tenths)
+
+
+def test_index_covers_the_whole_range() -> None:
+    """Indices run from 0 to the length minus one."""
+    stream = RandomStream(1)
+    assert {stream.index(5) for _ in range(200)} == {0, 1, 2, 3, 4}
+
+
+def test_weighted_index_follows_the_weights() -> None:
+    """An index is drawn in proportion to its weight, and never at weight zero."""
+    stream = RandomStream(1)
+    draws = [stream.weighted_index([0.0, 3.0, 0.0, 1.0, 0.0]) for _ in range(4000)]
+    assert set(draws) == {1, 3}
+    assert 2850 < draws.count(1) < 3150
+
+
+def test_an_agents_own_stream_is_used() -> None:
+    """An agent with a stream draws from it."""
+    own = RandomStream(5)
+    assert AgentStreams(1).of(SimpleNamespace(random=own)) is own
+
+
+@pytest.mark.parametrize("own", [{}, {"random": None}, {"random": 4}])
+def test_other_agents_get_a_stream_by_name(own: dict[str, Any]) -> None:
+    """An agent without a stream gets one by seed and name, which continues from draw to draw."""
+    agent, other = SimpleNamespace(agent_id="a1", **own), SimpleNamespace(agent_id="a2", **own)
+    streams, expected = AgentStreams(1), RandomStream(1, "a1")
+    draws = [streams.of(agent).random() for _ in range(20)]
+    assert draws == [expected.random() for _ in range(20)]
+    assert AgentStreams(1).of(other).random() != AgentStreams(2).of(other).random() != draws[0]
+
+
+class Walker:
+    """Has no name."""
+
+
+class Stone:
+    """Has no name, and allows no weak reference."""
+
+    __slots__ = ()
+
+
+@pytest.mark.parametrize("kind", [Walker, Stone])
+def test_nameless_agents_get_streams_in_order(kind: type) -> None:
+    """Nameless agents get streams in the order of their first decisions."""
+    one, two = AgentStreams(1), AgentStreams(1)
+    draws = [one.of(kind()).random() for _ in range(50)]
+    crowd = [kind() for _ in range(50)]
+    assert [two.of(agent).random() for agent in crowd] == draws
+    assert len(set(draws)) == 50
+
+
+@given(st.integers(1, 30), st.data())
+def test_numbers_that_are_put_back_are_drawn_again(taken: int, data: st.DataObject) -> None:
+    """Numbers that are put back, in any order, are drawn again first and in their own order."""
+    stream, expected = RandomStream(1, "a1"), RandomStream(1, "a1")
+    drawn = [stream.take() for _ in range(taken)]
+    numbers = [expected.random() for _ in range(taken + 10)]
+    assert [number for _, number in drawn] == numbers[:taken]
+    back = data.draw(st.lists(st.sampled_from(range(taken)), unique=True))
+    for place in back:
+        stream.put_back(drawn[place])
+    again = [
+        stream.random() if data.draw(st.booleans()) else stream.take()[1]
+        for _ in range(len(back) + 10)
+    ]
+    assert again == [numbers[place] for place in sorted(back)] + numbers[taken:]
+
+
+@given(seed=st.integers(), items=st.lists(st.integers(), min_size=1), number=st.integers(0, 5))
+def test_items_are_drawn_from_what_is_given(seed: int, items: list[int], number: int) -> None:
+    """A shuffled list has the same items, a sample some of them, and a choice is one of them."""
+    stream = RandomStream(seed, "a")
+    assert sorted(stream.shuffled(items)) == sorted(items)
+    assert stream.choice(items) in items
+    assert 2 <= stream.between(2, 3) <= 3
+    assert stream.chance(1)
+    assert not stream.chance(0)
+    if number <= len(items):
+        places = stream.sample(range(len(items)), number)
+        assert len(set(places)) == number
+    else:
+        with pytest.raises(ValueError, match="cannot draw"):
+            stream.sample(items, number)
+
+
+def test_a_sample_is_the_beginning_of_a_shuffle_of_any_length() -> None:
+    """Samples of a list and of what yields its items are the same, and longer ones go on."""
+    items = list(range(100))
+    samples = [RandomStream(1).sample(items, number) for number in (0, 3, 50, 100)]
+    assert samples == [samples[-1][:number] for number in (0, 3, 50, 100)]
+    assert RandomStream(1).sample(iter(items), 3) == samples[1]
+    assert sorted(samples[-1]) == items
+
+
+def test_every_order_is_as_likely() -> None:
+    """Samples of two of three items, and shuffles of three, come in each order equally often."""
+    stream = RandomStream(1)
+    samples = Counter(tuple(stream.sample("abc", 2)) for _ in range(6000))
+    orders = Counter(tuple(stream.shuffled("abc")) for _ in range(6000))
+    for counts in (samples, orders):
+        assert len(counts) == 6
+        assert all(880 < count < 1120 for count in counts.values())
+
+
+def test_a_sample_looks_at_what_it_draws_alone() -> None:
+    """Drawing ten of a sequence reads ten of its items, however many there are."""
+    read = []
+
+    class Noted(Sequence[int]):
+        def __len__(self) -> int:
+            return 10**9
+
+        def __getitem__(self, place: Any) -> Any:
+            read.append(place)
+            return place
+
+    assert RandomStream(1).sample(Noted(), 10) == read
+    assert len(read) == 10
+
+
+def test_a_list_is_shuffled_in_place() -> None:
+    """`shuffle` changes the list that it is given as `shuffled` returns one."""
+    items = list(range(20))
+    expected = RandomStream(1).shuffled(items)
+    RandomStream(1).shuffle(items)
+    assert items == expected
+
+
+def test_a_set_has_no_order_to_draw_from() -> None:
+    """Shuffling a set is refused: its order is another one in every process."""
+    with pytest.raises(TypeError, match="a set has another order"):
+        RandomStream(1).shuffled({1, 2})

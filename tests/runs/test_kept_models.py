@@ -1,0 +1,181 @@
+"""What a notebook makes with a model is kept, resumed and replayed like all else."""
+
+import gc
+import json
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import ollama
+import pytest
+
+from prism import Run, replay, resume
+from prism.agents import synthetic_population
+from prism.cognition import CognitiveAgent, CognitiveRun, Config, Memory
+from prism.errors import FieldValueError, InputError
+from prism.llm import Model
+from prism.runs import PolicyOptions, WriterOptions
+from prism.social import Feed
+from prism.testing import FakeOllama, FakeOpenAI, ReadingModel
+from prism.workflow import Workflow, WorkflowAgent, WorkflowRun
+from prism.worlds.examples.council import Council
+from tests.kit.kept import begin
+
+AGENT = """
+workflow:
+  state_machine:
+    states: [resting, writing]
+    initial_state: resting
+  steps:
+    - {name: greet, type: llm, prompt: Greet Bo., output: text}
+"""
+
+
+def client_of(host: str) -> ollama.AsyncClient:
+    """Return Ollama's own client; it leaves no connection behind, about which Python would warn."""
+    return ollama.AsyncClient(host, headers={"Connection": "close"})
+
+
+class StoppedError(Exception):
+    """Raised in place of a kill."""
+
+
+@pytest.fixture(params=["ollama", "openai", "client"])
+def model(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """What stands for a model: a text, a `Model`, a client of another library."""
+    if request.param == "openai":
+        with FakeOpenAI(reader=ReadingModel()) as server:
+            yield Model("llama3.2", server.host, server="openai", price_in=1)
+        return
+
+    with FakeOllama(reader=ReadingModel(), decision_models=[]) as server:
+        if request.param == "ollama":
+            yield f"ollama:llama3.2@{server.host}"
+        else:
+            yield Model("llama3.2", client=client_of(server.host))
+
+
+def feed(model: Any, folder: Path) -> Any:
+    return Run(Feed, 8, rounds=3, ticks=4, model=model, writer=WriterOptions())
+
+
+def world(model: Any, folder: Path) -> Any:
+    return Run("rumour", 10, rounds=3, model=model)
+
+
+def workflow(model: Any, folder: Path) -> Any:
+    (folder / "agent.yaml").write_text(AGENT)
+    return WorkflowRun(folder / "agent.yaml", turns=3, model=model)
+
+
+def thinking(model: Any, folder: Path) -> Any:
+    (folder / "config.json").write_text(Config().to_json())
+    return CognitiveRun(folder / "config.json", folder / "memory.json", cycles=3, model=model)
+
+
+@pytest.mark.parametrize("make", [feed, world, workflow, thinking])
+@pytest.mark.sampled(5)
+def test_a_run_with_a_model_is_kept_resumed_and_replayed(
+    make: Callable[[Any, Path], Any], model: Any, tmp_path: Path
+) -> None:
+    """Its folder says the model; stopped, it goes on, and replayed it is the same."""
+    folder, options = tmp_path / "run", make(model, tmp_path)
+    seen: list[Any] = []
+
+    def stop(summary: Any) -> None:
+        seen.append(summary)
+        if len(seen) == 2:
+            raise StoppedError
+
+    with pytest.raises(StoppedError):
+        begin(options, folder, on_round=stop, checkpoint_every=0)
+    told = json.loads((folder / "run.json").read_text())["config"]
+    assert told["model"] == "llama3.2"
+
+    again: dict[str, Any] = {}
+    if told["reasoner"] == "client":
+        assert told["client"] == "ollama.AsyncClient"
+        with pytest.raises(InputError, match=r"ollama.AsyncClient, which no file keeps: give it"):
+            resume(folder)
+        again = {"model": model}
+
+    outcome = resume(folder, **again)
+    assert outcome is not None
+    assert outcome.summary["spent"]["calls"] > 0
+    replay(folder, tmp_path / "again")
+    log = "events.jsonl"
+    assert (tmp_path / "again" / log).read_bytes() == (folder / log).read_bytes()
+
+
+def test_only_the_client_that_it_asked_goes_on_with_a_run(tmp_path: Path) -> None:
+    """Another type, or a client for a run that asks servers, is refused."""
+    with FakeOllama(reader=ReadingModel(), decision_models=[]) as server:
+
+        def stop(_summary: Any) -> None:
+            raise StoppedError
+
+        asked = Model("llama3.2", client=client_of(server.host))
+        for name, model in (("client", asked), ("servers", Model("llama3.2", server.host))):
+            options = Run(Feed, 3, rounds=2, ticks=2, model=model)
+            with pytest.raises(StoppedError):
+                options.keep(tmp_path / name, on_round=stop)
+
+    class Other:
+        async def run(self, prompt: str) -> str:
+            return prompt
+
+    with pytest.raises(InputError, match=r"Other, but the run asks ollama\.AsyncClient"):
+        resume(tmp_path / "client", model=Other())
+    with pytest.raises(InputError, match="but the run asks no client of another library"):
+        resume(tmp_path / "servers", model=asked)
+
+
+def test_a_model_and_a_policy_cannot_both_decide(tmp_path: Path) -> None:
+    """What names two deciders is refused where it is made; a new model takes an old one's place."""
+    with pytest.raises(InputError, match="is not asked where a reasoner is given"):
+        _ = Run(Feed, 3, model="llama3.2", reasoner=PolicyOptions("policy.json")).agents
+    with pytest.raises(FieldValueError, match="cannot both decide"):
+        _ = Run(Council(), 5, model="llama3.2", reasoner=object()).agents  # type: ignore[arg-type]
+
+    run = Run(Feed, 3, model="small").replace(model="large")
+    assert run.reasoner == Model("large")
+
+
+@pytest.mark.sampled(3)
+def test_what_runs_at_once_takes_a_model(model: Any, tmp_path: Path) -> None:
+    """Simulations, worlds and agents in an application take whatever stands for a model."""
+    people = synthetic_population(6, seed=1).agents
+    simulation = Run(Feed(), people, rounds=2, model=model, writer=model)
+    results = simulation.run()
+    assert results.totals.decisions_answered > 0
+    assert Run(Council(), 6, rounds=1, writer=model).run().totals()["texts"]["model"] > 0
+
+    file = tmp_path / "agent.yaml"
+    file.write_text(AGENT)
+    agent = WorkflowAgent(Workflow.load(file), model)
+    memory = Memory.create(tmp_path / "memory.json", {})
+    thinker = CognitiveAgent(Config(), memory, model)
+    assert agent is not None
+    assert thinker is not None
+    memory.close()
+
+
+def test_a_run_in_memory_refuses_to_keep_prompts() -> None:
+    """There is no folder for them, which would be silently missing."""
+    with pytest.raises(InputError, match=r"record_prompts.*needs a folder"):
+        Run(Council(), 5, model=Model("llama3.2", record_prompts=True)).run()
+
+
+def test_a_client_serves_one_run_after_the_other() -> None:
+    """Each run has an event loop of its own; connections left in the last one cost no decision."""
+    # Python warns of those that nobody can close any more
+    with warnings.catch_warnings(action="ignore", category=ResourceWarning):
+        with FakeOllama(reader=ReadingModel(), decision_models=[]) as server:
+            model = Model("llama3.2", client=ollama.AsyncClient(server.host))
+            for _ in range(3):
+                totals = Run(Feed, 8, rounds=1, model=model).run().totals
+                assert totals.decisions_answered == totals.decisions_asked > 0
+
+        del model
+        gc.collect()

@@ -1,0 +1,135 @@
+"""Designs: each arm of a batch against its control, in pairs of the same parameters and seed."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prism.errors import InputError
+from prism.science import Batch, Plan, batch, compare
+from tests.kit.commands import Prism
+
+pl = pytest.importorskip("polars")
+pytest.importorskip("altair")
+pytest.importorskip("statsmodels")
+
+FACTORIAL: dict[str, Any] = {
+    "world": "rumour",
+    "agents": 16,
+    "rounds": 5,
+    "seeds": 4,
+    "vary": {"friends": [2, 6], "tiring": [0.1, 0.9]},
+    "arm": [{"name": "plain"}, {"name": "warned", "treatments": ["warning@2"]}],
+}
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Batch:
+    """Return a batch of two arms and two parameters."""
+    return batch(Plan(FACTORIAL), tmp_path_factory.mktemp("design") / "out", workers=2)
+
+
+def gaps(done: Batch, **levels: Any) -> list[float]:
+    """Return the difference of the arms for each seed, averaged over all other parameters."""
+    rows = done.results().filter(**levels).group_by("seed", "arm").agg(pl.col("reached").mean())
+    table = rows.pivot("arm", index="seed", values="reached").sort("seed")
+    return list(table["warned"] - table["plain"])
+
+
+def test_each_arm_is_compared_with_its_control_at_each_setting(done: Batch) -> None:
+    """Pairs have the same parameters and the same seed."""
+    found = compare(done.folder, resamples=99)
+    assert [group.label for group in found.groups] == ["plain", "warned"]
+    assert [row.setting for row in found.differences] == [
+        *("friends=2, tiring=0.1", "friends=2, tiring=0.9"),
+        *("friends=6, tiring=0.1", "friends=6, tiring=0.9"),
+    ]
+    for row, levels in zip(
+        found.differences, ((2, 0.1), (2, 0.9), (6, 0.1), (6, 0.9)), strict=True
+    ):
+        own = gaps(done, friends=levels[0], tiring=levels[1])
+        assert (row.measure, row.paired, row.runs_first) == ("reached", True, 4)
+        assert row.difference == pytest.approx(sum(own) / 4)
+
+
+def test_what_is_not_within_is_averaged_by_seed(done: Batch) -> None:
+    """The unit stays the seed: runs that share their random numbers are not counted twice."""
+    within = compare(done.folder, within=["friends"], resamples=99)
+    assert [row.setting for row in within.differences] == ["friends=2", "friends=6"]
+    assert [row.runs_first for row in within.differences] == [4, 4]
+    own = gaps(done, friends=6)
+    assert within.differences[1].difference == pytest.approx(sum(own) / 4)
+
+    by = compare(done.folder, by="friends", within=[], resamples=99)
+    assert [group.label for group in by.groups] == ["friends=2", "friends=6"]
+    assert [(row.setting, row.runs_first) for row in by.differences] == [("", 4)]
+    # a figure has the effect over each of the others
+    assert [row.setting for row in compare(done.folder, resamples=99).over] == [
+        *("friends=2", "friends=6", "tiring=0.1", "tiring=0.9"),
+    ]
+
+
+def test_main_effects_and_interactions_are_those_of_the_balanced_design(done: Batch) -> None:
+    """F of a main effect is, by hand, its sum of squares over that of the residuals."""
+    found = compare(done.folder, resamples=99).model
+    assert found is not None
+    assert found["term"].to_list() == [
+        *("arm", "friends", "tiring", "arm x friends", "arm x tiring", "friends x tiring"),
+    ]
+    assert set(found["df_residual"]) == {32 - 1 - 3 - 6}
+    rows = done.results()
+    means = dict(rows.group_by("arm").agg(pl.col("reached").mean()).iter_rows())
+    squares = 32 * ((means["warned"] - means["plain"]) / 2) ** 2
+    first = found.row(0, named=True)
+    residuals = squares / first["eta_squared"] - squares
+    assert first["f"] == pytest.approx(squares / (residuals / first["df_residual"]))
+    assert min(found["p_holm"] - found["p"]) >= 0
+
+
+def test_tables_alone_are_compared_as_logs_are(done: Batch, tmp_path: Path) -> None:
+    """Where no log is kept, measures come from the tables, and are the same."""
+    tables = batch(done.plan, tmp_path / "out", keep="tables", workers=2).folder
+    names = ["reached", "reached_mean", "transitions"]
+    one, other = (compare(each, measures=names, resamples=99) for each in (done.folder, tables))
+    assert one.table().equals(other.table())
+    assert one.model.equals(other.model)
+    # a share of states is in logs alone
+    logs = compare(done.folder, measures=[*names, "share_spreader"], resamples=99)
+    assert logs.table().filter(measure="reached").equals(one.table().filter(measure="reached"))
+    with pytest.raises(InputError, match="no such measure"):
+        compare(tables, measures=["share_spreader"])
+
+
+def test_a_factor_that_nothing_varies_is_refused(done: Batch) -> None:
+    """The factors that there are follow; runs without a plan have none."""
+    with pytest.raises(InputError, match="there is no 'trust'; runs vary arm, friends, tiring"):
+        compare(done.folder, by="trust")
+    with pytest.raises(InputError, match="'within': there is no 'x'"):
+        compare(done.folder, within=["x"])
+    first, second = (done.folder / run.name for run in done.runs[:2])
+    with pytest.raises(InputError, match="is for a batch"):
+        compare(first, second, by="arm")
+
+
+@pytest.mark.slow
+def test_the_page_shows_effects_over_parameters(done: Batch) -> None:
+    """A figure for each parameter, and the table of the model."""
+    found = compare(done.folder, resamples=99)
+    page = found.html()
+    assert 'id="over"' in page
+    assert 'id="model"' in page
+    assert not found.failures
+
+
+def test_what_matters_most_stands_within_80_columns(
+    done: Batch, prism: Prism, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both means, the difference, its interval and p are there at each setting."""
+    monkeypatch.setenv("COLUMNS", "80")
+    ran = prism("compare", done.folder)
+    lines = ran.out.splitlines()
+    assert lines[0] == "reached: warned (16 runs) against plain (16 runs)"
+    heads = next(line for line in lines if line.startswith(" setting")).split()
+    assert heads[:6] == ["setting", "plain", "warned", "difference", "interval", "p"]
+    assert max(map(len, lines)) <= 80
+    assert "arm x friends" in ran.out

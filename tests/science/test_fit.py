@@ -1,0 +1,218 @@
+"""Fits: what was planted is found, and one that was stopped goes on to the same bytes."""
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prism.errors import InputError
+from prism.science import (
+    BatchObserver,
+    BatchRun,
+    Configuration,
+    Plan,
+    fit,
+    read_fit,
+    resume_fit,
+)
+from tests.kit.dice import tree
+from tests.kit.kept import begin
+
+pytest.importorskip("scipy")
+
+ADOPTION = """\
+from enum import StrEnum
+from prism.statechart import Statechart, Transition
+from prism.worlds import Agent, World, during, measure, state
+
+Stage = StrEnum("Stage", ["UNAWARE", "ADOPTED"])
+
+
+class Person(Agent):
+    chart = Statechart(
+        Stage,
+        [Transition("adopts", Stage.UNAWARE, Stage.ADOPTED)],
+        initial=Stage.UNAWARE,
+        name="adoption",
+    )
+
+
+class Adoption(World[Person]):
+    rounds = 6
+    push: float = 0.05
+    pull: float = 0.4
+    faulty: bool = False
+    odds: float = state(0.0)
+
+    def tick_begins(self) -> None:
+        self.odds = min(1.0, self.push + self.pull * self.share(Stage.ADOPTED))
+        assert not (self.faulty and self.pull > 0.5), "too much"
+
+    @during(Stage.UNAWARE)
+    def look(self, person: Person) -> None:
+        if person.random.chance(self.odds):
+            person.fire("adopts")
+
+    @measure
+    def adopted(self) -> float:
+        return self.share(Stage.ADOPTED)
+"""
+
+
+def adoption(folder: Path, **more: Any) -> Plan:
+    """Return a plan that fits how much adopters pull, in a world of its own module."""
+    path = folder / f"{folder.name}.py"
+    path.write_text(ADOPTION)
+    target = {"measure": "adopted", "value": 0.55, "spread": 0.02}
+    said = {"world": str(path), "agents": 40, "rounds": 6, "seeds": 3, "target": [target]}
+
+    return Plan({**said, "bounds": {"pull": [0.0, 1.0]}, **more})
+
+
+def planted(plan: Plan, pull: float, seeds: Sequence[int]) -> list[dict[str, Any]]:
+    """Return targets that the plan's world came to, on average, with a parameter that is known."""
+    parameters = {**plan.data.get("parameters", {}), "pull": pull}
+    known = Configuration("known", None, parameters, {**plan.data})
+    runs = [begin(plan.options(known, seed)).summary["results"]["rounds"] for seed in seeds]
+    means = {
+        number: sum(rounds[number - 1]["measures"]["adopted"] for rounds in runs) / len(runs)
+        for number in (3, 6)
+    }
+
+    return [
+        {"measure": "adopted", "round": number, "value": mean, "spread": 0.0}
+        for number, mean in means.items()
+    ]
+
+
+def test_a_planted_parameter_is_found(tmp_path: Path) -> None:
+    """The fit comes near to it, with an interval around its median; see the long proof below."""
+    plan = adoption(tmp_path, agents=30)
+    # the mean of many runs, so that chance decides little
+    targets = planted(plan, 0.6, range(10**6, 10**6 + 24))
+    targets.append({"measure": "adopted", "value": 0.9, "spread": 0.05, "held_out": True})
+    found = fit(Plan({**plan.data, "target": targets}), tmp_path / "out", samples=24, generations=3)
+
+    (row,) = found.estimates().to_dicts()
+    assert row["low"] < row["median"] < row["high"]
+    assert abs(row["median"] - 0.6) < 0.25
+    assert row["width"] < 0.6
+    assert (row["least"], row["most"]) == (0.0, 1.0)
+    assert found.is_complete
+    assert found.posterior()["weight"].sum() == pytest.approx(1)
+    assert [each["held_out"] for each in found.targets().to_dicts()] == [False, False, True]
+    figures = found.save_figures("svg")
+    assert [path.name for path in figures] == ["posterior.svg", "targets.svg"]
+    assert "held out" in figures[1].read_text()
+    assert found.targets()["within"].to_list() == [
+        row["low"] <= row["value"] <= row["high"] for row in found.targets().to_dicts()
+    ]
+    assert {path.name for path in (tmp_path / "out").iterdir()} >= {
+        *("estimates.csv", "posterior.parquet", "targets.csv", "plan.json", "runs.jsonl"),
+    }
+
+
+class Stopping(BatchObserver):
+    """Stops a batch after some runs, as Ctrl-C does."""
+
+    def __init__(self, after: int) -> None:
+        self.left = after
+
+    def run_ended(self, run: BatchRun) -> None:
+        """Count down."""
+        self.left -= 1
+        if not self.left:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.slow
+def test_a_fit_that_was_stopped_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
+    """Stopped in any generation, again and again, it draws the samples that it would have drawn."""
+    plan = adoption(tmp_path, seeds=1, agents=20)
+    settings: dict[str, Any] = {"samples": 20, "generations": 4}
+    fit(plan, tmp_path / "whole", workers=2, **settings)
+    dice = random.Random(4)
+    with pytest.raises(KeyboardInterrupt):
+        fit(plan, tmp_path / "out", workers=2, observer=Stopping(7), **settings)
+    for _ in range(3):
+        try:
+            resume_fit(tmp_path / "out", observer=Stopping(dice.randint(3, 15)), workers=2)
+        except KeyboardInterrupt:
+            continue
+    again = resume_fit(tmp_path / "out", workers=1)
+
+    whole, out = tree(tmp_path / "whole"), tree(tmp_path / "out")
+    # rows stand there as they came in
+    for each in (whole, out):
+        each["runs.jsonl"] = b"\n".join(sorted(each["runs.jsonl"].split(b"\n")))
+    assert out == whole
+    assert again.is_complete
+    assert read_fit(tmp_path / "out").estimates().equals(again.estimates())
+
+
+@pytest.mark.slow
+def test_samples_that_fail_are_far_from_every_target(tmp_path: Path) -> None:
+    """A fit goes on without them, and says how many there were."""
+    plan = adoption(tmp_path, seeds=1, agents=20, parameters={"faulty": True})
+    found = fit(plan, tmp_path / "out", samples=20, generations=2)
+    assert found.batch.failed
+    assert all(found.points[number - 1][0] <= 0.5 for number in found.posterior()["sample"])
+    trace = tmp_path / "out" / found.batch.failed[0].name / "traceback.txt"
+    assert "AssertionError: too much" in trace.read_text()
+
+
+@pytest.mark.slow
+def test_arms_share_their_parameters(tmp_path: Path) -> None:
+    """Each sample is run in every arm, and a target is of one of them."""
+    arms = [{"name": "weak"}, {"name": "strong", "parameters": {"push": 0.2}}]
+    targets = [
+        {"measure": "adopted", "arm": "weak", "value": 0.5, "spread": 0.05},
+        {"measure": "adopted", "arm": "strong", "value": 0.9, "spread": 0.05},
+    ]
+    plan = adoption(tmp_path, seeds=1, agents=20, arm=arms, target=targets)
+    found = fit(plan, tmp_path / "out", samples=20, generations=1)
+    names = [run.name for run in found.batch.runs[:3]]
+    assert names == [
+        *("weak,sample-00001/seed-0", "strong,sample-00001/seed-0", "weak,sample-00002/seed-1"),
+    ]
+    means = dict(zip(found.targets()["arm"], found.targets()["mean"], strict=True))
+    assert means["weak"] < means["strong"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"target": [{"measure": "adopted", "value": 1, "spread": -1}]}, "spread"),
+        ({"target": [{"measure": "x", "value": 1, "spread": 1, "held_out": True}]}, "needs "),
+        ({"target": [{"measure": "x", "arm": "a", "value": 1, "spread": 1}]}, "has none"),
+        ({"bounds": {}}, "needs .bounds."),
+        ({"vary": {"push": [0.1, 0.2]}}, "is for batches"),
+    ],
+)
+def test_what_cannot_be_fitted_is_refused(
+    tmp_path: Path, changed: dict[str, Any], said: str
+) -> None:
+    """Nothing is run of a plan that no fit can be of."""
+    with pytest.raises(InputError, match=said):
+        fit(adoption(tmp_path, **changed), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.long
+def test_planted_parameters_lie_in_their_intervals(tmp_path: Path) -> None:
+    """Of 100 fits at least 82 hold the parameter; no interval is wider than half of the bounds."""
+    dice = random.Random(1)
+    plan = adoption(tmp_path, agents=60)
+    held, widths = 0, []
+    for number in range(100):
+        pull, first = dice.uniform(0.05, 0.95), 10**6 + 10 * number
+        one = Plan({**plan.data, "target": planted(plan, pull, range(first, first + 3))})
+        found = fit(one, tmp_path / f"{number}", samples=40, generations=4, seed=number, workers=1)
+        (row,) = found.estimates().to_dicts()
+        held += row["low"] <= pull <= row["high"]
+        widths.append(row["width"])
+
+    assert held >= 82, held
+    assert max(widths) <= 0.5, sorted(widths)[-5:]

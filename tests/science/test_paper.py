@@ -1,0 +1,70 @@
+"""What a paper needs: tables as LaTeX, methods that say what was done, a world by its protocol."""
+
+from pathlib import Path
+
+import pytest
+
+from prism.science import Plan, batch, compare
+from prism.science._paper import latex_of, odd_page, seeds_of
+from tests.kit.commands import Prism
+
+pl = pytest.importorskip("polars")
+pytest.importorskip("altair")
+pytest.importorskip("statsmodels")
+
+
+def test_a_table_is_latex_whatever_its_texts_hold() -> None:
+    """Signs of LaTeX are escaped, numbers have three digits, and what is missing is empty."""
+    table = pl.DataFrame({"a_b": ["50 % & more", "{x}\\y~^"], "mean": [0.123456, None]})
+    assert latex_of(table).splitlines() == [
+        r"\begin{tabular}{lr}",
+        r"\toprule",
+        r"a\_b & mean \\",
+        r"\midrule",
+        r"50 \% \& more & 0.123 \\",
+        r"\{x\}\textbackslash{}y\textasciitilde{}\textasciicircum{} &  \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("seeds", "said"),
+    [((3,), "seed 3"), ((2, 0, 1, 1), "seeds 0 to 2"), ((1, 5), "seeds 1, 5")],
+)
+def test_seeds_are_a_range_where_they_are_one(seeds: tuple[int, ...], said: str) -> None:
+    """Others are named one by one."""
+    assert seeds_of(seeds) == said
+
+
+def test_a_world_is_described_as_far_as_it_declares_itself() -> None:
+    """All seven parts are there; what is not declared is said to be missing."""
+    page = odd_page("rumour")
+    assert page.count("\n## ") == 7
+    for said in (
+        "People who tell a rumour",
+        "- trust: float, drawn: uniform from 0 to 1",
+        "- `tires`: spreader to stifler",
+        "- `talk` in spreader: Tell a friend",
+        "- friends: int = 6",
+        "- `reached`: Return the share",
+        "## 6. Input data\n\nNot declared.",
+    ):
+        assert said in page
+
+
+@pytest.mark.slow
+def test_a_comparison_writes_what_a_paper_needs(tmp_path: Path, prism: Prism) -> None:
+    """Figures as PDF, tables as LaTeX and CSV, and methods with seeds, tests and versions."""
+    arms = [{"name": "plain"}, {"name": "warned", "treatments": ["warning@2"]}]
+    plan = {"world": "rumour", "agents": 16, "rounds": 4, "seeds": 6, "arm": arms}
+    folder = batch(Plan(plan), tmp_path / "out", keep="tables", workers=2).folder
+    ran = prism("compare", folder, "--paper", "paper")
+    assert ran.status == 0, ran.err
+    names = {path.name for path in Path("paper").iterdir()}
+    assert names >= {"methods.md", "odd.md", "model.tex", "differences.csv", "differences.tex"}
+    assert any(name.endswith(".pdf") for name in names)
+    methods = Path("paper/methods.md").read_text()
+    for said in ("12 runs (seeds 0 to 5)", "Wilcoxon", "Holm", "Of 12 runs 0 failed", "scipy 1."):
+        assert said in methods
+    assert methods == compare(folder).methods() + "\n"

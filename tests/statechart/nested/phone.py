@@ -1,0 +1,123 @@
+"""Two charts that the tests of this folder use: a phone, and a day with regions."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from random import Random
+from typing import Any
+
+from prism.agents import StatechartMixin
+from prism.statechart import History, In, State, Statechart, Transition, done
+
+
+class Phone(StrEnum):
+    """A phone, in a pocket or in use."""
+
+    POCKET = "pocket"
+    ENGAGING = "engaging"
+    READING = "reading"
+    REPLYING = "replying"
+    SENT = "sent"
+    BROKEN = "broken"
+
+
+class Day(StrEnum):
+    """Somebody with a phone and a body."""
+
+    ASLEEP = "asleep"
+    AWAKE = "awake"
+    PHONE = "phone"
+    IDLE = "idle"
+    FEED = "feed"
+    WRITING = "writing"
+    BODY = "body"
+    FRESH = "fresh"
+    TIRED = "tired"
+
+
+class Owner(StatechartMixin):
+    """Who has a phone; notes what actions ran."""
+
+    state_type = Phone
+
+    def __init__(self, seed: int = 1) -> None:
+        self.notes: list[str] = []
+        self.random = Random(seed)
+
+
+class Sleeper(Owner):
+    """Who has a day."""
+
+    state_type = Day
+
+
+def note(text: str) -> Any:
+    """Return an action that notes that it ran, and in which state."""
+
+    def noting(agent: Any, context: Any) -> None:
+        agent.notes.append(f"{text}@{agent.state}")
+
+    noting.__qualname__ = text
+    return noting
+
+
+USED = State(
+    Phone.ENGAGING,
+    [Phone.READING, Phone.REPLYING, Phone.SENT],
+    entry=note("unlock"),
+    exit=note("lock"),
+)
+
+OPENS = Transition("opens", Phone.POCKET, Phone.ENGAGING)
+
+BASE = [
+    OPENS,
+    Transition("writes", Phone.READING, Phone.REPLYING),
+    Transition("sends", Phone.REPLYING, Phone.SENT),
+    Transition("rings", Phone.ENGAGING, Phone.POCKET),
+]
+
+
+def phone(*more: Transition[Phone], states: Any = None, **options: Any) -> Statechart[Phone]:
+    """Return the chart of a phone with further transitions, which are tried after the others."""
+    return Statechart(
+        states or [Phone.POCKET, USED, Phone.BROKEN],
+        [*BASE, *more],
+        initial=Phone.POCKET,
+        **{"final_states": [Phone.SENT, Phone.BROKEN], **options},
+    )
+
+
+def whole_phone() -> Statechart[Phone]:
+    """Return the chart of a phone with a history, and that goes back into the pocket when done."""
+    return phone(
+        Transition("resumes", Phone.POCKET, History(Phone.ENGAGING)),
+        Transition(done(Phone.ENGAGING), Phone.ENGAGING, Phone.POCKET),
+    )
+
+
+AWAKE = State(
+    Day.AWAKE,
+    [
+        State(Day.PHONE, [Day.IDLE, Day.FEED, Day.WRITING]),
+        State(Day.BODY, [Day.FRESH, Day.TIRED]),
+    ],
+    parallel=True,
+)
+
+
+def day(*more: Transition[Day], **options: Any) -> Statechart[Day]:
+    """Return the chart of a day with regions and further transitions."""
+    return Statechart(
+        [Day.ASLEEP, AWAKE],
+        [
+            Transition("wakes", Day.ASLEEP, Day.AWAKE),
+            Transition("opens", Day.IDLE, Day.FEED),
+            Transition("posts", Day.FEED, Day.WRITING, In(Day.FRESH)),
+            Transition("tires", Day.FRESH, Day.TIRED),
+            Transition("sleeps", Day.AWAKE, Day.ASLEEP),
+            *more,
+        ],
+        initial=Day.ASLEEP,
+        **options,
+    )

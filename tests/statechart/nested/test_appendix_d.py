@@ -1,0 +1,72 @@
+"""The engine against Appendix D of the SCXML recommendation, transcribed, over random charts."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from prism.errors import DefinitionError, RunawayError
+from prism.statechart._nesting import leaf_texts
+from tests.statechart.nested.random_charts import EVENTS, Kinds, make_twins
+
+ANY = Kinds()
+
+
+def compare(seed: int, kinds: Kinds = ANY, events: int = 20) -> int:
+    """Run one chart both ways; return how many exits, entries and actions were compared."""
+    try:
+        twins = make_twins(seed, kinds)
+    except DefinitionError as error:
+        if "without end" not in str(error):
+            raise
+        return 0
+
+    rng = Random(seed)
+    known = [event for event in EVENTS if event in twins.chart.triggers] or ["a"]
+    chart, agent, interpreter = twins.chart, twins.agent, twins.interpreter
+    try:
+        interpreter.interpret()
+    except RecursionError:
+        with pytest.raises(RunawayError):
+            chart.begin(agent)
+        return 0
+
+    chart.begin(agent)
+    for number in range(events):
+        event = rng.choice(known)
+        interpreter.microsteps = 0
+        try:
+            enabled = interpreter.send(event)
+        except RecursionError:
+            with pytest.raises(RunawayError):
+                chart.fire(agent, event)
+            break
+        made = chart.fire(agent, event)
+        expected = [text.replace("root,", "") for text in interpreter.trace]
+        assert twins.trace == expected, (seed, number, event)
+        assert tuple(leaf_texts(agent.state)) == interpreter.leaves(), (seed, number, event)
+        assert (made is not None) == enabled
+
+    return len(twins.trace)
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_a_random_chart_does_what_appendix_d_says(seed: int) -> None:
+    """Leaves, order of exits, actions and entries, and what is active meanwhile are the same."""
+    compare(seed)
+
+
+def test_the_random_charts_are_worth_comparing() -> None:
+    """Most of them have something to compare, and a step in the wrong order would be seen."""
+    counts = [compare(seed) for seed in range(40)]
+    assert sum(counts) > 10_000
+    assert sum(count > 0 for count in counts) > 25
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(30))
+def test_thousands_of_random_charts_do_what_appendix_d_says(block: int) -> None:
+    """The same for 3,000 further charts."""
+    for seed in range(1000 + 100 * block, 1100 + 100 * block):
+        compare(seed)

@@ -1,0 +1,497 @@
+"""What is decided where documents and other engines differ, each point by its name."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from structlog.testing import CapturingLogger
+
+from prism.errors import AgentError, DefinitionError, RunawayError, UnknownStateError
+from prism.statechart import Configuration, History, In, State, Statechart, Transition, done
+from tests.statechart.nested.phone import AWAKE, Day, Owner, Phone, Sleeper, day, note, phone
+
+
+def begun(chart: Statechart[Any], agent: Any = None, *events: str) -> Any:
+    """Return an agent that has begun, and to which events have happened."""
+    agent = agent or Owner()
+    chart.begin(agent)
+    for event in events:
+        assert chart.fire(agent, event) is not None, event
+    agent.notes.clear()
+    return agent
+
+
+# Which transition
+
+
+def test_inner_transitions_come_before_outer_ones() -> None:
+    """Of an event that a leaf and its composite react to, the leaf's transition is made."""
+    chart = phone(Transition("rings", Phone.READING, Phone.REPLYING))
+    agent = begun(chart, None, "opens")
+    assert chart.fire(agent, "rings") is Phone.REPLYING
+    assert chart.fire(agent, "rings") is Phone.POCKET
+
+
+def test_a_transition_of_a_composite_applies_whatever_is_active_inside() -> None:
+    """An inner transition whose guard fails leaves the event to the composite's."""
+    chart = phone(Transition("rings", Phone.READING, Phone.REPLYING, lambda a, c: c == "loud"))
+    assert chart.fire(begun(chart, None, "opens"), "rings", "soft") is Phone.POCKET
+
+
+def test_guards_see_the_state_before_any_region_has_moved() -> None:
+    """Both regions react to one event, and each guard sees where the other was."""
+    chart = day(
+        Transition("noon", Day.IDLE, Day.FEED, In(Day.FRESH)),
+        Transition("noon", Day.FRESH, Day.TIRED, In(Day.IDLE)),
+    )
+    assert chart.fire(begun(chart, Sleeper(), "wakes"), "noon") == "feed+tired"
+
+
+def test_each_guard_is_asked_once_a_step() -> None:
+    """A guard of what lies around both regions is asked once, not once in each."""
+    asked: list[int] = []
+    chart = day(
+        Transition("checks", Day.AWAKE, Day.ASLEEP, lambda a, c: asked.append(1)),
+        Transition("checks", Day.IDLE, Day.FEED, lambda a, c: False),
+    )
+    assert chart.fire(begun(chart, Sleeper(), "wakes"), "checks") is None
+    assert len(asked) == 1
+
+
+# Regions in conflict
+
+
+def test_of_regions_in_conflict_the_earlier_one_wins() -> None:
+    """Two regions leave the parallel state by one event; the first region's transition is made."""
+    chart = day(
+        Transition("ends", Day.IDLE, Day.ASLEEP, None, note("phone")),
+        Transition("ends", Day.FRESH, Day.ASLEEP, None, note("body")),
+    )
+    agent = begun(chart, Sleeper(), "wakes")
+    assert chart.fire(agent, "ends") is Day.ASLEEP
+    assert agent.notes == ["phone@idle+fresh"]
+
+
+def test_of_regions_in_conflict_an_inner_source_wins() -> None:
+    """A leaf's transition wins over that of what lies around it, found by an earlier region."""
+    chart = day(
+        Transition("ends", Day.AWAKE, Day.ASLEEP),
+        Transition("ends", Day.FRESH, Day.TIRED),
+    )
+    assert chart.fire(begun(chart, Sleeper(), "wakes"), "ends") == "idle+tired"
+
+
+# What is left
+
+
+def test_the_common_ancestor_is_never_a_parallel_state() -> None:
+    """A transition from region to region leaves the whole parallel state and enters it again."""
+    chart = day(Transition("swaps", Day.FEED, Day.TIRED))
+    agent = begun(chart, Sleeper(), "wakes", "opens")
+    assert chart.fire(agent, "swaps") == "idle+tired"
+
+
+# Order
+
+
+def test_exits_run_innermost_first_and_entries_outermost_first() -> None:
+    """Between them runs the transition's own action, still in the old state."""
+    inner = State(Phone.READING, entry=note("+reading"), exit=note("-reading"))
+    used = State(Phone.ENGAGING, [inner, Phone.SENT], entry=note("+used"), exit=note("-used"))
+    chart = Statechart(
+        [Phone.POCKET, used],
+        [
+            Transition("opens", Phone.POCKET, Phone.ENGAGING, None, note("opening")),
+            Transition("rings", Phone.ENGAGING, Phone.POCKET, None, note("closing")),
+        ],
+        initial=Phone.POCKET,
+    )
+    agent = begun(chart)
+    chart.fire(agent, "opens")
+    assert agent.notes == ["opening@pocket", "+used@reading", "+reading@reading"]
+    agent.notes.clear()
+    chart.fire(agent, "rings")
+    assert agent.notes == ["-reading@reading", "-used@reading", "closing@reading"]
+
+
+# Internal
+
+
+def test_an_internal_transition_does_not_leave_its_composite() -> None:
+    """The same transition, not internal, leaves and enters the composite."""
+    chart = phone(
+        Transition("swipes", Phone.ENGAGING, Phone.REPLYING, internal=True),
+        Transition("restarts", Phone.ENGAGING, Phone.REPLYING),
+    )
+    agent = begun(chart, None, "opens")
+    assert chart.fire(agent, "swipes") is Phone.REPLYING
+    assert agent.notes == []
+    chart.fire(agent, "restarts")
+    assert agent.notes == ["lock@replying", "unlock@replying"]
+
+
+def test_without_a_target_only_the_action_runs() -> None:
+    """Nothing is left, entered or recorded."""
+    chart = phone(Transition("buzzes", Phone.ENGAGING, None, None, note("buzz")))
+    agent = begun(chart, None, "opens")
+    history = len(agent.state_history)
+    assert chart.fire(agent, "buzzes") is Phone.READING
+    assert agent.notes == ["buzz@reading"]
+    assert len(agent.state_history) == history
+
+
+# Self-transitions
+
+
+def test_a_self_transition_exits_and_enters_and_is_not_recorded() -> None:
+    """Its timers begin anew, but the ticks in the state go on."""
+    chart = phone(Transition("again", Phone.ENGAGING, Phone.ENGAGING), timeouts={Phone.ENGAGING: 3})
+    agent = begun(chart, None, "opens")
+    chart.tick(agent)
+    recorded = len(agent.state_history)
+    chart.fire(agent, "again")
+    assert agent.notes == ["lock@reading", "unlock@reading"]
+    assert (agent.ticks_in_state, len(agent.state_history)) == (1, recorded)
+    assert agent.state_memory["entered"]["engaging"] == 1
+
+
+# History
+
+
+def test_a_history_leads_back_to_where_the_composite_was_left() -> None:
+    """Before it was left for the first time it leads to the default, else the initial state."""
+    chart = phone(
+        Transition("resumes", Phone.POCKET, History(Phone.ENGAGING)),
+        Transition("jumps", Phone.POCKET, History(Phone.ENGAGING, default=Phone.REPLYING)),
+    )
+    agent = begun(chart)
+    assert chart.fire(agent, "jumps") is Phone.REPLYING
+    chart.fire(agent, "rings")
+    assert chart.fire(agent, "resumes") is Phone.REPLYING
+    assert chart.fire(begun(chart), "resumes") is Phone.READING
+
+
+def test_a_history_targeted_from_inside_means_the_state_just_left() -> None:
+    """The composite is left before anything is entered, so the history is that of now."""
+    chart = phone(Transition("restarts", Phone.ENGAGING, History(Phone.ENGAGING)))
+    agent = begun(chart, None, "opens", "writes")
+    assert chart.fire(agent, "restarts") is Phone.REPLYING
+    assert agent.notes == ["lock@replying", "unlock@replying"]
+
+
+def test_a_deep_history_leads_back_to_the_leaves_of_all_regions() -> None:
+    """A shallow one of the same composite enters each region's initial state."""
+    chart = day(
+        Transition("deep", Day.ASLEEP, History(Day.AWAKE, deep=True)),
+        Transition("shallow", Day.ASLEEP, History(Day.AWAKE)),
+    )
+    agent = begun(chart, Sleeper(), "wakes", "opens", "tires", "sleeps")
+    assert chart.fire(agent, "deep") == "feed+tired"
+    chart.fire(agent, "sleeps")
+    assert chart.fire(agent, "shallow") == "idle+fresh"
+
+
+# Final
+
+
+def test_a_final_state_inside_raises_done_of_its_parent() -> None:
+    """The step behind it is made at once, and logged as one of its own."""
+    chart = phone(Transition(done(Phone.ENGAGING), Phone.ENGAGING, Phone.POCKET))
+    agent = begun(chart, None, "opens", "writes")
+    assert chart.fire(agent, "sends") is Phone.POCKET
+    assert [entry.trigger for entry in agent.state_history][-2:] == ["sends", "done.state.engaging"]
+
+
+def test_a_parallel_state_is_done_when_all_its_regions_are() -> None:
+    """The first region alone raises only its own end."""
+    ended = Statechart(
+        [Day.ASLEEP, AWAKE],
+        [
+            Transition("wakes", Day.ASLEEP, Day.AWAKE),
+            Transition("posts", Day.IDLE, Day.WRITING),
+            Transition("tires", Day.FRESH, Day.TIRED),
+            Transition(done(Day.AWAKE), Day.AWAKE, Day.ASLEEP),
+        ],
+        initial=Day.ASLEEP,
+        final_states=[Day.WRITING, Day.TIRED],
+    )
+    agent = begun(ended, Sleeper(), "wakes")
+    assert ended.fire(agent, "tires") == "idle+tired"
+    assert ended.fire(agent, "posts") is Day.ASLEEP
+
+
+def test_a_final_state_at_the_top_ends_the_agent() -> None:
+    """It reacts to nothing, and no tick moves it."""
+    chart = phone(Transition("falls", Phone.ENGAGING, Phone.BROKEN))
+    agent = begun(chart, None, "opens", "falls")
+    assert chart.final_states == {Phone.BROKEN}
+    assert chart.fire(agent, "opens") is None
+    assert all(chart.tick(agent) is None for _ in range(20))
+
+
+# Settling
+
+
+def test_eventless_transitions_and_what_is_raised_come_before_queued_fires() -> None:
+    """Each step is logged on its own, in that order."""
+    logger = CapturingLogger()
+    chart = phone(
+        Transition(done(Phone.ENGAGING), Phone.ENGAGING, Phone.POCKET),
+        Transition("sends", Phone.READING, Phone.SENT, None, lambda a, c: chart.fire(a, "opens")),
+        Transition(None, Phone.REPLYING, Phone.SENT, lambda a, c: True),
+        logger=logger,
+    )
+    agent = begun(chart, None, "opens")
+    logger.calls.clear()
+    assert chart.fire(agent, "sends") is Phone.READING
+    triggers = [call.kwargs["trigger"] for call in logger.calls]
+    assert triggers == ["sends", "done.state.engaging", "opens"]
+    logger.calls.clear()
+    assert chart.fire(agent, "writes") is Phone.POCKET
+    triggers = [call.kwargs["trigger"] for call in logger.calls]
+    assert triggers == ["writes", "always", "done.state.engaging"]
+
+
+def test_a_tick_settles_once_too() -> None:
+    """A guard of an eventless transition reads what others have changed meanwhile."""
+    chart = phone(Transition(None, Phone.ENGAGING, Phone.POCKET, lambda a, c: a.is_busy))
+    agent = Owner()
+    agent.is_busy = False  # type: ignore[attr-defined]
+    begun(chart, agent, "opens")
+    assert chart.tick(agent) is None
+    agent.is_busy = True  # type: ignore[attr-defined]
+    assert chart.tick(agent) is Phone.POCKET
+
+
+def test_an_agent_that_never_settles_is_stopped() -> None:
+    """A thousand steps of itself are an error that says where it is."""
+    chart = phone(
+        Transition(None, Phone.READING, Phone.REPLYING, lambda a, c: True),
+        Transition(None, Phone.REPLYING, Phone.READING, lambda a, c: True),
+    )
+    with pytest.raises(RunawayError, match="did not settle in 1000 steps"):
+        chart.fire(begun(chart), "opens")
+
+
+# Context
+
+
+def test_settling_has_the_context_of_the_event_and_done_has_none() -> None:
+    """Eventless guards and actions get what the event was about."""
+    seen: list[Any] = []
+
+    def see(_agent: Any, context: Any) -> bool:
+        seen.append(context)
+        return True
+
+    chart = phone(
+        Transition(None, Phone.REPLYING, Phone.SENT, see),
+        Transition(done(Phone.ENGAGING), Phone.ENGAGING, Phone.POCKET, see),
+    )
+    chart.fire(begun(chart, None, "opens"), "writes", {"to": "ada"})
+    assert seen == [{"to": "ada"}, None]
+
+
+# When it commits
+
+
+def test_what_is_active_is_that_of_the_instant() -> None:
+    """Inside exit and entry actions a state is active until its exit, and from its entry on."""
+    seen: list[tuple[str, bool, bool]] = []
+
+    def look(name: str) -> Any:
+        return lambda agent, context: seen.append(
+            (name, chart.is_in(agent, Phone.ENGAGING), chart.is_in(agent, Phone.READING))
+        )
+
+    inner = State(Phone.READING, entry=look("+reading"), exit=look("-reading"))
+    used = State(Phone.ENGAGING, [inner], entry=look("+used"), exit=look("-used"))
+    chart: Statechart[Phone] = Statechart(
+        [Phone.POCKET, used],
+        [
+            Transition("opens", Phone.POCKET, Phone.ENGAGING),
+            Transition("rings", Phone.ENGAGING, Phone.POCKET, None, look("between")),
+        ],
+        initial=Phone.POCKET,
+    )
+    begun(chart, None, "opens", "rings")
+    assert seen == [
+        ("+used", True, False),
+        ("+reading", True, True),
+        ("-reading", True, True),
+        ("-used", True, False),
+        ("between", False, False),
+    ]
+
+
+# Faults
+
+
+def failing(agent: Any, context: Any) -> None:
+    """Fail, as an action of a user may."""
+    raise ValueError("no")
+
+
+def test_a_failing_action_is_logged_and_the_others_run() -> None:
+    """The step is made all the same."""
+    logger = CapturingLogger()
+    used = State(Phone.ENGAGING, [Phone.READING], exit=[failing, note("lock")])
+    chart = Statechart(
+        [Phone.POCKET, used],
+        [Transition("rings", Phone.ENGAGING, Phone.POCKET)],
+        initial=Phone.READING,
+        logger=logger,
+    )
+    agent = begun(chart)
+    assert chart.fire(agent, "rings") is Phone.POCKET
+    assert agent.notes == ["lock@reading"]
+    assert logger.calls[0].kwargs["exc_info"].args == ("no",)
+
+
+@pytest.mark.parametrize("is_exit", [True, False])
+def test_a_strict_chart_changes_nothing_before_the_commit(is_exit: bool) -> None:
+    """What fails in an entry action propagates behind it, and says which entries did not run."""
+    used = State(
+        Phone.ENGAGING,
+        [Phone.READING],
+        entry=[note("x")] if is_exit else [failing, note("x")],
+        exit=failing if is_exit else None,
+    )
+    chart = Statechart(
+        [Phone.POCKET, used],
+        [
+            Transition("rings", Phone.ENGAGING, Phone.POCKET),
+            Transition("opens", Phone.POCKET, Phone.ENGAGING),
+        ],
+        initial=Phone.READING if is_exit else Phone.POCKET,
+        strict=True,
+    )
+    agent = begun(chart)
+    with pytest.raises(ValueError, match="no") as caught:
+        chart.fire(agent, "rings" if is_exit else "opens")
+    assert agent.state is Phone.READING
+    assert agent.notes == []
+    notes = getattr(caught.value, "__notes__", [])
+    assert is_exit or "1 further entry actions did not run" in notes[0]
+
+
+# Configurations
+
+
+def test_a_configuration_is_a_text_with_leaves() -> None:
+    """It pickles, copies and compares as text, and one that was read as text works."""
+    chart = day()
+    agent = begun(chart, Sleeper(), "wakes", "opens")
+    state = agent.state
+    assert isinstance(state, Configuration)
+    assert state == "feed+fresh"
+    assert state.leaves == (Day.FEED, Day.FRESH)
+    assert pickle.loads(pickle.dumps(state)).leaves == state.leaves
+    assert copy.deepcopy(state) == state
+    restored = SimpleNamespace(state="feed+fresh")
+    assert chart.is_in(restored, Day.PHONE)
+    assert chart.fire(restored, "posts") == "writing+fresh"
+    assert chart.active(state) == (Day.AWAKE, Day.PHONE, Day.FEED, Day.BODY, Day.FRESH)
+
+
+def test_a_composite_is_no_state_of_an_agent() -> None:
+    """Nor is a leaf without those of the other regions; the error says what is inside."""
+    chart = day()
+    for state in (Day.AWAKE, Day.FEED, "tired+feed", "feed+idle"):
+        with pytest.raises(UnknownStateError, match=r"leaves|configuration"):
+            chart.fire(SimpleNamespace(state=state), "opens")
+
+
+def test_an_agent_without_memory_is_refused_where_it_is_needed() -> None:
+    """A chart that remembers says what to declare; a chart that does not needs no field."""
+    chart = phone(Transition("resumes", Phone.POCKET, History(Phone.ENGAGING)))
+    bare = SimpleNamespace(state=Phone.READING)
+    with pytest.raises(AgentError, match="state_memory = None"):
+        chart.fire(bare, "rings")
+    assert bare.state is Phone.READING
+    assert phone().fire(bare, "rings") is Phone.POCKET
+    assert not hasattr(phone().adopt(SimpleNamespace()), "state_memory")
+
+
+# Misuse
+
+
+def misused(*more: Any, states: Any = None, **options: Any) -> str:
+    """Return what is said of a chart that is wrong."""
+    with pytest.raises(DefinitionError) as caught:
+        phone(*more, states=states, **options)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("item", "message"),
+    [
+        (
+            Transition("x", Phone.POCKET, History(Phone.READING)),
+            "'reading' has no states inside, so it has no history",
+        ),
+        (
+            Transition("x", Phone.ENGAGING, Phone.POCKET, internal=True),
+            "it is internal, so its target must lie inside 'engaging'",
+        ),
+        (
+            Transition("x", Phone.POCKET, (Phone.READING, Phone.REPLYING)),
+            "'reading' and 'replying' do not lie in different regions",
+        ),
+        (
+            Transition(done(Phone.READING), Phone.READING, Phone.POCKET),
+            "only a state with states inside is done",
+        ),
+        (
+            Transition("x", Phone.SENT, Phone.POCKET),
+            "it leaves 'sent', which is a final state",
+        ),
+        (
+            Transition("x", Phone.POCKET, History(Phone.ENGAGING, default=Phone.POCKET)),
+            "the default 'pocket' does not lie inside 'engaging'",
+        ),
+        (
+            Transition(None, Phone.READING, Phone.ENGAGING),
+            "eventless transitions without a guard lead from 'reading' back to it",
+        ),
+        (
+            Transition("x", Phone.READING, Day.IDLE),
+            "target <Day.IDLE: 'idle'> is not among the states of the tree",
+        ),
+    ],
+)
+def test_a_transition_that_cannot_be_is_refused(item: Any, message: str) -> None:
+    """At definition, with its number and what to do."""
+    assert message in misused(item)
+
+
+def test_a_tree_that_cannot_be_is_refused() -> None:
+    """Each with its sentence."""
+    twice = [Phone.POCKET, State(Phone.ENGAGING, [Phone.READING, Phone.POCKET])]
+    assert "'pocket' stands in the tree twice, in 'engaging' and at the top" in misused(
+        states=twice
+    )
+    with pytest.raises(DefinitionError, match="parallel with one region"):
+        State(Phone.ENGAGING, [Phone.READING], parallel=True)
+    with pytest.raises(DefinitionError, match="has no states inside"):
+        State(Phone.ENGAGING, parallel=True)
+    assert "'engaging' has states inside: name the final ones" in misused(
+        final_states=[Phone.ENGAGING]
+    )
+    assert "'pocket' does not lie inside 'engaging'" in misused(
+        states=[Phone.POCKET, State(Phone.ENGAGING, [*USED_STATES], initial=Phone.POCKET)]
+    )
+
+
+USED_STATES = (Phone.READING, Phone.REPLYING, Phone.SENT, Phone.BROKEN)
+
+
+def test_shares_beyond_the_whole_are_refused() -> None:
+    """And so are shares where a reasoner chooses."""
+    shares = [Transition("x", Phone.POCKET, Phone.READING, probability=0.6) for _ in range(2)]
+    assert "the probabilities of 'x' in 'pocket' add up to 1.2" in misused(*shares)
+    assert "a reasoner chooses there" in misused(shares[0], decision_states=[Phone.POCKET])

@@ -1,0 +1,70 @@
+"""Explanations of what an event would do in a chart with composites."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from prism.errors import DefinitionError
+from prism.statechart import Transition
+from tests.statechart.nested.phone import Owner, Phone, Sleeper, day, phone, whole_phone
+from tests.statechart.nested.random_charts import EVENTS, Kinds, make_twins
+
+
+def test_each_candidate_names_the_state_it_belongs_to() -> None:
+    """A composite's transition stands behind the leaf's, and a history leads where it would."""
+    chart, agent = whole_phone(), Owner()
+    chart.begin(agent)
+    for event in ("opens", "writes"):
+        chart.fire(agent, event)
+    found = chart.explain(agent, "rings")
+    assert [str(each) for each in found.candidates] == ["passed     engaging --rings--> pocket"]
+    chart.fire(agent, "rings")
+    assert chart.explain(agent, "resumes").target is Phone.REPLYING
+    assert chart.explain(agent, "resumes").to_dict()["candidates"][0]["target"] == "engaging.H"
+
+
+def test_a_region_is_explained_with_the_guards_on_others() -> None:
+    """What fire would do is said of the whole configuration."""
+    chart, agent = day(), Sleeper()
+    chart.begin(agent)
+    for event in ("wakes", "opens"):
+        chart.fire(agent, event)
+    assert chart.explain(agent, "posts").target == "writing+fresh"
+    chart.fire(agent, "tires")
+    found = chart.explain(agent, "posts")
+    assert (found.outcome, str(found.candidates[0])) == (
+        "refused",
+        "failed     feed --posts--> writing [In(fresh)]",
+    )
+    assert found.reacts_to == ("posts", "sleeps")
+
+
+def test_chance_is_said_to_be_chance() -> None:
+    """Nothing is drawn for an explanation."""
+    chart = phone(Transition("looks", Phone.POCKET, Phone.READING, probability=0.3))
+    agent = Owner()
+    before = agent.random.getstate()
+    found = chart.explain(agent, "looks")
+    assert found.outcome == "draws"
+    assert "by their probabilities" in str(found)
+    assert agent.random.getstate() == before
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_an_explanation_says_what_the_first_step_does(seed: int) -> None:
+    """In random charts, where nothing follows of itself."""
+    kinds = Kinds(eventless=False, dones=False)
+    try:
+        twins = make_twins(seed, kinds)
+    except DefinitionError:
+        return
+    chart, agent, rng = twins.chart, twins.agent, Random(seed)
+    chart.begin(agent)
+    for _ in range(20):
+        event = rng.choice([each for each in EVENTS if each in chart.triggers] or ["a"])
+        expected = chart.explain(agent, event)
+        made = chart.fire(agent, event)
+        assert (made is not None) == (expected.outcome in ("moves", "stays"))
+        assert made is None or made == expected.target

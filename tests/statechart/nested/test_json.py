@@ -1,0 +1,126 @@
+"""Charts with composites as JSON, and back."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from typing import Any
+
+import pytest
+
+from prism.errors import DefinitionError
+from prism.statechart import History, In, Statechart, Transition, social_media_chart
+from tests.statechart.nested.phone import Day, Phone, day, phone, whole_phone
+from tests.statechart.nested.random_charts import Kinds, make_twins
+
+
+def speed(agent: Any, context: Any) -> float:
+    """Return a rate."""
+    return 0.5
+
+
+def everything() -> Statechart[Phone]:
+    """Return a chart that has all that a document can say beside regions."""
+    return phone(
+        Transition(None, Phone.READING, Phone.POCKET, In(Phone.REPLYING)),
+        Transition("resumes", Phone.POCKET, History(Phone.ENGAGING, deep=True, default=Phone.SENT)),
+        Transition("swipes", Phone.ENGAGING, Phone.REPLYING, internal=True),
+        Transition("buzzes", "*", None),
+        Transition("tires", Phone.ENGAGING, Phone.POCKET, after=20),
+        Transition("idles", Phone.READING, Phone.POCKET, rate=speed),
+        Transition("idles", Phone.REPLYING, Phone.POCKET, rate=0.25),
+        Transition("looks", Phone.POCKET, Phone.READING, probability=0.3),
+        timeouts={Phone.ENGAGING: 30},
+        decision_states=[Phone.REPLYING],
+        needs=["notes"],
+        description="a phone",
+    )
+
+
+def functions_of(chart: Statechart[Any]) -> dict[str, Any]:
+    """Return a chart's actions by the names that they have in documents."""
+    tree = chart.definition.tree
+    assert tree is not None
+    nodes = tree.tree.nodes
+    found = [each for node in nodes for each in (*node.entry, *node.exit)]
+    found += [item.action for item in tree.transitions if item.action is not None]
+    return {getattr(each, "text", getattr(each, "__qualname__", "")): each for each in found}
+
+
+@pytest.mark.parametrize("chart", [everything(), whole_phone(), day()], ids=["all", "phone", "day"])
+def test_a_chart_comes_back_equal(chart: Statechart[Any]) -> None:
+    """By JSON with the names of its functions, by pickle, and over its own enum."""
+    actions = functions_of(chart)
+    text = chart.to_json(actions=actions)
+    again = Statechart.from_json(text, guards={"speed": speed}, actions=actions)
+    assert again == chart
+    assert again.to_json(actions=actions) == text
+    same = Statechart.from_json(
+        text, guards={"speed": speed}, actions=actions, states=chart.state_type
+    )
+    assert same.tree == chart.tree
+
+
+def test_a_chart_of_plain_functions_is_pickled() -> None:
+    """It is made again from what was written."""
+    chart = Statechart(day().tree, day().definition.written, initial=Day.ASLEEP)
+    assert pickle.loads(pickle.dumps(chart)) == chart
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_random_chart_comes_back_equal(seed: int) -> None:
+    """Whatever it has."""
+    try:
+        chart = make_twins(seed, Kinds()).chart
+    except DefinitionError:
+        return
+    actions = functions_of(chart)
+    text = chart.to_json(actions=actions)
+    assert Statechart.from_json(text, actions=actions) == chart
+
+
+def test_the_document_says_what_was_written() -> None:
+    """States in states, histories, guards on states, and times."""
+    chart = everything()
+    data = chart.to_dict(actions=functions_of(chart))
+    assert data["schema"] == 2
+    assert data["states"][1] == {
+        "state": "engaging",
+        "states": ["reading", "replying", "sent"],
+        "entry": "unlock",
+        "exit": "lock",
+    }
+    assert data["transitions"][4]["trigger"] is None
+    assert data["transitions"][4]["guard"] == {"in": "replying"}
+    assert data["transitions"][5]["target"] == {
+        "history": "engaging",
+        "deep": True,
+        "default": "sent",
+    }
+    assert data["transitions"][9]["rate"] == "speed"
+
+
+def test_a_flat_chart_stays_a_document_of_schema_1() -> None:
+    """Nothing of schema 2 stands in it."""
+    assert social_media_chart().to_dict()["schema"] == 1
+
+
+def test_all_that_is_wrong_is_told_at_once_with_lines() -> None:
+    """Unknown states, functions and keys, repeated states, and too many levels."""
+    data = day().to_dict()
+    data["initial"] = "nowhere"
+    data["transitions"][0]["target"] = {"history": "somewhere"}
+    data["transitions"][1]["guard"] = "unheard"
+    with pytest.raises(DefinitionError) as caught:
+        Statechart.from_json(json.dumps(data, indent=1))
+    message = str(caught.value)
+    assert "has 3 problems" in message
+    for part in ("'nowhere', which", "'somewhere', which", "unknown guard 'unheard'", "line 3"):
+        assert part in message, message
+
+    states: list[Any] = ["leaf"]
+    for number in range(120):
+        states = [{"state": f"s{number}", "states": states}]
+    deep = {"schema": 2, "states": states, "initial": "leaf", "transitions": []}
+    with pytest.raises(DefinitionError, match="more than 100 levels deep"):
+        Statechart.from_dict(deep)

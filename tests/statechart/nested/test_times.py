@@ -1,0 +1,177 @@
+"""Timers and chance: limits of composites, `after`, `rate` and `probability`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import exp
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from scipy.stats import binomtest, chisquare
+
+from prism.errors import AgentError, DefinitionError
+from prism.statechart import AgentState as S
+from prism.statechart import Statechart, Transition
+from tests.statechart.nested.phone import Day, Owner, Phone, Sleeper, day, phone
+
+SEEDS = range(20)
+
+
+def ticks_until(chart: Statechart[Any], agent: Any, state: Any, most: int = 100) -> int:
+    """Return the tick in which an agent comes to a state."""
+    return next(n for n in range(1, most) if (chart.tick(agent), agent.state == state)[1])
+
+
+def test_after_is_exact_to_the_tick_and_a_limit_is_strictly_greater() -> None:
+    """`after=5` fires in the fifth tick, a limit of 5 in the sixth, whatever moved inside."""
+    tires = phone(Transition("tires", Phone.ENGAGING, Phone.POCKET, after=5))
+    limited = phone(
+        Transition("timeout", Phone.ENGAGING, Phone.POCKET), timeouts={Phone.ENGAGING: 5}
+    )
+    for chart, expected in ((tires, 5), (limited, 6)):
+        agent = Owner()
+        chart.begin(agent)
+        chart.fire(agent, "opens")
+        chart.tick(agent)
+        chart.fire(agent, "writes")
+        assert ticks_until(chart, agent, Phone.POCKET) == expected - 1
+        assert agent.state_history[-1].trigger in ("tires", "timeout")
+
+
+def test_after_needs_no_memory_in_a_chart_without_composites() -> None:
+    """The ticks in the state say it."""
+    chart = Statechart(
+        [S.IDLE, S.RESTING],
+        [
+            Transition("wakes", S.RESTING, S.IDLE, after=3),
+            Transition("rests", S.IDLE, S.RESTING),
+        ],
+        S.IDLE,
+    )
+    agent = chart.adopt(SimpleNamespace())
+    assert not hasattr(agent, "state_memory")
+    chart.fire(agent, "rests")
+    assert ticks_until(chart, agent, S.IDLE) == 3
+
+
+def test_time_outs_come_before_after_and_each_only_while_its_state_is_active() -> None:
+    """Both are due in one tick; the first takes the agent away from the second."""
+    chart = phone(
+        Transition("timeout", Phone.ENGAGING, Phone.POCKET),
+        Transition("tires", Phone.READING, Phone.BROKEN, after=4),
+        timeouts={Phone.ENGAGING: 3},
+    )
+    agent = Owner()
+    chart.begin(agent)
+    chart.fire(agent, "opens")
+    assert ticks_until(chart, agent, Phone.POCKET) == 4
+
+
+def test_the_agents_own_limit_is_for_states_without_one() -> None:
+    """An active state with a limit of the chart's keeps it from counting."""
+    chart = phone(Transition("timeout", Phone.ENGAGING, Phone.POCKET), timeouts={Phone.ENGAGING: 9})
+    agent = Owner()
+    agent.timeout_threshold = 2
+    chart.begin(agent)
+    chart.fire(agent, "opens")
+    assert ticks_until(chart, agent, Phone.POCKET) == 10
+
+
+def test_regions_have_times_of_their_own() -> None:
+    """What moves in one region leaves the times of the other alone."""
+    chart = day(Transition("tires", Day.FRESH, Day.TIRED, after=3))
+    agent = Sleeper()
+    chart.begin(agent)
+    chart.fire(agent, "wakes")
+    chart.tick(agent)
+    chart.fire(agent, "opens")
+    chart.tick(agent)
+    assert agent.state == "feed+fresh"
+    chart.tick(agent)
+    assert agent.state == "feed+tired"
+
+
+def test_dwell_times_under_a_rate_are_geometric() -> None:
+    """In 20 seeds the share that leaves in the first ticks is that of ``1 - exp(-rate)``."""
+    chart = phone(
+        Transition("idles", Phone.READING, Phone.POCKET, rate=0.25),
+        Transition("breaks", Phone.READING, Phone.BROKEN, rate=lambda a, c: 0.75),
+    )
+    left: Counter[int] = Counter()
+    ends: Counter[Any] = Counter()
+    for seed in SEEDS:
+        agent = Owner(seed)
+        for _ in range(100):
+            chart.begin(agent)
+            chart.fire(agent, "opens")
+            left[next(n for n in range(1, 200) if chart.tick(agent))] += 1
+            ends[agent.state] += 1
+
+    chance = 1 - exp(-1.0)
+    expected = [2000 * chance * (1 - chance) ** n for n in range(4)]
+    found = [left[n] for n in range(1, 5)]
+    rest = 2000 - sum(expected)
+    assert chisquare([*found, 2000 - sum(found)], [*expected, rest]).pvalue > 0.001
+    assert binomtest(ends[Phone.POCKET], 2000, 0.25).pvalue > 0.001
+
+
+def test_probabilities_share_out_and_the_rest_goes_to_the_first_without_one() -> None:
+    """Of 2,000 draws in 20 seeds; one number decides each."""
+    chart = phone(
+        Transition("looks", Phone.POCKET, Phone.READING, probability=0.3),
+        Transition("looks", Phone.POCKET, Phone.REPLYING, probability=0.2),
+        Transition("looks", Phone.POCKET, Phone.BROKEN),
+        Transition("turns", Phone.POCKET, Phone.READING, probability=0.5),
+    )
+    ends: Counter[Any] = Counter()
+    turned = 0
+    for seed in SEEDS:
+        agent = Owner(seed)
+        for _ in range(100):
+            chart.begin(agent)
+            turned += chart.fire(agent, "turns") is not None
+            chart.begin(agent)
+            ends[chart.fire(agent, "looks")] += 1
+
+    found = [ends[Phone.READING], ends[Phone.REPLYING], ends[Phone.BROKEN]]
+    assert chisquare(found, [600, 400, 1000]).pvalue > 0.001
+    assert binomtest(turned, 2000, 0.5).pvalue > 0.001
+
+
+def test_a_chart_draws_one_number_for_a_state_with_rates_and_none_elsewhere() -> None:
+    """What else an agent draws is shifted by nothing that has no chance in it."""
+    chart = phone(
+        Transition("idles", Phone.READING, Phone.POCKET, rate=1e-9),
+        Transition("breaks", Phone.READING, Phone.BROKEN, rate=1e-9),
+    )
+    agent, drawn = Owner(), []
+    agent.random = SimpleNamespace(random=lambda: drawn.append(1) or 0.5)  # type: ignore[assignment]
+    chart.begin(agent)
+    chart.tick(agent)
+    assert drawn == []
+    chart.fire(agent, "opens")
+    chart.tick(agent)
+    assert drawn == [1]
+
+
+def test_an_agent_without_random_numbers_is_told_what_to_set() -> None:
+    """At the first tick that would draw."""
+    chart = phone(Transition("idles", Phone.READING, Phone.POCKET, rate=1))
+    with pytest.raises(AgentError, match=r"agent.random = random.Random\(seed\)"):
+        chart.tick(SimpleNamespace(state=Phone.READING))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"after": 0}, "after must be a whole number of ticks from 1 on, got 0"),
+        ({"rate": -1}, "rate must be a number above 0 or a function, got -1"),
+        ({"probability": 1.5}, "probability must be above 0 and at most 1, got 1.5"),
+        ({"after": 1, "rate": 1}, "after and rate exclude each other"),
+    ],
+)
+def test_times_that_cannot_be_are_refused(options: Any, message: str) -> None:
+    """Where the transition is written."""
+    with pytest.raises(DefinitionError, match=message):
+        Transition("x", S.IDLE, S.RESTING, **options)

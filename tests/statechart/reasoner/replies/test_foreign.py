@@ -1,0 +1,58 @@
+"""Replies that models gave to other programs, as public threads show them.
+
+``tests/data/foreign_replies.jsonl`` has one reply a line, with the address of its thread; its first
+line says how they were collected and labelled. The half that is held out shows how the reader does
+with replies that nobody looked at while it was written.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prism.errors import ReasonerError
+from prism.statechart.reasoner._replies import read_choice
+
+_ABOUT, *REPLIES = [
+    json.loads(line)
+    for line in (Path(__file__).parents[3] / "data" / "foreign_replies.jsonl")
+    .read_text(encoding="utf-8")
+    .splitlines()
+]
+LEAST_READ = {"seen": 0.65, "held out": 0.45}
+LEAST_REPLIES = 150
+
+
+def read(case: dict[str, Any]) -> str | None:
+    """Return the option that is read in a reply; None if it is refused."""
+    key, labels = case.get("key", "next_state"), case.get("labels")
+    try:
+        return str(read_choice(case["reply"], case["options"], key=key, labels=labels))
+    except ReasonerError:
+        return None
+
+
+@pytest.mark.parametrize("case", REPLIES, ids=lambda case: f"{case['thread']} {case['why']}")
+def test_no_foreign_reply_is_misread(case: dict[str, Any]) -> None:
+    """A reply to another program is read as a careful person reads it, or is refused."""
+    assert read(case) in (case["expected"], None)
+
+
+@pytest.mark.parametrize("half", LEAST_READ)
+def test_a_good_part_of_foreign_replies_is_read(half: str) -> None:
+    """Of the replies that a careful person can read, as many are read as were measured."""
+    cases = [case for case in REPLIES if case["half"] == half and case["expected"] is not None]
+    assert sum(read(case) == case["expected"] for case in cases) >= LEAST_READ[half] * len(cases)
+
+
+def test_foreign_replies_are_many_and_have_addresses() -> None:
+    """There are many replies, none twice, from many threads, each in one half only."""
+    asked = {(case["reply"], tuple(case["options"])) for case in REPLIES}
+    halves: dict[str, set[str]] = {}
+    for case in REPLIES:
+        halves.setdefault(case["thread"], set()).add(case["half"])
+    assert len(REPLIES) >= LEAST_REPLIES
+    assert len(asked) == len(REPLIES)
+    assert all(address.startswith("https://github.com/") for address in halves)
+    assert all(len(half) == 1 for half in halves.values())

@@ -1,0 +1,183 @@
+"""Faults in a user's own code: where they are, without the frames of whatever called it."""
+
+import traceback
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prism import Run
+from prism.errors import PrismError
+from prism.worlds import Agent, World, draw, during, measure, ring, treatment
+from tests.kit.lamps import Lamp, Light
+
+HERE = Path(__file__).name
+
+
+def divided(number: float) -> float:
+    """Fail, called by others."""
+    return number / 0
+
+
+class Step(World[Lamp]):
+    """A step that fails."""
+
+    order = "listed"
+
+    @during(Light.OFF)
+    def step(self, lamp: Lamp) -> None:
+        """Fail late."""
+        if self.round == 2 and lamp.agent_id == "lamp_2":
+            divided(1)
+
+
+class Waiting(World[Lamp]):
+    """A step that fails when it has waited."""
+
+    order = "listed"
+
+    @during(Light.OFF)
+    async def step(self, lamp: Lamp) -> None:
+        """Fail behind a decision."""
+        await lamp.decide("pressed")
+        divided(1)
+
+
+class Unknown(World[Lamp]):
+    """A step that sets what nobody declared."""
+
+    order = "listed"
+
+    @during(Light.OFF)
+    def step(self, lamp: Lamp) -> None:
+        """Set it."""
+        lamp.shade = "red"  # type: ignore[attr-defined]
+
+
+class Hook(World[Lamp]):
+    """A hook that is refused."""
+
+    def tick_begins(self) -> None:
+        """Prepare agents that are under way."""
+        self.agents[0].begin_in(Light.ON)
+
+
+class Setup(World[Lamp]):
+    """A setup that is refused."""
+
+    def setup(self) -> None:
+        """Make what cannot be."""
+        self.network = ring(self, 3)
+
+
+class Measure(World[Lamp]):
+    """A measure that fails."""
+
+    @measure
+    def reached(self) -> float:
+        """Fail."""
+        return divided(1)
+
+
+class Treatment(World[Lamp]):
+    """A treatment that is refused."""
+
+    size: int = 1
+
+    @treatment(round=2)
+    def warning(self) -> None:
+        """Set a text for a number."""
+        self.size = "many"  # type: ignore[assignment]
+
+
+class Drawn(Agent):
+    """A field that fails."""
+
+    chart = Lamp.chart
+    trust: float = draw(lambda _random: divided(1))
+
+
+class Field(World[Drawn]):
+    """A world of such agents."""
+
+
+class Library(World[Lamp]):
+    """A step whose library fails."""
+
+    order = "listed"
+
+    @during(Light.OFF)
+    def step(self, _lamp: Lamp) -> None:
+        """Read nothing."""
+        Path("/nowhere/at/all").read_text(encoding="utf-8")
+
+
+class Text(World[Lamp]):
+    """A measure that gives no number."""
+
+    @measure
+    def reached(self) -> Any:
+        """Return a text."""
+        return "all"
+
+
+IN_RUN = {
+    Step: ("divided: return number / 0", "in the step of <Lamp lamp_2 in off>, round 2, tick 1"),
+    Waiting: ("divided: return number / 0", "in the step of <Lamp lamp_1 in "),
+    Unknown: ("Unknown.step: lamp.shade =", "in the step of <Lamp lamp_1 in off>, round 1, tick 1"),
+    Hook: ("Hook.tick_begins: self.agents[0].begin_in", "in Hook.tick_begins, round 1, tick 1"),
+    Setup: ("Setup.setup: self.network = ring(self, 3)", "in Setup.setup"),
+    Measure: ("divided: return number / 0", "in Measure.reached, round 1"),
+    Treatment: ('Treatment.warning: self.size = "many"', "in Treatment.warning, round 2"),
+    Field: ("divided: return number / 0", "for Drawn.trust of 'drawn_1'"),
+    Library: ("Library.step: Path(", "in the step of <Lamp lamp_1 in off>, round 1, tick 1"),
+}
+
+
+def fault_of(world: type[World[Any]]) -> Exception:
+    """Return what a run of a world raises."""
+    try:
+        Run(world(), 3, rounds=3).run()
+    except Exception as error:
+        return error
+    raise AssertionError(f"{world.__name__} did not fail")
+
+
+@pytest.mark.parametrize("world", IN_RUN, ids=lambda world: world.__name__)
+def test_a_fault_names_the_users_line_and_the_place_in_the_run(world: type[World[Any]]) -> None:
+    """Notes have the user's file and line, then agent, round and tick."""
+    error, (line, place) = fault_of(world), IN_RUN[world]
+    notes = error.__notes__
+    assert any(HERE in note and line in note for note in notes)
+    assert any(note.startswith(place) for note in notes)
+
+
+@pytest.mark.parametrize("world", [*IN_RUN, Text], ids=lambda world: world.__name__)
+def test_a_traceback_has_no_line_of_what_ran_the_world(world: type[World[Any]]) -> None:
+    """Between whoever called `run` and the user's code there is at most the door of prism."""
+    error = fault_of(world)
+    frames = [
+        frame.filename
+        for frame in traceback.extract_tb(error.__traceback__)
+        if "prism/" in frame.filename and "tests" not in frame.filename
+    ]
+    assert len(frames) <= 1
+    assert isinstance(error, PrismError) or len(traceback.format_exception(error)) < 12
+
+
+def test_what_a_library_called_stays() -> None:
+    """The lines inside of the library that raised are there."""
+    names = [frame.name for frame in traceback.extract_tb(fault_of(Library).__traceback__)]
+    assert names.index("step") < names.index("read_text")
+
+
+def test_all_lines_are_there_when_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With ``PRISM_TRACEBACK`` nothing is left out."""
+    short = len(traceback.extract_tb(fault_of(Step).__traceback__))
+    monkeypatch.setenv("PRISM_TRACEBACK", "1")
+    assert len(traceback.extract_tb(fault_of(Step).__traceback__)) > short + 5
+
+
+def test_a_measure_that_gives_no_number_has_its_line() -> None:
+    """What a measure returned is refused with the file and line of the measure."""
+    assert str(fault_of(Text)).startswith(f"tests/{HERE}:")

@@ -1,0 +1,285 @@
+"""What the server answers, and to whom: one browser on this machine, and nothing else."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from prism.errors import InputError
+from prism.watch import Watching, watch
+from tests.kit.waiting import wait_until
+
+Show = Callable[[Path], Watching]
+Visit = Callable[[Watching], httpx.Client]
+
+PATHS = ("/", "/runs", "/head?run=real", "/time?run=real", "/static/watch.js", "/events?run=real")
+
+
+def ask(client: httpx.Client, path: str, **query: Any) -> Any:
+    answer = client.get(path, params={"run": "real", **query})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+@pytest.fixture
+def watching(shown: Show, folder: Path) -> Watching:
+    return shown(folder)
+
+
+@pytest.fixture
+def client(visit: Visit, watching: Watching) -> httpx.Client:
+    found = visit(watching)
+    wait_until(lambda: (head := ask(found, "/head"))["read"] == head["size"] > 0)
+    return found
+
+
+def test_the_token_is_good_once_and_becomes_a_cookie(watching: Watching, visit: Visit) -> None:
+    """The token is good once and becomes a cookie."""
+    client = visit(watching)
+    assert client.get("/runs").status_code == 200
+    with httpx.Client(base_url=client.base_url) as stranger:
+        assert stranger.get(watching.url).status_code == 403
+        assert [stranger.get(path).status_code for path in PATHS] == [403] * len(PATHS)
+        stranger.cookies.set(f"prism-watch-{client.base_url.port}", "guess")
+        assert stranger.get("/runs").status_code == 403
+
+
+def test_the_cookie_is_for_no_script_and_no_other_site(watching: Watching) -> None:
+    """The cookie is for no script and no other site."""
+    said = httpx.get(watching.url).headers["set-cookie"]
+    assert {"HttpOnly", "SameSite=Strict"} <= {part.strip() for part in said.split(";")}
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example"},
+        {"Host": "evil.example:{port}"},
+        {"Host": "127.0.0.1"},
+        {"Host": "127.0.0.1.evil.example:{port}"},
+        {"Host": ""},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors"},
+        {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors"},
+    ],
+)
+def test_other_pages_and_other_names_get_nothing(
+    client: httpx.Client, headers: dict[str, str]
+) -> None:
+    """Other pages and other names get nothing."""
+    filled = {name: text.format(port=client.base_url.port) for name, text in headers.items()}
+    for path in PATHS:
+        answer = client.get(path, headers=filled)
+        assert answer.status_code == 403
+        assert "real" not in answer.text
+
+
+def test_a_token_is_not_spent_by_a_request_that_is_refused(watching: Watching) -> None:
+    """A token is not spent by a request that is refused."""
+    # a page of somebody else's that guesses the port learns and breaks nothing
+    base = watching.url.partition("/?")[0]
+    assert httpx.get(f"{base}/?token=guess").status_code == 403
+    assert httpx.get(watching.url, headers={"Host": "evil.example"}).status_code == 403
+    assert httpx.get(watching.url).status_code == 200
+
+
+def test_every_answer_forbids_foreign_sources_and_frames(client: httpx.Client) -> None:
+    """Every answer forbids foreign sources and frames."""
+    for path in PATHS[:-1]:
+        policy = client.get(path).headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "frame-ancestors 'none'" in policy
+        assert "http" not in policy
+
+
+def test_pages_are_only_read(client: httpx.Client) -> None:
+    """Pages are only read."""
+    for method in ("POST", "PUT", "DELETE", "PATCH"):
+        assert [client.request(method, path).status_code for path in PATHS] == [405] * len(PATHS)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "..", "../real", "/etc", "real/..", "./real", "real\x00", "%2e%2e", "real/events"]
+)
+def test_no_path_is_made_of_a_request(client: httpx.Client, name: str) -> None:
+    """No path is made of a request."""
+    for path in ("/head", "/time", "/round", "/agents", "/report", "/events"):
+        answer = client.get(path, params={"run": name})
+        assert answer.status_code == 400
+        assert set(answer.json()) == {"problem"}
+
+
+@pytest.mark.parametrize("name", ["../__init__.py", "..%2f__init__.py", "__init__.py", "page.html"])
+def test_only_the_pages_own_files_are_given(client: httpx.Client, name: str) -> None:
+    """Only the page's own files are given."""
+    assert client.get(f"/static/{name}").status_code == 404
+
+
+def test_a_link_out_of_the_folder_is_no_run(
+    tmp_path: Path, shown: Show, visit: Visit, folder: Path
+) -> None:
+    """A link out of the folder is no run."""
+    inside, linked = tmp_path / "runs" / "inside", tmp_path / "runs" / "linked"
+    for path in (inside, linked):
+        path.mkdir(parents=True)
+    (inside / "events.jsonl").write_bytes((folder / "events.jsonl").read_bytes())
+    (linked / "events.jsonl").symlink_to(folder / "events.jsonl")
+    (tmp_path / "runs" / "link").symlink_to(folder)
+    client = visit(shown(tmp_path / "runs"))
+    listed = client.get("/runs").json()
+    assert [each["name"] for each in listed["runs"]] == ["inside"]
+    assert client.get("/head", params={"run": "linked"}).status_code == 400
+    assert client.get("/head", params={"run": "inside"}).json()["label"] == "inside"
+
+
+def test_a_folder_of_runs_is_a_list_with_a_line_for_each(
+    tmp_path: Path, shown: Show, visit: Visit, folder: Path
+) -> None:
+    """A folder of runs is a list with a line for each."""
+    lines = (folder / "events.jsonl").read_bytes().splitlines(keepends=True)
+    for number in range(6):
+        (tmp_path / f"run {number}").mkdir()
+        kept = b"".join(lines[: len(lines) - 500 * number])
+        (tmp_path / f"run {number}" / "events.jsonl").write_bytes(kept)
+    client = visit(shown(tmp_path))
+    runs = client.get("/runs").json()["runs"]
+    assert [each["name"] for each in runs] == [f"run {number}" for number in range(6)]
+    assert [each["state"] for each in runs] == ["complete"] + ["stopped"] * 5
+    # more than are followed at a time
+    for each in (*runs, *runs):
+        found = client.get("/head", params={"run": each["name"]}).json()
+        assert found["label"] == each["name"]
+
+
+def test_a_round_shows_the_counts_of_the_log(
+    client: httpx.Client, events: list[dict[str, Any]]
+) -> None:
+    """A round shows the counts of the log."""
+    ends = {event["round"]: event for event in events if event["event"] == "round.ended"}
+    for number, event in ends.items():
+        view = ask(client, "/round", round=number)
+        html = {each["anchor"]: each["html"] for each in view["sections"]}
+        assert f"<dd>{event['transitions']:,}</dd>".replace(",", "") in html["numbers"]
+        for state, count in event["states"].items():
+            box = html["chart"].partition(f'data-state="{state}"')[2].partition("</g>")[0]
+            assert f">{count:,} agent" in box
+
+
+def test_agents_behind_a_state_and_an_arrow_are_as_many_as_shown(
+    client: httpx.Client, events: list[dict[str, Any]]
+) -> None:
+    """Agents behind a state and an arrow are as many as shown."""
+    ends = {event["round"]: event for event in events if event["event"] == "round.ended"}
+    for number, event in ends.items():
+        for state, count in event["states"].items():
+            assert ask(client, "/agents", round=number, state=state)["found"] == count, state
+
+    moves = [each for each in events if each["event"] == "statechart.transition"]
+    ends_of = {(each["from_state"], each["to_state"]) for each in moves}
+    for source, target in ends_of:
+        own = [
+            each["agent_id"]
+            for each in moves
+            if (each["round"], each["from_state"], each["to_state"]) == (2, source, target)
+        ]
+        found = ask(client, "/agents", round=2, source=source, target=target)
+        assert sum(each["times"] for each in found["agents"]) == len(own)
+        assert {each["agent"] for each in found["agents"]} == set(own)
+
+
+def test_an_agent_is_found_and_its_story_told(client: httpx.Client) -> None:
+    """An agent is found and its story told."""
+    found = ask(client, "/agents", words="agent_0007")
+    assert found["agents"][0] == {"agent": "agent_0007"}
+    view = ask(client, "/agent", agent="agent_0007")
+    assert {"way", "asked", "story"} <= {each["anchor"] for each in view["sections"]}
+    missing = client.get("/agent", params={"run": "real", "agent": "nobody"})
+    assert (missing.status_code, "no agent 'nobody'" in missing.json()["problem"]) == (400, True)
+
+
+@pytest.mark.parametrize("number", ["-1", "1.5", "x", "9" * 30, "99"])
+def test_a_round_that_there_is_not_is_told(client: httpx.Client, number: str) -> None:
+    """A round that there is not is told."""
+    answer = client.get("/round", params={"run": "real", "round": number})
+    assert answer.status_code == 400
+    assert "round" in answer.json()["problem"]
+
+
+def test_the_report_is_the_page_that_stays(client: httpx.Client) -> None:
+    """The report is the page that stays."""
+    answer = client.get("/report", params={"run": "real"})
+    assert answer.status_code == 200
+    assert answer.text.startswith("<!DOCTYPE html>")
+    assert "attachment" in answer.headers["content-disposition"]
+
+
+def test_news_come_with_the_head_and_again_when_the_log_grows(
+    tmp_path: Path, shown: Show, visit: Visit, folder: Path
+) -> None:
+    """News come with the head and again when the log grows."""
+    lines = (folder / "events.jsonl").read_bytes().splitlines(keepends=True)
+    log = tmp_path / "real" / "events.jsonl"
+    log.parent.mkdir()
+    log.write_bytes(b"".join(lines[:2000]))
+    client = visit(shown(log.parent))
+    with client.stream("GET", "/events", params={"run": "real"}) as news:
+        heads = (json.loads(line[6:]) for line in news.iter_lines() if line.startswith("data: "))
+        while next(heads)["read"] < log.stat().st_size:
+            pass
+        with log.open("ab") as file:
+            file.write(b"".join(lines[2000:]))
+        while (head := next(heads))["read"] < log.stat().st_size:
+            pass
+    assert head["ended"] == head["rounds"] == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda log: log.write_bytes(b""), "was cut back"),
+        (lambda log: log.unlink(), "is gone"),
+        (lambda log: log.write_bytes(b"\xff" * 4_000_000), "has other lines"),
+        (lambda log: log.open("ab").write(b"{broken\n" * 3), "JSON"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_a_log_that_is_damaged_meanwhile_is_told_on_the_page(
+    tmp_path: Path,
+    shown: Show,
+    visit: Visit,
+    folder: Path,
+    change: Callable[[Path], object],
+    said: str,
+) -> None:
+    """A log that is damaged meanwhile is told on the page."""
+    log = tmp_path / "real" / "events.jsonl"
+    log.parent.mkdir()
+    log.write_bytes((folder / "events.jsonl").read_bytes())
+    client = visit(shown(log.parent))
+    wait_until(lambda: (head := ask(client, "/head"))["read"] == head["size"] > 0)
+    change(log)
+    wait_until(lambda: said in " ".join(ask(client, "/head")["notes"]))
+    for path in ("/round", "/time", "/runs"):
+        answer = client.get(path, params={"run": "real"})
+        assert answer.status_code in (200, 400)
+        assert "Traceback" not in answer.text
+
+
+def test_a_port_that_is_taken_is_told(watching: Watching, folder: Path) -> None:
+    """A port that is taken is told."""
+    port = httpx.URL(watching.url).port
+    with pytest.raises(InputError, match=f"127.0.0.1:{port} cannot be listened on"):
+        watch(folder, port=port or 0)
+
+
+def test_what_is_no_run_is_told(tmp_path: Path) -> None:
+    """What is no run is told."""
+    with pytest.raises(InputError, match="no run"):
+        watch(tmp_path)
+    with pytest.raises(InputError, match="No such file"):
+        watch(tmp_path / "nowhere")

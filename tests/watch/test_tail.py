@@ -1,0 +1,146 @@
+"""A log that grows, is cut back, replaced, packed or damaged while it is followed."""
+
+import gzip
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from prism.errors import InputError
+from prism.watch import _tail
+from prism.watch._tail import Changed, Tail
+
+Follow = Callable[[Path], Tail]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "events.jsonl"
+    path.write_bytes(b"one\ntwo\n")
+    return path
+
+
+@pytest.fixture
+def follow() -> Iterator[Callable[[Path], Tail]]:
+    """Return a function that follows a log, and closes it in the end."""
+    with ExitStack() as stack:
+
+        def followed(path: Path) -> Tail:
+            tail = Tail(path)
+            stack.callback(tail.close)
+            return tail
+
+        yield followed
+
+
+def read(tail: Tail) -> bytes:
+    return b"".join(block.data for block in tail.blocks())
+
+
+def append(path: Path, data: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(data)
+
+
+def test_only_what_was_added_is_read(follow: Follow, log: Path) -> None:
+    """Only what was added is read."""
+    tail = follow(log.parent)
+    assert read(tail) == b"one\ntwo\n"
+    assert read(tail) == b""
+    append(log, b"three\n")
+    (block,) = tail.blocks()
+    assert (block.data, block.first_line, block.lines) == (b"three\n", 3, 1)
+
+
+def test_a_line_without_an_end_is_read_once_it_has_one(follow: Follow, log: Path) -> None:
+    """A line without an end is read once it has one."""
+    tail = follow(log)
+    append(log, b"thr")
+    assert read(tail) == b"one\ntwo\n"
+    assert tail.unfinished == 3
+    append(log, b"ee\n")
+    assert read(tail) == b"three\n"
+    assert tail.unfinished == 0
+
+
+def test_lines_are_numbered_over_blocks_and_long_ones_are_left_out(
+    follow: Follow, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lines are numbered over blocks and long ones are left out."""
+    monkeypatch.setattr(_tail, "BLOCK_BYTES", 8)
+    log.write_bytes(b"one\ntwo\n" + b"x" * 30 + b"\nfour\nfive\n")
+    blocks = [block for block in follow(log).blocks() if block.lines]
+    assert [(block.first_line, block.data) for block in blocks if not block.fault] == [
+        (1, b"one\ntwo\n"),
+        (4, b"four\n"),
+        (5, b"five\n"),
+    ]
+    (long,) = (block for block in blocks if block.fault)
+    assert long.first_line == 3
+
+
+@pytest.mark.parametrize("data", [b"one\n", b"", b"one\ntwo, another\nthree\n", b"1\n2\n3\n4\n5\n"])
+def test_a_log_that_was_cut_back_is_noticed_however_much_it_has_grown(
+    follow: Follow, log: Path, data: bytes
+) -> None:
+    """A log that was cut back is noticed however much it has grown."""
+    tail = follow(log)
+    read(tail)
+    with log.open("r+b") as file:
+        file.truncate(0)
+        file.write(data)
+    with pytest.raises(Changed):
+        read(tail)
+
+
+def test_a_log_that_was_replaced_is_noticed(follow: Follow, log: Path) -> None:
+    """A log that was replaced is noticed."""
+    tail = follow(log)
+    read(tail)
+    other = log.with_name("other")
+    other.write_bytes(log.read_bytes() + b"three\n")
+    other.replace(log)
+    with pytest.raises(Changed, match="replaced"):
+        read(tail)
+
+
+def test_a_log_that_is_gone_is_told(follow: Follow, log: Path) -> None:
+    """A log that is gone is told."""
+    tail = follow(log)
+    log.unlink()
+    with pytest.raises(InputError, match="is gone"):
+        read(tail)
+
+
+def test_a_packed_log_is_read_unpacked(follow: Follow, log: Path) -> None:
+    """A packed log is read unpacked."""
+    packed = log.with_name("events.jsonl.gz")
+    packed.write_bytes(gzip.compress(log.read_bytes()))
+    log.unlink()
+    tail = follow(log.parent)
+    assert read(tail) == b"one\ntwo\n"
+    assert tail.read(4, 7) == b"two"
+
+
+@pytest.mark.parametrize("size", [8, 9, 16, 64, 1 << 20])
+def test_the_last_line_of_a_kind_is_found_from_the_end(
+    follow: Follow, log: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    """The last line of a kind is found from the end."""
+    monkeypatch.setattr(_tail, "BLOCK_BYTES", size)
+    log.write_bytes(b"a 1\n" * 5 + b"b 1\n" + b"a 2\n" * 40 + b"b 2 cut")
+    assert follow(log).last_line(b"b ", 1 << 20) == b"b 1"
+    assert follow(log).last_line(b"c ", 1 << 20) is None
+    if size < 16:
+        assert follow(log).last_line(b"b ", 16) is None
+
+
+def test_nothing_is_written_and_no_lock_is_taken(follow: Follow, log: Path) -> None:
+    """Nothing is written and no lock is taken."""
+    before = log.stat()
+    log.chmod(0o400)
+    read(follow(log))
+    after = log.stat()
+    assert (before.st_mtime_ns, before.st_size) == (after.st_mtime_ns, after.st_size)
+    assert [path.name for path in log.parent.iterdir()] == ["events.jsonl"]

@@ -1,0 +1,139 @@
+"""Counts of a log that is read block by block, held against the tables of its analysis."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from prism.analysis import costs, decisions, faults, measures, read_log, transition_counts
+from prism.runlog._reader import Block
+from prism.watch._facts import blank_facts, counted_facts, states_at
+from prism.watch._tally import Tally
+from prism.watch._watched import Watched
+from tests.kit.waiting import wait_until
+
+
+def tally_of(path: Path, cuts: list[int] | None = None) -> Tally:
+    """Count a log in blocks that end behind some of its lines."""
+    lines = path.read_bytes().splitlines(keepends=True)
+    ends = sorted({*(cut % (len(lines) + 1) for cut in cuts or []), len(lines)} - {0})
+    tally, begin, offset = Tally(path, "x"), 0, 0
+    for end in ends:
+        data = b"".join(lines[begin:end])
+        tally.take(Block(data, begin + 1, end - begin), offset)
+        begin, offset = end, offset + len(data)
+    return tally
+
+
+def test_transitions_are_those_of_the_analysis(folder: Path) -> None:
+    """Transitions are those of the analysis."""
+    found = tally_of(folder / "events.jsonl").traffic()
+    keys = ["from_state", "to_state", "trigger"]
+    own = found.group_by(keys).agg(pl.col("count").sum()).sort(keys)
+    wanted = transition_counts(read_log(folder)).select(*keys, "count").sort(keys)
+    assert_frame_equal(own, wanted)
+
+
+@given(st.lists(st.integers(0, 10_000), max_size=6))
+def test_counts_are_the_same_wherever_blocks_end(run: tuple[Path, Any], cuts: list[int]) -> None:
+    """Counts are the same wherever blocks end."""
+    path = run[0] / "events.jsonl"
+    whole, parts = tally_of(path), tally_of(path, cuts)
+    assert parts.ends == whole.ends
+    assert parts.begins == whole.begins
+    assert parts.events() == whole.events()
+    assert_frame_equal(parts.traffic(), whole.traffic(), check_row_order=False)
+    assert_frame_equal(parts.asked(), whole.asked(), check_row_order=False)
+
+
+def test_a_round_begins_and_ends_at_its_lines(folder: Path) -> None:
+    """A round begins and ends at its lines."""
+    path = folder / "events.jsonl"
+    tally, data = tally_of(path), path.read_bytes()
+    for number in tally.rounds():
+        begin, end = tally.span(number)
+        events = [json.loads(line) for line in data[begin:end].splitlines()]
+        assert {event["round"] for event in events} == {number}
+    assert [tally.span(each)[1] for each in tally.rounds()][-1] is None
+
+
+def test_decisions_costs_faults_and_measures_are_those_of_the_analysis(
+    write_log: Callable[..., Path], make: Any
+) -> None:
+    """Decisions costs faults and measures are those of the analysis."""
+    events = [make.started(), make.joined("a", "x"), make.joined("b", "x")]
+    for number in range(1, 4):
+        for source in ("policy", "model", "fallback"):
+            asked = {"model": "m", "latency": 0.5, "attempts": 2, "input_tokens": number}
+            told = asked if source != "policy" else {}
+            event = make.decision(
+                "a", ["x", "y"], "y", state="x", source=source, reason="late", **told
+            )
+            events.append({**event, "round": number, "tick": 1})
+        ended = {"states": {"x": 1, "y": 1}, "measures": {"heat": number / 2, "odd": number % 2}}
+        events.append({"event": "round.ended", "timestamp": "t", "round": number, **ended})
+    path = write_log(events)
+    watched = Watched(path, "x")
+    try:
+        wait_until(lambda: watched.tail.position == path.stat().st_size)
+        blank = blank_facts(watched)
+        assert blank is not None
+        facts = counted_facts(blank, watched)
+    finally:
+        watched.close()
+
+    logs = read_log(path)
+    shared = ["round", "asked", "answered", "from_model", "from_policy", "from_fallback"]
+    wanted = decisions(logs, by=["round"])
+    assert_frame_equal(facts.by_round.select(shared), wanted.select(shared))
+    assert facts.by_round["input_tokens"].to_list() == wanted["input_tokens"].to_list()
+    names = ["model", "answers", "calls", "input_tokens"]
+    assert_frame_equal(facts.costs.select(names), costs(logs).select(names))
+    assert_frame_equal(facts.faults, faults(logs), check_dtypes=False)
+    assert_frame_equal(facts.measures, measures(logs))
+
+
+def test_agents_in_a_round_that_goes_on_are_counted_from_the_last_end(
+    write_log: Callable[..., Path], make: Any
+) -> None:
+    """Agents in a round that goes on are counted from the last end."""
+
+    def at(number: int, event: dict[str, Any]) -> dict[str, Any]:
+        return {**event, "round": number, "tick": 1}
+
+    lines = [make.started(), make.joined("a", "x"), make.joined("b", "x"), make.joined("c", "y")]
+    first = tally_of(write_log([at(0, line) for line in lines]))
+    assert states_at(first, None) == {"x": 2, "y": 1}
+
+    lines += [at(1, make.move("a", "x", "y", trigger="go"))]
+    assert states_at(tally_of(write_log(lines)), 1) == {"x": 1, "y": 2}
+
+    ended = {"event": "round.ended", "timestamp": "t", "round": 1, "states": {"x": 1, "y": 2}}
+    lines += [ended, at(1, make.move("a", "y", "x", trigger="round_ends"))]
+    assert states_at(tally_of(write_log(lines)), 1) == {"x": 1, "y": 2}
+
+    lines += [at(2, make.move("c", "y", "z", trigger="go"))]
+    assert states_at(tally_of(write_log(lines)), 2) == {"x": 2, "y": 0, "z": 1}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"{", b"\x00\xff\n", b"[1]", b'"text"', b'{"event": 5}', b"", b'{"event":"round.ended"}'],
+)
+def test_a_damaged_line_is_left_out_and_nothing_else(
+    folder: Path, tmp_path: Path, line: bytes
+) -> None:
+    """A damaged line is left out and nothing else."""
+    lines = (folder / "events.jsonl").read_bytes().splitlines()
+    lines.insert(len(lines) // 2, line)
+    path = tmp_path / "events.jsonl"
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    tally, sound = tally_of(path), tally_of(folder / "events.jsonl")
+    assert_frame_equal(tally.traffic(), sound.traffic(), check_row_order=False)
+    assert tally.ends == sound.ends

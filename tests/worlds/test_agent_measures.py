@@ -1,0 +1,133 @@
+"""What is measured of each agent."""
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from prism.analysis import agent_measures, read_log
+from prism.errors import DefinitionError, SimulationError
+from prism.worlds import Agent, Run, World, measure, state
+from prism.worlds._agent_measures import FOLLOWED, MOST_MEASURED, quantiles
+from tests.kit.lamps import Lamp, Street
+from tests.kit.worlds import run_in
+
+
+def events_of(agents: int, folder: Path) -> list[dict[str, Any]]:
+    """Return what a run logged of its agents' measures."""
+    run_in(folder, Run(Street, agents, seed=3))
+    events = map(orjson.loads, (folder / "events.jsonl").read_bytes().splitlines())
+    return [event for event in events if event["event"] == "agents.measured"]
+
+
+def test_each_agent_is_measured_at_the_end_of_each_round(tmp_path: Path) -> None:
+    """Fields come first, then methods; each has a value for each agent."""
+    events = events_of(3, tmp_path / "run")
+    told = [(event["round"], event["measure"], event["agents"]) for event in events]
+    assert told[:3] == [(1, "energy", 3), (1, "tint", 3), (1, "is_hot", 3)]
+    assert len(told) == 9
+    assert events[-3]["values"] == {"burner_1": 3, "burner_2": 3, "burner_3": 3}
+    assert events[-1]["values"] == {"burner_1": True, "burner_2": True, "burner_3": True}
+    assert not any("quantiles" in event for event in events)
+
+    table = agent_measures(read_log(tmp_path / "run"))
+    assert table.columns == ["round", "kind", "measure", "agent_id", "quantile", "value"]
+    assert table.height == 27
+    energy = table.filter(measure="energy", agent_id="burner_2")
+    assert energy["value"].to_list() == [1, 2, 3]
+
+
+def test_of_many_there_are_quantiles_and_some(tmp_path: Path) -> None:
+    """Of more agents the log has quantiles of all, and the same few in every round."""
+    assert len(events_of(MOST_MEASURED, tmp_path / "few")[1]["values"]) == MOST_MEASURED
+    events = events_of(MOST_MEASURED + 1, tmp_path / "many")
+    followed = {tuple(event["values"]) for event in events}
+    assert len(followed) == 1
+    assert len(*followed) == FOLLOWED
+    numpy = pytest.importorskip("numpy")
+    tints = [lamp.tint for lamp in Run(Street(), MOST_MEASURED + 1, seed=3).agents]
+    wanted = numpy.quantile(tints, [step / 20 for step in range(21)])
+    assert list(events[1]["quantiles"].values()) == pytest.approx(wanted.tolist())
+    assert list(events[1]["quantiles"])[:2] == ["0.00", "0.05"]
+
+    table = agent_measures(read_log(tmp_path / "many"))
+    assert table.height == 3 * 3 * (FOLLOWED + 21)
+    assert table.drop_nulls("quantile")["agent_id"].null_count() == 3 * 3 * 21
+
+
+def test_nobody_has_quantiles_without_values() -> None:
+    """Of no number there is no quantile, and of one all are that one."""
+    assert dict(quantiles([])) == {}
+    assert set(dict(quantiles([2.0])).values()) == {2.0}
+
+
+def test_a_run_that_is_stopped_measures_the_same(tmp_path: Path) -> None:
+    """Stopped and resumed, a run logs the same measures."""
+    options = Run(Street, 30, seed=1)
+    assert run_in(tmp_path / "stopped", options, [1, 2]) == run_in(tmp_path / "whole", options)
+
+
+class Texts(Lamp):
+    """A lamp whose measure is no number."""
+
+    @measure
+    def label(self) -> Any:
+        """Return a text."""
+        return "red"
+
+
+class Changing(Lamp):
+    """A lamp that changes when it is measured."""
+
+    @measure
+    def energy(self) -> int:
+        """Count how often it is called."""
+        self.pressed += 1
+        return self.pressed
+
+
+class WithFields(World[Lamp]):
+    """A world with a measured field."""
+
+    total: int = measure(state(0))
+
+
+class Demanding(Lamp):
+    """A lamp whose measure takes more than the lamp."""
+
+    @measure
+    def compared(self, other: Lamp) -> int:
+        """Compare."""
+        return other.pressed
+
+
+def world_of(kind: type[Agent]) -> World[Any]:
+    """Return a world of one kind."""
+
+    class Room(World[kind]):  # type: ignore[valid-type]
+        """A room."""
+
+    return Room()
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "problem"),
+    [
+        (
+            lambda: world_of(Texts),
+            SimulationError,
+            "Texts.label of 'texts_1' must return",
+        ),
+        (lambda: world_of(Changing), SimulationError, "a measure only looks"),
+        (WithFields, DefinitionError, r"total is a world's: measure it by a method"),
+        (lambda: world_of(Demanding), DefinitionError, "compared must take self alone"),
+        (lambda: measure([]), DefinitionError, r"use state\(list\)"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(
+    make: Any, error: type[Exception], problem: str
+) -> None:
+    """A value that is no number, a change, and a field of a world are refused."""
+    with pytest.raises(error, match=problem):
+        Run(make(), 2, rounds=1).run()

@@ -1,0 +1,177 @@
+"""The set of agents from which others are made."""
+
+from copy import copy
+from statistics import mean
+from typing import Any
+
+import pytest
+
+from prism import Run
+from prism.errors import FieldValueError, SimulationError
+from prism.randomness import RandomStream
+from prism.worlds import Agent, AgentSet, World, during, measure, ring, state
+from tests.kit.lamps import Lamp, Light
+
+
+class Lantern(Lamp):
+    """Another kind of lamp, with the same chart."""
+
+
+class Street(World[Lamp | Lantern]):
+    """Lamps and lanterns, of which every third is on, in a ring."""
+
+    chosen: AgentSet[Lamp] = state(AgentSet[Lamp])
+
+    def populate(self, agents: int) -> list[Lamp]:
+        """Make lamps and lanterns in turn."""
+        return [(Lantern if place % 2 else Lamp)(pressed=place) for place in range(agents)]
+
+    def setup(self) -> None:
+        """Connect them, and switch some on."""
+        self.network = ring(self, 2)
+        for lamp in self.agents.where(lambda lamp: lamp.pressed % 3 == 0):
+            lamp.begin_in(Light.ON)
+
+
+@pytest.fixture
+def street() -> Street:
+    """Return a street of twelve lamps."""
+    return Run(Street(), 12, seed=4).world
+
+
+def places(agents: AgentSet[Any]) -> list[int]:
+    """Return what tells lamps apart."""
+    return agents.values("pressed")
+
+
+def test_those_are_chosen_to_whom_all_applies(street: Street) -> None:
+    """State, kind and function choose together, in the order of the population."""
+    everybody = street.agents
+    assert places(everybody) == list(range(12))
+    assert places(everybody.where(state=Light.ON)) == [0, 3, 6, 9]
+    assert places(everybody.where(state=(Light.BROKEN, Light.ON))) == [0, 3, 6, 9]
+    assert places(everybody.where(kind=Lantern)) == [1, 3, 5, 7, 9, 11]
+    assert places(everybody.where(kind=Lamp)) == list(range(12))
+    assert places(everybody.where(lambda lamp: lamp.pressed > 5, state=Light.ON)) == [6, 9]
+    assert places(everybody.where(kind=Lantern, state=Light.ON)) == [3, 9]
+    assert places(everybody.where(kind=Lantern).where(state=Light.ON)) == [3, 9]
+    assert not everybody.where(state=Light.BROKEN)
+
+
+def test_numbers_of_agents_are_counted_and_shared(street: Street) -> None:
+    """`count` and `share` of a world are short forms."""
+    assert street.agents.count(Light.ON) == street.count(Light.ON) == 4
+    assert street.share(Light.ON) == pytest.approx(1 / 3)
+    assert street.agents[0].neighbours.count(Light.OFF) == 2
+
+
+def test_values_are_summed_whatever_the_order() -> None:
+    """Sums and means are rounded once, so that they are the same in every order."""
+    agents = AgentSet(Lamp(pressed=number) for number in range(5))
+    for values in ([1e16, 1.0, -1e16], [1.0, 1e16, -1e16]):
+        some = AgentSet(Lamp(heard=[value]) for value in values)
+        assert some.sum(lambda lamp: lamp.heard[0]) == 1
+    assert agents.mean("pressed") == mean(range(5))
+    assert agents.mean(lambda lamp: lamp.pressed**2) == 6
+
+
+def test_nobody_has_a_mean_only_if_it_is_said() -> None:
+    """The mean of nobody is the default, or refused."""
+    nobody: AgentSet[Lamp] = AgentSet()
+    assert nobody.mean("pressed", default=None) is None
+    assert nobody.sum("pressed") == 0
+    with pytest.raises(FieldValueError, match=r"mean\('pressed'\) of nobody: say what it is then"):
+        nobody.mean("pressed")
+
+
+def test_groups_are_in_the_order_of_their_values(street: Street) -> None:
+    """Each value of a field, or of a function, has its set."""
+    groups = street.agents.group(lambda lamp: lamp.pressed % 3)
+    assert [(value, places(agents)) for value, agents in groups.items()] == [
+        (0, [0, 3, 6, 9]),
+        (1, [1, 4, 7, 10]),
+        (2, [2, 5, 8, 11]),
+    ]
+    assert {value.value: len(agents) for value, agents in street.agents.group("state").items()} == {
+        "on": 4,
+        "off": 8,
+    }
+    assert all(type(agents) is AgentSet for agents in groups.values())
+
+
+def test_outside_of_a_step_the_world_draws(street: Street) -> None:
+    """Samples and shuffles come from the world's numbers, and are sets, too."""
+    expected = RandomStream(4, "world", "setup", 0)
+    assert places(street.agents.sample(3)) == expected.sample(range(12), 3)
+    assert places(street.agents.shuffled()) == expected.shuffled(range(12))
+    assert type(street.agents.sample(3).shuffled()) is AgentSet
+    assert street.agents.where(state=Light.BROKEN).sample(0) == AgentSet()
+    with pytest.raises(ValueError, match="cannot draw 13 of 12"):
+        street.agents.sample(13)
+
+
+class Drawing(Street):
+    """A world whose steps draw."""
+
+    together = True
+
+    @during(Light.OFF)
+    def look(self, lamp: Lamp) -> None:
+        """Look at two neighbours, and at two of all."""
+        lamp.heard = [
+            each.pressed for each in (*lamp.neighbours.sample(2), *self.agents.shuffled()[:2])
+        ]
+
+    @measure
+    def drawn(self) -> int:
+        """Draw where nothing may be drawn."""
+        return len(self.agents.sample(self.round - 1))
+
+
+def test_in_a_step_its_agent_draws() -> None:
+    """A sample in a step comes from the numbers of the agent, also in a `together` world."""
+    run = Run(Drawing(), 12, seed=4, rounds=1)
+    with pytest.raises(SimulationError, match="a measure only looks"):
+        run.run()
+
+    class Plainly(Drawing):
+        @during(Light.OFF)
+        def look(self, lamp: Lamp) -> None:
+            drawn = lamp.random.sample(lamp.neighbours, 2)
+            lamp.heard = [each.pressed for each in (*drawn, *lamp.random.shuffled(self.agents)[:2])]
+
+    other = Run(Plainly(), 12, seed=4, rounds=1)
+    with pytest.raises(SimulationError, match="a measure only looks"):
+        other.run()
+    assert [lamp.heard for lamp in run.agents] == [lamp.heard for lamp in other.agents]
+    assert any(lamp.heard for lamp in run.agents)
+
+
+def test_nobody_is_drawn_outside_of_a_run() -> None:
+    """Agents that have joined no run have no random numbers."""
+    with pytest.raises(SimulationError, match="agents are drawn in a run"):
+        AgentSet([Lamp()]).sample(1)
+    assert AgentSet[Agent]().shuffled() == ()
+
+
+def test_a_set_is_what_it_was(street: Street) -> None:
+    """A set does not follow agents that change, and copies of it are sets."""
+    lit = street.agents.where(state=Light.ON)
+    lit[0].begin_in(Light.OFF)
+    assert len(lit) == 4
+    assert street.agents.count(Light.ON) == 3
+    assert type(copy(lit)) is AgentSet
+    assert repr(lit).startswith("<4 agents: <Lamp lamp_1 in off>, ")
+    assert repr(AgentSet()) == "<0 agents>"
+
+
+def test_a_set_in_a_field_is_kept() -> None:
+    """A restored run has the same agents in its sets."""
+    first = Run(Street(), 12, rounds=1)
+    first.world.chosen = first.world.agents.where(state=Light.ON)
+    first.run()
+    again = Run(Street(), 12, rounds=1)
+    again.loop.restore(first.loop.snapshot(), [])
+    assert type(again.world.chosen) is AgentSet
+    assert places(again.world.chosen) == [0, 3, 6, 9]
+    assert again.world.chosen[0] is again.world.agents[0]

@@ -1,0 +1,116 @@
+"""Fields of agents that are drawn."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from prism import Run
+from prism.errors import DefinitionError
+from prism.randomness import RandomStream
+from prism.worlds import (
+    Agent,
+    World,
+    beta,
+    binomial,
+    draw,
+    during,
+    exponential,
+    gamma,
+    lognormal,
+    normal,
+    one_of,
+    param,
+    poisson,
+    state,
+    uniform,
+    whole,
+)
+from tests.kit.lamps import Lamp, Light
+
+
+class Citizen(Agent):
+    """Somebody with a field of every distribution."""
+
+    chart = Lamp.chart
+    normal: float = normal(10, 2)
+    lognormal: float = lognormal(0, 0.5)
+    exponential: float = exponential(3)
+    gamma: float = gamma(2, 3)
+    beta: float = beta(2, 5)
+    poisson: int = poisson(4)
+    binomial: int = binomial(10, 0.3)
+    between: float = uniform(0, 1)
+    age: int = whole(18, 80)
+    city: str = one_of("Tartu", "Lund")
+    walk: list[float] = draw(lambda random: [random.normal() for _ in range(3)])
+    mood: float = state(uniform(0, 1))
+
+
+class City(World[Citizen]):
+    """A world whose agents grow happier."""
+
+    @during(Light.OFF)
+    def cheer_up(self, citizen: Citizen) -> None:
+        """Change what was drawn."""
+        citizen.mood += 1
+
+
+def test_a_field_is_drawn_by_a_stream_of_its_own() -> None:
+    """Each value is the first number of the stream of (seed, field, agent, name)."""
+    run = Run(City(), 3, seed=5)
+    for agent in run.agents:
+
+        def stream(name: str, agent: Agent = agent) -> RandomStream:
+            return RandomStream(5, "field", agent.agent_id, name)
+
+        assert agent.normal == stream("normal").normal(10, 2)
+        assert agent.lognormal == stream("lognormal").lognormal(0, 0.5)
+        assert agent.exponential == stream("exponential").exponential(3)
+        assert agent.gamma == stream("gamma").gamma(2, 3)
+        assert agent.beta == stream("beta").beta(2, 5)
+        assert agent.poisson == stream("poisson").poisson(4)
+        assert agent.binomial == stream("binomial").binomial(10, 0.3)
+        assert agent.between == stream("between").random()
+        assert agent.city == stream("city").choice(["Tartu", "Lund"])
+        assert agent.walk == [stream("walk").normal(), *agent.walk[1:]]
+        assert 18 <= agent.age <= 80
+        assert 0 <= agent.mood < 1
+
+
+def test_a_drawn_field_changes_and_is_kept() -> None:
+    """What `state` declares of a drawn value is drawn, changes, and is restored."""
+    run = Run(City(), 4, rounds=2)
+    drawn = [agent.mood for agent in run.agents]
+    run.run()
+    assert [agent.mood for agent in run.agents] == [mood + 2 for mood in drawn]
+
+    again = Run(City(), 4, rounds=2)
+    assert [agent.mood for agent in again.agents] == drawn
+    again.loop.restore(run.loop.snapshot(), [])
+    assert [agent.mood for agent in again.agents] == [mood + 2 for mood in drawn]
+
+
+def test_the_seed_is_told_for_generators_of_other_libraries() -> None:
+    """`World.seed` is the run's."""
+    assert Run(City(), 1, seed=17).world.seed == 17
+
+
+@pytest.mark.parametrize(
+    ("define", "problem"),
+    [
+        (lambda: normal(0, -1), r"normal\(mean, sd\) needs sd 0 or more, got 0, -1"),
+        (lambda: normal("a", 1), "must be real number, not str"),  # type: ignore[arg-type]
+        (lambda: beta(0, 1), "both above 0"),
+        (lambda: binomial(3, 2), "a probability from 0 to 1"),
+        (lambda: draw(5), r"draw\(5\) needs a function"),  # type: ignore[arg-type]
+        (lambda: draw(uniform(0, 1)), "needs a function"),  # type: ignore[arg-type]
+        (lambda: param(uniform(0, 1)), "a parameter has the same value in every run"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused_where_it_stands(
+    define: Callable[[], Any], problem: str
+) -> None:
+    """A number out of its range, and a draw that is none, are refused at once."""
+    with pytest.raises(DefinitionError, match=problem):
+        define()

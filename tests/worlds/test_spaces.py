@@ -1,0 +1,193 @@
+"""Spaces: cells in rows, and a plane."""
+
+from math import hypot, inf, nan
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prism import Run
+from prism.errors import FieldValueError
+from prism.worlds import AgentSet, Plane, Space, World, state
+from tests.kit.lamps import Lamp
+
+
+class Hall(World[Lamp]):
+    """Lamps in cells."""
+
+    hall: Space[Lamp] = state(Space)
+
+    def setup(self) -> None:
+        """Put lamps into a row of cells, the last one into the last cell."""
+        self.hall = Space(width=3, height=3)
+        for lamp, cell in zip(self.agents, (0, 1, 8), strict=True):
+            self.hall.put(lamp, cell)
+
+
+@pytest.fixture
+def hall() -> Space[Lamp]:
+    """Return a space of nine cells with three lamps."""
+    return Run(Hall(), 3).world.hall
+
+
+def test_who_is_beside_whom(hall: Space[Lamp]) -> None:
+    """Those in the eight cells around are beside an agent; no cell is beyond an edge."""
+    first, second, last = hall.cells
+    assert hall.beside(first) == (second,)
+    assert hall.beside(last) == AgentSet()
+
+
+def test_edges_that_wrap_are_beside_each_other(hall: Space[Lamp]) -> None:
+    """In a space that wraps, the last cell is beside the first, and nobody is named twice."""
+    first, second, last = hall.cells
+    hall.wraps = True
+    assert hall.beside(first) == (last, second)
+
+
+def test_an_agent_leaves_the_cell_in_which_it_was(hall: Space[Lamp]) -> None:
+    """Who is put elsewhere frees a cell; who is removed frees one, too, once."""
+    first, second, _ = hall.cells
+    hall.put(first, 4)
+    assert (hall.taken[4], hall.cells[first]) == (first, 4)
+    hall.remove(second)
+    hall.remove(second)
+    assert hall.free() == [0, 1, 2, 3, 5, 6, 7]
+
+
+@pytest.mark.parametrize(("cell", "problem"), [(9, "no cell 9: use 0 to 8"), (1, "is taken by")])
+def test_a_cell_that_is_not_free_is_refused(hall: Space[Lamp], cell: int, problem: str) -> None:
+    """A cell that does not exist, or has somebody in it, is refused."""
+    with pytest.raises(FieldValueError, match=problem):
+        hall.put(next(iter(hall.cells)), cell)
+
+
+def test_a_space_is_kept() -> None:
+    """A restored run has the same agents in the same cells."""
+    first = Run(Hall(), 3, rounds=1)
+    first.run()
+    again = Run(Hall(), 3, rounds=1)
+    again.loop.restore(first.loop.snapshot(), [])
+    assert [lamp.agent_id for lamp in again.world.hall.taken.values()] == [
+        lamp.agent_id for lamp in first.world.hall.taken.values()
+    ]
+
+
+class Sky(World[Lamp]):
+    """Lamps somewhere."""
+
+    sky: Plane[Lamp] = state(Plane)
+
+    def setup(self) -> None:
+        """Put lamps anywhere."""
+        self.sky = Plane(width=10.0, height=5.0, reach=1.0, wraps=True)
+        for lamp in self.agents:
+            self.sky.put(lamp, 10 * lamp.random.random(), 5 * lamp.random.random())
+
+
+def far(plane: Plane[Any], one: tuple[float, float], other: tuple[float, float]) -> float:
+    """Return the shortest of all ways from one position to another, one by one."""
+    rounds = (-1, 0, 1) if plane.wraps else (0,)
+    return min(
+        hypot(
+            other[0] + right * plane.width - one[0],
+            other[1] + down * plane.height - one[1],
+        )
+        for right in rounds
+        for down in rounds
+    )
+
+
+@given(
+    wraps=st.booleans(),
+    size=st.tuples(st.sampled_from([1.0, 3.0, 10.0]), st.sampled_from([0.5, 3.0])),
+    reach=st.sampled_from([0.1, 0.5, 1.0, 3.0, 50.0, inf]),
+    distance=st.sampled_from([0.0, 0.1, 0.3, 0.5, 1.0, 4.0, 20.0]),
+    places=st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=12, max_size=12),
+)
+@settings(max_examples=60)
+def test_neighbours_in_a_plane_are_those_that_a_look_at_everybody_finds(
+    wraps: bool,
+    size: tuple[float, float],
+    reach: float,
+    distance: float,
+    places: list[tuple[int, int]],
+) -> None:
+    """On a grid of positions, where edges and distances meet, cells miss nobody."""
+    run = Run(Sky(), len(places))
+    plane: Plane[Lamp] = Plane(width=size[0], height=size[1], reach=reach, wraps=wraps)
+    for lamp, (x, y) in zip(run.world.agents, places, strict=True):
+        plane.put(lamp, size[0] * x / 10, size[1] * y / 10)
+
+    for lamp in run.world.agents:
+        found = plane.within(lamp, distance)
+        for other in run.world.agents:
+            away = far(plane, plane.positions[lamp], plane.positions[other])
+            assert plane.distance(lamp, other) == pytest.approx(away)
+            if other is not lamp and abs(away - distance) > 1e-9:
+                assert (other in found) == (away <= distance)
+
+
+def test_many_agents_have_the_neighbours_that_numpy_finds() -> None:
+    """Of 400 at random, cells and brute force find the same on a torus."""
+    numpy = pytest.importorskip("numpy")
+    run = Run(Sky(), 400)
+    plane = run.world.sky
+    at = numpy.array([plane.positions[lamp] for lamp in run.world.agents])
+    apart = numpy.abs(at[:, None] - at[None])
+    apart = numpy.minimum(apart, numpy.array([10, 5]) - apart)
+    near = (apart**2).sum(axis=2) <= 0.7**2
+    for lamp, others in zip(run.world.agents, near, strict=True):
+        wanted = [run.world.agents[place] for place in others.nonzero()[0]]
+        assert [*plane.within(lamp, 0.7)] == [other for other in wanted if other is not lamp]
+
+
+def test_an_agent_moves_in_a_plane() -> None:
+    """Who is put elsewhere is found there alone, beyond an edge on the other side."""
+    run = Run(Sky(), 2)
+    plane, (one, other) = run.world.sky, run.world.agents
+    plane.put(other, 5, 2.5)
+    for x, y in [(5, 2.6), (15.2, -2.5), (-5.2, 7.6)]:
+        plane.put(one, x, y)
+        assert plane.within(other, 0.3) == (one,)
+    plane.put(one, 0.1, 0)
+    plane.put(other, 9.9, 0)
+    assert plane.towards(other, one) == pytest.approx((0.2, 0))
+    assert plane.distance(one, other) == pytest.approx(0.2)
+    assert plane.around(0, 0, 0.15) == (one, other)
+    plane.remove(other)
+    plane.remove(other)
+    assert plane.within(one, 100) == AgentSet()
+
+
+def test_the_order_in_which_agents_came_changes_nothing() -> None:
+    """Neighbours are in the order of the population, also after a resume."""
+    first = Run(Sky(), 40, rounds=1)
+    for lamp in reversed(first.world.agents):
+        first.world.sky.put(lamp, *first.world.sky.positions[lamp])
+    first.run()
+    again = Run(Sky(), 40, rounds=1)
+    again.loop.restore(first.loop.snapshot(), [])
+    for one, other in zip(first.world.agents, again.world.agents, strict=True):
+        near, same = first.world.sky.within(one, 2), again.world.sky.within(other, 2)
+        assert near.values("agent_id") == same.values("agent_id")
+        assert [*near] == [lamp for lamp in first.world.agents if lamp in near]
+
+
+@pytest.mark.parametrize(("x", "y"), [(-0.1, 0), (0, 1.1), (nan, 0), (inf, 0)])
+def test_a_position_outside_is_refused(x: float, y: float) -> None:
+    """A plane that does not wrap has an end, and no plane has a position that is no number."""
+    lamp = Run(Sky(), 1).world.agents[0]
+    plane: Plane[Lamp] = Plane()
+    with pytest.raises(FieldValueError, match="is not in a plane of"):
+        plane.put(lamp, x, y)
+    plane.put(lamp, 1, 1)
+    assert plane.within(lamp, 1) == ()
+
+
+def test_a_plane_has_a_size() -> None:
+    """A plane without an area, or cells, is refused when somebody is put there."""
+    lamp = Run(Sky(), 1).world.agents[0]
+    for wrong in (Plane(width=0.0), Plane(height=inf), Plane(reach=0.0)):
+        with pytest.raises(FieldValueError, match="must be above 0"):
+            wrong.put(lamp, 0, 0)

@@ -1,0 +1,279 @@
+"""Whose turn it is: fair places, turns that come about in the tick, time-outs, and an end."""
+
+from enum import StrEnum
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+import pytest
+
+from prism.errors import DefinitionError, FieldValueError, SimulationError
+from prism.randomness._stream import GOLDEN, mixed
+from prism.statechart import Statechart, Transition
+from prism.worlds import Agent, Run, World, during, measure, ring, state
+from tests.kit.worlds import run_logged
+
+Light = StrEnum("Light", ["OFF", "ON", "SPENT"])
+
+
+class Lamp(Agent):
+    """A lamp that is lit by others, once."""
+
+    chart = Statechart(
+        Light,
+        [
+            Transition("light", Light.OFF, Light.ON),
+            Transition("timeout", Light.ON, Light.SPENT),
+        ],
+        initial=Light.OFF,
+        timeouts={Light.ON: 3},
+    )
+    turns: int = state(0)
+
+
+class Street(World[Lamp]):
+    """Lamps in a ring, of which one passes its light on."""
+
+    rounds = 1
+
+    def setup(self) -> None:
+        """Light the first."""
+        self.network = ring(self, 2)
+        self.agents[0].begin_in(Light.ON)
+
+    @during(Light.ON)
+    def shine(self, lamp: Lamp) -> None:
+        """Light both neighbours."""
+        lamp.turns += 1
+        for other in lamp.neighbours:
+            other.fire("light")
+
+
+def test_numbers_are_those_of_splitmix64() -> None:
+    """The first numbers of the seed 1234567 are the published ones."""
+    published = [6457827717110365317, 3203168211198807973, 9817491932198370423]
+    published += [4593380528125082431, 16408922859458223821]
+    assert [mixed(1234567 + place * GOLDEN) for place in range(1, 6)] == published
+
+
+def _reach(seed: int) -> tuple[int, int]:
+    """Return how far light comes in one tick on either side of the first lamp of a ring."""
+    run = Run(Street(), 101, seed=seed)
+    run.run()
+    lit = [lamp.state is Light.ON for lamp in run.agents]
+    forward = next(place for place in range(1, 51) if not lit[place]) - 1
+    backward = next(place for place in range(1, 51) if not lit[-place]) - 1
+    return forward, backward
+
+
+def test_a_ring_has_no_side_that_comes_first() -> None:
+    """In one tick light comes as far forward as backward, and as far as chance has it: e - 1."""
+    reached = [_reach(seed) for seed in range(120)]
+    apart = [forward - backward for forward, backward in reached]
+    assert abs(mean(apart)) < 4 * stdev(apart) / 120**0.5
+    # of k further lamps all have their places in order with probability 1 / (k + 1)!
+    far = [each for both in reached for each in both]
+    assert abs(mean(far) - 1.718) < 4 * stdev(far) / 240**0.5
+
+
+def test_the_listed_order_has_one() -> None:
+    """In the order of the list light runs all the way forward in one tick."""
+
+    class Listed(Street):
+        order = "listed"
+
+    run = Run(Listed(), 20)
+    run.run()
+    assert [lamp.state for lamp in run.agents].count(Light.ON) == 20
+    assert [lamp.turns for lamp in run.agents] == [1] * 20
+
+
+def test_nobody_has_two_turns_in_a_tick() -> None:
+    """A lamp shines as many ticks as it is lit, wherever its place was when it was lit."""
+    run = Run(Street(), 30, rounds=40, seed=2)
+    run.run()
+    assert {lamp.state for lamp in run.agents} == {Light.SPENT}
+    assert {lamp.turns for lamp in run.agents} == {3}
+
+
+def test_ticks_in_a_state_count_turns(tmp_path: Path) -> None:
+    """Those who are lit before their place in a tick have had one more turn at its end."""
+    done = run_logged(tmp_path, Street(), 30, rounds=40, seed=2)
+    left = [each for each in done.events("statechart.transition") if each["from_state"] == "on"]
+    assert {each["ticks_in_state"] for each in left} == {4}
+
+
+class Setting(Street):
+    """A world that sets how long lamps have been lit."""
+
+    rounds = 3
+    to: int = 0
+
+    def round_begins(self) -> None:
+        """Set it."""
+        if self.round == 2:
+            self.agents[0].ticks_in_state = self.to
+            assert self.agents[0].ticks_in_state == self.to
+
+
+@pytest.mark.parametrize(("to", "state"), [(0, Light.ON), (2, Light.ON), (3, Light.SPENT)])
+def test_ticks_in_a_state_may_be_set(to: int, state: Light) -> None:
+    """A time-out is due by what was set, in this tick or in a later one."""
+    run = Run(Setting(to=to), 3, rounds=2)
+    run.run()
+    assert run.agents[0].state is state
+
+
+@pytest.mark.parametrize("ticks", [-1, 1.5, True])
+def test_ticks_in_a_state_are_whole(ticks: Any) -> None:
+    """What is no number of ticks is refused."""
+    run = Run(Street(), 3)
+    with pytest.raises(FieldValueError, match="must be a whole number from 0 on"):
+        run.agents[0].ticks_in_state = ticks
+
+
+class Ending(Street):
+    """A world that ends early."""
+
+    rounds = 9
+    ticks = 4
+    mode: str = "stop"
+
+    @during(Light.SPENT)
+    def end(self, lamp: Lamp) -> None:
+        """Stop."""
+        del lamp
+        if self.mode == "stop":
+            self.stop("spent")
+
+    def until(self) -> bool:
+        """End by looking."""
+        if self.mode == "draws":
+            return self.random.chance(0.5)
+        return self.mode == "until" and self.count(Light.SPENT) > 0
+
+    @measure
+    def lit(self) -> int:
+        """Count, or stop where nothing may change."""
+        if self.mode == "measure":
+            self.stop()
+        return self.count(Light.ON)
+
+
+@pytest.mark.parametrize(("mode", "tick", "reason"), [("stop", 1, "spent"), ("until", 4, "until")])
+def test_a_run_that_is_stopped_says_when_and_why(
+    mode: str, tick: int, reason: str, tmp_path: Path
+) -> None:
+    """Its last round is measured, and results and log say round, tick, time and reason."""
+    done = run_logged(tmp_path, Ending(mode=mode), 3, seed=1)
+    number = 2 if mode == "stop" else 1
+    when = {"round": number, "tick": tick, "time": number - 1 + tick / 4, "reason": reason}
+    (ended,) = done.events("run.ended")
+    assert ended["stopped"] == when
+    last = done.events("round.ended")[-1]
+    assert {"round": last["round"], **last["stopped"]} == when
+    assert last["measures"].keys() == {"lit"}
+    assert done.run.finished[-1].stopped == last["stopped"]
+
+
+def test_a_stopped_run_that_is_resumed_stays_stopped(tmp_path: Path) -> None:
+    """A run that was killed after its last round, before its end, comes to the same results."""
+    kept: list[Any] = []
+    run = Run(Ending(mode="until"), 3, seed=1)
+    results = run.run(lambda _: kept.append(run.loop.snapshot()))
+    again = Run(Ending(mode="until"), 3, seed=1)
+    again.loop.restore(
+        kept[-1], [{"event": "round.ended", **each.to_dict()} for each in results.rounds]
+    )
+    assert again.run() == results
+    assert results.stopped is not None
+
+
+@pytest.mark.parametrize(
+    ("mode", "problem"),
+    [
+        ("draws", "cannot draw random numbers: until only looks"),
+        ("measure", "the run cannot be stopped: a measure only looks"),
+    ],
+)
+def test_an_end_only_looks(mode: str, problem: str) -> None:
+    """Until draws nothing, and no measure ends a run."""
+    with pytest.raises(SimulationError, match=problem):
+        Run(Ending(mode=mode), 3).run()
+
+
+def test_a_run_that_has_not_begun_cannot_be_stopped() -> None:
+    """In setup there is nothing to stop."""
+
+    class Early(Street):
+        def setup(self) -> None:
+            self.stop()
+
+    with pytest.raises(SimulationError, match="the run cannot be stopped: it has not begun"):
+        Run(Early(), 3).run()
+
+
+def _world(**marks: Any) -> type[World[Any]]:
+    rate = marks.pop("rate", None)
+
+    class Wrong(World[Lamp]):
+        @during(Light.ON, rate=rate)
+        def shine(self, lamp: Lamp) -> None:
+            del lamp
+
+    return type(World)("Wrong", (Wrong,), {"__slots__": (), "__module__": __name__, **marks})
+
+
+@pytest.mark.parametrize(
+    ("marks", "problem"),
+    [
+        ({"order": "fair"}, "Wrong.order must be one of 'random', 'listed', got 'fair'"),
+        ({"activation": "some"}, "Wrong.activation must be one of 'all', 'one', 'pair', 'rate'"),
+        ({"activation": "one", "together": True}, "activation = 'one' and together = True"),
+        ({"activation": "rate", "rate": 1, "overlap": True}, "and overlap = True: leave one out"),
+        ({"activation": "rate"}, "shine needs a rate: write  @during"),
+        ({"rate": 0.5}, "shine has a rate: set  activation = 'rate'  in the world"),
+        ({"activation": "pair"}, "shine must take self and an agent and another alone"),
+    ],
+)
+def test_ways_to_act_that_cannot_be_are_refused(marks: Any, problem: str) -> None:
+    """What is wrong is said before anything is made."""
+    with pytest.raises(DefinitionError, match=problem):
+        Run(_world(**marks)(), 3).run()
+
+
+@pytest.mark.parametrize("rate", [-1, float("nan"), "fast", lambda _world, _lamp: None])
+def test_rates_are_numbers(rate: Any) -> None:
+    """A rate that is none is refused with its step and state."""
+
+    class Fast(_world(activation="rate", rate=rate)):  # type: ignore[misc]
+        fast: str = "very"
+
+        def setup(self) -> None:
+            self.agents[0].begin_in(Light.ON)
+
+    with pytest.raises(SimulationError, match=r"shine: the rate.* in 'on' must be a number"):
+        Run(Fast(), 2).run()
+
+
+def test_events_at_rates_carry_their_time(tmp_path: Path) -> None:
+    """Lines of the log stand at the times of their events, in order, within the round."""
+
+    class Rates(World[Lamp]):
+        rounds = 3
+        activation = "rate"
+
+        @during(Light.OFF, rate=0.5)
+        def light(self, lamp: Lamp) -> None:
+            lamp.fire("light")
+            self.log("lit", agent=lamp, at=self.time)
+
+    events = run_logged(tmp_path, Rates(), 20, seed=1).events("world.lit")
+    times = [each["at"] for each in events]
+    assert times == sorted(times)
+    assert len(set(times)) == len(times) > 5
+    assert all(each["round"] - 1 <= each["at"] < each["round"] for each in events)
+    seconds = [
+        float(each["timestamp"][14:16]) * 60 + float(each["timestamp"][17:-1]) for each in events
+    ]
+    assert seconds == pytest.approx([60 * time for time in times], abs=1e-5)
