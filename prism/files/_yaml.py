@@ -99,6 +99,9 @@ def _unreadable(error: Any, path: PathLike[str] | str | None) -> InputError:
     column = "" if mark is None else f" (column {mark.column + 1})"
     line = None if mark is None else mark.line + 1
 
+    # libyaml scans ahead, and since PyYAML 6.0.4 it has a bound of its own, far beyond ours
+    if problem == "exceeded maximum nesting depth":
+        return InputError(f"is nested more than {MAX_DEPTH} deep", path=path, line=line)
     return InputError(f"is not valid YAML: {problem}{column}", path=path, line=line)
 
 
