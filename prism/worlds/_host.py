@@ -267,6 +267,10 @@ class RunHost:
             agent.neighbours, agent.inbox = AgentSet(), deque()
             self._fill(agent)
 
+    def classes(self) -> list[type]:
+        """Return the classes of the agents, in the order in which they appear."""
+        return list(dict.fromkeys(map(type, self.agents)))
+
     def begin_phase(self, phase: str) -> None:
         """Give everybody new random numbers: for a round, or for its end."""
         self._phase = phase
