@@ -36,6 +36,7 @@ class Network(Generic[AgentT]):
     Attributes:
         directed: Whether a connection leads one way only.
         has_changed: Whether connections have come or gone since it was made.
+        width: Agents in a row, if they are on a grid or lattice.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class Network(Generic[AgentT]):
     ) -> None:
         self.directed: bool = directed
         self.has_changed: bool = False
+        self.width: int | None = None
         self._agents = agents
         # a dict is a set that keeps its order
         self._links: list[dict[int, None]] = [{} for _ in agents]
@@ -191,7 +193,10 @@ def lattice(
     if width < 1 or size % width:
         raise FieldValueError(f"{size} agents do not fill rows of {width}: give another width")
 
-    return Network(world.agents, lattice_pairs(width, size // width, degree, wraps=wraps))
+    network = Network(world.agents, lattice_pairs(width, size // width, degree, wraps=wraps))
+    network.width = width
+
+    return network
 
 
 def random_graph(world: Populated[AgentT], probability: float) -> Network[AgentT]:
