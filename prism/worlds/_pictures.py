@@ -102,8 +102,8 @@ class Pictures:
             size = {"width": space.width, "height": space.height}
             return {"space": "grid", **size, "places": [*map(space.cells.get, self._agents)]}
         if isinstance(space, Plane):
-            size = {"width": space.width, "height": space.height}
-            return {"space": "plane", **size, "places": [*_positions(space, self._agents)]}
+            extent = {"width": space.width, "height": space.height}
+            return {"space": "plane", **extent, "places": [*_positions(space, self._agents)]}
 
         width = getattr(self._world._network, "width", None)
         if width is not None:
@@ -132,7 +132,7 @@ class Pictures:
         names = [name for name in dict.fromkeys(texts) if name is not None]
         places = {name: place for place, name in enumerate(names)}
 
-        return {"state_names": names, "states": [places.get(text) for text in texts]}
+        return {"state_names": names, "states": [None if text is None else places[text] for text in texts]}
 
     def _looks(self) -> dict[str, Any]:
         if self._look is None:
