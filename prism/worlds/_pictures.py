@@ -132,7 +132,9 @@ class Pictures:
         names = [name for name in dict.fromkeys(texts) if name is not None]
         places = {name: place for place, name in enumerate(names)}
 
-        return {"state_names": names, "states": [None if text is None else places[text] for text in texts]}
+        states = [None if text is None else places[text] for text in texts]
+
+        return {"state_names": names, "states": states}
 
     def _looks(self) -> dict[str, Any]:
         if self._look is None:
