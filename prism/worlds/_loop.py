@@ -35,7 +35,6 @@ from prism.worlds._host import drawing_nowhere_else
 from prism.worlds._kinds import measures_of, parts_of
 from prism.worlds._parameters import groups_of, read_group
 from prism.worlds._people import AgentTable
-from prism.worlds._pictures import Pictures
 from prism.worlds._results import Measured
 from prism.worlds._snapshot import Decoder, Encoder
 from prism.worlds._stage import AgentStage, Setting, Stage
@@ -130,7 +129,6 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         readers = {cls: measures_of(cls) for cls in dict.fromkeys(map(type, agents))}
         measured = {cls: found for cls, found in readers.items() if found}
         self._of_agents = AgentMeasures(self._seed, agents, measured) if measured else None
-        self._pictures = Pictures(world, agents, self._parts.picture)
         self._is_to_be_checked = self._stage.has_fields or bool(own)
 
     @property
@@ -287,7 +285,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
             **models_told(self._host.agents, self.reasoner, self.writer),
         )
         self._stage.announce()
-        self._tell_picture(self._looking(self._pictures.first))
+        self._tell_picture(self._picture(first=True))
         self._host.end_setup(is_resumed=False)
 
     # Rounds
@@ -317,7 +315,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         host.begin_ending()
         states = stage.states()
         measures, of_agents = self._measures()
-        picture = self._looking(self._pictures.take)
+        picture = self._picture()
         await stage.end_round()
         with host.explaining(), host.guarding():
             world.round_ends()
@@ -330,14 +328,14 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
 
         return summary  # type: ignore[no-any-return]
 
-    def _looking(self, take: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    def _picture(self, *, first: bool = False) -> dict[str, Any]:
         """Return what a picture shows, if anybody is told."""
         if active_logger(self._stage.logger) is None:
             return {}
 
         reason = "a picture only looks; let a hook change things, such as round_ends"
         with self._host.only_looking(reason), self._host.explaining(), self._host.guarding():
-            return take()
+            return self._stage.picture(first=first)
 
     def _tell_picture(self, told: Mapping[str, Any]) -> None:
         if told:

@@ -16,6 +16,9 @@ AgentT_co = TypeVar("AgentT_co", covariant=True)
 Pair = tuple[int, int]
 """Places of two agents that are connected."""
 
+MOST_DRAWN = 2_000
+"""Agents up to which a log is told of their connections."""
+
 
 class Populated(Protocol[AgentT_co]):
     """A world, as far as a network needs it."""
@@ -82,6 +85,22 @@ class Network(Generic[AgentT]):
             self._links[second].pop(first, None)
 
         self._changed(one, other)
+
+    def pictured(self, agents: Sequence[AgentT], *, first: bool) -> dict[str, Any]:
+        """Return where the agents are on a grid, or who is connected, for the log.
+
+        Args:
+            agents: The agents.
+            first: Whether nothing has been told yet.
+        """
+        if self.width is not None:
+            size = {"width": self.width, "height": len(agents) // self.width}
+            return {"space": "grid", **size, "places": [*range(len(agents))]}
+        if len(agents) > MOST_DRAWN:
+            return {}
+
+        has_news = first or self.has_changed
+        return {"space": "network", **({"edges": self.pairs()} if has_news else {})}
 
     def wire(self) -> None:
         """Tell every agent its neighbours."""

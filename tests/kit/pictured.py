@@ -1,7 +1,11 @@
 """Small worlds of lamps with pictures of every kind."""
 
+from typing import Any
+
 from prism.worlds import Look, Plane, Space, World, during, grid, picture, ring, state
+from tests.kit import lamps
 from tests.kit.lamps import Lamp, Light
+from tests.kit.medley import Medley
 
 
 class Row(World[Lamp]):
@@ -70,4 +74,9 @@ class Board(Row):
         self.network = grid(self, 3)
 
 
-PICTURED = (Looked, Street, Sky, Chain, Board)
+WORLDS: list[list[Any]] = [
+    [Medley(plan=1)],
+    [lamps.Street(), 501],
+    *([world(), 6] for world in (Looked, Street, Sky, Chain, Board)),
+]
+"""Worlds whose logs have all that the log of a world can have, each with its agents."""
