@@ -149,8 +149,8 @@ def _search(memory: Memory, asked: AskedAction) -> ActionResult:
     words = " ".join(filter(None, (asked.tags.replace("_", " "), value_of(asked))))
     found = tuple(match.tag for match in memory.search(words, MOST_FOUND))
     if not found:
-        reason = "no memory in storage has one of these words"
-        return ActionResult(asked.type, asked.tags, "missing", reason)
+        none = "no memory in storage has one of these words"
+        return ActionResult(asked.type, asked.tags, "missing", none)
 
     last = memory.last_action or {}
     is_same = (last.get("type"), last.get("tags")) == (asked.type, asked.tags)
