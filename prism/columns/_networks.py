@@ -151,7 +151,7 @@ def _unit(at: Any) -> float:
 
 
 @_compiled
-def _slot(table: Any, key: int) -> int:
+def _slot(table: Any, key: int) -> Any:
     """Return where a pair of places is in a table of pairs, or would be."""
     mask = len(table) - 1
     number = np.uint64(key) * GOLDEN

@@ -329,7 +329,9 @@ class _Builder:
     # The chart
 
     def _rows(self) -> dict[str, list[int]]:
-        start, target, guards = [0], [], []
+        start = [0]
+        target: list[Any] = []
+        guards: list[int] = []
         for state in self._layout.states:
             for trigger in self._layout.triggers:
                 for each in self._definition.transitions:
@@ -438,6 +440,6 @@ def _drawn_texts(each: Any) -> Type | None:
     if reduce is None or each.annotation not in (str, "str"):
         return None
     parts: Any = reduce()
-    given = parts[1] if isinstance(parts, tuple) and len(parts) > 1 else ()
-    is_choice = isinstance(given, tuple) and len(given) == 2 and given[0] == "choice"
+    given: Any = parts[1] if isinstance(parts, tuple) and len(parts) > 1 else ()
+    is_choice = len(given) == 2 and given[0] == "choice"
     return Type("a text", tuple(given[1])) if is_choice else None
