@@ -346,6 +346,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
         ),
         simulate(folder / "words.jsonl", agents=40, writer=words_of_all()),
         simulate(folder / "shown.jsonl", parameters=SHOWN),
+        simulate(folder / "sampled.jsonl", log_agents=3),
         simulate(folder / "treated.jsonl", treatments=list(TREATMENTS)),
         simulate(folder / "friends.jsonl", world=Befriending(), treatments=["befriend@1"]),
     ]

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from prism._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from prism.columns._stage import ColumnStage
+    from prism.columns._check import compare_engines
     from prism.columns._unit import problems_of
 else:
     __getattr__, __dir__ = lazy_names(__name__, extra="columns")
 
-__all__ = ["ColumnStage", "problems_of"]
+__all__ = ["compare_engines", "problems_of"]

@@ -302,7 +302,7 @@ class Language:
 
         found = inspect.getattr_static(cls, name, _UNKNOWN)
         if isinstance(found, property) and found.fget is not None:
-            return self._called(found.fget, [Value(agent, AGENT)], node)
+            return self._called(found.fget, [Value(agent, AGENT)], node, is_bound=False)
         return _constant(found, node)
 
     # Operations
@@ -759,6 +759,8 @@ def _stored(text: str, kind: Type) -> Value:
 def as_option(value: Value, kind: Type, node: ast.AST) -> Value:
     """Return a text, or a member of an enum, as the number of one of a field's options."""
     options = [(type(each), each) for each in kind.options]
+    if kind == value.type:
+        return value
     if value.constant is None or (type(value.constant), value.constant) not in options:
         listed = ", ".join(map(str, kind.options))
         raise RefusedError(node, f"one of {listed} is needed here")
@@ -771,8 +773,8 @@ def _constant(value: Any, node: ast.AST) -> Value:
     if isinstance(value, bool):
         return Value(str(value), BOOL, value)
     if isinstance(value, Enum):
-        kind = type(value)
-        return Value("-1", Type(f"a member of {kind.__name__}"), value)
+        options = tuple(type(value))
+        return Value(str(options.index(value)), Type(type(value).__name__, options), value)
     if isinstance(value, int) and -(2**63) <= value < 2**63:
         return Value(repr(value), INT, value)
     if isinstance(value, float) and math.isfinite(value):

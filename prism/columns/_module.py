@@ -20,7 +20,9 @@ from prism.columns._unit import Unit
 
 _HERE = Path(__file__).parent
 _BEGINNING = "# The kernel begins here"
-_HEAD = """import math
+_HEAD = """from __future__ import annotations
+
+import math
 
 import numpy as np
 from numba import njit
@@ -68,7 +70,7 @@ def _machine(text: str) -> Machine:
     if module is None:
         # no folder can be written: compiled in memory
         module = ModuleType("prism_columns_in_memory")
-        code = compile(_whole(text, cached=False), "<columns>", "exec")
+        code = compile(whole_text(text, cached=False), "<columns>", "exec")
         exec(code, vars(module))
 
     return Machine(module.run_tick, module.run_fire)
@@ -80,7 +82,7 @@ def cache_folder() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "prism" / "columns"
 
 
-def _whole(text: str, *, cached: bool) -> str:
+def whole_text(text: str, *, cached: bool) -> str:
     kernel = (_HERE / "_kernel.py").read_text(encoding="utf-8").partition(_BEGINNING)[2]
     compiled = kernel.replace("\ndef ", "\n@jit\ndef ")
     return "\n".join([_HEAD, text, compiled, _DOORS.format(cached=cached)])
@@ -90,7 +92,7 @@ def _loaded(text: str, *, cached: bool) -> ModuleType | None:
     """Import the module from the cache; None if that cannot be written."""
     import numba
 
-    whole = _whole(text, cached=cached)
+    whole = whole_text(text, cached=cached)
     memory = (_HERE / "_memory.py").read_text(encoding="utf-8")
     table = (_HERE / "_table.py").read_text(encoding="utf-8")
     python = ".".join(map(str, sys.version_info[:3]))

@@ -29,6 +29,7 @@ class ColumnNetwork(Network[Any]):
     def __init__(self, agents: Any, pairs: Any, *, directed: bool = False) -> None:
         self.directed = directed
         self.has_changed = False
+        self.width = None
         self._agents = agents
         given = pairs if isinstance(pairs, np.ndarray) else np.array(list(pairs), np.int64)
         given = np.ascontiguousarray(given.reshape(-1, 2), np.int64)

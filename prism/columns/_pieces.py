@@ -19,6 +19,7 @@ from prism.columns._types import (
     MAYBE_STATE,
     NEIGHBOURS,
     NONE,
+    STATE,
     TEXT,
     TRUTH,
     WEIGHTS,
@@ -205,7 +206,7 @@ class Writer:
             raise RefusedError(
                 target, f"{name} is {known.type.name} before, and {kind.name} here: use two names"
             )
-        if kind in _NAMES or kind.name.startswith("a member"):
+        if kind in _NAMES:
             raise RefusedError(target, f"{kind.name} has no name in columns: use it where it is")
 
         text = f"v_{name}"
@@ -233,8 +234,13 @@ class Writer:
             why = language.layout.others.get(name) or f"{ast.unparse(target)} cannot be set in a "
             "step: fields are"
             raise RefusedError(target, str(why))
-        if stored.type.options and not value.type.options:
-            value = as_option(value, stored.type, target)
+        if stored.type.options and value.type != stored.type:
+            is_state = value.type is STATE and stored.type.options == tuple(language.layout.states)
+            value = (
+                Value(value.text, stored.type)
+                if is_state
+                else as_option(value, stored.type, target)
+            )
         if value.type != stored.type:
             raise RefusedError(
                 target,

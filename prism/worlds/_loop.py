@@ -7,12 +7,12 @@ import gc
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from importlib import import_module
 from functools import partial
+from importlib import import_module
 from typing import Any, Generic, TypeVar
 
 from prism._faults import place_of_method, shortened
-from prism.errors import FieldValueError, SimulationError
+from prism.errors import FieldValueError, MissingExtraError, SimulationError
 from prism.runlog import ReplayReasoner, SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
 from prism.runs._running import run_to_end
@@ -48,7 +48,7 @@ ResultsT = TypeVar("ResultsT")
 
 _TICKS_BETWEEN_COLLECTIONS = 100
 
-_COLUMNS = "prism.columns"
+COLUMNS = "prism.columns"
 
 MANY = 100_000
 """Agents up to which the log tells of each, unless it is asked for less."""
@@ -129,7 +129,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         self._treatments: tuple[str | Treatment, ...] = tuple(treatments)
         self._treating = Treating(world, self._parts, treatments, self.rounds)
         self._log_agents = logged_of(agents, log_agents)
-        make: Any = columns_room().ColumnStage if columns else AgentStage
+        make: Any = column_stage() if columns else AgentStage
         # a policy never waits: let an interruption, and others in the event loop, have a turn
         self.pace: Callable[[], Awaitable[object]] = partial(asyncio.sleep, 0)
         try:
@@ -466,9 +466,16 @@ def _differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]
     return names or [name for name in before if before[name] != after[name]]
 
 
-def columns_room() -> Any:
-    """Return the room of columns, which knows this one, and is loaded where it is asked for."""
-    return import_module(_COLUMNS)
+def column_stage() -> Any:
+    """Return the stage whose agents are columns, which knows this room, and is loaded when asked.
+
+    Raises:
+        MissingExtraError: If numba is not installed, which the extra ``columns`` brings.
+    """
+    try:
+        return import_module(f"{COLUMNS}._stage").ColumnStage
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("columns", str(error.name)) from error
 
 
 def logged_of(agents: Any, asked: int | None) -> int | None:

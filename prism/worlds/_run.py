@@ -44,7 +44,7 @@ from prism.telemetry._loggers import EventLogger, LateLogger
 from prism.worlds._addresses import FEED, address_of, code_of, load_world
 from prism.worlds._asking import Decider
 from prism.worlds._fields import hints_of, plain_value
-from prism.worlds._loop import Loop, columns_room, require_count, require_seed
+from prism.worlds._loop import COLUMNS, Loop, require_count, require_seed
 from prism.worlds._parameters import groups_of, parameter_values, parsed_parameters
 from prism.worlds._people import AgentTable
 from prism.worlds._treatments import Treatment, later_models, require_models, tables_of
@@ -785,7 +785,7 @@ def _require_columns(cls: type[World[Any]]) -> None:
     Raises:
         DefinitionError: Saying all that is in the way, by file and line.
     """
-    if problems := columns_room().problems_of(cls):
+    if problems := import_module(COLUMNS).problems_of(cls):
         raise DefinitionError("\n".join(problems))
 
 
