@@ -220,13 +220,13 @@ class Parameters:
     common_share: float = _of(0.2, 0, 1)
     engagement: float = _of(0.0, 0, 1, settled=True)
     compose_chance: float | None = _of(0.011, 0, 1)
-    like_chance: float | None = _of(0.03, 0, 1)
+    like_chance: float | None = _of(0.026, 0, 1)
     dislike_chance: float = _of(0.0, 0, 1)
     most_chance: float = _of(0.5, 0, 1)
     relevance_pull: float = 2.0
     herding: float = 0.0
     herding_down: float | None = None
-    fading: float = _of(0.45, 0, 1)
+    fading: float = _of(0.14, 0, 1)
     reply_share: float = _of(0.8, 0, 1)
     reshare_share: float = _of(0.2, 0, 1)
     post_share: float = _of(0.0, 0, 1)
