@@ -5,27 +5,21 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import zlib
-from collections.abc import AsyncGenerator, Coroutine, Iterator, Mapping
-from functools import cache
+from base64 import b64encode
+from collections.abc import AsyncGenerator, Coroutine, Mapping
 from html import unescape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urljoin
 
 import orjson
 
 from prism.llm._addresses import credentials, secrets_in
+from prism.llm._carriers import Ask, UnusableReplyError, carrier_to
 from prism.statechart.reasoner._spending import Cost
 from prism.telemetry._loggers import describe
 
-if TYPE_CHECKING:
-    import httpx
-
 MOST_REPLY_BYTES = 1024 * 1024
 """How long a reply may be, decoded."""
-
-_MOST_ERROR_BYTES = 65_536
-"""How much of an error is read; the rest could say nothing more."""
 
 _MOST_VALUES = 50_000
 """How many values a reply may hold."""
@@ -33,7 +27,6 @@ _MOST_VALUES = 50_000
 _FEW_BYTES = 65_536
 """A reply of so many bytes cannot hold too many values."""
 
-_PIECE_BYTES = 65_536
 _CUT_OUT = b"[key]"
 
 _LONG = 8
@@ -47,10 +40,6 @@ _TITLE = re.compile(rb"<title[^>]*>([^<]{1,500})", re.IGNORECASE)
 
 class UnsendableError(ValueError):
     """A request holds what JSON cannot carry, such as half a surrogate pair."""
-
-
-class UnusableReplyError(ValueError):
-    """A reply is refused as it is read; the message goes on from the name of the server."""
 
 
 class GarbledReplyError(ValueError):
@@ -87,9 +76,10 @@ class Exchange:
 
     Attributes:
         is_sent: Whether a request was sent, or begun to be.
+        request: The body that is sent, as it may be recorded; None if nobody keeps it.
     """
 
-    __slots__ = ("_address", "_cost", "_has_left", "_model", "is_sent")
+    __slots__ = ("_address", "_cost", "_has_left", "_model", "is_sent", "request")
 
     def __init__(self, cost: Cost, model: str, address: str) -> None:
         self._cost = cost
@@ -97,23 +87,24 @@ class Exchange:
         self._address = address
         self._has_left = False
         self.is_sent: bool = False
+        self.request: str | None = None
 
-    def began(self, shown: str | None) -> None:
+    def began(self) -> None:
         """Note that the request is sent; a redirect sends it again within the same attempt."""
         self.is_sent = True
         cost = self._cost
         cost.attempts += 1
         cost.model, cost.host = self._model, self._address
-        cost.request_began(shown)
+        cost.request_began(self.request)
 
     @property
     def is_recorded(self) -> bool:
         """Whether somebody keeps what is sent and what comes back."""
         return self._cost.trail is not None
 
-    async def traced(self, step: str, _info: Mapping[str, Any]) -> None:
-        """Note a step of httpcore, of HTTP/1.1 or HTTP/2."""
-        self._has_left |= step.endswith("send_request_headers.started")
+    def left(self) -> None:
+        """Note that the first of the request has left."""
+        self._has_left = True
 
     def replied(self, shown: str) -> None:
         """Note what came back."""
@@ -157,18 +148,15 @@ class Wire:
     def __init__(
         self, address: str, base: str, key: str = "", most_bytes: int = MOST_REPLY_BYTES
     ) -> None:
-        # takes part of a second, in which no event loop should stand still
-        import httpx  # noqa: F401
-
-        self._address = address
         self._base = base.rstrip("/") + "/"
-        self._key = key
+        self._headers = _headers(credentials(address), key)
+        self._carrier = carrier_to(self._base)
         self._most_bytes = most_bytes
         self._secrets = [secret.encode() for secret in secrets_in(address, key)]
         self._calls = 0
         self._closes_when_idle = False
-        self._connection: AsyncGenerator[httpx.AsyncClient, None] | None = None
-        self._client: httpx.AsyncClient | None = None
+        self._connections: AsyncGenerator[Ask, None] | None = None
+        self._asking: Ask | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def send(
@@ -193,9 +181,9 @@ class Wire:
         self._calls += 1
         try:
             # takes a moment the first time, which is not the server's
-            client = await self._connected()
+            ask = await self._connected()
             async with asyncio.timeout(seconds):
-                return await self._sent(client, path, content, exchange)
+                return await self._sent(ask, path, content, exchange)
         except asyncio.CancelledError:
             self._closes_when_idle = True
             exchange.cancelled()
@@ -210,25 +198,16 @@ class Wire:
                 self._closes_when_idle = False
                 await self.close()
 
-    async def _sent(
-        self, client: httpx.AsyncClient, path: str, content: bytes | None, exchange: Exchange
-    ) -> Any:
-        request = client.build_request(
-            "GET" if content is None else "POST",
-            urljoin(self._base, path),
-            content=content,
-            extensions={"trace": exchange.traced},
-        )
-        exchange.began(self.shown(content or b"") if exchange.is_recorded else None)
-        response = await client.send(request)
+    async def _sent(self, ask: Ask, path: str, content: bytes | None, exchange: Exchange) -> Any:
+        if exchange.is_recorded:
+            exchange.request = self.shown(content or b"")
+        answer = await ask(urljoin(self._base, path), content, exchange)
 
-        is_success = response.is_success
-        reply = self._without_secrets(response.content, _LONG if is_success else 0)
+        reply = self._without_secrets(answer.content, _LONG if answer.is_success else 0)
         if exchange.is_recorded:
             exchange.replied(self.shown(reply))
-        if not is_success:
-            text = reply.decode("utf-8", "replace")
-            raise RefusedError(response.status_code, text, response.headers.get("retry-after", ""))
+        if not answer.is_success:
+            raise RefusedError(answer.status, reply.decode("utf-8", "replace"), answer.retry_after)
         if is_web_page(reply):
             page = describe_page(self._without_secrets(reply))
             raise UnusableReplyError(f"answered with {page} instead of a reply: {SEE_ADDRESS}")
@@ -268,95 +247,39 @@ class Wire:
             self._closes_when_idle = True
             return
 
-        connection, self._connection, self._client = self._connection, None, None
-        if connection is not None and is_here:
-            await _to_the_end(connection.aclose())
+        connections, self._connections, self._asking = self._connections, None, None
+        if connections is not None and is_here:
+            await _to_the_end(connections.aclose())
 
-    async def _connected(self) -> httpx.AsyncClient:
+    async def _connected(self) -> Ask:
         loop = asyncio.get_running_loop()
-        if self._client is None or self._loop is not loop:
+        if self._asking is None or self._loop is not loop:
             # a generator, because asyncio ends those with their loop, and when they are dropped
-            self._connection, self._loop = self._connect(), loop
-            self._client = await anext(self._connection)
+            self._connections = self._carrier(self._headers, self._most_bytes)
+            self._loop, self._asking = loop, await anext(self._connections)
 
-        return self._client
+        return self._asking
 
-    async def _connect(self) -> AsyncGenerator[httpx.AsyncClient, None]:
-        import httpx
 
-        headers = {
-            "Accept": "application/json",
-            # a compressed reply could be a thousand times what is sent
-            "Accept-Encoding": "identity",
-            "Content-Type": "application/json",
-            "User-Agent": "prism",
-        }
-        if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
+def _headers(user: tuple[str, str] | None, key: str) -> dict[str, str]:
+    headers = {
+        "Accept": "application/json",
+        # a compressed reply could be a thousand times what is sent
+        "Accept-Encoding": "identity",
+        "Content-Type": "application/json",
+        "User-Agent": "prism",
+    }
+    if user is not None:
+        headers["Authorization"] = f"Basic {b64encode(':'.join(user).encode()).decode()}"
+    elif key:
+        headers["Authorization"] = f"Bearer {key}"
 
-        # a transport of our own would leave out the proxies of the environment
-        client = httpx.AsyncClient(
-            auth=credentials(self._address),
-            headers=headers,
-            timeout=None,
-            follow_redirects=True,
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=None),
-            # before httpx reads a reply, also one that redirects
-            event_hooks={"response": [self._read]},
-            verify=_certificates(),
-        )
-
-        try:
-            yield client
-        finally:
-            await client.aclose()
-
-    async def _read(self, response: httpx.Response) -> None:
-        """Read the decoded body of a reply; of an error its beginning, as its status says enough.
-
-        httpx would decode a whole piece at once, and 64 KiB of gzip can hold 64 MB.
-
-        Raises:
-            UnusableReplyError: If a reply is longer, or is encoded in a way not asked for.
-        """
-        import httpx
-
-        stream: Any = response.stream
-        most = self._most_bytes if response.is_success else _MOST_ERROR_BYTES
-        content, sent = bytearray(), 0
-        try:
-            decoder = _decoder_of(response)
-            async for raw in stream:
-                sent += len(raw)
-                for piece in [raw] if decoder is None else _inflated(decoder, raw):
-                    content += piece
-                    if len(content) > most:
-                        break
-
-                # also of what is sent, which may stand for nothing
-                if max(sent, len(content)) > most:
-                    raise UnusableReplyError(f"sent a reply of more than {most} bytes")
-        except UnusableReplyError:
-            if response.is_success:
-                raise
-        finally:
-            await stream.aclose()
-
-        response.stream = httpx.ByteStream(bytes(content[:most]))
+    return headers
 
 
 def is_key(key: str) -> bool:
     """Return True if a header can carry a key."""
     return key.isascii() and key.isprintable() and " " not in key
-
-
-@cache
-def _certificates() -> Any:
-    """Return the trusted certificates."""
-    # cached: reading them takes longer than all else that a client needs
-    import httpx
-
-    return httpx.create_ssl_context()
 
 
 def _as_json(body: Mapping[str, Any]) -> bytes:
@@ -365,26 +288,6 @@ def _as_json(body: Mapping[str, Any]) -> bytes:
         return text.encode()
     except (ValueError, TypeError, RecursionError) as error:
         raise UnsendableError(str(error)) from error
-
-
-def _decoder_of(response: httpx.Response) -> Any:
-    encoding = response.headers.pop("content-encoding", "identity").strip().lower()
-    if encoding in ("identity", ""):
-        return None
-    if encoding in ("gzip", "x-gzip", "deflate"):
-        # finds out itself whether it is gzip or zlib
-        return zlib.decompressobj(wbits=47)
-
-    raise UnusableReplyError(f"encodes its reply as {encoding[:40]!r}, which it was not asked to")
-
-
-def _inflated(decoder: Any, raw: bytes) -> Iterator[bytes]:
-    try:
-        while raw:
-            yield decoder.decompress(raw, _PIECE_BYTES)
-            raw = decoder.unconsumed_tail
-    except zlib.error as error:
-        raise UnusableReplyError(f"sent a damaged reply ({error})") from error
 
 
 def _parsed(content: bytes) -> Any:
