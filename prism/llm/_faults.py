@@ -12,13 +12,13 @@ from prism.errors import (
     TimedOutError,
     UnreachableError,
 )
-from prism.llm._carriers import UnusableReplyError
 from prism.llm._dialect import Advice
 from prism.llm._wire import (
     SEE_ADDRESS,
     ErrorInReplyError,
     GarbledReplyError,
     RefusedError,
+    UnusableReplyError,
     describe_page,
     is_web_page,
 )

@@ -5,21 +5,38 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import zlib
 from base64 import b64encode
-from collections.abc import AsyncGenerator, Coroutine, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterator,
+    Mapping,
+)
+from functools import cache
 from html import unescape
-from typing import Any
-from urllib.parse import urljoin
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urljoin, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import orjson
 
 from prism.llm._addresses import credentials, secrets_in
-from prism.llm._carriers import Ask, UnusableReplyError, carrier_to
 from prism.statechart.reasoner._spending import Cost
 from prism.telemetry._loggers import describe
 
+if TYPE_CHECKING:
+    import aiohttp
+    import httpx
+
 MOST_REPLY_BYTES = 1024 * 1024
 """How long a reply may be, decoded."""
+
+_MOST_ERROR_BYTES = 65_536
+"""How much of an error is read; the rest could say nothing more."""
 
 _MOST_VALUES = 50_000
 """How many values a reply may hold."""
@@ -27,6 +44,8 @@ _MOST_VALUES = 50_000
 _FEW_BYTES = 65_536
 """A reply of so many bytes cannot hold too many values."""
 
+_PIECE_BYTES = 65_536
+_MOST_REDIRECTS = 20
 _CUT_OUT = b"[key]"
 
 _LONG = 8
@@ -40,6 +59,10 @@ _TITLE = re.compile(rb"<title[^>]*>([^<]{1,500})", re.IGNORECASE)
 
 class UnsendableError(ValueError):
     """A request holds what JSON cannot carry, such as half a surrogate pair."""
+
+
+class UnusableReplyError(ValueError):
+    """A reply is refused as it is read; the message goes on from the name of the server."""
 
 
 class GarbledReplyError(ValueError):
@@ -64,72 +87,6 @@ class RefusedError(Exception):
         self.status_code: int = status
         self.said: str = said
         self.retry_after: str = retry_after
-
-
-class Exchange:
-    """One request under way, and what it costs.
-
-    Args:
-        cost: What it costs.
-        model: The model that is asked.
-        address: The server that is asked, as it may be shown.
-
-    Attributes:
-        is_sent: Whether a request was sent, or begun to be.
-        request: The body that is sent, as it may be recorded; None if nobody keeps it.
-    """
-
-    __slots__ = ("_address", "_cost", "_has_left", "_model", "is_sent", "request")
-
-    def __init__(self, cost: Cost, model: str, address: str) -> None:
-        self._cost = cost
-        self._model = model
-        self._address = address
-        self._has_left = False
-        self.is_sent: bool = False
-        self.request: str | None = None
-
-    def began(self) -> None:
-        """Note that the request is sent; a redirect sends it again within the same attempt."""
-        self.is_sent = True
-        cost = self._cost
-        cost.attempts += 1
-        cost.model, cost.host = self._model, self._address
-        cost.request_began(self.request)
-
-    @property
-    def is_recorded(self) -> bool:
-        """Whether somebody keeps what is sent and what comes back."""
-        return self._cost.trail is not None
-
-    def left(self) -> None:
-        """Note that the first of the request has left."""
-        self._has_left = True
-
-    def replied(self, shown: str) -> None:
-        """Note what came back."""
-        self._cost.request_replied(shown)
-
-    def counted(self, said: Mapping[str, Any]) -> None:
-        """Count what a reply says of its cost, in Ollama's words."""
-        self._cost.add_tokens(said.get("prompt_eval_count"), said.get("eval_count"))
-        self._cost.note_reply(said)
-
-    def cancelled(self) -> None:
-        """Note that it was given up; where nothing was sent yet, no request is counted."""
-        if self.is_sent and not self._has_left:
-            self.is_sent = False
-            self._cost.request_unsent()
-
-    def failed(self, shown: str) -> None:
-        """Note why there is no usable reply."""
-        if self.is_sent:
-            self._cost.request_failed(shown)
-
-    def ended(self) -> None:
-        """Note that the request has ended, with a reply or without."""
-        if self.is_sent:
-            self._cost.request_ended()
 
 
 class Wire:
@@ -160,14 +117,14 @@ class Wire:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def send(
-        self, path: str, body: Mapping[str, Any] | None, exchange: Exchange, seconds: float
+        self, path: str, body: Mapping[str, Any] | None, cost: Cost, seconds: float
     ) -> Any:
         """Send a request, and return the reply as plain data.
 
         Args:
             path: Where to, after what all paths begin with.
             body: What to POST as JSON; None to GET.
-            exchange: Hears of all that passes.
+            cost: Hears of all that passes.
             seconds: How long it may take.
 
         Raises:
@@ -183,10 +140,10 @@ class Wire:
             # takes a moment the first time, which is not the server's
             ask = await self._connected()
             async with asyncio.timeout(seconds):
-                return await self._sent(ask, path, content, exchange)
+                return await self._sent(ask, path, content, cost)
         except asyncio.CancelledError:
             self._closes_when_idle = True
-            exchange.cancelled()
+            cost.request_cancelled()
             raise
         except TimeoutError:
             self._closes_when_idle = True
@@ -198,14 +155,14 @@ class Wire:
                 self._closes_when_idle = False
                 await self.close()
 
-    async def _sent(self, ask: Ask, path: str, content: bytes | None, exchange: Exchange) -> Any:
-        if exchange.is_recorded:
-            exchange.request = self.shown(content or b"")
-        answer = await ask(urljoin(self._base, path), content, exchange)
+    async def _sent(self, ask: Ask, path: str, content: bytes | None, cost: Cost) -> Any:
+        is_recorded = cost.trail is not None
+        cost.request_began(self.shown(content or b"") if is_recorded else None)
+        answer = await ask(urljoin(self._base, path), content, cost)
 
         reply = self._without_secrets(answer.content, _LONG if answer.is_success else 0)
-        if exchange.is_recorded:
-            exchange.replied(self.shown(reply))
+        if is_recorded:
+            cost.request_replied(self.shown(reply))
         if not answer.is_success:
             raise RefusedError(answer.status, reply.decode("utf-8", "replace"), answer.retry_after)
         if is_web_page(reply):
@@ -377,3 +334,210 @@ async def _to_the_end(closing: Coroutine[Any, Any, None]) -> None:
     if cancelled is not None:
         raise cancelled
     task.result()
+
+
+# What carries requests
+
+
+class Answer(NamedTuple):
+    """What came back.
+
+    Args:
+        status: The HTTP status.
+        retry_after: The header of this name; empty if there is none.
+        content: The body, decoded; of an error its beginning.
+    """
+
+    status: int
+    retry_after: str
+    content: bytes
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the status is that of a success."""
+        return _is_success(self.status)
+
+
+Ask = Callable[[str, bytes | None, Cost], Awaitable[Answer]]
+"""POSTs a body to an address, or GETs it where there is none."""
+
+Carrier = Callable[[Mapping[str, str], int], AsyncGenerator[Ask, None]]
+"""Yields an `Ask` whose connections it closes in the end, given headers and a bound for replies."""
+
+
+def carrier_to(address: str) -> Carrier:
+    """Return what carries requests to an address: aiohttp, if it is installed, else httpx.
+
+    What goes through a proxy of the environment goes with httpx, which knows all kinds of those.
+    """
+    # importing takes part of a second, in which no event loop should stand still
+    import httpx  # noqa: F401
+
+    try:
+        import aiohttp  # noqa: F401
+    except ImportError:
+        return over_httpx
+
+    return over_httpx if _has_proxy(address) else over_aiohttp
+
+
+def _has_proxy(address: str) -> bool:
+    parts, proxies = urlsplit(address), getproxies()
+    is_named = bool(proxies.get(parts.scheme) or proxies.get("all"))
+    return is_named and not proxy_bypass(parts.hostname or "")
+
+
+async def over_httpx(headers: Mapping[str, str], most_bytes: int) -> AsyncGenerator[Ask, None]:
+    """Carry requests with httpx; see `Carrier`."""
+    import httpx
+
+    async def read(response: httpx.Response) -> None:
+        # httpx would decode a whole piece at once, and 64 KiB of gzip can hold 64 MB
+        stream: Any = response.stream
+        encoding = response.headers.pop("content-encoding", "")
+        try:
+            content = await _read(stream, encoding, response.status_code, most_bytes)
+        finally:
+            await stream.aclose()
+
+        response.stream = httpx.ByteStream(content)
+
+    async def ask(address: str, content: bytes | None, cost: Cost) -> Answer:
+        async def trace(step: str, _info: Mapping[str, Any]) -> None:
+            # of HTTP/1.1 or HTTP/2
+            if step.endswith("send_request_headers.started"):
+                cost.request_left()
+
+        request = client.build_request(
+            _method(content), address, content=content, extensions={"trace": trace}
+        )
+        response = await client.send(request)
+        wait = response.headers.get("retry-after", "")
+        return Answer(response.status_code, wait, response.content)
+
+    # a transport of our own would leave out the proxies of the environment
+    async with httpx.AsyncClient(
+        headers=headers,
+        timeout=None,
+        follow_redirects=True,
+        max_redirects=_MOST_REDIRECTS,
+        limits=httpx.Limits(max_connections=None, max_keepalive_connections=None),
+        # before httpx reads a reply, also one that redirects
+        event_hooks={"response": [read]},
+        verify=_certificates(),
+    ) as client:
+        yield ask
+
+
+async def over_aiohttp(headers: Mapping[str, str], most_bytes: int) -> AsyncGenerator[Ask, None]:
+    """Carry requests with aiohttp; see `Carrier`. What it raises becomes what httpx raises."""
+    import aiohttp
+
+    async def note_left(_session: Any, context: Any, _parameters: Any) -> None:
+        context.trace_request_ctx.request_left()
+
+    async def ask(address: str, content: bytes | None, cost: Cost) -> Answer:
+        try:
+            async with client.request(
+                _method(content),
+                address,
+                data=content,
+                max_redirects=_MOST_REDIRECTS,
+                trace_request_ctx=cost,
+            ) as response:
+                encoding = response.headers.get("Content-Encoding", "")
+                pieces = response.content.iter_any()
+                body = await _read(pieces, encoding, response.status, most_bytes)
+                return Answer(response.status, response.headers.get("Retry-After", ""), body)
+        except aiohttp.ClientError as error:
+            raise _as_of_httpx(error) from error
+
+    tracing = aiohttp.TraceConfig()
+    tracing.on_request_headers_sent.append(note_left)
+    async with aiohttp.ClientSession(
+        headers=headers,
+        timeout=aiohttp.ClientTimeout(total=None),
+        auto_decompress=False,
+        connector=aiohttp.TCPConnector(limit=0, ssl=_certificates()),
+        trace_configs=[tracing],
+    ) as client:
+        yield ask
+
+
+def _as_of_httpx(error: aiohttp.ClientError) -> Exception:
+    """Return the error of httpx that says the same."""
+    import aiohttp
+    import httpx
+
+    if isinstance(error, aiohttp.ClientConnectorError):
+        why = getattr(error, "certificate_error", None) or error.os_error
+        is_refused = isinstance(why, ConnectionError)
+        return httpx.ConnectError("All connection attempts failed" if is_refused else str(why))
+    if isinstance(error, aiohttp.TooManyRedirects):
+        return httpx.TooManyRedirects("exceeded maximum allowed redirects")
+
+    return httpx.RemoteProtocolError(str(error) or type(error).__name__)
+
+
+def _method(content: bytes | None) -> str:
+    return "GET" if content is None else "POST"
+
+
+def _is_success(status: int) -> bool:
+    return 200 <= status < 300
+
+
+@cache
+def _certificates() -> Any:
+    """Return the trusted certificates."""
+    # cached: reading them takes longer than all else that a client needs
+    import httpx
+
+    return httpx.create_ssl_context()
+
+
+async def _read(pieces: AsyncIterator[bytes], encoding: str, status: int, most_bytes: int) -> bytes:
+    """Read the decoded body of a reply; of an error its beginning, as its status says enough.
+
+    Raises:
+        UnusableReplyError: If a reply is longer, or is encoded in a way not asked for.
+    """
+    most = most_bytes if _is_success(status) else _MOST_ERROR_BYTES
+    content, sent = bytearray(), 0
+    try:
+        decoder = _decoder_of(encoding)
+        async for raw in pieces:
+            sent += len(raw)
+            for piece in [raw] if decoder is None else _inflated(decoder, raw):
+                content += piece
+                if len(content) > most:
+                    break
+
+            # also of what is sent, which may stand for nothing
+            if max(sent, len(content)) > most:
+                raise UnusableReplyError(f"sent a reply of more than {most} bytes")
+    except UnusableReplyError:
+        if _is_success(status):
+            raise
+
+    return bytes(content[:most])
+
+
+def _decoder_of(encoding: str) -> Any:
+    encoding = encoding.strip().lower()
+    if encoding in ("identity", ""):
+        return None
+    if encoding in ("gzip", "x-gzip", "deflate"):
+        # finds out itself whether it is gzip or zlib
+        return zlib.decompressobj(wbits=47)
+
+    raise UnusableReplyError(f"encodes its reply as {encoding[:40]!r}, which it was not asked to")
+
+
+def _inflated(decoder: Any, raw: bytes) -> Iterator[bytes]:
+    try:
+        while raw:
+            yield decoder.decompress(raw, _PIECE_BYTES)
+            raw = decoder.unconsumed_tail
+    except zlib.error as error:
+        raise UnusableReplyError(f"sent a damaged reply ({error})") from error

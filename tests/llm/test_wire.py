@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from prism.errors import BadReplyError, LLMError, OverloadedError
-from prism.llm._carriers import carrier_to, over_aiohttp, over_httpx
 from prism.llm._router import OllamaPool
+from prism.llm._wire import carrier_to, over_aiohttp, over_httpx
 from prism.statechart.reasoner import Cost
 from prism.testing import FakeOllama, FakeOpenAI, Fault
 from prism.testing._server.exchange import Exchange
