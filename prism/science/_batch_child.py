@@ -62,9 +62,6 @@ listeners: dict[str, Callable[[str, Message], object]] = {}
 
 _SECONDS_BETWEEN_LOOKS = 0.5
 _SECONDS_TO_END = 5.0
-_SECONDS_IDLE = 60.0
-"""A process that was given no run for so long ends."""
-
 _SECONDS_BETWEEN_ROUNDS = 0.1
 """Rounds that end sooner after the last one that was told are not told."""
 
@@ -278,7 +275,7 @@ def main() -> None:
     with telling_warnings(teller):
         while True:
             try:
-                run = messages.get(timeout=_SECONDS_IDLE)["run"]
+                run = messages.get(timeout=how["seconds_idle"])["run"]
             except Empty:
                 return
             teller.tell(begun=run["name"])

@@ -39,6 +39,8 @@ MOST_DEATHS = 2
 
 _SECONDS_BETWEEN_LOOKS = 1.0
 _SECONDS_TO_END = 10.0
+_SECONDS_IDLE = 60.0
+"""A process that is given no run for so long ends, wherever it is."""
 
 _logger = logging.getLogger("prism.science")
 
@@ -126,6 +128,7 @@ class Door(AbstractContextManager["Door"]):
             "folder": str(self.folder.path.resolve()),
             "cwd": os.getcwd(),  # noqa: PTH109
             "search_path": search_path(),
+            "seconds_idle": _SECONDS_IDLE,
         }
         listeners[self.session] = lambda name, message: self._queue.put((name, message))
         return self

@@ -19,7 +19,6 @@ pytest.importorskip("polars")
 
 from prism.errors import InputError
 from prism.science import BatchObserver, BatchRun, Plan, batch, fit, resume_batch
-from prism.science import _batch_child as child
 from tests.kit.dice import tree
 
 SMALL: dict[str, Any] = {"world": "rumour", "agents": 20, "rounds": 3, "seeds": 3}
@@ -140,19 +139,15 @@ def test_the_executor_brings_its_own_workers(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_a_process_without_work_ends_and_is_replaced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A worker that keeps a process for long does not keep it for ever."""
-    monkeypatch.setattr(
-        child,
-        "_MAIN",
-        f"{child._MAIN}".replace(
-            "import main;",
-            ("import main; import prism.science._batch_child as it; it._SECONDS_IDLE = 0.0;"),
-        ),
-    )
-    found = batch(Plan(SMALL), tmp_path / "out", workers=1)
+def test_a_process_without_work_ends_and_is_replaced(tmp_path: Path) -> None:
+    """A worker does not keep a process for ever; a run that finds it ended gets another one."""
+
+    class Impatient(ThreadPoolExecutor):
+        def submit(self, task: Any, /, how: Any, run: Any) -> Any:
+            return super().submit(task, {**how, "seconds_idle": 0.0}, run)
+
+    with Impatient(1) as threads:
+        found = batch(Plan({**SMALL, "seeds": 2}), tmp_path / "out", executor=threads)
     assert found.is_complete
 
 
