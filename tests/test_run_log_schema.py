@@ -173,8 +173,9 @@ def simulate(
     agents: int = 12,
     writer: Any = None,
     treatments: Sequence[str | Treatment] = (),
-    parameters: Parameters = Parameters(),  # noqa: B008
+    parameters: Parameters = Parameters.preset("classic"),  # noqa: B008
     world: Feed | None = None,
+    log_agents: int | None = None,
 ) -> Lines:
     """Run a small simulation and return its log."""
     population, clock = synthetic_population(agents, seed=5), SimulatedClock()
@@ -198,6 +199,7 @@ def simulate(
             treatments=treatments,
             logger=log.logger,
             clock=clock,
+            log_agents=log_agents,
         ).run()
     return read(path)
 
