@@ -14,7 +14,6 @@ from prism.cognition._memory._beside import Backups, copy_whole
 from prism.cognition._memory._contents import (
     Contents,
     NewerSchemaError,
-    Storage,
     StorageKind,
     checked_document,
     storage_of,
@@ -43,7 +42,7 @@ class Opened:
     """
 
     contents: Contents
-    storage: Storage
+    storage: JsonStorage | SqliteStorage
     faults: tuple[str, ...] = ()
 
 
