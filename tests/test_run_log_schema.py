@@ -173,7 +173,7 @@ def simulate(
     agents: int = 12,
     writer: Any = None,
     treatments: Sequence[str | Treatment] = (),
-    parameters: Parameters = Parameters(),  # noqa: B008
+    parameters: Parameters = Parameters.preset("classic"),  # noqa: B008
     world: Feed | None = None,
 ) -> Lines:
     """Run a small simulation and return its log."""

@@ -230,8 +230,8 @@ def simulate(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Parameters of the feed that resemble published figures: participation, which is "
-            "the default, twitter, browsing, rumour, or classic, which resembles none.",
+            help="Parameters of the feed that are calibrated to published figures: conversation, "
+            "which is the default, participation, twitter, browsing or rumour; or classic.",
         ),
     ] = None,
     asked: Annotated[Given, _RUN],
