@@ -56,9 +56,9 @@ SUB_ROOMS = {
         "_run",
     ),
     "prism.cognition": (
+        "_memory",
         "_prompts",
         "_config",
-        "_memory",
         "_replies",
         "_own_actions",
         "_actions",
