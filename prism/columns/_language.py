@@ -415,9 +415,9 @@ class Language:
 
     def _pair(self, left: Value, right: Value, node: ast.AST) -> tuple[Value, Value]:
         """Return two values, a text or a member among them as the number of an option."""
-        if left.type.options and not right.type.options:
+        if left.type.options and right.type is TEXT:
             return left, as_option(right, left.type, node)
-        if right.type.options and not left.type.options:
+        if right.type.options and left.type is TEXT:
             return as_option(left, right.type, node), right
         nothing = {AGENT: MAYBE_AGENT, STATE: MAYBE_STATE}
         if NONE in (left.type, right.type):
@@ -647,7 +647,8 @@ class Language:
         scope.defined.add(loop.target.id)
         conditions = [self.truth(each) for each in loop.ifs]
         element = self.value(node.elt)
-        truth = self.truth_of(element, node) if element.type is not FLOAT else ""
+        is_summed = name == "sum" or element.type is FLOAT
+        truth = "" if is_summed else self.truth_of(element, node)
         scope.names, scope.defined = before, defined
 
         number = len(self.parts)

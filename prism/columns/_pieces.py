@@ -231,9 +231,8 @@ class Writer:
         agent, name = language.agent(target.value), target.attr
         stored = language.layout.fields.get(name)
         if stored is None:
-            why = language.layout.others.get(name) or f"{ast.unparse(target)} cannot be set in a "
-            "step: fields are"
-            raise RefusedError(target, str(why))
+            told = f"{ast.unparse(target)} cannot be set in a step: a step sets fields of agents"
+            raise RefusedError(target, language.layout.others.get(name, told))
         if stored.type.options and value.type != stored.type:
             is_state = value.type is STATE and stored.type.options == tuple(language.layout.states)
             value = (
