@@ -98,11 +98,11 @@ class Writer:
             try:
                 self._statement(node)
             except RefusedError as problem:
-                self.problems.append(problem)
-                # what it would have set is not missed besides
+                if problem.problem:
+                    self.problems.append(problem)
                 for each in ast.walk(node):
                     if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
-                        self._scope.defined.discard(each.id)
+                        self._scope.lost.add(each.id)
 
     def _statement(self, node: ast.stmt) -> None:
         method = getattr(self, f"_{type(node).__name__.lower()}", None)
