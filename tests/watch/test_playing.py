@@ -13,8 +13,8 @@ import pytest
 from prism import replay, resume
 from prism.errors import InputError
 from prism.watch import Watching
-from prism.watch._playing import _place_for
-from prism.watch._server import play
+from prism.watch._playing import Playing, _place_for
+from prism.watch._runs import Runs
 from tests.kit.waiting import wait_until
 
 pytestmark = pytest.mark.slow
@@ -50,10 +50,8 @@ class Faulty(Rumour):
 class Game:
     """A world that is played by requests."""
 
-    def __init__(self, watching: Watching, client: httpx.Client) -> None:
+    def __init__(self, playing: Playing, client: httpx.Client) -> None:
         self.client = client
-        playing = watching._runs.playing
-        assert playing is not None
         self.told = playing.told
 
     def do(self, what: str, **more: Any) -> dict[str, Any]:
@@ -78,9 +76,11 @@ def game(
 
     @contextmanager
     def played(**given: Any) -> Iterator[Game]:
-        watching = play("mine.py", {"agents": 20, "rounds": 6, **given})
+        playing = Playing({"world": "mine.py", "agents": 20, "rounds": 6, **given})
+        watching = Watching(Runs(playing, name="mine.py"))
+        watching.start()
         try:
-            found = Game(watching, visit(watching))
+            found = Game(playing, visit(watching))
             found.wait(state="paused")
             yield found
         finally:
