@@ -5,7 +5,6 @@ They show what prism does, so they are out of date as soon as that changes:
 """
 
 import asyncio
-import os
 import re
 import subprocess
 import sys
@@ -22,10 +21,9 @@ from prism.cognition import CognitiveAgent, CognitiveState, Config, Memory, cogn
 from prism.report import make_report
 from prism.runlog import RunLog, SimulatedClock
 from prism.social import Feed, Parameters
+from prism.statechart import social_media_chart
 
 DOCS = Path(__file__).parent
-
-_FIRST_BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 def rooms(_folder: Path) -> str:
@@ -39,12 +37,20 @@ def rooms(_folder: Path) -> str:
     return picture()
 
 
-def chart(folder: Path) -> str:
-    """Draw the chart with its traffic as the first lines of the README do."""
-    lines = _FIRST_BLOCK.search((DOCS.parent / "README.md").read_text(encoding="utf-8"))
-    assert lines is not None, "the README has no lines of Python"
-    subprocess.run([sys.executable, "-c", lines[1]], cwd=folder, check=True, env={**os.environ})
-    return (folder / "chart.svg").read_text(encoding="utf-8")
+def tour(folder: Path) -> str:
+    """Draw what ``prism tour`` draws."""
+    command = [sys.executable, "-c", "from prism.cli import main; main()", "tour"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    return (folder / "tour" / "rumour.svg").read_text(encoding="utf-8")
+
+
+def chart(_folder: Path) -> str:
+    """Draw the chart of the feed with the traffic of a hundred agents."""
+    run = Run(Feed(preset="classic"), 100, rounds=2, seed=7)
+    run.run()
+    made = [record for agent in run.agents for record in agent.state_history]
+    traffic = Counter((record.from_state, record.to_state) for record in made)
+    return social_media_chart().to_svg(traffic)
 
 
 def states(folder: Path) -> str:
@@ -96,6 +102,7 @@ PICTURES: dict[str, Callable[[Path], str]] = {
     "pictures/chart.svg": chart,
     "pictures/cognition.svg": thinking,
     "pictures/states.svg": states,
+    "pictures/tour.svg": tour,
 }
 """Each picture's path below this folder, and what draws it in a folder for temporary files."""
 

@@ -89,6 +89,7 @@ SUB_ROOMS = {
         "_host",
         "_snapshot",
         "_asking",
+        "_pictures",
         "_treatments",
         "_treatment_tables",
         "_turns",

@@ -50,8 +50,7 @@ from prism.workflow import Workflow, WorkflowAgent, WorkflowRun
 from prism.worlds import Treatment, treatment
 from tests.kit.cognition import all_that_happens, interrupted_run
 from tests.kit.kept import begin
-from tests.kit.lamps import Street
-from tests.kit.medley import Medley
+from tests.kit.pictured import WORLDS
 from tests.kit.social import run_of_feed
 from tests.kit.worlds import run_logged
 
@@ -357,7 +356,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
         "simulations": simulations,
         "turns": [run_turns(folder)],
         "cycles": [read(interrupted_run(folder) / "events.jsonl")],
-        "worlds": [run_logged(folder, *of).events() for of in ([Medley(plan=1)], [Street(), 501])],
+        "worlds": [run_logged(folder, *of).events() for of in WORLDS],
         "texts": [asyncio.run(of_texts(folder))],
         "own": [read(folder / "own.jsonl")],
         "earlier": [EARLIER],

@@ -55,6 +55,8 @@ class WorkflowResults:
         transitions: Transitions that it made, those to the state it was in left out.
         steps: How often steps ran, by their outcome.
         refused: What was refused, and how often: step, state, the target it named, why.
+        actions: How often what steps asked the application to do was ``done``, or ``failed``.
+        action_failure: Why the last of those failed that failed.
         tokens: Tokens that the model read and wrote, as far as they are known.
         context: Its variables in the end.
     """
@@ -66,24 +68,15 @@ class WorkflowResults:
     transitions: int = 0
     steps: Mapping[str, int] = field(default_factory=dict)
     refused: tuple[Refusal, ...] = ()
+    actions: Mapping[str, int] = field(default_factory=dict)
+    action_failure: str | None = None
     tokens: int = 0
     context: Mapping[str, Any] = field(default_factory=dict)
     has_finished: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data, for ``run.json``."""
-        return {
-            "agent_id": self.agent_id,
-            "turns": self.turns,
-            "state": self.state,
-            "failure": self.failure,
-            "has_finished": self.has_finished,
-            "transitions": self.transitions,
-            "steps": dict(self.steps),
-            "refused": [asdict(each) for each in self.refused],
-            "tokens": self.tokens,
-            "context": dict(self.context),
-        }
+        return asdict(self) | {"refused": list(map(asdict, self.refused))}
 
 
 class WorkflowLoop(AgentLoop[Turn]):
@@ -181,6 +174,8 @@ class WorkflowLoop(AgentLoop[Turn]):
             transitions=_transitions(self.finished),
             steps=dict(sorted(Counter(step.outcome for step in steps).items())),
             refused=_refused(steps),
+            actions=self.agent.actions.counts,
+            action_failure=self.agent.actions.last_failure,
             tokens=sum((cost.input_tokens or 0) + (cost.output_tokens or 0) for cost in costs),
             context=dict(self.agent.context),
         )

@@ -373,8 +373,8 @@ class RunHost:
             self._require_drawing(f"agent {agent.agent_id!r}")
 
         stream: RandomStream = agent._random
-        stream.begin_at(mixed((agent._keys or self.keys_of(agent))[1] + self.epoch * GOLDEN))
-        agent._epoch = self.epoch
+        epoch = agent._epoch = self.epoch
+        stream.begin_at(mixed((agent._keys or self.keys_of(agent))[1] + epoch * GOLDEN))
 
         return stream
 
@@ -642,7 +642,7 @@ def _require_event(event: str, keys: Iterable[str]) -> None:
 
 def _require_weights(asked: Asked, options: Sequence[Any]) -> None:
     weights = asked.weights or {}
-    states = asked.agent._chart.definition.states
+    states = asked.agent._kind.counts
     for key, weight in weights.items():
         if key not in states:
             raise FieldValueError(

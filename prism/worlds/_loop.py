@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from prism._faults import place_of_method, shortened
@@ -19,6 +20,7 @@ from prism.statechart.reasoner._router import Router, costs_told, models_told
 from prism.telemetry._loggers import EventLogger, active_logger
 from prism.telemetry.events import (
     AGENTS_MEASURED,
+    AGENTS_PICTURED,
     DECISION,
     ROUND_ENDED,
     ROUND_STARTED,
@@ -73,6 +75,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         writer: Who writes; None if nobody was given.
         clock: The run's clock.
         has_run: Whether it has been run.
+        pace: Awaited before every round and after every tick; who plays a world waits there.
     """
 
     def __init__(
@@ -109,7 +112,10 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         self._collect: Callable[[], object] = _leave_it
         self._parts = parts_of(type(world))
         self._groups = groups_of(type(world))
+        self._treatments: tuple[str | Treatment, ...] = tuple(treatments)
         self._treating = Treating(world, self._parts, treatments, self.rounds)
+        # a policy never waits: let an interruption, and others in the event loop, have a turn
+        self.pace: Callable[[], Awaitable[object]] = partial(asyncio.sleep, 0)
         try:
             self._stage = self._make_stage(agents, logger)
         except Exception as error:
@@ -187,6 +193,22 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
 
         return results
 
+    def treat(self, treatment: str | Treatment) -> None:
+        """Apply one more treatment, in a round that has not begun.
+
+        Args:
+            treatment: One of the world's class and its round, as ``warning@12``, or a ready-made
+                one.
+
+        Raises:
+            PrismError: If it cannot be applied.
+        """
+        given = (*self._treatments, treatment)
+        treating = Treating(self.world, self._parts, given, self.rounds)
+        if isinstance(treatment, Treatment):
+            treatment.check(self.world)
+        self._treatments, self._treating = given, treating
+
     def snapshot(self) -> dict[str, Any]:
         """Return what the run is, between two rounds, as plain data; the log holds the rest.
 
@@ -263,12 +285,14 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
             **models_told(self._host.agents, self.reasoner, self.writer),
         )
         self._stage.announce()
+        self._tell_picture(self._picture(first=True))
         self._host.end_setup(is_resumed=False)
 
     # Rounds
 
     async def _round(self, number: int) -> RoundT:
         host, world, stage = self._host, self.world, self._stage
+        await self.pace()
         self.clock.begin_round(number)
         self._emit(ROUND_STARTED, round=number)
         stage.begin_round()
@@ -279,8 +303,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         for tick in range(1, self.ticks_per_round + 1):
             self.clock.advance()
             await stage.tick()
-            # a policy never waits: let an interruption, and others in the event loop, have a turn
-            await asyncio.sleep(0)
+            await self.pace()
             if tick % _TICKS_BETWEEN_COLLECTIONS == 0:
                 self._collect()
             # where agents go on while others wait, no tick has an end of its own
@@ -292,16 +315,31 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         host.begin_ending()
         states = stage.states()
         measures, of_agents = self._measures()
+        picture = self._picture()
         await stage.end_round()
         with host.explaining(), host.guarding():
             world.round_ends()
 
         for told in of_agents:
             self._emit(AGENTS_MEASURED, **told)
+        self._tell_picture(picture)
         summary = stage.summary(number, states, measures)
         self._emit(ROUND_ENDED, **summary.to_dict())
 
         return summary  # type: ignore[no-any-return]
+
+    def _picture(self, *, first: bool = False) -> dict[str, Any]:
+        """Return what a picture shows, if anybody is told."""
+        if active_logger(self._stage.logger) is None:
+            return {}
+
+        reason = "a picture only looks; let a hook change things, such as round_ends"
+        with self._host.only_looking(reason), self._host.explaining(), self._host.guarding():
+            return self._stage.picture(first=first)
+
+    def _tell_picture(self, told: Mapping[str, Any]) -> None:
+        if told:
+            self._emit(AGENTS_PICTURED, **told)
 
     def _measures(self) -> tuple[dict[str, Measured], list[dict[str, Any]]]:
         reason = "a measure only looks; let a hook change things, such as round_ends"

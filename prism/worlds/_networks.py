@@ -16,6 +16,9 @@ AgentT_co = TypeVar("AgentT_co", covariant=True)
 Pair = tuple[int, int]
 """Places of two agents that are connected."""
 
+MOST_DRAWN = 2_000
+"""Agents up to which a log is told of their connections."""
+
 
 class Populated(Protocol[AgentT_co]):
     """A world, as far as a network needs it."""
@@ -36,6 +39,7 @@ class Network(Generic[AgentT]):
     Attributes:
         directed: Whether a connection leads one way only.
         has_changed: Whether connections have come or gone since it was made.
+        width: Agents in a row, if they are on a grid or lattice.
     """
 
     def __init__(
@@ -43,6 +47,7 @@ class Network(Generic[AgentT]):
     ) -> None:
         self.directed: bool = directed
         self.has_changed: bool = False
+        self.width: int | None = None
         self._agents = agents
         # a dict is a set that keeps its order
         self._links: list[dict[int, None]] = [{} for _ in agents]
@@ -80,6 +85,22 @@ class Network(Generic[AgentT]):
             self._links[second].pop(first, None)
 
         self._changed(one, other)
+
+    def pictured(self, agents: Sequence[AgentT], *, first: bool) -> dict[str, Any]:
+        """Return where the agents are on a grid, or who is connected, for the log.
+
+        Args:
+            agents: The agents.
+            first: Whether nothing has been told yet.
+        """
+        if self.width is not None:
+            size = {"width": self.width, "height": len(agents) // self.width}
+            return {"space": "grid", **size, "places": [*range(len(agents))]}
+        if len(agents) > MOST_DRAWN:
+            return {}
+
+        has_news = first or self.has_changed
+        return {"space": "network", **({"edges": self.pairs()} if has_news else {})}
 
     def wire(self) -> None:
         """Tell every agent its neighbours."""
@@ -191,7 +212,10 @@ def lattice(
     if width < 1 or size % width:
         raise FieldValueError(f"{size} agents do not fill rows of {width}: give another width")
 
-    return Network(world.agents, lattice_pairs(width, size // width, degree, wraps=wraps))
+    network = Network(world.agents, lattice_pairs(width, size // width, degree, wraps=wraps))
+    network.width = width
+
+    return network
 
 
 def random_graph(world: Populated[AgentT], probability: float) -> Network[AgentT]:

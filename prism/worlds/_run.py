@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Generic, Protocol, Self, TypedDict, TypeVar, Unpack, overload
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypedDict, TypeVar, Unpack, overload
 
 from prism._faults import shortened
 from prism.errors import DefinitionError, FieldValueError, InputError, PrismError
@@ -109,8 +110,11 @@ class Run(Generic[WorldT_co]):
     Args:
         world: The world: its class, an instance with parameters of its own, or where it is found:
             ``package.module:Name``, ``file.py:Name``, the short name of a shipped or installed one
-            (entry points ``prism.worlds``), or a file of an agent (YAML) or of a thinking agent
-            (JSON).
+            (entry points ``prism.worlds``), or a file of an agent (``.yaml``) or of a thinking
+            agent (``.json``). These are run alone, in ``rounds`` turns or cycles: what is made is
+            a `prism.workflow.WorkflowRun` or a `prism.cognition.CognitiveRun`, which take further
+            arguments by name, such as ``memory``. ``parameters`` are the variables of an agent in
+            YAML.
         agents: How many agents the world's `World.populate` is to make, a file of them or an
             `AgentTable`, or the agents themselves; by default what the world's class says.
         rounds: Number of rounds; by default what the world's class says.
@@ -145,22 +149,28 @@ class Run(Generic[WorldT_co]):
         FieldValueError: If a number is out of its range.
     """
 
+    def __new__(cls, world: Any = None, *agents: Any, **given: Any) -> Any:
+        """Make a run; of an agent in a file, one of that agent alone."""
+        is_file = isinstance(world, (str, Path))
+        made = _ALONE.get(Path(world).suffix.lower()) if is_file else None
+        if made is None:
+            return super().__new__(cls)
+
+        return _run_alone(made, Path(world), *agents, **given)
+
     @overload
     def __init__(
         self, world: type[WorldT_co], agents: Agents = None, **others: Unpack[Arguments]
     ) -> None: ...
     @overload
     def __init__(
-        self: Run[World[Any]],
-        world: str | Path,
-        agents: Agents = None,
-        **others: Unpack[Arguments],
+        self: Run[World[Any]], world: str | Path, agents: Agents = None, **others: Any
     ) -> None: ...
     @overload
     def __init__(
         self, world: WorldT_co, agents: Agents = None, **others: Unpack[Arguments]
     ) -> None: ...
-    def __init__(
+    def __init__(  # type: ignore[misc] # what is for an agent alone does not get here
         self,
         world: Any,
         agents: Agents = None,
@@ -629,20 +639,63 @@ def replay(
     )
 
 
-_KINDS_ALONE = {
-    "workflow": "prism.workflow:WorkflowRun",
-    "cognition": "prism.cognition:CognitiveRun",
-}
+class _Alone(NamedTuple):
+    """A run of one agent that is in a file.
+
+    Attributes:
+        key: What ``run.json`` has of it, and nothing else has.
+        module: Where its class is.
+        name: Its class.
+        file: The argument that is the file.
+        names: Arguments of a `Run` by their names there.
+    """
+
+    key: str
+    module: str
+    name: str
+    file: str
+    names: Mapping[str, str]
+
+    @property
+    def kind(self) -> Any:
+        """Its class."""
+        return getattr(import_module(self.module), self.name)
+
+
+_IN_YAML = _Alone(
+    "workflow",
+    "prism.workflow",
+    "WorkflowRun",
+    "file",
+    {"rounds": "turns", "parameters": "variables"},
+)
+_THINKING = _Alone("cognition", "prism.cognition", "CognitiveRun", "config", {"rounds": "cycles"})
+_ALONE = {".yaml": _IN_YAML, ".yml": _IN_YAML, ".json": _THINKING}
+
+
+def _run_alone(made: _Alone, file: Path, agents: Any = None, **given: Any) -> Any:
+    """Return a run of the agent that is in a file.
+
+    Raises:
+        InputError: If an argument is only for a world.
+    """
+    if agents is not None:
+        given["agents"] = agents
+    known = {each.name: str(each.type) for each in fields(made.kind) if each.name != made.file}
+    taken: dict[str, Any] = {made.file: file}
+    for name, value in given.items():
+        own = made.names.get(name, name)
+        if own not in known:
+            problem = f"is for a world, and {file} is run alone: leave it out"
+            raise InputError(problem, field=name)
+        taken[own] = Path(value) if isinstance(value, str) and "Path" in known[own] else value
+
+    return made.kind(**taken)
 
 
 def _kind(config: Mapping[str, Any]) -> Any:
     """Return what reads what a run was."""
-    for key, place in _KINDS_ALONE.items():
-        if key in config:
-            module, _, name = place.partition(":")
-            return getattr(import_module(module), name)
-
-    return Run
+    return next((each.kind for each in (_IN_YAML, _THINKING) if each.key in config), Run)
 
 
 def _of_the_feed(config: Mapping[str, Any], path: Path) -> dict[str, Any]:

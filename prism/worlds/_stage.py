@@ -28,11 +28,16 @@ from prism.worlds._kinds import Kind, Parts, make_kinds
 from prism.worlds._overlap import OverlapTicks
 from prism.worlds._parameters import parameters_told
 from prism.worlds._people import AgentTable
+from prism.worlds._pictures import looks
 from prism.worlds._results import Measured, WorldResults, WorldRound
 from prism.worlds._snapshot import Decoder, Encoder
+from prism.worlds._spaces import Plane, Space
 from prism.worlds._ticks import Counts, Ticks
 from prism.worlds._together import TogetherTicks
 from prism.worlds._world import World
+
+_MOST_DRAWN = 10_000
+"""Agents up to which their picture is logged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +105,9 @@ class Stage(Protocol):
 
     def states(self) -> dict[str, int]:
         """Return the number of agents in each state."""
+
+    def picture(self, *, first: bool) -> dict[str, Any]:
+        """Return where the agents are and how each is drawn; nothing if nobody could draw it."""
 
     async def end_round(self) -> None:
         """Do what the agents do at the end of a round, after it has been measured."""
@@ -326,6 +334,31 @@ class AgentStage:
     async def close(self) -> None:
         """Cancel what is still being asked."""
         await self._ticks.close()
+
+    def picture(self, *, first: bool) -> dict[str, Any]:
+        """Return where the agents are and how each is drawn; nothing if nobody could draw it."""
+        agents, world = self.host.agents, self._world
+        if len(agents) > _MOST_DRAWN:
+            return {}
+
+        fields = (getattr(world, name) for name in type(world).fields)
+        places = next((each for each in fields if isinstance(each, (Space, Plane))), world._network)
+        told = {} if places is None else places.pictured(agents, first=first)
+        if (look := self._setting.parts.picture) is not None:
+            told |= looks(world, look, agents)
+
+        return {**told, **self._pictured(first=first)} if told else {}
+
+    def _pictured(self, *, first: bool) -> dict[str, Any]:
+        """Return the states of all agents, and first their ids."""
+        gone = self.host.gone
+        agents = self.host.agents
+        texts = [None if each._place in gone else state_text(each._state) for each in agents]
+        names = {name: place for place, name in enumerate(dict.fromkeys(filter(None, texts)))}
+        states = [None if text is None else names[text] for text in texts]
+        ids = {"agents": [agent.agent_id for agent in agents]} if first else {}
+
+        return {"state_names": [*names], "states": states, **ids}
 
     # Keeping
 

@@ -51,6 +51,7 @@ STEP = "_prism_step"
 RATE = "_prism_rate"
 MEASURE = "_prism_measure"
 TREATMENT = "_prism_treatment"
+PICTURE = "_prism_picture"
 
 RESERVED = ("event", "timestamp", "round", "tick")
 
