@@ -57,9 +57,9 @@ steps:
 APPLICATION = """\
 import os, sys, time
 from pathlib import Path
-from prism import resume
 from prism.llm import Model
 from prism.workflow import WorkflowRun
+from tests.kit import kept
 
 class Hosted(WorkflowRun):
     def host(self):
@@ -74,10 +74,10 @@ class Hosted(WorkflowRun):
         return f"did {action.key}"
 
 if Path("run", "run.json").exists():
-    resume("run", kind=Hosted, checkpoint_every=0)
+    kept.resume("run", Hosted, checkpoint_every=0)
 else:
     model = Model("llama3.2", hosts=(sys.argv[1],))
-    Hosted(Path("agent.yaml"), TURNS, reasoner=model).keep("run", checkpoint_every=0)
+    kept.begin(Hosted(Path("agent.yaml"), TURNS, reasoner=model), "run", checkpoint_every=0)
 """.replace("TURNS", str(TURNS))
 MEASURED = ("latency", "queue_seconds", "request_seconds", "seconds", "total_duration")
 
