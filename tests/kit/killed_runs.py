@@ -19,14 +19,10 @@ CYCLES = 24
 CHILD = f"""
 import os, signal, sys
 from pathlib import Path
-from prism import resume
 from prism.cognition import CognitiveRun
 from prism.llm import Model
 from prism.runs import Observer
-<<<<<<< HEAD
-=======
 from tests.kit import kept
->>>>>>> main
 
 url, storage, doomed = sys.argv[1], sys.argv[2], int(sys.argv[3])
 
@@ -41,21 +37,13 @@ class Loud(Observer):
 
 folder = Path("run")
 if (folder / "run.json").exists():
-<<<<<<< HEAD
-    resume(folder, kind=CognitiveRun, on_round=on_round, observer=Loud())
-=======
     kept.resume(folder, CognitiveRun, on_round=on_round, observer=Loud())
->>>>>>> main
 else:
     model = Model("llama3.2", hosts=(url,))
     options = CognitiveRun(
         Path("config.json"), Path("memory"), storage=storage, cycles={CYCLES}, reasoner=model
     )
-<<<<<<< HEAD
-    options.keep(folder, on_round=on_round, observer=Loud())
-=======
     kept.begin(options, folder, on_round=on_round, observer=Loud())
->>>>>>> main
 """
 
 

@@ -103,17 +103,10 @@ def test_a_killed_process_has_written_down_its_requests(tmp_path: Path, limit: i
     folder = tmp_path / "run"
     limits = [] if limit is None else ["--max-calls", str(limit)]
     with FakeOllama(models=["tiny"], reader=ReadingModel(), latency=0.01) as server:
-<<<<<<< HEAD
-        prism = [sys.executable, "-c", MAIN]
-        begin_line = [
-            *(
-                *prism,
-=======
         asking = [sys.executable, "-c", MAIN]
         begin_line = [
             *(
                 *asking,
->>>>>>> main
                 "simulate",
                 "--host",
                 server.host,
@@ -126,11 +119,7 @@ def test_a_killed_process_has_written_down_its_requests(tmp_path: Path, limit: i
             ),
             *("--rounds", "4", "--out", folder, *limits),
         ]
-<<<<<<< HEAD
-        for line in (begin_line, *[[*prism, "resume", folder]] * 2):
-=======
         for line in (begin_line, *[[*asking, "resume", folder]] * 2):
->>>>>>> main
             silent = subprocess.DEVNULL
             process = processes.start(line, stdin=silent, stdout=silent, stderr=silent)
             asked = server.asked
