@@ -46,8 +46,9 @@ HOSTILE = {
     ),
 }
 
-_MEASURE = """
-import json, resource, sys, time
+_MEASURE = r"""
+import json, re, sys, time
+from pathlib import Path
 from prism.errors import DefinitionError
 from prism.statechart import Statechart
 with open(sys.argv[1]) as file:
@@ -57,7 +58,9 @@ try:
     Statechart.from_scxml(text)
 except DefinitionError:
     spent = time.process_time() - began
-    print(json.dumps([spent, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024]))
+    # of this process alone, where ``ru_maxrss`` may be what started it
+    peak = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
+    print(json.dumps([spent, int(peak[1]) // 1024]))
 """
 
 
