@@ -5,7 +5,6 @@ They show what prism does, so they are out of date as soon as that changes:
 """
 
 import asyncio
-import os
 import re
 import subprocess
 import sys
@@ -22,10 +21,9 @@ from prism.cognition import CognitiveAgent, CognitiveState, Config, Memory, cogn
 from prism.report import make_report
 from prism.runlog import RunLog, SimulatedClock
 from prism.social import Feed, Parameters
+from prism.statechart import social_media_chart
 
 DOCS = Path(__file__).parent
-
-_FIRST_BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 def rooms(_folder: Path) -> str:
@@ -39,12 +37,20 @@ def rooms(_folder: Path) -> str:
     return picture()
 
 
-def chart(folder: Path) -> str:
-    """Draw the chart with its traffic as the first lines of the README do."""
-    lines = _FIRST_BLOCK.search((DOCS.parent / "README.md").read_text(encoding="utf-8"))
-    assert lines is not None, "the README has no lines of Python"
-    subprocess.run([sys.executable, "-c", lines[1]], cwd=folder, check=True, env={**os.environ})
-    return (folder / "chart.svg").read_text(encoding="utf-8")
+def tour(folder: Path) -> str:
+    """Draw what ``prism tour`` draws."""
+    command = [sys.executable, "-c", "from prism.cli import main; main()", "tour"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    return (folder / "tour" / "rumour.svg").read_text(encoding="utf-8")
+
+
+def chart(_folder: Path) -> str:
+    """Draw the chart of the feed with the traffic of a hundred agents."""
+    run = Run(Feed(preset="classic"), 100, rounds=2, seed=7)
+    run.run()
+    made = [record for agent in run.agents for record in agent.state_history]
+    traffic = Counter((record.from_state, record.to_state) for record in made)
+    return social_media_chart().to_svg(traffic)
 
 
 def states(folder: Path) -> str:
@@ -57,12 +63,22 @@ def states(folder: Path) -> str:
         given = {"rounds": 4, "seed": 7, "logger": log.logger, "clock": clock}
         Run(Feed(first_posts=posts, parameters=lively), population.agents, **given).run()
 
-    make_report(read_log(path)).save_figures(folder)
-    figure = (folder / "states-1.svg").read_text(encoding="utf-8")
+    return _figure(path, "states-1.svg")
+
+
+def town(folder: Path) -> str:
+    """Draw the residents of a town in their houses, as the world's picture has them."""
+    Run("schelling", 115, seed=1).keep(folder / "town")
+    return _figure(folder / "town" / "events.jsonl", "picture-1.svg")
+
+
+def _figure(log: Path, name: str) -> str:
+    make_report(read_log(log)).save_figures(log.parent)
+    figure = (log.parent / name).read_text(encoding="utf-8")
 
     # Where letters stand depends on the fonts and versions at hand. So this picture is compared by
     # the log that it shows, without its first line, which tells parameters that change nothing.
-    _, _, shown = path.read_bytes().partition(b"\n")
+    _, _, shown = log.read_bytes().partition(b"\n")
     return f"{figure}\n<!-- shows the log {sha256(shown).hexdigest()} -->\n"
 
 
@@ -96,6 +112,8 @@ PICTURES: dict[str, Callable[[Path], str]] = {
     "pictures/chart.svg": chart,
     "pictures/cognition.svg": thinking,
     "pictures/states.svg": states,
+    "pictures/town.svg": town,
+    "pictures/tour.svg": tour,
 }
 """Each picture's path below this folder, and what draws it in a folder for temporary files."""
 

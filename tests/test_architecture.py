@@ -56,9 +56,9 @@ SUB_ROOMS = {
         "_run",
     ),
     "prism.cognition": (
+        "_memory",
         "_prompts",
         "_config",
-        "_memory",
         "_replies",
         "_own_actions",
         "_actions",
@@ -89,6 +89,7 @@ SUB_ROOMS = {
         "_host",
         "_snapshot",
         "_asking",
+        "_pictures",
         "_treatments",
         "_treatment_tables",
         "_turns",
@@ -105,6 +106,22 @@ SUB_ROOMS = {
         "_rehearse",
         "examples",
     ),
+    "prism.columns": (
+        "_table",
+        "_memory",
+        "_example",
+        "_kernel",
+        "_types",
+        "_language",
+        "_pieces",
+        "_unit",
+        "_module",
+        "_columns",
+        "_networks",
+        "_rows",
+        "_stage",
+        "_check",
+    ),
     "prism.watch": (
         "_tail",
         "_tally",
@@ -112,6 +129,8 @@ SUB_ROOMS = {
         "_facts",
         "_looking",
         "_views",
+        "_player",
+        "_playing",
         "_runs",
         "_guard",
         "_server",
@@ -230,9 +249,10 @@ def test_one_module_knows_the_transitions_package() -> None:
 
 
 def test_servers_are_asked_over_one_wire() -> None:
-    """No module imports a client of model servers; the wire does HTTP, and faults name its own."""
+    """No module imports a client of model servers; two carriers do HTTP, and faults name theirs."""
     assert importers_of("ollama") == importers_of("openai") == set()
     assert importers_of("httpx") == {"prism.llm._wire", "prism.llm._faults"}
+    assert importers_of("aiohttp") == {"prism.llm._wire"}
 
 
 def test_the_picture_of_the_house_is_drawn_from_its_imports() -> None:

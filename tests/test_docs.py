@@ -173,7 +173,7 @@ def test_modules_with_names_of_their_own_are_documented() -> None:
     assert any(type(explanation).__name__ in import_module(name).__all__ for name in apart)
 
 
-PICTURE = r"!\[([^\]]+)\]\(((?:docs/)?pictures/chart\.svg)\)"
+PICTURE = r"!\[([^\]]+)\]\(((?:docs/)?pictures/tour\.svg)\)"
 OPENINGS = [ROOT / "README.md", DOCS / "index.md"]
 
 
@@ -190,18 +190,19 @@ PICTURES = pictures_script()
 
 
 @pytest.mark.parametrize("page", OPENINGS, ids=name_of)
-def test_first_pages_open_with_a_picture_ten_lines_and_the_install_line(page: Path) -> None:
-    """The title is followed by one picture; one line installs prism, and ten draw the picture."""
+def test_first_pages_say_what_prism_is_show_it_and_answer_a_question(page: Path) -> None:
+    """After two sentences comes one picture, then the line that installs and the one that runs."""
     text = page.read_text(encoding="utf-8")
-    assert re.match(rf"# prism\n\n{PICTURE}\n", text)
-    install, example = (block.code for block in blocks_of(text)[:2])
+    opening = re.match(rf"# prism\n\n([^!]+)\n\n{PICTURE}\n", text)
+    assert opening is not None
+    assert len(re.findall(r"\.(?=\s|$)", opening[1])) == 2
+    install, first = (block.code for block in blocks_of(text)[:2])
     assert install == "python3 -m venv .venv && . .venv/bin/activate && pip install .\n"
-    assert sum(1 for line in example.splitlines() if line.strip()) == 10
-    assert '"chart.svg"' in example
+    assert first.startswith("$ prism tour\n")
 
 
 def test_first_pages_show_the_same_lines() -> None:
-    """The README and the documentation's first page have the same lines."""
+    """The README and the documentation's first page begin with the same commands."""
     first, second = (blocks_of(page.read_text(encoding="utf-8"))[:2] for page in OPENINGS)
     assert first == second
 

@@ -3,11 +3,13 @@
 The guides in docs/how-to are run by tests/how_to.
 """
 
+import ast
 import json
 from pathlib import Path
 
 import pytest
 
+from prism.testing import FakeOllama
 from tests.kit.pages import ROOT, Block, Reader, blocks_of
 
 README = ROOT / "README.md"
@@ -107,21 +109,31 @@ def test_commands_leave_their_variables_to_the_next_block(tmp_path: Path) -> Non
         Reader(tmp_path, installs=True).follow("```sh\nfalse\n```\n")
 
 
-def test_an_example_of_one_agent_shows_its_states(tmp_path: Path) -> None:
-    """The README's example of a decision has about twenty lines and prints where agents are."""
-    example = blocks("python")[1].code
-    assert lines_of(example) <= 20
-    shown = Reader(tmp_path).started("python", "-c", example).stdout
-    assert "AgentState.COMPOSING" in shown
-    assert '"current_state"' in shown
+def test_a_model_decides_after_one_word_is_changed(tmp_path: Path) -> None:
+    """Fifteen lines of the README run without a model, and with one in the place of a word."""
+    example = blocks("python")[0].code
+    assert lines_of(example) <= 15
+    assert example.count("None") == 1
+    reader = Reader(tmp_path)
+    counted = ast.literal_eval(reader.started("python", "-c", example).stdout)
+    assert sum(counted.values()) == 20
+    assert counted["comes"] > 0
+
+    with FakeOllama(choose=lambda asked: "comes") as server:
+        asked = example.replace("None", repr(f"ollama:llama3.2@{server.host}"))
+        done = reader.started("python", "-c", asked)
+    assert done.returncode == 0, done.stderr
+    assert ast.literal_eval(done.stdout)["comes"] == 20
 
 
 def test_json_example_is_a_valid_population_line(tmp_path: Path) -> None:
-    """The population line of the README loads, together with the agent it follows."""
+    """The population line of the page loads, together with the agent it follows."""
     from prism.agents import load_population
 
     followed = '{"agent_id": "bo", "interests": ["music"]}\n'
-    (tmp_path / "agents.jsonl").write_text(blocks("json")[0].code + followed, encoding="utf-8")
+    (tmp_path / "agents.jsonl").write_text(
+        blocks("json", ROOT / "docs" / "populations.md")[0].code + followed, encoding="utf-8"
+    )
     assert [agent.agent_id for agent in load_population(tmp_path / "agents.jsonl").agents] == [
         "ada",
         "bo",

@@ -50,8 +50,7 @@ from prism.workflow import Workflow, WorkflowAgent, WorkflowRun
 from prism.worlds import Treatment, treatment
 from tests.kit.cognition import all_that_happens, interrupted_run
 from tests.kit.kept import begin
-from tests.kit.lamps import Street
-from tests.kit.medley import Medley
+from tests.kit.pictured import WORLDS
 from tests.kit.social import run_of_feed
 from tests.kit.worlds import run_logged
 
@@ -174,8 +173,9 @@ def simulate(
     agents: int = 12,
     writer: Any = None,
     treatments: Sequence[str | Treatment] = (),
-    parameters: Parameters = Parameters(),  # noqa: B008
+    parameters: Parameters = Parameters.preset("classic"),  # noqa: B008
     world: Feed | None = None,
+    **options: Any,
 ) -> Lines:
     """Run a small simulation and return its log."""
     population, clock = synthetic_population(agents, seed=5), SimulatedClock()
@@ -199,6 +199,7 @@ def simulate(
             treatments=treatments,
             logger=log.logger,
             clock=clock,
+            **options,
         ).run()
     return read(path)
 
@@ -346,7 +347,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
             Router({"all": Reasoner(Answers(), model="any")}, lambda agent: "all"),
         ),
         simulate(folder / "words.jsonl", agents=40, writer=words_of_all()),
-        simulate(folder / "shown.jsonl", parameters=SHOWN),
+        simulate(folder / "shown.jsonl", parameters=SHOWN, log_agents=12),
         simulate(folder / "treated.jsonl", treatments=list(TREATMENTS)),
         simulate(folder / "friends.jsonl", world=Befriending(), treatments=["befriend@1"]),
     ]
@@ -357,7 +358,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
         "simulations": simulations,
         "turns": [run_turns(folder)],
         "cycles": [read(interrupted_run(folder) / "events.jsonl")],
-        "worlds": [run_logged(folder, *of).events() for of in ([Medley(plan=1)], [Street(), 501])],
+        "worlds": [run_logged(folder, *of).events() for of in WORLDS],
         "texts": [asyncio.run(of_texts(folder))],
         "own": [read(folder / "own.jsonl")],
         "earlier": [EARLIER],

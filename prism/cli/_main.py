@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 from prism._version import __version__
+from prism.cli._next import tell_next
 from prism.cli._options import Panel, with_signature
 from prism.cli._screen import note, say
 from prism.errors import LLMError, PrismError, TooManyFallbacksError
@@ -25,6 +26,7 @@ _TRACEBACK = "--traceback"
 """An option that may stand anywhere."""
 
 _GROUPS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "Begin here": {"tour": ("_tour:tour",)},
     "Run": {
         "run": ("_run:run",),
         "simulate": ("_run:simulate",),
@@ -41,6 +43,7 @@ _GROUPS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     "Experiment": {
         "batch": ("_batch:batch",),
+        "merge": ("_batch:merge",),
         "compare": ("_compare:compare",),
         "rerun": ("_rerun:rerun",),
         "sensitivity": ("_batch:sensitivity",),
@@ -231,6 +234,8 @@ def _carried_out(arguments: list[str]) -> int:
 
     if status == _INTERRUPTED:  # what typer makes of a KeyboardInterrupt
         note("interrupted")
+    elif status == 0:
+        tell_next(arguments)
 
     return status
 

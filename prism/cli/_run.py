@@ -72,6 +72,18 @@ _OPTIONS = (
     option(
         *("seed", int, 0), help="Seed of every random number; the same seed gives the same run."
     ),
+    option(
+        *("columns", bool, False, "--columns"),
+        help="Compile the world's steps, and hold its agents as columns: the same run, for up to "
+        "millions of agents. See: prism world check WORLD --columns",
+    ),
+    option(
+        *("log_agents", int | None),
+        min=1,
+        metavar="N",
+        help="How many agents the log tells of, a sample that the seed draws. By default all, and "
+        "1000 of more than 100000. Counts and measures are of all.",
+    ),
     option("parameters", Parameters),
     option("treatments", Treatments),
     option(
@@ -230,8 +242,8 @@ def simulate(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Parameters of the feed that resemble published figures: participation, which is "
-            "the default, twitter, browsing, rumour, or classic, which resembles none.",
+            help="Parameters of the feed that are calibrated to published figures: conversation, "
+            "which is the default, participation, twitter, browsing or rumour; or classic.",
         ),
     ] = None,
     asked: Annotated[Given, _RUN],
@@ -406,6 +418,8 @@ def _made(world: str, asked: Given, model: Given, writer: Given, given: Given, a
         treatments=(*asked.get("treatments", ()), *treatments),
         parameters=_parameters(world, asked, given),
         keep=listed(asked["keep"]) if "keep" in asked else (),
+        columns=asked.get("columns", False),
+        log_agents=asked.get("log_agents"),
     )
 
 
@@ -425,28 +439,24 @@ def refuse(given: Given, why: str, *, without: Iterable[str] = ()) -> None:
 
 def _agent_in_yaml(file: Path, asked: Given, model: Given, writer: Given, alone: Given) -> Any:
     """Return a run of an agent in YAML."""
-    from prism.workflow import WorkflowRun
+    from prism import Run
 
     why = "is not for an agent in YAML: leave it out"
     refuse({**asked, **writer}, why, without=(*_OF_BOTH, "parameters"))
     refuse(alone, why, without=("agent_id", *(each.name for each in _ALONE if _is(each, _YAML))))
-    given = dict(alone)
-    if "rounds" in asked:
-        given["turns"] = asked["rounds"]
-
     variables = named_values(asked.get("parameters"))
-    return WorkflowRun(
-        file=file,
-        variables={name: _value(name, text) for name, text in variables.items()},
-        seed=asked.get("seed", 0),
+    return Run(
+        file,
+        parameters={name: _value(name, text) for name, text in variables.items()},
         reasoner=_model_of(asked, model),
-        **given,
+        **_in_numbers(asked),
+        **alone,
     )
 
 
 def _thinking_agent(file: Path, asked: Given, model: Given, writer: Given, alone: Given) -> Any:
     """Return a run of a thinking agent."""
-    from prism.cognition import CognitiveRun
+    from prism import Run
 
     why = "is not for a thinking agent: leave it out"
     refuse({**asked, **writer}, why, without=_OF_BOTH)
@@ -457,11 +467,13 @@ def _thinking_agent(file: Path, asked: Given, model: Given, writer: Given, alone
     writes = _model_of(asked, model)
     if writes is None:
         raise InputError("name the model: --model NAME")
-    given = dict(alone)
-    if "rounds" in asked:
-        given["cycles"] = asked["rounds"]
 
-    return CognitiveRun(config=file, seed=asked.get("seed", 0), reasoner=writes, **given)
+    return Run(file, reasoner=writes, **_in_numbers(asked), **alone)
+
+
+def _in_numbers(asked: Given) -> Given:
+    """Return the seed and the number of rounds, if they are asked for."""
+    return {name: asked[name] for name in ("seed", "rounds") if name in asked}
 
 
 def _model_of(asked: Given, model: Given) -> Model | None:

@@ -115,6 +115,7 @@ def print_results(results: WorkflowResults, folder: Path | None) -> None:
         "state": f"{results.state} (final)" if results.has_finished else results.state,
         "transitions": results.transitions,
         **{f"steps {outcome}": count for outcome, count in results.steps.items()},
+        **{f"actions {outcome}": count for outcome, count in results.actions.items()},
         "tokens": results.tokens,
     }
     print_facts(results.agent_id, facts)
@@ -131,5 +132,8 @@ def print_results(results: WorkflowResults, folder: Path | None) -> None:
         }
         rows = ((name, shortened(text, _MOST_VALUE)) for name, text in texts.items())
         print_table(rows, "variable", "value")
+
+    if results.action_failure is not None:
+        note(f"the last action that failed: {results.action_failure}")
 
     print_place("Every step", folder)

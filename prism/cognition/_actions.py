@@ -34,7 +34,7 @@ class ActionResult:
         outcome: ``done``; ``missing`` if there is no such memory; ``refused`` if it could not be
             carried out; of what is told in a prompt also ``unusable`` if the reply held nothing of
             use, ``failed`` if none came.
-        reason: Why it was not done.
+        reason: Why it was not done, or brought nothing new.
         answer: What an action of the application returned.
         found: Tags of the memories that a search found, best first.
     """
@@ -55,6 +55,7 @@ class ActionResult:
 def carry_out(memory: Memory, asked: AskedAction) -> ActionResult:
     """Carry out an action of the memory that has no problem."""
     tags, value = asked.tags, value_of(asked)
+    before = _held(memory, tags)
     match asked.type:
         case "storage_search":
             return _search(memory, asked)
@@ -72,7 +73,12 @@ def carry_out(memory: Memory, asked: AskedAction) -> ActionResult:
         return ActionResult(asked.type, tags, "missing", _missing(memory, asked))
 
     memory.touch([tags])
-    return ActionResult(asked.type, tags)
+    is_same = _held(memory, tags) == before
+    return ActionResult(asked.type, tags, reason="nothing has changed by it" if is_same else None)
+
+
+def _held(memory: Memory, tags: str) -> tuple[Any, Any]:
+    return memory.working.get(as_tag(tags)), memory.stored(tags)
 
 
 def problem_of(
@@ -143,10 +149,13 @@ def _search(memory: Memory, asked: AskedAction) -> ActionResult:
     words = " ".join(filter(None, (asked.tags.replace("_", " "), value_of(asked))))
     found = tuple(match.tag for match in memory.search(words, MOST_FOUND))
     if not found:
-        reason = "no memory in storage has one of these words"
-        return ActionResult(asked.type, asked.tags, "missing", reason)
+        none = "no memory in storage has one of these words"
+        return ActionResult(asked.type, asked.tags, "missing", none)
 
-    return ActionResult(asked.type, asked.tags, found=found)
+    last = memory.last_action or {}
+    is_same = (last.get("type"), last.get("tags")) == (asked.type, asked.tags)
+    reason = "it is the last search again" if is_same else None
+    return ActionResult(asked.type, asked.tags, reason=reason, found=found)
 
 
 def _missing(memory: Memory, asked: AskedAction) -> str:

@@ -86,18 +86,26 @@ class Cycle:
         """Whether an action was carried out in it."""
         return self.state == CognitiveState.EXECUTING.value and self.outcome == "done"
 
+    @property
+    def brought_nothing(self) -> str | None:
+        """Why it was of no use; None if it was of some."""
+        if self.outcome != "done" or (self.has_acted and self.action and self.action.reason):
+            return (self.action.reason if self.action else None) or self.reason or self.outcome
+
+        return REPEATED if REPEATED in self.defects else None
+
 
 def useless_in_row(cycles: Iterable[Cycle]) -> int:
     """Return how many cycles have brought nothing since the last one that did.
 
-    A cycle that was not ``done``, or whose action found no such memory, brings nothing. A thought
-    that is the last one again, and a paging, count neither way.
+    A cycle brings nothing that was not ``done``, whose thought is the last one again, or whose
+    action found nothing or changed nothing. A paging counts neither way.
     """
     useless = 0
     for cycle in cycles:
-        if cycle.outcome != "done" or (cycle.action and cycle.action.outcome == "missing"):
+        if cycle.brought_nothing:
             useless += 1
-        elif cycle.state != CognitiveState.PAGING.value and REPEATED not in cycle.defects:
+        elif cycle.state != CognitiveState.PAGING.value:
             useless = 0
 
     return useless
@@ -116,8 +124,7 @@ def reason_to_stop(last: Cycle, useless: int, limit: int) -> str | None:
     if useless < limit:
         return None
 
-    why = (last.action.reason if last.action else None) or last.reason or "nothing new"
-    return f"{useless} cycles in a row brought nothing, the last one: {why}"
+    return f"{useless} cycles in a row brought nothing, the last one: {last.brought_nothing}"
 
 
 class CycleUnderWay:
@@ -330,11 +337,13 @@ class CycleUnderWay:
     def _note_result(self) -> None:
         """Note for the next prompt what was done, and what came of it."""
         result, paged = self._result, [each for each in self._paged if each.why == "asked"]
-        if result is None and (self._outcome != "done" or paged):
+        is_repeated = REPEATED in self._defects
+        if result is None and (self._outcome != "done" or paged or is_repeated):
             asked = self._reply.action if self.state is CognitiveState.PAGING else None
             kind, tags = ("", "") if asked is None else (asked.type, asked.tags)
             reason = self._reason or next((each.reason for each in paged), None)
             outcome: Any = "refused" if paged and reason else self._outcome
+            reason = reason or (REPEATED if is_repeated else None)
             result = ActionResult(kind, tags, outcome, reason)
         if result is None:
             return

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from prism._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from prism.drawing._beside import beside
+    from prism.drawing._curves import draw_curves
     from prism.drawing._diagram import Arrow, Diagram
     from prism.drawing._languages import to_dot, to_mermaid
     from prism.drawing._svg import draw_svg
@@ -15,6 +17,8 @@ else:
 __all__ = [
     "Arrow",
     "Diagram",
+    "beside",
+    "draw_curves",
     "draw_svg",
     "printable",
     "showable",

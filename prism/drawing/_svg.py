@@ -17,14 +17,14 @@ from prism.drawing._layout import Box, Link, Placed, Point, Route, lay_out
 from prism.drawing._text import Text, label_text, showable, state_text
 from prism.errors import DefinitionError
 
-_LIGHT = {
+LIGHT = {
     "ink": "#1f2328",
     "paper": "#ffffff",
     "box": "#f0f3f6",
     "line": "#6e7781",
     "accent": "#8250df",
 }
-_DARK = {
+DARK = {
     "ink": "#e6edf3",
     "paper": "#0d1117",
     "box": "#1c232c",
@@ -52,9 +52,9 @@ _STYLE = """
 def style_sheet() -> str:
     """Return the style sheet, with plain colours first for programs without CSS variables."""
     return (
-        f"{_with_colours(_LIGHT)}"
-        f"@supports (fill: var(--chart-ink)) {{\n{_colour_rules(_LIGHT)}\n}}\n"
-        f"@media (prefers-color-scheme: dark) {{\n{_colour_rules(_DARK)}\n}}\n"
+        f"{_with_colours(LIGHT)}"
+        f"@supports (fill: var(--chart-ink)) {{\n{_colour_rules(LIGHT)}\n}}\n"
+        f"@media (prefers-color-scheme: dark) {{\n{_colour_rules(DARK)}\n}}\n"
     )
 
 

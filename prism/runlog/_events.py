@@ -7,6 +7,8 @@ from prism.runlog._agent_events import COGNITION_EVENTS, WORKFLOW_EVENTS
 from prism.runlog._keys import Event, Key, Kind, one_of, optional, or_null
 from prism.telemetry import events
 
+_LIST = Kind("array", {"type": "array"})
+
 EVENTS = (
     Event(
         events.RUN_STARTED,
@@ -21,6 +23,12 @@ EVENTS = (
                 (
                     keys.CHART,
                     Key("agents", keys.COUNT, "Number of agents."),
+                    Key(
+                        "logged_agents",
+                        keys.COUNT,
+                        "How many of them the log tells of, where that is not all: a sample that "
+                        "the seed draws. Counts and measures are of all.",
+                    ),
                     Key("rounds", keys.COUNT, "Rounds to run."),
                     Key("ticks_per_round", keys.COUNT, "Steps of each agent in a round."),
                     Key("seed", keys.WHOLE, "Seed of all random numbers."),
@@ -109,6 +117,39 @@ EVENTS = (
                 keys.OBJECT,
                 "Where there are more than 500: the quantiles of all, from `0.00` to `1.00`.",
                 required=False,
+            ),
+        ),
+    ),
+    Event(
+        events.AGENTS_PICTURED,
+        "Where the agents of a world are and how each is drawn: before the first round, and at the "
+        "end of each. Lists have a value for each agent, in the order of `agents`. Written where "
+        "the world has a space, a network of at most 2,000 agents, or a picture of its own.",
+        (
+            Key("state_names", keys.TEXTS, "States that agents are in."),
+            Key("states", _LIST, "The place of each agent's state in these; null if it has left."),
+            *optional(
+                (
+                    Key("agents", keys.TEXTS, "Their ids; before the first round alone."),
+                    Key("space", one_of("grid", "plane", "network"), "What they are in."),
+                    Key("width", keys.NUMBER, "Cells in a row, or the width of a plane."),
+                    Key("height", keys.NUMBER, "Rows, or the height of a plane."),
+                    Key(
+                        "places",
+                        _LIST,
+                        "Cells of a grid, counted row by row from 0 on, or pairs of x and y; null "
+                        "for an agent that is nowhere.",
+                    ),
+                    Key(
+                        "edges",
+                        _LIST,
+                        "Pairs of connected agents, by their places in `agents`; before the first "
+                        "round, and in each once connections have changed.",
+                    ),
+                    Key("colours", _LIST, "Colours, or groups that have one; null for the state."),
+                    Key("sizes", _LIST, "Sizes; 1 where there are none."),
+                    Key("labels", keys.TEXTS, "What else is to be known of each."),
+                )
             ),
         ),
     ),

@@ -81,6 +81,7 @@ TEXT = Kind("text", {"type": "string"})
 TEXTS = Kind("list of texts", {"type": "array", "items": TEXT.schema})
 WHOLE = Kind("whole number", {"type": "integer"})
 COUNT = Kind("whole number, 0 or more", {"type": "integer", "minimum": 0})
+NUMBER = Kind("number", {"type": "number"})
 SECONDS = Kind("number, 0 or more", {"type": "number", "minimum": 0})
 SHARE = Kind("number from 0 to 1", {"type": "number", "minimum": 0, "maximum": 1})
 CHANCES = each(

@@ -177,6 +177,22 @@ class RunFolder:
                 len(run.finished), self._config, run.snapshot(), length, prompts
             )
 
+    def change(self, run: Runnable[Any], config: Mapping[str, Any]) -> None:
+        """Write down that a run between two rounds is another from here on.
+
+        Args:
+            run: The run.
+            config: What it is now, as plain data.
+
+        Raises:
+            OSError: If that fails.
+        """
+        self._config = config
+        self._write_summary({})
+        # the last one says what the run was before
+        if run.finished:
+            self.keep(run, seconds_between=0)
+
     def complete(self, outcome: Mapping[str, Any]) -> None:
         """Write down what came of the run, and remove its checkpoints.
 

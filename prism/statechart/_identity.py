@@ -327,6 +327,11 @@ def _question(agent: object, trigger: str) -> Announced | None:
     return awaited if awaited is not None and awaited.is_about(agent, trigger) else None
 
 
+def is_heard(given: EventLogger | None) -> bool:
+    """Return whether anybody takes note of decisions that are announced, fallbacks apart."""
+    return _awaited.get() is not None or active_logger(given) is not None
+
+
 def announce(
     given: EventLogger | None,
     *,

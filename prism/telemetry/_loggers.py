@@ -98,13 +98,16 @@ class LateLogger:
 
     Attributes:
         followers: Others that are opened with it.
+        is_open: Whether it has been opened.
     """
 
     def __init__(self) -> None:
         self.followers: list[LateLogger] = []
+        self.is_open: bool = False
 
     def open(self, logger: EventLogger) -> None:
         """Have events go to another logger from now on."""
+        self.is_open = True
         # its own methods stand here, so that no event passes through this class
         for name in ("info", "warning", "error"):
             setattr(self, name, getattr(logger, name))
@@ -168,7 +171,9 @@ def active_logger(given: EventLogger | None) -> EventLogger | None:
     Args:
         given: The chart's or reasoner's own logger, if it has one.
     """
-    logger = given if given is not None else _own_logger()
+    logger = given
+    if given is None or (type(given) is LateLogger and not given.is_open):
+        logger = _own_logger()
 
     # a logger that relays events is observed when it passes them on, in the order of the log
     if not event_hooks or getattr(given, "relays", False):

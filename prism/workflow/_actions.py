@@ -29,6 +29,8 @@ DEFAULT_ACTION_SECONDS = 30.0
 MOST_ACTIONS = 20
 """Entries of ``action_history``."""
 
+_FAILED = "failed: "
+
 
 @dataclass(frozen=True, slots=True)
 class Action:
@@ -108,6 +110,18 @@ class Actions:
         return self.successes / self.number if self.number else 0.0
 
     @property
+    def counts(self) -> dict[str, int]:
+        """How many were ``done``, and how many ``failed``; nothing of what none was."""
+        found = {"done": self.successes, "failed": self.number - self.successes}
+        return {name: number for name, number in found.items() if number}
+
+    @property
+    def last_failure(self) -> str | None:
+        """Why the last of those in the history failed that failed."""
+        failed = (each.result for each in reversed(self.history) if not each.succeeded)
+        return next((str(result).removeprefix(_FAILED) for result in failed), None)
+
+    @property
     def entries(self) -> list[dict[str, Any]]:
         """The history as plain data; the list is made again with every action."""
         if self._entries is None:
@@ -167,7 +181,7 @@ async def _timed(on_action: OnAction, action: Action, seconds: float) -> ActionR
 
 
 def _failed(action: Action, reason: str) -> ActionResult:
-    return ActionResult(action.action, f"failed: {reason}", succeeded=False)
+    return ActionResult(action.action, _FAILED + reason, succeeded=False)
 
 
 async def _called(on_action: OnAction, action: Action) -> Any:

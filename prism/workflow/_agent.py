@@ -51,6 +51,7 @@ class WorkflowAgent:
 
     Attributes:
         state: Its state, a member of the chart's enum.
+        actions: Its actions, and what came of them.
         context: Its variables, plain data.
         turn_number: Turns so far.
         action_history: The last actions and what came of them, oldest first.
@@ -81,10 +82,10 @@ class WorkflowAgent:
         self.turn_number: int = 0
         self.failure: str | None = None
         self._turns = turns
-        self._actions = Actions(on_action, action_seconds)
+        self.actions: Actions = Actions(on_action, action_seconds)
         self._workers = workers_of(workers)
         self._steps = StepRunner(
-            self, writer_of(client), self._actions, self._workers, logger, clock
+            self, writer_of(client), self.actions, self._workers, logger, clock
         )
         for name, value in (variables or {}).items():
             if not callable(value):
@@ -131,7 +132,7 @@ class WorkflowAgent:
     def join(self, lent: Lent) -> None:
         """Use what a world's run lends: its writer, its log, its time and its random numbers."""
         self._steps = StepRunner(
-            self, lent.writer, self._actions, self._workers, lent.logger, lent.clock, lent.seed
+            self, lent.writer, self.actions, self._workers, lent.logger, lent.clock, lent.seed
         )
 
     async def act(self, world: Any) -> None:  # noqa: ARG002 - what a class of the user's looks at
@@ -166,8 +167,8 @@ class WorkflowAgent:
             "turn_number": self.turn_number,
             "ticks_in_state": self.ticks_in_state,
             "failure": self.failure,
-            "actions": self._actions.number,
-            "successes": self._actions.successes,
+            "actions": self.actions.number,
+            "successes": self.actions.successes,
             "action_history": [item.to_dict() for item in self.action_history],
         }
 
@@ -179,7 +180,7 @@ class WorkflowAgent:
     @property
     def action_history(self) -> deque[ActionResult]:
         """The last actions and what came of them, oldest first."""
-        return self._actions.history
+        return self.actions.history
 
     @property
     def has_finished(self) -> bool:
@@ -272,7 +273,7 @@ class WorkflowAgent:
                 return runs
 
             asking.has_run(step)
-            self.variables.own["state"] = self.state.value
+            self.variables.own |= self._named_state()
             if self.state is not before:
                 self._asked_last = None
                 own = self.workflow.steps_in(self.state.value)
@@ -295,7 +296,7 @@ class WorkflowAgent:
         if machine is not None:
             self._restore_state(machine)
 
-        self._actions.become(saved.results, saved.actions, saved.successes)
+        self.actions.become(saved.results, saved.actions, saved.successes)
 
     def _restore_state(self, data: Any) -> None:
         machine = MachineState.read(data, self.workflow.states)
@@ -307,6 +308,9 @@ class WorkflowAgent:
         self.ticks_in_state = 0
         self._steps.warn(WORKFLOW_RESET, from_state=machine.undeclared, to_state=self.state.value)
 
+    def _named_state(self) -> dict[str, str]:
+        return dict.fromkeys(("state", "_current_state"), self.state.value)
+
     def _provided(self) -> dict[str, Any]:
         """Return the variables of the specification that the runner knows."""
         turns, done = self._turns, self.turn_number
@@ -314,10 +318,10 @@ class WorkflowAgent:
         provided: dict[str, Any] = {
             "agent_id": self.agent_id,
             "tick": done,
-            "state": self.state.value,
-            "action_history": self._actions.entries,
+            **self._named_state(),
+            "action_history": self.actions.entries,
             "last_action_result": last,
-            "success_rate": self._actions.success_rate,
+            "success_rate": self.actions.success_rate,
         }
         if turns is not None:
             provided["time_remaining"] = max(0, turns - done + 1)

@@ -37,6 +37,7 @@ from prism.worlds._networks import (
     small_world,
 )
 from prism.worlds._people import AgentTable
+from prism.worlds._pictures import Look, picture
 from prism.worlds._results import WorldResults, WorldRound
 from prism.worlds._run import Run, replay, resume
 from prism.worlds._spaces import Plane, Space
@@ -56,6 +57,7 @@ __all__ = [
     "Finding",
     "Guest",
     "Lent",
+    "Look",
     "Message",
     "Network",
     "Participant",
@@ -85,6 +87,7 @@ __all__ = [
     "normal",
     "one_of",
     "param",
+    "picture",
     "poisson",
     "random_graph",
     "rehearse",

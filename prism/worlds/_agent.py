@@ -626,7 +626,7 @@ def _begin_waiting(waiting: Asked | Writing | Receiving, doing: str, instead: st
         instead: Why only in a step, or what to do elsewhere.
     """
     agent = waiting.agent
-    host = agent._joined(doing)
+    host = agent._host or agent._joined(doing)
     if not host.may_ask:
         raise SimulationError(
             f"agent {agent.agent_id!r}: {doing} belongs into a step (@during){instead}"

@@ -8,7 +8,7 @@ from enum import Enum, StrEnum
 from reprlib import repr as brief
 from typing import Any, Generic, Protocol, TypeVar, cast
 
-from prism.errors import AgentError
+from prism.errors import AgentError, SimulationError
 from prism.runs._agent_loop import Lent
 from prism.statechart import Statechart
 from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
@@ -209,7 +209,17 @@ class TurnWriter(BaseWriter):
         self._guest = guest
 
     async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
-        """Answer text calls, in their order."""
+        """Answer text calls, in their order.
+
+        Raises:
+            SimulationError: If the run has no writer: such an agent has nothing to do without one.
+        """
+        if not self._guest._host.has_writer:
+            raise SimulationError(
+                f"agent {self._guest.agent_id!r} asks a model, and the run has no writer: give "
+                "Run(..., writer=...), or --writer on the command line"
+            )
+
         return [await Writing(self._guest, call) for call in calls]
 
     async def write_many(

@@ -29,7 +29,7 @@ from prism.statechart.reasoner._recollection import transition_in_words
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, active_logger
 from prism.worlds._agent import HISTORY_DEPTH, Agent, Asked, Message, Thing
-from prism.worlds._agent_set import AgentSet
+from prism.worlds._agent_set import AgentSet, Backwards
 from prism.worlds._assignments import Assignments
 from prism.worlds._fields import Fields, unknown_field
 from prism.worlds._guest import Guest, Proxy, as_agent
@@ -267,6 +267,15 @@ class RunHost:
             agent.neighbours, agent.inbox = AgentSet(), deque()
             self._fill(agent)
 
+    def classes(self) -> list[type]:
+        """Return the classes of the agents, in the order in which they appear."""
+        return list(dict.fromkeys(map(type, self.agents)))
+
+    def turn_round(self) -> None:
+        """Have loops over the agents go through them backwards from now on."""
+        self.is_permuted = True
+        object.__setattr__(self.world, "_everybody", Backwards(self.agents))
+
     def begin_phase(self, phase: str) -> None:
         """Give everybody new random numbers: for a round, or for its end."""
         self._phase = phase
@@ -373,8 +382,8 @@ class RunHost:
             self._require_drawing(f"agent {agent.agent_id!r}")
 
         stream: RandomStream = agent._random
-        stream.begin_at(mixed((agent._keys or self.keys_of(agent))[1] + self.epoch * GOLDEN))
-        agent._epoch = self.epoch
+        epoch = agent._epoch = self.epoch
+        stream.begin_at(mixed((agent._keys or self.keys_of(agent))[1] + epoch * GOLDEN))
 
         return stream
 
@@ -642,7 +651,7 @@ def _require_event(event: str, keys: Iterable[str]) -> None:
 
 def _require_weights(asked: Asked, options: Sequence[Any]) -> None:
     weights = asked.weights or {}
-    states = asked.agent._chart.definition.states
+    states = asked.agent._kind.counts
     for key, weight in weights.items():
         if key not in states:
             raise FieldValueError(

@@ -20,7 +20,7 @@ from prism.telemetry._loggers import EventLogger
 from prism.worlds._agent import Agent
 from prism.worlds._fields import refuse_all, slot_of, type_problems
 from prism.worlds._guest import KEPT, Guest, Proxy, act, timed
-from prism.worlds._world import ACTIVATIONS, MEASURE, ORDERS, RATE, STEP, TREATMENT, World
+from prism.worlds._world import ACTIVATIONS, MEASURE, ORDERS, PICTURE, RATE, STEP, TREATMENT, World
 
 Step = Callable[[Any, Any], Any]
 Rate = float | str | Callable[[Any, Any], float]
@@ -29,7 +29,7 @@ Rate = float | str | Callable[[Any, Any], float]
 NEVER: int = 2**63
 """A tick that no run gets to."""
 
-_MARKS = (STEP, MEASURE, TREATMENT)
+_MARKS = (STEP, MEASURE, TREATMENT, PICTURE)
 _HOOKS = (
     "populate",
     "setup",
@@ -118,11 +118,13 @@ class Parts:
         steps: Methods with the states in which they are steps.
         measures: Methods that are measured, by name.
         treatments: Rounds of treatments by name; 0 for one that is not applied by itself.
+        picture: The method that says how an agent is drawn, if there is one.
     """
 
     steps: Sequence[tuple[str, Step, tuple[Any, ...]]]
     measures: Sequence[str]
     treatments: Mapping[str, int]
+    picture: str | None = None
 
 
 @lru_cache(maxsize=256)
@@ -132,7 +134,7 @@ def parts_of(cls: type[World[Any]]) -> Parts:
     Raises:
         DefinitionError: If what is marked cannot work; lists all such methods.
     """
-    steps, measures, treatments = [], [], {}
+    steps, measures, pictures, treatments = [], [], [], {}
     problems = [*type_problems(cls), *_activation_problems(cls)]
     for name, method in _methods_of(cls):
         problems += _method_problems(cls, name, method)
@@ -140,6 +142,8 @@ def parts_of(cls: type[World[Any]]) -> Parts:
             steps.append((name, method, getattr(method, STEP)))
         if hasattr(method, MEASURE):
             measures.append(name)
+        if hasattr(method, PICTURE):
+            pictures.append(name)
         if hasattr(method, TREATMENT):
             treatments[name] = getattr(method, TREATMENT)
 
@@ -148,9 +152,11 @@ def parts_of(cls: type[World[Any]]) -> Parts:
         for name, field in cls.fields.items()
         if field.declared.is_measured
     ]
+    if len(pictures) > 1:
+        problems.append(f"{cls.__name__} has several pictures: {', '.join(pictures)}")
     refuse_all(problems)
 
-    return Parts(steps, measures, treatments)
+    return Parts(steps, measures, treatments, *pictures)
 
 
 def measures_of(cls: Any) -> dict[str, Callable[[Any], Any]]:
@@ -312,6 +318,7 @@ def _method_problems(cls: type[Any], name: str, method: Any) -> Iterator[str]:
     by_pairs, by_rate = activation == "pair", activation == "rate"
     for mark in marks:
         wanted = (["an agent", "another"] if by_pairs else ["an agent"]) * (mark == STEP)
+        wanted += ["an agent"] * (mark == PICTURE)
         try:
             inspect.signature(method).bind("self", *wanted)
         except TypeError:

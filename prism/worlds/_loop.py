@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
+from importlib import import_module
 from typing import Any, Generic, TypeVar
 
 from prism._faults import place_of_method, shortened
-from prism.errors import FieldValueError, SimulationError
+from prism.errors import FieldValueError, MissingExtraError, SimulationError
 from prism.runlog import ReplayReasoner, SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
 from prism.runs._running import run_to_end
@@ -19,6 +21,7 @@ from prism.statechart.reasoner._router import Router, costs_told, models_told
 from prism.telemetry._loggers import EventLogger, active_logger
 from prism.telemetry.events import (
     AGENTS_MEASURED,
+    AGENTS_PICTURED,
     DECISION,
     ROUND_ENDED,
     ROUND_STARTED,
@@ -45,6 +48,14 @@ ResultsT = TypeVar("ResultsT")
 
 _TICKS_BETWEEN_COLLECTIONS = 100
 
+COLUMNS = "prism.columns"
+
+MANY = 100_000
+"""Agents up to which the log tells of each, unless it is asked for less."""
+
+LOGGED_OF_MANY = 1_000
+"""Of how many it tells of more, unless it is asked for others."""
+
 
 class Loop(Generic[WorldT, RoundT, ResultsT]):
     """Runs a world through rounds and ticks; the base of all runs in which agents share a world.
@@ -63,6 +74,9 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         logger: Where to write the run's events; None means structlog's own logger, once it is
             configured.
         clock: The run's clock.
+        columns: Whether agents are columns, and their steps compiled.
+        log_agents: How many agents the log tells of; by default all, and 1,000 of more than
+            100,000.
 
     Attributes:
         world: The world.
@@ -73,6 +87,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         writer: Who writes; None if nobody was given.
         clock: The run's clock.
         has_run: Whether it has been run.
+        pace: Awaited before every round and after every tick; who plays a world waits there.
     """
 
     def __init__(
@@ -89,6 +104,8 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         treatments: Sequence[str | Treatment] = (),
         logger: EventLogger | None = None,
         clock: SimulatedClock | None = None,
+        columns: bool = False,
+        log_agents: int | None = None,
     ) -> None:
         if world._host is not None:
             raise SimulationError(
@@ -109,9 +126,14 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         self._collect: Callable[[], object] = _leave_it
         self._parts = parts_of(type(world))
         self._groups = groups_of(type(world))
+        self._treatments: tuple[str | Treatment, ...] = tuple(treatments)
         self._treating = Treating(world, self._parts, treatments, self.rounds)
+        self._log_agents = logged_of(agents, log_agents)
+        make: Any = column_stage() if columns else AgentStage
+        # a policy never waits: let an interruption, and others in the event loop, have a turn
+        self.pace: Callable[[], Awaitable[object]] = partial(asyncio.sleep, 0)
         try:
-            self._stage = self._make_stage(agents, logger)
+            self._stage = self._make_stage(make, agents, logger)
         except Exception as error:
             error.__traceback__ = shortened(error)
             raise
@@ -120,7 +142,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         # fields of the user's own may hold what no checkpoint can keep
         own = len(type(world).fields) > len(self._groups) or self._parts.measures
         agents = self._host.agents
-        readers = {cls: measures_of(cls) for cls in dict.fromkeys(map(type, agents))}
+        readers = {cls: measures_of(cls) for cls in self._host.classes()}
         measured = {cls: found for cls, found in readers.items() if found}
         self._of_agents = AgentMeasures(self._seed, agents, measured) if measured else None
         self._is_to_be_checked = self._stage.has_fields or bool(own)
@@ -187,6 +209,22 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
 
         return results
 
+    def treat(self, treatment: str | Treatment) -> None:
+        """Apply one more treatment, in a round that has not begun.
+
+        Args:
+            treatment: One of the world's class and its round, as ``warning@12``, or a ready-made
+                one.
+
+        Raises:
+            PrismError: If it cannot be applied.
+        """
+        given = (*self._treatments, treatment)
+        treating = Treating(self.world, self._parts, given, self.rounds)
+        if isinstance(treatment, Treatment):
+            treatment.check(self.world)
+        self._treatments, self._treating = given, treating
+
     def snapshot(self) -> dict[str, Any]:
         """Return what the run is, between two rounds, as plain data; the log holds the rest.
 
@@ -229,11 +267,22 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
     # Beginning
 
     def _make_stage(
-        self, agents: int | Iterable[Any] | AgentTable, logger: EventLogger | None
+        self,
+        make: Callable[[Setting], Stage],
+        agents: int | Iterable[Any] | AgentTable,
+        logger: EventLogger | None,
     ) -> Stage:
         world = self.world
-        setting = Setting(world, self._parts, self._seed, self.clock, logger, self._answerers)
-        stage: Stage = AgentStage(setting)
+        setting = Setting(
+            world,
+            self._parts,
+            self._seed,
+            self.clock,
+            logger,
+            self._answerers,
+            self._log_agents,
+        )
+        stage = make(setting)
         stage.host.ticks_per_round = self.ticks_per_round
         stage.host.wording = self._answerers.wording
         stage.host.has_writer = self._answerers.has_writer
@@ -263,12 +312,14 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
             **models_told(self._host.agents, self.reasoner, self.writer),
         )
         self._stage.announce()
+        self._tell_picture(self._picture(first=True))
         self._host.end_setup(is_resumed=False)
 
     # Rounds
 
     async def _round(self, number: int) -> RoundT:
         host, world, stage = self._host, self.world, self._stage
+        await self.pace()
         self.clock.begin_round(number)
         self._emit(ROUND_STARTED, round=number)
         stage.begin_round()
@@ -279,8 +330,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         for tick in range(1, self.ticks_per_round + 1):
             self.clock.advance()
             await stage.tick()
-            # a policy never waits: let an interruption, and others in the event loop, have a turn
-            await asyncio.sleep(0)
+            await self.pace()
             if tick % _TICKS_BETWEEN_COLLECTIONS == 0:
                 self._collect()
             # where agents go on while others wait, no tick has an end of its own
@@ -292,16 +342,31 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         host.begin_ending()
         states = stage.states()
         measures, of_agents = self._measures()
+        picture = self._picture()
         await stage.end_round()
         with host.explaining(), host.guarding():
             world.round_ends()
 
         for told in of_agents:
             self._emit(AGENTS_MEASURED, **told)
+        self._tell_picture(picture)
         summary = stage.summary(number, states, measures)
         self._emit(ROUND_ENDED, **summary.to_dict())
 
         return summary  # type: ignore[no-any-return]
+
+    def _picture(self, *, first: bool = False) -> dict[str, Any]:
+        """Return what a picture shows, if anybody is told."""
+        if active_logger(self._stage.logger) is None:
+            return {}
+
+        reason = "a picture only looks; let a hook change things, such as round_ends"
+        with self._host.only_looking(reason), self._host.explaining(), self._host.guarding():
+            return self._stage.picture(first=first)
+
+    def _tell_picture(self, told: Mapping[str, Any]) -> None:
+        if told:
+            self._emit(AGENTS_PICTURED, **told)
 
     def _measures(self) -> tuple[dict[str, Measured], list[dict[str, Any]]]:
         reason = "a measure only looks; let a hook change things, such as round_ends"
@@ -399,6 +464,38 @@ def _differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]
     names += [name for name in before["world"] if before["world"][name] != after["world"][name]]
 
     return names or [name for name in before if before[name] != after[name]]
+
+
+def column_stage() -> Any:
+    """Return the stage whose agents are columns, which knows this room, and is loaded when asked.
+
+    Raises:
+        MissingExtraError: If numba is not installed, which the extra ``columns`` brings.
+    """
+    try:
+        return import_module(f"{COLUMNS}._stage").ColumnStage
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("columns", str(error.name)) from error
+
+
+def logged_of(agents: Any, asked: int | None) -> int | None:
+    """Return how many agents the log tells of; None for all.
+
+    Args:
+        agents: How many there are, or a table of them; those that are given are all told of.
+        asked: How many were asked for, if any were.
+
+    Raises:
+        FieldValueError: If it is none from 1 on.
+    """
+    if asked is not None:
+        return require_count("log_agents", asked)
+
+    many = agents if isinstance(agents, int) else None
+    if isinstance(agents, AgentTable):
+        many = len(agents)
+
+    return LOGGED_OF_MANY if many is not None and many > MANY else None
 
 
 def require_count(name: str, value: int) -> int:

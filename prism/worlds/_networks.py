@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import ceil, isqrt
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, Protocol, Self, TypeVar, cast
 
 from prism.errors import FieldValueError
 from prism.randomness import RandomStream
@@ -15,6 +15,9 @@ AgentT_co = TypeVar("AgentT_co", covariant=True)
 
 Pair = tuple[int, int]
 """Places of two agents that are connected."""
+
+MOST_DRAWN = 2_000
+"""Agents up to which a log is told of their connections."""
 
 
 class Populated(Protocol[AgentT_co]):
@@ -36,13 +39,19 @@ class Network(Generic[AgentT]):
     Attributes:
         directed: Whether a connection leads one way only.
         has_changed: Whether connections have come or gone since it was made.
+        width: Agents in a row, if they are on a grid or lattice.
     """
+
+    def __new__(cls, agents: Sequence[AgentT], *_pairs: Any, **_options: Any) -> Self:
+        """Make a network of agents, of the class that they bring if they are columns."""
+        return cast(Self, object.__new__(getattr(agents, "network_class", cls)))
 
     def __init__(
         self, agents: Sequence[AgentT], pairs: Iterable[Pair], *, directed: bool = False
     ) -> None:
         self.directed: bool = directed
         self.has_changed: bool = False
+        self.width: int | None = None
         self._agents = agents
         # a dict is a set that keeps its order
         self._links: list[dict[int, None]] = [{} for _ in agents]
@@ -80,6 +89,22 @@ class Network(Generic[AgentT]):
             self._links[second].pop(first, None)
 
         self._changed(one, other)
+
+    def pictured(self, agents: Sequence[AgentT], *, first: bool) -> dict[str, Any]:
+        """Return where the agents are on a grid, or who is connected, for the log.
+
+        Args:
+            agents: The agents.
+            first: Whether nothing has been told yet.
+        """
+        if self.width is not None:
+            size = {"width": self.width, "height": len(agents) // self.width}
+            return {"space": "grid", **size, "places": [*range(len(agents))]}
+        if len(agents) > MOST_DRAWN:
+            return {}
+
+        has_news = first or self.has_changed
+        return {"space": "network", **({"edges": self.pairs()} if has_news else {})}
 
     def wire(self) -> None:
         """Tell every agent its neighbours."""
@@ -127,7 +152,7 @@ def ring(world: Populated[AgentT], neighbours: int) -> Network[AgentT]:
     Raises:
         FieldValueError: If it is odd, or too large.
     """
-    return Network(world.agents, ring_pairs(len(world.agents), neighbours))
+    return Network(world.agents, _pairs_by(ring_pairs, world)(len(world.agents), neighbours))
 
 
 def small_world(world: Populated[AgentT], neighbours: int, rewired: float) -> Network[AgentT]:
@@ -146,7 +171,9 @@ def small_world(world: Populated[AgentT], neighbours: int, rewired: float) -> Ne
     links = size * neighbours // 2
     _require_share("rewired", rewired)
 
-    return Network(world.agents, small_world_pairs(size, links, rewired, _stream(world)))
+    pairs = _pairs_by(small_world_pairs, world)(size, links, rewired, _stream(world))
+
+    return Network(world.agents, pairs)
 
 
 def grid(
@@ -191,7 +218,10 @@ def lattice(
     if width < 1 or size % width:
         raise FieldValueError(f"{size} agents do not fill rows of {width}: give another width")
 
-    return Network(world.agents, lattice_pairs(width, size // width, degree, wraps=wraps))
+    network = Network(world.agents, lattice_pairs(width, size // width, degree, wraps=wraps))
+    network.width = width
+
+    return network
 
 
 def random_graph(world: Populated[AgentT], probability: float) -> Network[AgentT]:
@@ -286,6 +316,12 @@ def _find_place(end: Any, places: dict[Any, int], size: int) -> int:
         raise FieldValueError(f"{end!r} is no agent: name agents by id, or by place from 0 on")
 
     return place
+
+
+def _pairs_by(function: Callable[..., list[Pair]], world: Populated[Any]) -> Callable[..., Any]:
+    """Return what makes the same connections, and suits the agents better, if there is such."""
+    twins: Mapping[Any, Callable[..., Any]] = getattr(world.agents, "twins", {})
+    return twins.get(function, function)
 
 
 def _require_share(name: str, value: float) -> None:

@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Generic, Protocol, Self, TypedDict, TypeVar, Unpack, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    NamedTuple,
+    Protocol,
+    Self,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    overload,
+)
 
 from prism._faults import shortened
 from prism.errors import DefinitionError, FieldValueError, InputError, PrismError
@@ -43,7 +55,7 @@ from prism.telemetry._loggers import EventLogger, LateLogger
 from prism.worlds._addresses import FEED, address_of, code_of, load_world
 from prism.worlds._asking import Decider
 from prism.worlds._fields import hints_of, plain_value
-from prism.worlds._loop import Loop, require_count, require_seed
+from prism.worlds._loop import COLUMNS, Loop, require_count, require_seed
 from prism.worlds._parameters import groups_of, parameter_values, parsed_parameters
 from prism.worlds._people import AgentTable
 from prism.worlds._treatments import Treatment, later_models, require_models, tables_of
@@ -89,6 +101,8 @@ class Arguments(TypedDict, total=False):
     wording: Wording | None
     logger: EventLogger | None
     clock: SimulatedClock | None
+    columns: bool
+    log_agents: int | None
 
 
 class Ending(Protocol[ResultsT_co]):
@@ -109,8 +123,11 @@ class Run(Generic[WorldT_co]):
     Args:
         world: The world: its class, an instance with parameters of its own, or where it is found:
             ``package.module:Name``, ``file.py:Name``, the short name of a shipped or installed one
-            (entry points ``prism.worlds``), or a file of an agent (YAML) or of a thinking agent
-            (JSON).
+            (entry points ``prism.worlds``), or a file of an agent (``.yaml``) or of a thinking
+            agent (``.json``). These are run alone, in ``rounds`` turns or cycles: what is made is
+            a `prism.workflow.WorkflowRun` or a `prism.cognition.CognitiveRun`, which take further
+            arguments by name, such as ``memory``. ``parameters`` are the variables of an agent in
+            YAML.
         agents: How many agents the world's `World.populate` is to make, a file of them or an
             `AgentTable`, or the agents themselves; by default what the world's class says.
         rounds: Number of rounds; by default what the world's class says.
@@ -131,12 +148,18 @@ class Run(Generic[WorldT_co]):
         logger: Where to write the events of a run that is not kept; None means structlog's own
             logger, once it is configured.
         clock: The run's clock.
+        columns: Whether agents are columns, and their steps compiled: the same run for a million
+            agents, of a world that can be compiled (``prism world check WORLD --columns``).
+        log_agents: How many agents the log tells of, a sample that the seed draws; by default all,
+            and 1,000 of more than 100,000. Counts and measures are of all.
 
     Attributes:
         seed: Seed of every random number.
         rounds: Number of rounds.
         ticks: Ticks in a round.
         treatments: The treatments.
+        columns: Whether agents are columns.
+        log_agents: How many agents the log tells of, as it was given.
         reasoner: Who decides, as it was given; a model if one does.
         writer: Who writes, as it was given.
 
@@ -145,22 +168,31 @@ class Run(Generic[WorldT_co]):
         FieldValueError: If a number is out of its range.
     """
 
+    # type checkers would take what __new__ returns for what a run is
+    if not TYPE_CHECKING:
+
+        def __new__(cls, world: Any = None, *agents: Any, **given: Any) -> Any:
+            """Make a run; of an agent in a file, one of that agent alone."""
+            is_file = isinstance(world, (str, Path))
+            made = _ALONE.get(Path(world).suffix.lower()) if is_file else None
+            if made is None:
+                return super().__new__(cls)
+
+            return _run_alone(made, Path(world), *agents, **given)
+
     @overload
     def __init__(
         self, world: type[WorldT_co], agents: Agents = None, **others: Unpack[Arguments]
     ) -> None: ...
     @overload
     def __init__(
-        self: Run[World[Any]],
-        world: str | Path,
-        agents: Agents = None,
-        **others: Unpack[Arguments],
+        self: Run[World[Any]], world: str | Path, agents: Agents = None, **others: Any
     ) -> None: ...
     @overload
     def __init__(
         self, world: WorldT_co, agents: Agents = None, **others: Unpack[Arguments]
     ) -> None: ...
-    def __init__(
+    def __init__(  # type: ignore[misc] # what is for an agent alone does not get here
         self,
         world: Any,
         agents: Agents = None,
@@ -177,11 +209,19 @@ class Run(Generic[WorldT_co]):
         wording: Wording | None = None,
         logger: EventLogger | None = None,
         clock: SimulatedClock | None = None,
+        columns: bool = False,
+        log_agents: int | None = None,
     ) -> None:
         self._given: dict[str, Any] = {
             name: value for name, value in locals().items() if name not in ("self", "__class__")
         }
         made, self._class, self._address = _found(world)
+        self.columns: bool = columns
+        self.log_agents: int | None = log_agents
+        if columns:
+            _require_columns(self._class)
+        if log_agents is not None:
+            require_count("log_agents", log_agents)
         self._is_class = made is None
         self._parameters = _read_parameters(self._class, parameters, made)
         self._world: World[Any] | None = made or _made(self._class, self._parameters)
@@ -364,6 +404,8 @@ class Run(Generic[WorldT_co]):
             **({} if self.writer is None else {"writer": self.writer.to_config()}),
             # only where it is given: other runs are described as they always were
             **({"keep": list(columns)} if columns else {}),
+            **({"columns": True} if self.columns else {}),
+            **({} if self.log_agents is None else {"log_agents": self.log_agents}),
             "inputs": self._digests(),
         }
 
@@ -383,7 +425,8 @@ class Run(Generic[WorldT_co]):
         if is_old:
             config = _of_the_feed(config, path)
 
-        check_config(config, path, _KINDS, {"keep": list, "writer": dict})
+        optional = {"keep": list, "writer": dict, "columns": bool, "log_agents": int}
+        check_config(config, path, _KINDS, optional)
         with naming(path):
             world = load_world(config["world"])
             run = cls(
@@ -397,6 +440,8 @@ class Run(Generic[WorldT_co]):
                 reasoner=read_decider(config),
                 writer=read_writer(config, path),
                 keep=tuple(config.get("keep", ())),
+                columns=config.get("columns", False),
+                log_agents=config.get("log_agents"),
             )
 
         began, now = config["inputs"], run._digests()
@@ -497,6 +542,8 @@ class Run(Generic[WorldT_co]):
             treatments=self.treatments,
             logger=self._logger if logger is None else logger,
             clock=self._clock,
+            columns=self.columns,
+            log_agents=self.log_agents,
         )
 
     @property
@@ -629,20 +676,63 @@ def replay(
     )
 
 
-_KINDS_ALONE = {
-    "workflow": "prism.workflow:WorkflowRun",
-    "cognition": "prism.cognition:CognitiveRun",
-}
+class _Alone(NamedTuple):
+    """A run of one agent that is in a file.
+
+    Attributes:
+        key: What ``run.json`` has of it, and nothing else has.
+        module: Where its class is.
+        name: Its class.
+        file: The argument that is the file.
+        names: Arguments of a `Run` by their names there.
+    """
+
+    key: str
+    module: str
+    name: str
+    file: str
+    names: Mapping[str, str]
+
+    @property
+    def kind(self) -> Any:
+        """Its class."""
+        return getattr(import_module(self.module), self.name)
+
+
+_IN_YAML = _Alone(
+    "workflow",
+    "prism.workflow",
+    "WorkflowRun",
+    "file",
+    {"rounds": "turns", "parameters": "variables"},
+)
+_THINKING = _Alone("cognition", "prism.cognition", "CognitiveRun", "config", {"rounds": "cycles"})
+_ALONE = {".yaml": _IN_YAML, ".yml": _IN_YAML, ".json": _THINKING}
+
+
+def _run_alone(made: _Alone, file: Path, agents: Any = None, **given: Any) -> Any:
+    """Return a run of the agent that is in a file.
+
+    Raises:
+        InputError: If an argument is only for a world.
+    """
+    if agents is not None:
+        given["agents"] = agents
+    known = {each.name: str(each.type) for each in fields(made.kind) if each.name != made.file}
+    taken: dict[str, Any] = {made.file: file}
+    for name, value in given.items():
+        own = made.names.get(name, name)
+        if own not in known:
+            problem = f"is for a world, and {file} is run alone: leave it out"
+            raise InputError(problem, field=name)
+        taken[own] = Path(value) if isinstance(value, str) and "Path" in known[own] else value
+
+    return made.kind(**taken)
 
 
 def _kind(config: Mapping[str, Any]) -> Any:
     """Return what reads what a run was."""
-    for key, place in _KINDS_ALONE.items():
-        if key in config:
-            module, _, name = place.partition(":")
-            return getattr(import_module(module), name)
-
-    return Run
+    return next((each.kind for each in (_IN_YAML, _THINKING) if each.key in config), Run)
 
 
 def _of_the_feed(config: Mapping[str, Any], path: Path) -> dict[str, Any]:
@@ -701,6 +791,16 @@ def _read_parameters(cls: type[World[Any]], given: Any, made: World[Any] | None)
     others = {name: value for name, value in given.items() if name not in own}
     with _naming_parameters():
         return {**own, **parsed_parameters(cls, others)}
+
+
+def _require_columns(cls: type[World[Any]]) -> None:
+    """Refuse a world that cannot be compiled.
+
+    Raises:
+        DefinitionError: Saying all that is in the way, by file and line.
+    """
+    if problems := import_module(COLUMNS).problems_of(cls):
+        raise DefinitionError("\n".join(problems))
 
 
 def _made(cls: type[World[Any]], parameters: Mapping[str, Any]) -> World[Any]:

@@ -19,6 +19,7 @@ Cell = tuple[int, int]
 
 _PLACE = attrgetter("_place")
 _ROUNDING = 1e-9
+_DIGITS = 4
 
 
 class Space(Thing, Generic[AgentT]):
@@ -78,6 +79,12 @@ class Space(Thing, Generic[AgentT]):
 
         # of a small space that wraps, some places are the same
         return AgentSet(other for other in dict.fromkeys(found) if other not in (None, agent))
+
+    def pictured(self, agents: Sequence[AgentT], *, first: bool) -> dict[str, Any]:
+        """Return where some agents are, for the log; ``first`` is for networks."""
+        del first
+        size = {"width": self.width, "height": self.height}
+        return {"space": "grid", **size, "places": [*map(self.cells.get, agents)]}
 
     def _at(self, row: int, column: int) -> AgentT | None:
         if self.wraps:
@@ -180,6 +187,17 @@ class Plane(Thing, Generic[AgentT]):
         Either number may be negative.
         """
         return self._away(self.positions[one], self.positions[other])
+
+    def pictured(self, agents: Sequence[AgentT], *, first: bool) -> dict[str, Any]:
+        """Return where some agents are, for the log; ``first`` is for networks."""
+        del first
+        places = map(self.positions.get, agents)
+        return {
+            "space": "plane",
+            "width": self.width,
+            "height": self.height,
+            "places": [each and [round(value, _DIGITS) for value in each] for each in places],
+        }
 
     def _away(self, here: tuple[float, float], there: tuple[float, float]) -> tuple[float, float]:
         right, down = there[0] - here[0], there[1] - here[1]

@@ -139,8 +139,21 @@ class Roster:
         return [each for each in self._due.pop(self.now, ()) if each._due == self.now]
 
     def _in_order(self, agents: Iterable[Any]) -> list[tuple[int, str, Any]]:
-        place_of = self.place_of
-        return sorted([(place_of(agent), agent.agent_id, agent) for agent in agents])
+        if self._is_listed:
+            return sorted([(agent._place, agent.agent_id, agent) for agent in agents])
+
+        # as `place_of`, without its call for each
+        salt = self._salt
+        return sorted(
+            [
+                (
+                    mixed((agent._keys or agent._host.keys_of(agent))[0] + salt),
+                    agent.agent_id,
+                    agent,
+                )
+                for agent in agents
+            ]
+        )
 
     def moved(self, agent: Any, left: Any, entered: Any) -> int:
         """Note that an agent changes its state; return its ticks in the one that it leaves."""

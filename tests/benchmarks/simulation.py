@@ -158,6 +158,7 @@ def _once(
             logger=None if log is None else log.logger,
             clock=clock,
         )
+        simulation.prepare(None if log is None else log.logger)
         begin = perf_counter()
         totals = simulation.run().totals
         if log is not None:

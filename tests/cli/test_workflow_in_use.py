@@ -158,6 +158,15 @@ def test_what_a_command_fails_of_is_a_result(
     assert ran.status == 0
     result = events_of(prism.folder / "run", "workflow.action")[0]["result"]
     assert result is None if said is None else said in result
+    lines = " ".join(ran.out.split())
+    if said is None:
+        assert "actions done" in lines
+        assert ran.err == ""
+    else:
+        assert "actions failed 3" in lines
+        assert f"the last action that failed: ActionError: {sys.executable} {said}" in ran.err
+        results = json.loads((prism.folder / "run" / "run.json").read_text())["results"]
+        assert results["actions"] == {"failed": 3}
 
 
 def test_actions_are_echoed(prism: Prism, acting: tuple[object, ...]) -> None:

@@ -220,7 +220,8 @@ async def test_a_run_without_a_bound_needs_one() -> None:
     config = Config(iterate=Iterate(enable=False, max_iterations=20))
     with pytest.raises(FieldValueError, match="cycles must be given"):
         await thinker(config=config).run()
-    assert len(await thinker(config=config).run(21)) == 21
+    ideas = [thought(f"idea {number}") for number in range(21)]
+    assert len(await thinker(ideas, config=config).run(21)) == 21
 
 
 async def test_limits_that_are_off_do_not_hold() -> None:

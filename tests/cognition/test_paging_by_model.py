@@ -114,7 +114,8 @@ async def test_an_agent_that_pages_badly_goes_on_thinking() -> None:
     """Whatever the model says, paging is one cycle, and thinking follows."""
 
     def say(call: TextCall) -> str:
-        return action("page_in", "m0") if call.key.endswith("paging") else thought("on")
+        number, _, state = call.key.partition(":")
+        return action("page_in", "m0") if state == "paging" else thought(number)
 
     agent = thinker(say, working(10), config(800), count=letters)
     cycles = await agent.run(6)

@@ -38,13 +38,61 @@ async def test_the_number_of_useless_cycles_is_a_setting() -> None:
 
 
 async def test_a_new_thought_begins_the_count_anew() -> None:
-    """A cycle of use among others of none lets a run go on; the same thought again does not."""
+    """A cycle of use among others of none lets a run go on."""
     replies = [word for number in range(9) for word in ("nothing", thought(f"idea {number}"))]
     agent = thinker(replies)
     assert len(await agent.run(18)) == 18
     assert agent.stopped is None
-    same = [thought("idea"), *[word for _ in range(9) for word in ("nothing", thought("idea"))]]
-    assert len(await thinker(same).run(18)) == 10
+
+
+@pytest.mark.parametrize(
+    ("replies", "cycles", "why"),
+    [
+        ([thought("idea")], 6, "the thought is the last one again"),
+        (
+            [thought("load", "executing"), action("storage_load", "alice")],
+            7,
+            "the thought is the last one again",
+        ),
+        (
+            [thought("find", "executing"), action("storage_search", "alice")],
+            7,
+            "the thought is the last one again",
+        ),
+    ],
+)
+async def test_an_agent_does_not_repeat_itself_for_ever(
+    replies: list[str], cycles: int, why: str
+) -> None:
+    """The same thought, request or search again and again brings nothing, and ends a run."""
+    writer = ScriptedWriter([*replies] * 300)
+    agent = thinker(writer, {"storage": {"alice": 25}})
+    assert len(await agent.run(300)) == cycles
+    assert agent.stopped == f"5 cycles in a row brought nothing, the last one: {why}"
+    assert any(why in call.prompt for call in writer.calls)
+
+
+async def test_a_request_that_changes_nothing_is_told() -> None:
+    """The prompt after a load of what is there, or of the last search again, says so."""
+    writer = ScriptedWriter(
+        [
+            action("storage_load", "alice"),
+            thought("a", "executing"),
+            action("storage_load", "alice"),
+            thought("b", "executing"),
+            action("storage_search", "alice"),
+            thought("c", "executing"),
+            action("storage_search", "alice"),
+            thought("d"),
+        ]
+    )
+    agent = thinker(writer, {"storage": {"alice": 25}, "state": "executing"})
+    await agent.run(8)
+    told = [call.prompt for call in writer.calls]
+    assert "storage_load alice: done\n" in told[1]
+    assert "storage_load alice: done. nothing has changed by it" in told[3]
+    assert "storage_search alice: done\n" in told[5]
+    assert "storage_search alice: done. it is the last search again" in told[7]
 
 
 async def test_a_loop_over_an_agent() -> None:

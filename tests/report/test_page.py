@@ -24,7 +24,7 @@ from tests.kit.logs import AGENTS
 NAMESPACES = ("http://www.w3.org/2000/svg", "https://vega.github.io/schema/vega-lite/")
 SECTIONS = [
     *("numbers", "chart", "states", "dwell", "decisions", "engagement", "participation"),
-    *("cascades", "agents"),
+    *("cascades", "parameters", "agents"),
 ]
 
 
@@ -169,6 +169,7 @@ def test_figures_are_saved_as_svg(report: Report, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_figures_are_saved_as_png(
     write_log: Callable[..., Path], make: Any, tmp_path: Path
 ) -> None:

@@ -17,7 +17,7 @@ from tests.kit.worlds import run_in
 class Quarrel(Feed):
     """A feed whose agents take to others and away from them, also in steps of their own."""
 
-    parameters: Parameters = Parameters()
+    parameters: Parameters = Parameters.preset("classic")
 
     def round_begins(self) -> None:
         """Have the first three change their minds about the others, each round another way."""
@@ -75,6 +75,7 @@ def test_a_muted_author_is_not_shown_until_unmuted() -> None:
     assert 2 in [post.number for post in ann.unread]
 
 
+@pytest.mark.slow
 def test_changes_of_mind_are_resumed_with_the_same_bytes(tmp_path: Path) -> None:
     """A run in which agents follow and mute others all the time is resumed to the same log."""
     options = Run(Quarrel, 30, rounds=4, seed=2)

@@ -11,7 +11,7 @@ import pytest
 
 from prism import Run, replay
 from prism.agents import SocialAgent
-from prism.errors import AgentError
+from prism.errors import AgentError, SimulationError
 from prism.llm import Model
 from prism.runs import WriterOptions
 from prism.statechart import AgentState, Statechart, TextCall, Transition, social_media_chart
@@ -434,10 +434,7 @@ def test_code_steps_take_no_time_in_a_world(tmp_path: Path) -> None:
     assert {each["timestamp"][:10] for each in steps} == {"2026-01-01"}
 
 
-def test_without_a_writer_every_step_that_asks_fails_and_says_so(tmp_path: Path) -> None:
-    """The workflow stops as its policy says; the run goes on."""
-    done = run_logged(tmp_path, Table(), 2, rounds=3)
-    (reason,) = {each["reason"] for each in done.events("text.written")}
-    assert "no writer" in reason
-    assert [guest.failure is not None for guest in done.run.agents] == [True, True]
-    assert done.run.finished[-1].states == {"waiting": 2, "choosing": 0}
+def test_without_a_writer_a_step_that_asks_is_an_error(tmp_path: Path) -> None:
+    """The run ends, and the message says what to give it."""
+    with pytest.raises(SimulationError, match=r"no writer: give .* --writer on the command line"):
+        run_logged(tmp_path, Table(), 2, rounds=3)

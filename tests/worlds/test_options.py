@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 from prism import Run, replay
+from prism.cognition import Config
 from prism.errors import InputError
+from prism.llm import Model
+from prism.testing import FakeOllama
 from prism.worlds import World
 from prism.worlds.examples import Rumour
 from prism.worlds.examples.rumour import Person
@@ -176,3 +179,40 @@ def test_preparing_makes_a_run() -> None:
     """What `prepare` returns makes the run of the options."""
     made = Run(Rumour, 12, rounds=2).prepare(None)
     assert len(made.agents) == 12
+
+
+def test_an_agent_in_a_file_is_run_as_a_world_is(tmp_path: Path) -> None:
+    """`Run` takes an agent in YAML, with its variables as parameters, and keeps and repeats it."""
+    file = tmp_path / "agent.yaml"
+    file.write_text(
+        "steps: [{name: add, code: \"total = context['total'] + 1\"}]", encoding="utf-8"
+    )
+    outcome = Run(str(file), rounds=3, parameters={"total": 4}, agent_id="Ada").keep(
+        tmp_path / "kept"
+    )
+    assert outcome.results.agent_id == "Ada"
+    assert outcome.results.context["total"] == 7
+    assert replay(tmp_path / "kept").results == outcome.results
+
+
+def test_a_thinking_agent_in_a_file_is_run_as_a_world_is(tmp_path: Path) -> None:
+    """`Run` takes a thinking agent with its memory; files may be given as texts."""
+    file = tmp_path / "config.json"
+    file.write_text(Config().to_json(), encoding="utf-8")
+    with FakeOllama(write=lambda *_: "<next_state>thinking</next_state>") as server:
+        model = Model("llama3.2", hosts=[server.url])
+        run = Run(file, rounds=2, memory=str(tmp_path / "memory.json"), model=model)
+        assert run.run().cycles == 2
+    assert (tmp_path / "memory.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "field"), [({"agents": 5}, "agents"), ({"treatments": ["warning@2"]}, "treatments")]
+)
+def test_what_is_for_a_world_is_refused_for_an_agent_alone(
+    given: dict[str, Any], field: str
+) -> None:
+    """The argument is named, before the file is read."""
+    with pytest.raises(InputError, match=r"is for a world, and agent\.yaml is run alone") as raised:
+        Run("agent.yaml", **given)
+    assert raised.value.field == field

@@ -62,9 +62,9 @@ def told(run: Run[Any]) -> dict[str, Any]:
 
 
 def happened(log: Sequence[str]) -> list[Any]:
-    """Return the events of a log from the first round on."""
-    events = map(json.loads, log)
-    return [event for event in events if event["event"] not in ("run.started", "agent.joined")]
+    """Return the events of a log that do not list the agents in their order."""
+    listing = ("run.started", "agent.joined", "agents.pictured")
+    return [event for event in map(json.loads, log) if event["event"] not in listing]
 
 
 def check(seed: int, folder: Path, way: str | None = None) -> None:

@@ -277,3 +277,41 @@ def test_events_at_rates_carry_their_time(tmp_path: Path) -> None:
         float(each["timestamp"][14:16]) * 60 + float(each["timestamp"][17:-1]) for each in events
     ]
     assert seconds == pytest.approx([60 * time for time in times], abs=1e-5)
+
+
+@pytest.mark.slow
+def test_numbers_of_agents_and_rounds_are_independent() -> None:
+    """Two numbers of each of 2,000 agents in each of 50 rounds: uniform, and uncorrelated."""
+    numpy = pytest.importorskip("numpy")
+    numbers = numpy.array(_numbers_of(agents=2000, rounds=50))
+    assert len(numpy.unique(numbers)) == numbers.size
+
+    # each of the first 16 bits is set as often as not
+    whole = (numbers.ravel() * 2**16).astype(int)
+    set_bits = [((whole >> bit) & 1).sum() for bit in range(16)]
+    deviations = (numpy.array(set_bits) - whole.size / 2) / (whole.size / 4) ** 0.5
+    assert abs(deviations).max() < 4
+
+    # between agents beside each other, rounds, the two of a turn, and across all of these
+    centred = (numbers - 0.5) * 12**0.5
+    for shift in [(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0), (1, 0, 1), (0, 1, 1)]:
+        products = centred * numpy.roll(centred, shift, axis=(0, 1, 2))
+        assert abs(products.mean()) * products.size**0.5 < 4, shift
+
+
+def _numbers_of(agents: int, rounds: int) -> list[list[list[float]]]:
+    """Return two numbers of each agent in each round, by round."""
+    drawn: list[list[list[float]]] = []
+
+    class Drawing(World[Lamp]):
+        order = "listed"
+
+        def round_begins(self) -> None:
+            drawn.append([])
+
+        @during(Light.OFF)
+        def take(self, lamp: Lamp) -> None:
+            drawn[-1].append([lamp.random.random(), lamp.random.random()])
+
+    Run(Drawing(), agents, rounds=rounds, seed=11).run()
+    return drawn

@@ -96,7 +96,11 @@ class Chooser(Checks[StateT]):
             self._reporter.discarded(agent, trigger, state, target, reason)
 
     def _enabled(self, agent: Any, trigger: str, context: Any) -> list[Candidate[StateT]]:
-        return list(self._opened(self._candidates(agent, trigger, context), agent, context))
+        candidates = self._candidates(agent, trigger, context)
+        if self._nested is None:
+            return list(self._passing(candidates, agent, context))
+
+        return list(self._opened(candidates, agent, context))
 
     def _opened(
         self, candidates: Iterable[Candidate[StateT]], agent: Any, context: Any
@@ -151,8 +155,12 @@ class Chooser(Checks[StateT]):
     ) -> Iterator[Candidate[StateT]]:
         """Yield the candidates whose guards pass, in order; report the guards that raise."""
         for candidate in candidates:
+            if candidate[0] is None:
+                yield candidate
+                continue
+
             verdict = evaluate(candidate[0], agent, context)
-            if engine_hooks and candidate[0] is not None:
+            if engine_hooks:
                 number = self._number_of(candidate[3])
                 observe("guard", GuardEvaluated, self.definition, number, agent, context, *verdict)
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from prism.errors import ReasonerError
 from prism.statechart._definition import Definition
-from prism.statechart._identity import announce, chart_asking, name_or_address
+from prism.statechart._identity import announce, chart_asking, is_heard, name_or_address
 from prism.statechart.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS, Cost
 from prism.telemetry._loggers import EventLogger
 
@@ -178,8 +178,11 @@ class BaseReasoner(ABC):
             logger: Where to announce them, if not to this reasoner's own logger.
         """
         decisions = await self.answer(questions)
+        given = logger or self._logger
+        tells_all = is_heard(given)
         for question, decision in zip(questions, decisions, strict=True):
-            _announce(logger or self._logger, question, decision)
+            if tells_all or decision.source == "fallback":
+                _announce(given, question, decision)
 
         return decisions
 

@@ -495,13 +495,6 @@ class Attempt:
     input_tokens: int | None = None
     output_tokens: int | None = None
 
-    def add_tokens(self, read: int | None, written: int | None) -> None:
-        """Add what a reply says it took; None leaves a count as it is."""
-        if read is not None:
-            self.input_tokens = (self.input_tokens or 0) + read
-        if written is not None:
-            self.output_tokens = (self.output_tokens or 0) + written
-
     def to_dict(self) -> dict[str, Any]:
         """Return what is known of it."""
         known = {name: getattr(self, name) for name in self.__slots__}
@@ -574,6 +567,7 @@ class Cost:
     allowance: Allowance = field(default_factory=Allowance, repr=False, compare=False)
     trail: Trail | None = field(default=None, repr=False, compare=False)
     _sent_at: float | None = field(default=None, init=False, repr=False, compare=False)
+    _has_left: bool = field(default=False, init=False, repr=False, compare=False)
 
     @property
     def cut_short(self) -> str:
@@ -587,26 +581,25 @@ class Cost:
             "allow it more (--reply-tokens, --window), or less thinking"
         )
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether a request is under way."""
+        return self._sent_at is not None
+
     def request_began(self, request: str | None = None) -> None:
         """Note that a request is sent; its time counts until `request_ended`.
 
         Args:
             request: The body that is sent, where it is known.
         """
-        self._sent_at = perf_counter()
+        self.attempts += 1
+        self._sent_at, self._has_left = perf_counter(), False
         if self.trail is not None:
             self.trail.append(Attempt(request))
 
-    def request_ended(self) -> None:
-        """Note that the request under way has ended, with a reply or without."""
-        if self._sent_at is not None:
-            self.request_seconds = round(perf_counter() - self._sent_at, 6)
-            self._sent_at = None
-            if self.trail:
-                last = self.trail[-1]
-                last.seconds, last.model, last.host = self.request_seconds, self.model, self.host
-                if last.reply is None and last.fault is None:
-                    last.fault = GIVEN_UP
+    def request_left(self) -> None:
+        """Note that the first of the request under way has been sent."""
+        self._has_left = True
 
     def request_replied(self, reply: str) -> None:
         """Note what came back, for those who record it."""
@@ -615,15 +608,31 @@ class Cost:
 
     def request_failed(self, fault: str) -> None:
         """Note what went wrong with the request under way, for those who record it."""
-        if self.trail:
+        if self.trail and self.has_begun:
             self.trail[-1].fault = fault
 
-    def request_unsent(self) -> None:
-        """Note that the request under way was given up before anything was sent of it."""
+    def request_cancelled(self) -> None:
+        """Note that the request under way was given up; if nothing has left, it does not count."""
+        if self._sent_at is None or self._has_left:
+            return
+
         self.attempts -= 1
         self._sent_at = None
         if self.trail:
             self.trail.pop()
+
+    def request_ended(self) -> None:
+        """Note that the request under way has ended, with a reply or without."""
+        if self._sent_at is None:
+            return
+
+        self.request_seconds = round(perf_counter() - self._sent_at, 6)
+        self._sent_at = None
+        if self.trail:
+            last = self.trail[-1]
+            last.seconds, last.model, last.host = self.request_seconds, self.model, self.host
+            if last.reply is None and last.fault is None:
+                last.fault = GIVEN_UP
 
     def another(self) -> Cost:
         """Return the cost of one of several requests at the same time, to `add` in the end."""
@@ -635,9 +644,9 @@ class Cost:
         So does what is no count: a number below 0 or above 10 million, which some servers report.
         """
         read, written = count_of(read), count_of(written)
-        self._count(read, written)
+        _count(self, read, written)
         if self.trail:
-            self.trail[-1].add_tokens(read, written)
+            _count(self.trail[-1], read, written)
 
     def note_reply(self, reply: Mapping[str, Any]) -> None:
         """Note what a server says of one reply in Ollama's words: durations, and why it ended."""
@@ -653,7 +662,7 @@ class Cost:
             return
 
         self.attempts += request.attempts
-        self._count(request.input_tokens, request.output_tokens)
+        _count(self, request.input_tokens, request.output_tokens)
         if self.trail is not None:
             self.trail.extend(request.trail or ())
 
@@ -673,12 +682,6 @@ class Cost:
         self.latency = round(latency, 6)
         self.request_seconds = self.request_seconds or 0.0
         self.queue_seconds = round(self.latency - self.request_seconds, 6)
-
-    def _count(self, read: int | None, written: int | None) -> None:
-        if read is not None:
-            self.input_tokens = (self.input_tokens or 0) + read
-        if written is not None:
-            self.output_tokens = (self.output_tokens or 0) + written
 
     @property
     def tokens(self) -> int:
@@ -712,6 +715,14 @@ class Cost:
             request_seconds=self.request_seconds,
             done_reason=self.done_reason,
         )
+
+
+def _count(counts: Attempt | Cost, read: int | None, written: int | None) -> None:
+    """Add the tokens of a reply; None leaves a count as it is."""
+    if read is not None:
+        counts.input_tokens = (counts.input_tokens or 0) + read
+    if written is not None:
+        counts.output_tokens = (counts.output_tokens or 0) + written
 
 
 COST_KEYS = ("latency", "model", "host", "attempts", "input_tokens", "output_tokens")

@@ -1,0 +1,73 @@
+"""The last line of a command on a terminal: what to look at next."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from shlex import quote
+
+_OF_RUN = "prism watch {run} shows it in the browser; prism log states {run} counts its agents"
+
+_NEXT = {
+    "run": _OF_RUN,
+    "simulate": "prism log threads {run} shows what was written; prism watch {run} the whole run",
+    "resume": _OF_RUN,
+    "replay": _OF_RUN,
+    "status": "prism resume RUN goes on with one that was stopped",
+    "report": "prism compare RUN OTHER compares it with other runs",
+    "log": "prism log --help lists all tables; prism report RUN makes one page of them",
+    "memory": "prism ask MEMORY QUESTION asks the agent about it",
+    "ask": "prism memory show MEMORY shows what the answer came from",
+    "batch": "prism compare {run} compares its arms",
+    "compare": "prism compare --help tells how to write the figures and tables of a paper",
+    "rerun": "prism compare RUN {run} shows what the change did",
+    "sensitivity": "prism fit --help tells how to find parameters that meet given figures",
+    "fit": "prism run WORLD --set NAME=VALUE runs the world with what was found",
+    "calibrate": "prism run WORLD --policy FILE decides by this policy",
+    "world": "prism run WORLD --out runs/first runs it; prism watch WORLD lets you play with it",
+    "chart": "prism chart --help lists what else can be done with a chart",
+    "workflow": "prism run FILE --model NAME runs the agent",
+    "think": "prism run FILE --memory FILE --model NAME lets the agent think",
+    "doctor": "prism run vaccination --model NAME --max-calls 100 asks this model",
+}
+"""What to look at after each command; ``{run}`` stands for the folder that it wrote or read."""
+
+_KEEP = "--out runs/first keeps a run, so that you can watch, resume and compare it"
+
+
+def next_line(arguments: Sequence[str]) -> str | None:
+    """Return what to look at after a command, or None if it says so itself.
+
+    Args:
+        arguments: The command with its arguments, which has succeeded.
+    """
+    if not arguments or {"--json", "--help"} & {*arguments}:
+        return None
+
+    line = _NEXT.get(arguments[0])
+    if line is None or "{run}" not in line:
+        return line
+
+    run = _folder(arguments)
+    return _KEEP if run is None else line.format(run=run)
+
+
+def tell_next(arguments: Sequence[str]) -> None:
+    """Print what to look at next, where somebody reads it: on a terminal."""
+    if sys.stdout.isatty() and sys.stderr.isatty():
+        from prism.cli._screen import note
+
+        line = next_line(arguments)
+        if line is not None:
+            note(f"next: {line}")
+
+
+def _folder(arguments: Sequence[str]) -> str | None:
+    """Return the folder that a command wrote or read."""
+    for place, each in enumerate(arguments):
+        name, _, value = each.partition("=")
+        if name in ("--out", "-o", "--resume"):
+            return quote(value or arguments[min(place + 1, len(arguments) - 1)])
+
+    return next((quote(each) for each in arguments[1:] if Path(each).is_dir()), None)

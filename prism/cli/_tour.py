@@ -1,0 +1,173 @@
+"""``prism tour``: a question, answered by an experiment that needs no model and no extra."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from math import comb
+from pathlib import Path
+from shlex import quote
+from typing import Annotated, Any
+
+import typer
+
+from prism.cli._screen import Screen, plain, say
+from prism.errors import InputError
+
+_AGENTS, _FRIENDS, _WARNED = 300, 10, "warning@10"
+_ARMS: Mapping[str, tuple[str, ...]] = {"no warning": (), "a warning in round 10": (_WARNED,)}
+_FOLDERS: Mapping[str, str] = {"no warning": "unwarned", "a warning in round 10": "warned"}
+_TITLE = "People who know the rumour, in %"
+
+Event = Mapping[str, Any]
+
+
+def tour(
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="New folder for the figure and two of the runs.")
+    ] = Path("tour"),
+    seeds: Annotated[int, typer.Option(min=6, max=1000, help="Runs of each arm.")] = 20,
+) -> None:
+    """Answer a question in seconds: does a warning stop a rumour? No model is needed.
+
+    The rumour is run with and without a warning, once each for every seed. You see the difference
+    with its interval, one figure, and what one of the agents did and why.
+
+    [bold]Example[/bold]
+
+    prism tour
+    """
+    from prism import Run
+    from prism.worlds.examples import Rumour
+
+    if out.exists():
+        raise InputError("is there already: name another folder with --out", path=out)
+
+    curves: dict[str, list[list[float]]] = {arm: [] for arm in _ARMS}
+    for seed in range(1, seeds + 1):
+        for arm, treatments in _ARMS.items():
+            run = Run(Rumour(friends=_FRIENDS), _AGENTS, seed=seed, treatments=treatments)
+            results = run.keep(out / _FOLDERS[arm]).results if seed == 1 else run.run()
+            curves[arm].append([100 * (known or 0) for known in results.series("reached")])
+
+    events = _events(out / _FOLDERS["no warning"])
+    figure = out / "rumour.svg"
+    figure.write_text(_drawn(curves, events), encoding="utf-8")
+
+    screen = Screen()
+    screen.print(
+        f"[bold]Does a warning stop a rumour?[/bold] {_AGENTS} people, {seeds} seeds, each run "
+        "with and without it.\n"
+    )
+    for line in _answer(curves):
+        say(line)
+    screen.print("\n[bold]What one of them did, and why[/bold] (seed 1, no warning)\n")
+    for line in _story(events, _events(out / _FOLDERS["a warning in round 10"])):
+        say(line)
+    screen.print("\n[bold]Go on from here[/bold]\n")
+    for line, why in _next_lines(out, figure):
+        screen.print(plain(f"  {line:<50}  {why}"), soft_wrap=True)
+
+
+def _events(folder: Path) -> list[Event]:
+    from prism.files import parse_json
+
+    text = (folder / "events.jsonl").read_text(encoding="utf-8")
+    return [parse_json(line) for line in text.splitlines()]
+
+
+def _drawn(curves: Mapping[str, Sequence[Sequence[float]]], events: Sequence[Event]) -> str:
+    """Draw the chart with its traffic beside the curves of all runs."""
+    from prism.drawing import beside, draw_curves
+    from prism.worlds.examples.rumour import Person
+
+    made = [event for event in events if event["event"] == "statechart.transition"]
+    traffic = Counter((event["from_state"], event["to_state"]) for event in made)
+    return beside(
+        [Person.chart.to_svg(traffic), draw_curves(curves, title=_TITLE, across="round", up="%")]
+    )
+
+
+def _answer(curves: Mapping[str, Sequence[Sequence[float]]]) -> Iterator[str]:
+    """Say what the runs of each arm came to, and how far they are apart."""
+    ends = {arm: [curve[-1] for curve in group] for arm, group in curves.items()}
+    yield f"  {'know it in the end':<24}median   least    most"
+    for arm, values in ends.items():
+        yield f"  {arm:<24}{median(values):4.0f} %  {min(values):4.0f} %  {max(values):4.0f} %"
+
+    without, warned = ends.values()
+    differences = [second - first for first, second in zip(without, warned, strict=True)]
+    low, high, confidence = median_interval(differences)
+    yield ""
+    yield (
+        f"  Difference of a pair with one seed: {median(differences):+.0f} points (median), "
+        f"{confidence:.0%} interval {low:+.0f} to {high:+.0f}."
+    )
+    verdict = "No: the interval contains 0." if low <= 0 <= high else "Yes, in this world."
+    yield f"  {verdict}"
+
+
+def median(values: Sequence[float]) -> float:
+    """Return the middle of some values, or the mean of the two in the middle."""
+    ordered, half = sorted(values), len(values) // 2
+    return (ordered[half] + ordered[-half - 1]) / 2
+
+
+def median_interval(
+    values: Sequence[float], confidence: float = 0.95
+) -> tuple[float, float, float]:
+    """Return an interval for a median: two of the values, and how sure it is.
+
+    How many of n values lie below the median is binomial, whatever the values are. So the interval
+    is exact, and at least as sure as was asked.
+
+    Args:
+        values: At least six.
+        confidence: How sure it is to be.
+    """
+    ordered, number = sorted(values), len(values)
+    outside, place = 0.0, -1
+    while outside + 2 * comb(number, place + 1) / 2**number <= 1 - confidence:
+        place += 1
+        outside += 2 * comb(number, place) / 2**number
+
+    return ordered[place], ordered[-place - 1], 1 - outside
+
+
+def _story(events: Sequence[Event], warned: Sequence[Event]) -> Iterator[str]:
+    """Tell what happened to an agent that was told about three times and tired in the end."""
+    decisions = Counter(each["agent_id"] for each in events if _is(each, "reasoner.decision"))
+    tired = {each["agent_id"] for each in events if each.get("trigger") == "tires"}
+    name = min(tired & set(decisions), key=lambda each: (abs(decisions[each] - 3), each))
+    joined = next(each for each in events if _is(each, "agent.joined", name))
+    trust = joined["attributes"]["trust"]
+    yield f"  {name} believes what a friend says with a chance of {trust:.0%}."
+    for each in events:
+        if _is(each, "reasoner.decision", name):
+            friend, chosen = each["context"]["agent_id"], each["chosen"]
+            chance = each["probabilities"][chosen]
+            did = "believed it, and told it on" if chosen == "spreader" else "did not believe it"
+            yield f"  round {each['round']:>2}: heard it from {friend}, {did} (chance {chance:.0%})"
+        elif _is(each, "statechart.transition", name) and each["trigger"] == "tires":
+            yield f"  round {each['round']:>2}: told a friend who knew it already, and tired of it"
+
+    spread = any(each.get("to_state") == "spreader" for each in warned if _of(each, name))
+    came = "tells the rumour, too" if spread else "never tells the rumour"
+    yield f"  With the warning, and the same random numbers, {name} {came}."
+
+
+def _is(event: Event, kind: str, agent: str | None = None) -> bool:
+    return event["event"] == kind and agent in (None, event["agent_id"])
+
+
+def _of(event: Event, agent: str) -> bool:
+    return _is(event, "statechart.transition", agent)
+
+
+def _next_lines(out: Path, figure: Path) -> Iterator[tuple[str, str]]:
+    unwarned = quote(str(out / _FOLDERS["no warning"]))
+    yield f"open {quote(str(figure))}", "the chart with its traffic, and all curves"
+    yield f"prism log decision {unwarned}", "every decision, with its chances"
+    yield "prism world show rumour", "what this world is made of"
+    yield "prism run rumour --set friends=4 --out runs/four", "the same with fewer friends"
+    yield "prism world list", "other worlds to run"

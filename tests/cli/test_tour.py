@@ -1,0 +1,116 @@
+"""``prism tour``, and the line that every command ends with."""
+
+import os
+import re
+import subprocess
+import sys
+from math import comb
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from prism.cli._main import _MODULES
+from prism.cli._next import next_line
+from prism.cli._tour import median, median_interval
+from prism.randomness import RandomStream
+from tests.kit.commands import Prism
+
+
+@pytest.fixture(scope="module")
+def toured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, float]:
+    """Return the folder of a tour, what it printed, and its seconds of processor time."""
+    folder = tmp_path_factory.mktemp("tour")
+    blocked = "import sys; sys.modules.update(dict.fromkeys(['polars', 'numpy', 'altair']))"
+    code = f"{blocked}; sys.argv = ['prism', 'tour']; from prism.cli import main; main()"
+    before = os.times()
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True
+    )
+    after = os.times()
+    spent = after.children_user + after.children_system
+    return folder, done.stdout, spent - before.children_user - before.children_system
+
+
+def test_the_tour_answers_its_question_without_any_extra(toured: tuple[Path, str, float]) -> None:
+    """It prints the difference with its interval, which lies below 0, in at most 8 s of CPU."""
+    _, out, seconds = toured
+    found = re.search(r"(\S+) points \(median\), (\d+)% interval (\S+) to (\S+)\.", out)
+    assert found is not None, out
+    difference, sure, low, high = map(int, found.groups())
+    assert low < difference < high < 0
+    assert sure >= 95
+    assert seconds <= 8
+
+
+def test_the_tour_tells_what_an_agent_did_and_why(toured: tuple[Path, str, float]) -> None:
+    """The story has decisions with chances that add up with the agent's trust."""
+    out = toured[1]
+    trust = int(re.search(r"with a chance of (\d+)%", out)[1])  # type: ignore[index]
+    told = re.findall(r"(did not believe|believed) it.*chance (\d+)%", out)
+    assert len(told) >= 2
+    for did, chance in told:
+        assert abs(int(chance) - (trust if did == "believed" else 100 - trust)) <= 1
+
+
+def test_the_tour_keeps_a_figure_and_two_runs(toured: tuple[Path, str, float]) -> None:
+    """The figure is SVG with a curve for each run; the lines to type next work on the folder."""
+    folder, out, _ = toured
+    picture = (folder / "tour" / "rumour.svg").read_text(encoding="utf-8")
+    ElementTree.fromstring(picture)
+    assert picture.count('class="one') == 40
+    assert picture.count('class="mean c') == 2 + 2
+    prism = Prism(folder)
+    lines = re.findall(r"^  prism (.*?)  ", out, re.MULTILINE)
+    assert len(lines) == 4
+    for line in lines:
+        assert prism(*line.split()).status == 0, line
+
+
+def test_the_tour_refuses_a_folder_that_is_there(tmp_path: Path) -> None:
+    """Nothing is overwritten."""
+    (tmp_path / "tour").mkdir()
+    ended = Prism(tmp_path)("tour")
+    assert (ended.status, ended.out) == (2, "")
+    assert "tour" in ended.err
+    assert "--out" in ended.err
+
+
+@pytest.mark.parametrize("number", [6, 9, 20, 100])
+def test_the_interval_of_a_median_is_exact(number: int) -> None:
+    """Its places are the narrowest that a binomial count covers as surely as was asked."""
+    low, high, sure = median_interval(list(range(number)))
+    assert sure >= 0.95
+    place = int(low)
+    assert high == number - 1 - place
+    wider = 1 - 2 * sum(comb(number, each) for each in range(place + 2)) / 2**number
+    assert wider < 0.95
+
+
+def test_the_interval_covers_the_median_as_often_as_it_says() -> None:
+    """Of 2,000 samples of a skewed distribution as many intervals hold the median."""
+    covered = sure = 0.0
+    for seed in range(2000):
+        draws = RandomStream(seed, "cover")
+        low, high, sure = median_interval([draws.random() ** 4 for _ in range(20)])
+        covered += low <= 0.5**4 <= high
+    assert abs(covered / 2000 - sure) < 0.02
+    assert median([3.0, 1.0, 2.0, 10.0]) == 2.5
+
+
+def test_every_command_says_what_to_look_at_next(tmp_path: Path) -> None:
+    """Each command has a line, and names the folder that it wrote."""
+    for name in set(_MODULES) - {"tour", "watch"}:
+        assert next_line([name, "--out", "runs/a"]), name
+    assert "runs/a" in str(next_line(["run", "rumour", "--out", "runs/a"]))
+    assert "--out" in str(next_line(["run", "rumour"]))
+    assert next_line(["run", "rumour", "--json"]) is None
+
+
+def test_the_next_line_is_for_terminals_alone(tmp_path: Path) -> None:
+    """On a terminal a command ends with the line; what reads its output does not get it."""
+    prism = Prism(tmp_path)
+    line = ("run", "rumour", "--agents", "10", "--rounds", "1", "--out")
+    assert "next:" not in prism(*line, "piped").err
+    shown = prism.on_terminal(*line, "shown").out
+    assert shown.rstrip().splitlines()[-1].startswith("prism: next: prism watch shown")

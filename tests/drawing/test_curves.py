@@ -1,0 +1,50 @@
+"""Curves as SVG, and pictures beside each other."""
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from prism.drawing import beside, draw_curves
+from prism.errors import DefinitionError
+
+
+def points_of(picture: str, kind: str) -> list[list[tuple[float, float]]]:
+    """Return the points of each path of a class."""
+    paths = re.findall(rf'class="{kind} c\d" d="M([^"h]*)"', picture)
+    return [[tuple(map(float, point.split())) for point in path.split(" L")] for path in paths]  # type: ignore[misc]
+
+
+def test_every_curve_and_the_mean_of_its_group_are_drawn_to_scale() -> None:
+    """A value twice as high stands twice as far above the axis; the mean is between its curves."""
+    picture = draw_curves(
+        {"a <b>": [[0, 10, 20], [0, 20, 40]], "c": [[0, 5, 5]]}, title="t", across="x", up="y"
+    )
+    ElementTree.fromstring(picture)
+    first, second, third = points_of(picture, "one")
+    axis = first[0][1]
+    assert axis - second[2][1] == pytest.approx(2 * (axis - first[2][1]), abs=0.2)
+    mean, other = points_of(picture, "mean")
+    assert mean[2][1] == pytest.approx((first[2][1] + second[2][1]) / 2, abs=0.1)
+    assert other == third
+    assert "a &lt;b&gt;" in picture
+    assert "prefers-color-scheme: dark" in picture
+
+
+@pytest.mark.parametrize("groups", [{}, {"a": []}, {"a": [[1]]}, {"a": [[1, 2], [1, 2, 3]]}])
+def test_what_cannot_be_drawn_is_refused(groups: dict[str, list[list[float]]]) -> None:
+    """No curves, one value, and curves of several lengths are errors."""
+    with pytest.raises(DefinitionError, match="one to three groups"):
+        draw_curves(groups, title="t", across="x", up="y")
+
+
+def test_curves_that_stay_at_nothing_are_drawn() -> None:
+    """A scale without any height has one all the same."""
+    ElementTree.fromstring(draw_curves({"a": [[0, 0]]}, title="t", across="x", up="y"))
+
+
+def test_pictures_stand_beside_each_other() -> None:
+    """The joint picture is as wide as both with a gap, and as high as the higher one."""
+    one = draw_curves({"a": [[0, 1]]}, title="t", across="x", up="y")
+    both = ElementTree.fromstring(beside([one, one]))
+    assert (both.get("width"), both.get("height")) == ("932", "300")

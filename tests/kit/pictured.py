@@ -1,0 +1,82 @@
+"""Small worlds of lamps with pictures of every kind."""
+
+from typing import Any
+
+from prism.worlds import Look, Plane, Space, World, during, grid, picture, ring, state
+from tests.kit import lamps
+from tests.kit.lamps import Lamp, Light
+from tests.kit.medley import Medley
+
+
+class Row(World[Lamp]):
+    """Lamps that are switched on one after another, without a space."""
+
+    rounds = 3
+
+    @during(Light.OFF)
+    def press(self, lamp: Lamp) -> None:
+        """Switch on the first lamp that is off."""
+        if lamp is self.agents.where(state=Light.OFF)[0]:
+            lamp.fire("pressed")
+
+
+class Looked(Row):
+    """Lamps with a look of their own, nowhere."""
+
+    @picture
+    def look(self, lamp: Lamp) -> Look:
+        """Draw the first lamp red and large."""
+        first = lamp is self.agents[0]
+        return Look(colour="#cc0000" if first else "others", size=2 if first else 1, label="a lamp")
+
+
+class Street(Row):
+    """Lamps in cells, but for the last of them."""
+
+    houses: Space[Lamp] = state(Space)
+
+    def setup(self) -> None:
+        """Put all lamps but the last into cells."""
+        self.houses = Space(width=3, height=3)
+        for cell, lamp in enumerate(self.agents[:-1]):
+            self.houses.put(lamp, cell)
+
+
+class Sky(Row):
+    """Lamps in a plane."""
+
+    air: Plane[Lamp] = state(Plane)
+
+    def setup(self) -> None:
+        """Put the lamps beside each other."""
+        for place, lamp in enumerate(self.agents):
+            self.air.put(lamp, 0.1 * place, 0.5)
+
+
+class Chain(Row):
+    """Lamps that are connected in a ring, and in the second round differently."""
+
+    def setup(self) -> None:
+        """Connect neighbours."""
+        self.network = ring(self, 2)
+
+    def round_begins(self) -> None:
+        """Connect two others."""
+        if self.round == 2:
+            self.network.connect(self.agents[0], self.agents[2])
+
+
+class Board(Row):
+    """Lamps on a grid."""
+
+    def setup(self) -> None:
+        """Put them on it."""
+        self.network = grid(self, 3)
+
+
+WORLDS: list[list[Any]] = [
+    [Medley(plan=1)],
+    [lamps.Street(), 501],
+    *([world(), 6] for world in (Looked, Street, Sky, Chain, Board)),
+]
+"""Worlds whose logs have all that the log of a world can have, each with its agents."""

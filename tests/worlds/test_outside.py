@@ -1,0 +1,131 @@
+"""Worlds against the same models in other programs: Mesa's epidemic, and the SIR of NDlib."""
+
+import re
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import mean, variance
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from prism import Run
+from prism.worlds import from_edges
+from tests.kit import textbook
+
+pytestmark = pytest.mark.slow
+
+PAGE = Path(__file__).parents[2] / "docs" / "worlds" / "from-mesa.md"
+SEEDS, PEOPLE, BETA = 60, 300, 0.15
+MOST_OFF = 3.5
+"""Standard errors; 40 rounds that hang together are all within once in a thousand times."""
+
+Curve = list[float]
+
+
+def program(language: str) -> ModuleType:
+    """Return one of the two programs of the page, without what it runs at its end."""
+    text = PAGE.read_text(encoding="utf-8")
+    (code,) = re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+    module = ModuleType(f"epidemic_in_{language}")
+    code = code.partition("\nepidemic = ")[0]
+    exec(compile(code, str(PAGE), "exec"), vars(module))
+    return module
+
+
+def apart(ours: Sequence[Curve], theirs: Sequence[Curve]) -> float:
+    """Return how far two means are apart at most in any round, in standard errors."""
+    found = []
+    for here, there in zip(zip(*ours, strict=True), zip(*theirs, strict=True), strict=True):
+        spread = (variance(here) / len(here) + variance(there) / len(there)) ** 0.5
+        difference = abs(mean(here) - mean(there))
+        found.append(difference / spread if spread else float(difference > 0))
+
+    return max(found)
+
+
+@pytest.fixture(scope="module")
+def in_mesa() -> list[Curve]:
+    """Return the share reached in each round, of 60 seeds of the page's program in Mesa."""
+    pytest.importorskip("mesa")
+    theirs, curves = program("text"), []
+    for seed in range(SEEDS):
+        model = theirs.Epidemic(people=PEOPLE, beta=BETA, seed=seed)
+        for _ in range(40):
+            model.step()
+        curves.append(model.datacollector.get_model_vars_dataframe()["reached"].tolist())
+
+    return curves
+
+
+def _curves(world: type[Any]) -> list[Curve]:
+    runs = (Run(world(beta=BETA), PEOPLE, seed=seed) for seed in range(SEEDS))
+    return [run.run().series("reached") for run in runs]
+
+
+def test_the_epidemic_is_that_of_mesa_round_by_round(in_mesa: list[Curve]) -> None:
+    """The page's two programs reach as many people in each of 40 rounds, over 60 seeds."""
+    assert apart(_curves(program("python").Epidemic), in_mesa) < MOST_OFF
+
+
+def test_an_epidemic_in_the_order_of_a_list_is_another_one(in_mesa: list[Curve]) -> None:
+    """The comparison sees the advantage of those who stand later in a list."""
+
+    class Listed(program("python").Epidemic):  # type: ignore[misc]
+        order = "listed"
+
+    assert apart(_curves(Listed), in_mesa) > MOST_OFF
+
+
+class OnGraph(textbook.Sir):
+    """The SIR on a given network, for so many rounds."""
+
+    rounds = 30
+
+    def setup(self) -> None:
+        """Connect people as the graph does, and infect the first ten."""
+        networkx = pytest.importorskip("networkx")
+        graph = networkx.erdos_renyi_graph(len(self.agents), 0.02, seed=1)
+        self.network = from_edges(self, graph)
+        for person in self.agents[:10]:
+            person.begin_in(textbook.Health.INFECTED)
+
+    @textbook.measure
+    def susceptible(self) -> int:
+        """Return how many have not been ill."""
+        return self.count(textbook.Health.SUSCEPTIBLE)
+
+    def until(self) -> bool:
+        """Go on to the last round."""
+        return False
+
+
+def _in_ndlib(seed: int) -> Curve:
+    import networkx
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        config = pytest.importorskip("ndlib.models.ModelConfig")
+        epidemics = pytest.importorskip("ndlib.models.epidemics")
+
+    import numpy
+
+    numpy.random.seed(seed)
+    model = epidemics.SIRModel(networkx.erdos_renyi_graph(200, 0.02, seed=1), seed=seed)
+    options = config.Configuration()
+    options.add_model_parameter("beta", 0.1)
+    options.add_model_parameter("gamma", 0.3)
+    options.add_model_initial_configuration("Infected", list(range(10)))
+    model.set_initial_status(options)
+    counts = [each["node_count"][0] for each in model.iteration_bunch(31)]
+
+    # the first is what there was before the first step
+    return counts[1:]
+
+
+def test_the_sir_is_that_of_ndlib_round_by_round() -> None:
+    """On one network, as many are still susceptible in each of 30 rounds, over 60 seeds."""
+    theirs = [_in_ndlib(seed) for seed in range(SEEDS)]
+    ours = [Run(OnGraph(), 200, seed=seed).run().series("susceptible") for seed in range(SEEDS)]
+    assert apart(ours, theirs) < MOST_OFF

@@ -1,0 +1,121 @@
+"""What a log is told of where agents are, and how they are drawn."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prism import Run, resume
+from prism.errors import DefinitionError, FieldValueError, SimulationError
+from prism.worlds import Look, picture
+from tests.kit.lamps import Lamp
+from tests.kit.pictured import Board, Chain, Looked, Row, Sky, Street
+from tests.kit.worlds import Stopped, run_logged
+
+
+def pictures(folder: Path, world: Any, agents: int = 6) -> list[dict[str, Any]]:
+    """Return the events of a run that picture its agents."""
+    return run_logged(folder, world, agents).events("agents.pictured")
+
+
+def test_a_world_without_a_space_or_a_look_is_not_pictured(tmp_path: Path) -> None:
+    """What nobody could draw is not in the log."""
+    assert pictures(tmp_path, Row()) == []
+
+
+def test_a_picture_comes_before_the_first_round_and_at_the_end_of_each(tmp_path: Path) -> None:
+    """The first one names the agents; each has the states of its round."""
+    found = pictures(tmp_path, Street())
+    assert [each["round"] for each in found] == [0, 1, 2, 3]
+    assert found[0]["agents"] == [f"lamp_{number}" for number in range(1, 7)]
+    assert "agents" not in found[1]
+    on = [[found[at]["state_names"][state] for state in found[at]["states"]] for at in (0, 1)]
+    assert on[0] == ["off"] * 6
+    assert "on" in on[1]
+
+
+def test_cells_and_positions_are_those_of_the_agents(tmp_path: Path) -> None:
+    """An agent that is nowhere has no place."""
+    street, sky, board = (pictures(tmp_path, world)[-1] for world in (Street(), Sky(), Board()))
+    assert (street["space"], street["width"], street["height"]) == ("grid", 3, 3)
+    assert street["places"] == [0, 1, 2, 3, 4, None]
+    assert sky["space"] == "plane"
+    assert sky["places"][:2] == [[0, 0.5], [0.1, 0.5]]
+    assert (board["space"], board["width"], board["height"]) == ("grid", 3, 2)
+    assert "edges" not in board
+
+
+def test_connections_are_told_again_once_they_change(tmp_path: Path) -> None:
+    """A network that stays as it is costs its edges once."""
+    found = [each.get("edges") for each in pictures(tmp_path, Chain())]
+    assert found[1] is None
+    assert [0, 2] not in found[0]
+    assert [0, 2] in found[2]
+    assert [0, 2] in found[3]
+
+
+def test_a_look_gives_colour_size_and_label(tmp_path: Path) -> None:
+    """What the method returns is told; agents need no space for it."""
+    last = pictures(tmp_path, Looked())[-1]
+    assert last["colours"] == ["#cc0000", *["others"] * 5]
+    assert last["sizes"] == [2, 1, 1, 1, 1, 1]
+    assert set(last["labels"]) == {"a lamp"}
+
+
+def test_a_resumed_run_has_the_same_pictures(tmp_path: Path) -> None:
+    """Connections that have changed are told again by a run that goes on after it, too."""
+
+    def stop(summary: Any) -> None:
+        if summary.number == 2:
+            raise Stopped
+
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    run = Run(Chain, 6)
+    run.keep(whole)
+    with pytest.raises(Stopped):
+        run.replace().keep(parts, on_round=stop, checkpoint_every=0)
+    resume(parts)
+    assert (parts / "events.jsonl").read_bytes() == (whole / "events.jsonl").read_bytes()
+
+
+class Drawing(Row):
+    """A world whose picture draws random numbers."""
+
+    @picture
+    def look(self, lamp: Lamp) -> Look:
+        """Return a random size."""
+        return Look(size=self.random.random())
+
+
+class Wordy(Row):
+    """A world whose picture is a text."""
+
+    @picture
+    def look(self, lamp: Lamp) -> Any:
+        """Return a text."""
+        return "red"
+
+
+@pytest.mark.parametrize(("world", "words"), [(Drawing, "only looks"), (Wordy, "return a Look")])
+def test_a_picture_only_looks_and_returns_a_look(tmp_path: Path, world: Any, words: str) -> None:
+    """What draws random numbers, or returns something else, is refused by name."""
+    with pytest.raises(SimulationError, match=words):
+        pictures(tmp_path, world())
+
+
+def test_a_picture_takes_an_agent_and_there_is_one() -> None:
+    """A method without an agent, and a second picture, are refused before a run."""
+
+    class Twice(Looked):
+        @picture
+        def other(self) -> Look:
+            return Look()
+
+    with pytest.raises(DefinitionError, match=r"(?s)must take self and an agent.*several pictures"):
+        Run(Twice, 3).run()
+
+
+def test_a_size_is_a_number() -> None:
+    """A negative size is refused."""
+    with pytest.raises(FieldValueError, match="from 0 on"):
+        Look(size=-1)
