@@ -22,6 +22,9 @@ HISTORY_DEPTH = 50
 
 _NONE: Mapping[str, Any] = MappingProxyType({})
 
+_STEPS = Phase.STEPPING, Phase.GOING_ON
+"""Phases in which a decision can wait for its answer."""
+
 
 class Host(Protocol):
     """What an agent needs of the run that it takes part in.
@@ -628,7 +631,7 @@ def _begin_waiting(waiting: Asked | Writing | Receiving, doing: str, instead: st
     """
     agent = waiting.agent
     host = agent._host or agent._joined(doing)
-    if not host.phase.lets_ask:
+    if host.phase not in _STEPS:
         raise SimulationError(
             f"agent {agent.agent_id!r}: {doing} belongs into a step (@during){instead}"
         )

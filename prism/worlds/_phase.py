@@ -36,11 +36,6 @@ class Phase(StrEnum):
     ENDING = "ending"
     LOOKING = "looking"
 
-    @property
-    def lets_ask(self) -> bool:
-        """Whether a step is under way, in which a decision can wait for its answer."""
-        return self is Phase.STEPPING or self is Phase.GOING_ON
-
 
 _NEXT = {
     Phase.SETTING_UP: [Phase.BEGINNING],
