@@ -14,6 +14,7 @@ from tests.kit.pages import ROOT, Block, Reader, blocks_of
 
 README = ROOT / "README.md"
 GUIDES = ROOT / "docs" / "how-to"
+ADOPTING = ROOT / "docs" / "adopting.md"
 EXPERIMENTS = ROOT / "docs" / "science"
 LONG = (
     "analysis",
@@ -42,7 +43,7 @@ PAGES = [
     *(
         page
         for page in sorted((ROOT / "docs").rglob("*.md"))
-        if page.parent not in (GUIDES, EXPERIMENTS) and page.stem not in LONG
+        if page.parent not in (GUIDES, EXPERIMENTS) and page != ADOPTING and page.stem not in LONG
     ),
 ]
 
