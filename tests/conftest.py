@@ -25,6 +25,9 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# requests are carried as for most users, unless a test asks for the other carrier
+sys.modules["aiohttp"] = None  # type: ignore[assignment]
+
 # nothing that collecting makes is garbage before its end
 gc.disable()
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from prism.cognition._actions import ActionOutcome, ActionResult
+from prism.cognition._actions import ActionResult
 from prism.cognition._agent import CognitiveAgent
 from prism.cognition._chart import CHART_NAME
 from prism.cognition._cycle import Cycle, reason_to_stop, useless_in_row
@@ -22,8 +21,7 @@ from prism.errors import InputError, PrismError, ReplayError
 from prism.files import parse_json, reading
 from prism.files._durable import write_durably
 from prism.runlog import SimulatedClock
-from prism.runs._agent_loop import AgentLoop, Event
-from prism.runs._running import run_to_end
+from prism.runs._agent_loop import AgentLoop, Event, told_by
 from prism.statechart.reasoner._spending import Cost
 from prism.statechart.reasoner._texts import BaseWriter
 from prism.telemetry._loggers import EventLogger, report_warning
@@ -34,7 +32,6 @@ from prism.telemetry.events import (
     COGNITION_PAGED,
     COGNITION_REFUSED,
     COGNITION_STOPPED,
-    ROUND_ENDED,
 )
 
 BEFORE_NAME = "memory_before.json"
@@ -236,7 +233,7 @@ class CognitiveResults:
         )
 
 
-def transitions_of(cycles: list[Cycle]) -> int:
+def transitions_of(cycles: Iterable[Cycle]) -> int:
     """Return how often the agent came from one state to another."""
     return sum((cycle.state != cycle.next_state) + cycle.has_overflowed for cycle in cycles)
 
@@ -292,18 +289,13 @@ class CognitiveLoop(AgentLoop[Cycle]):
         """Learn in which folder the run is kept."""
         self._keeper.folder = folder
 
-    def run(self, on_round: Callable[[Cycle], object]) -> CognitiveResults:
-        """Run the cycles that are left, and call a function with every cycle as it ends."""
-        return run_to_end(self._run_and_close(on_round))
-
     def snapshot(self) -> dict[str, Any]:
         """Return what the run is, between two cycles, as plain data; the log holds the rest."""
-        assert self.agent is not None
-        memory = self.agent.memory
+        memory = self._agent.memory
 
         return {
             **self.position(),
-            "ticks_in_state": self.agent.ticks_in_state,
+            "ticks_in_state": self._agent.ticks_in_state,
             "memory": {
                 "cycle": memory.cycle,
                 "revision": memory.revision,
@@ -325,8 +317,8 @@ class CognitiveLoop(AgentLoop[Cycle]):
 
     async def _run_and_close(self, on_round: Callable[[Cycle], object]) -> CognitiveResults:
         try:
-            with self.clock.bound():
-                return await self._run(on_round)
+            results: CognitiveResults = await super()._run_and_close(on_round)
+            return results
         except PrismError:
             # it would only fail again: the folder goes, and with it what is in it
             if self._kept is None and not self.finished:
@@ -335,21 +327,41 @@ class CognitiveLoop(AgentLoop[Cycle]):
             raise
         finally:
             self._close_memory()
-            await self.close()
 
     def _close_memory(self) -> None:
         if self.agent is not None:
             self.agent.memory.close()
 
-    async def _run(self, on_round: Callable[[Cycle], object]) -> CognitiveResults:
-        agent = self._begin() if self._kept is None else self._go_on(self._kept)
-        while len(self.finished) < self.rounds and self._stops(agent) is None:
-            self._repeat_change(agent)
-            await self._round(agent, on_round)
-            # a writer may answer at once: let an interruption have a turn
-            await asyncio.sleep(0)
+    def _goes_on(self) -> bool:
+        return self._reason_to_stop() is None
 
-        results = CognitiveResults.of(agent, self.finished, self._stops(agent))
+    def _reason_to_stop(self) -> str | None:
+        """Return why the run ends before its time; None if it goes on."""
+        if not self.finished:
+            return None
+        limit = self._agent.config.iterate.max_useless
+        return reason_to_stop(self.finished[-1], useless_in_row(self.finished), limit)
+
+    async def _next(self, on_round: Callable[[Cycle], object]) -> None:
+        self._repeat_change(self._agent)
+        try:
+            # log and checkpoint come first: what they know the memory can be brought to
+            await super()._next(on_round)
+        finally:
+            self._agent.memory.commit()
+
+    async def _round(self) -> Cycle:
+        return await self._agent.take_cycle()
+
+    def _state_after(self, done: Cycle) -> str:
+        return done.next_state
+
+    def _transitions(self, rounds: Sequence[Cycle]) -> int:
+        return transitions_of(rounds)
+
+    def _results(self) -> CognitiveResults:
+        agent = self._agent
+        results = CognitiveResults.of(agent, self.finished, self._reason_to_stop())
         if results.stopped is not None:
             report_warning(
                 self.logger,
@@ -358,38 +370,26 @@ class CognitiveLoop(AgentLoop[Cycle]):
                 cycle=results.cycle,
                 reason=results.stopped,
             )
-        self.announce_end(**_activity(self.finished))
 
         return results
 
-    def _stops(self, agent: CognitiveAgent) -> str | None:
-        """Return why the run ends before its time; None if it goes on."""
-        if not self.finished:
-            return None
-        limit = agent.config.iterate.max_useless
-        return reason_to_stop(self.finished[-1], useless_in_row(self.finished), limit)
-
-    async def _round(self, agent: CognitiveAgent, on_round: Callable[[Cycle], object]) -> None:
-        number = self.begin_round()
-        try:
-            cycle = await agent.take_cycle()
-            self.emit(ROUND_ENDED, round=number, states={cycle.next_state: 1}, **_activity([cycle]))
-            self.finished.append(cycle)
-            # log and checkpoint come first: what they know the memory can be brought to
-            on_round(cycle)
-        finally:
-            agent.memory.commit()
+    @property
+    def _agent(self) -> CognitiveAgent:
+        assert self.agent is not None
+        return self.agent
 
     # Beginning, and going on
 
-    def _begin(self) -> CognitiveAgent:
+    def _begin(self) -> None:
+        if self._kept is not None:
+            self._go_on(self._kept)
+            return
+
         agent = self._with_agent(self._keeper.open(is_new=True))
         self._keeper.keep(agent.memory, None)
         self.announce_start(CHART_NAME, agent)
 
-        return agent
-
-    def _go_on(self, kept: Mapping[str, Any]) -> CognitiveAgent:
+    def _go_on(self, kept: Mapping[str, Any]) -> None:
         agent = self._with_agent(self._keeper.open(is_new=False))
         memory, known = agent.memory, kept["memory"]
         agent.ticks_in_state = kept["ticks_in_state"]
@@ -398,8 +398,6 @@ class CognitiveLoop(AgentLoop[Cycle]):
             memory.commit()
         elif memory.revision != known["next_revision"] and len(self.finished) not in self._changed:
             self._tell_changed(agent, known["cycle"])
-
-        return agent
 
     def _tell_changed(self, agent: CognitiveAgent, cycle: int) -> None:
         """Go on with a memory that somebody else has changed, and keep a copy of it."""
@@ -432,11 +430,6 @@ class CognitiveLoop(AgentLoop[Cycle]):
         return self.agent
 
 
-def _activity(cycles: list[Cycle]) -> dict[str, Any]:
-    """Return the counts that every run's log has at the end of a round, and of the run."""
-    return {"agent_ticks": len(cycles), "transitions": transitions_of(cycles)}
-
-
 _TOLD = (COGNITION_ACTION, COGNITION_REFUSED, COGNITION_PAGED, COGNITION_CYCLE)
 
 
@@ -453,42 +446,16 @@ def _cycle_of(event: Event, parts: list[Event]) -> Cycle:
     cost.input_tokens, cost.output_tokens = event["input_tokens"], event["output_tokens"]
     actions = [_action_of(part) for part in parts if part["event"] != COGNITION_PAGED]
 
-    return Cycle(
+    return told_by(
+        Cycle,
+        event,
         number=event["cycle"],
-        state=event["state"],
-        next_state=event["next_state"],
-        outcome=event["outcome"],
-        reason=event["reason"],
-        thought=event["thought"],
         action=actions[-1] if actions else None,
-        paged=tuple(_paged_of(part) for part in parts if part["event"] == COGNITION_PAGED),
-        prompt_tokens=event["prompt_tokens"],
-        memories=event["memories"],
-        thoughts=event["thoughts"],
-        defects=tuple(event["defects"]),
+        paged=tuple(told_by(Paged, part) for part in parts if part["event"] == COGNITION_PAGED),
         cost=None if event["prompt_tokens"] is None else cost,
     )
 
 
 def _action_of(event: Event) -> ActionResult:
-    is_refused = event["event"] == COGNITION_REFUSED
-    outcome: ActionOutcome = "refused" if is_refused else event["outcome"]
-    found = tuple(event.get("found", ()))
-    return ActionResult(
-        event["type"], event["tags"], outcome, event["reason"], event.get("answer"), found
-    )
-
-
-def _paged_of(event: Event) -> Paged:
-    return Paged(
-        event["why"],
-        event["by"],
-        tuple(event["moved_out"]),
-        tuple(event["moved_in"]),
-        tuple(event["shortened"]),
-        tuple(event["versions"]),
-        event["tokens_before"],
-        event["tokens_after"],
-        event["limit"],
-        event["reason"],
-    )
+    others = {"outcome": "refused"} if event["event"] == COGNITION_REFUSED else {}
+    return told_by(ActionResult, event, **others)

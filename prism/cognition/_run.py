@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from prism.cognition._agent import CognitiveAgent, number_of_cycles
 from prism.cognition._chart import CHART_NAME
@@ -23,19 +23,9 @@ from prism.cognition._memory._memory import Memory
 from prism.errors import FieldValueError, InputError
 from prism.llm import Model
 from prism.runlog import ReplayWriter, SimulatedClock
-from prism.runlog._reader import locate_log
 from prism.runlog._recorded import _events
-from prism.runs import ReplayOptions
 from prism.runs._agent_loop import WritingOptions, recorded_log
-from prism.runs._config import (
-    REASONER_KINDS,
-    check_config,
-    digest,
-    naming,
-    read_reasoner,
-    require_unchanged,
-    require_writable,
-)
+from prism.runs._config import REASONER_KINDS, require_writable
 from prism.runs._dry_run import is_dry_run
 from prism.runs._makers import make_writer
 from prism.runs._options import ReasonerOptions, take_model
@@ -91,6 +81,11 @@ class CognitiveRun(WritingOptions[CognitiveResults]):
     Raises:
         InputError: If JSON has no room for a value, or one is out of its range.
     """
+
+    file_key: ClassVar[str] = "cognition"
+    file_field: ClassVar[str] = "config"
+    kinds: ClassVar[Mapping[str, Any]] = _KINDS
+    paths: ClassVar[Sequence[str]] = ("memory",)
 
     config: Path
     memory: Path
@@ -179,60 +174,8 @@ class CognitiveRun(WritingOptions[CognitiveResults]):
         Raises:
             InputError: If a file cannot be read.
         """
-        reasoner = {} if self.reasoner is None else self.reasoner.to_config()
-
-        return {
-            "cognition": str(self.config),
-            "memory": str(self.memory),
-            "storage": self._stored_as(),
-            "cycles": self.cycles,
-            "goal": self.goal,
-            "agent_id": self.agent_id,
-            "count": self.count,
-            "seed": self.seed,
-            **reasoner,
-            "inputs": self._digests(),
-        }
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any], path: Path) -> Self:
-        """Read what `to_config` returned.
-
-        Args:
-            config: The run as plain data.
-            path: Where it stands, for messages.
-
-        Raises:
-            InputError: If it is something else, or a file that the run reads has changed.
-        """
-        if "cognition" not in config:
-            raise InputError("holds a run of something else than cycles", path=path)
-
-        check_config(config, path, _KINDS)
-        with naming(path):
-            run = cls(
-                config=Path(config["cognition"]),
-                memory=Path(config["memory"]),
-                storage=config["storage"],
-                cycles=config["cycles"],
-                goal=config["goal"],
-                agent_id=config["agent_id"],
-                count=config["count"],
-                seed=config["seed"],
-                reasoner=read_reasoner(config),
-            )
-
-        require_unchanged(config["inputs"], run._digests(), path)
-
-        return run
-
-    def _digests(self) -> dict[str, str]:
-        """Return the SHA-256 of every file that is read and not written, by its name."""
-        found = {str(self.config): digest(self.config)}
-        if isinstance(self.reasoner, ReplayOptions):
-            found[str(self.reasoner.run)] = digest(locate_log(self.reasoner.run))
-
-        return found
+        # a repeated run stores its own memory alike
+        return {**super(CognitiveRun, self).to_config(), "storage": self._stored_as()}
 
     def _number_of_cycles(self, config: Config) -> int:
         try:
@@ -255,7 +198,7 @@ class CognitiveRun(WritingOptions[CognitiveResults]):
             raise InputError(f"cannot be opened: {error.strerror}", path=self.memory) from None
 
     def _stored_as(self) -> str:
-        """Return how the memory is stored, so that a repeated run stores its own alike."""
+        """Return how the memory is stored."""
         if self.storage is not None:
             return self.storage
         if not self.memory.is_file():

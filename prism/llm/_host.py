@@ -32,7 +32,7 @@ from prism.llm._window import (
     says_too_long,
     was_cut,
 )
-from prism.llm._wire import Exchange, Wire, is_key
+from prism.llm._wire import Wire, is_key
 from prism.statechart.reasoner._faults import (
     is_malformed,
     is_permanent_refusal,
@@ -428,12 +428,15 @@ class Host(BaseHost):
         """Send one request, and read its reply."""
         settings, wire = self.settings, self._wire
         limit = settings.timeout if seconds is None else seconds
-        exchange = Exchange(cost, settings.model, self.address)
+        # one of its own, since others may add to the same at the same time
+        own = cost.another()
+        own.model, own.host = settings.model, self.address
         try:
-            reply = await wire.send(path, body, exchange, limit)
+            reply = await wire.send(path, body, own, limit)
             if isinstance(reply, dict):
                 words = self.dialect.words(reply)
-                exchange.counted(words)
+                own.add_tokens(words.get("prompt_eval_count"), words.get("eval_count"))
+                own.note_reply(words)
                 wire.refuse_error(words.get("error"))
             return read(reply)
         except Exception as error:
@@ -443,13 +446,14 @@ class Host(BaseHost):
                 host=self.address,
                 model=settings.model,
                 seconds=limit,
-                sent=exchange.is_sent,
+                sent=own.has_begun,
             )
-            if exchange.is_recorded:
-                exchange.failed(wire.described(failure))
+            if own.trail is not None:
+                own.request_failed(wire.described(failure))
             raise failure from error
         finally:
-            exchange.ended()
+            own.request_ended()
+            cost.add(own)
 
     def _unsendable(self, why: str) -> LLMError:
         asked = f"{self.settings.model} at {self.address}"

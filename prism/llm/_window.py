@@ -32,6 +32,7 @@ in Korean or Arabic, some tokenizers need less than half of the estimate."""
 
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _DIGITS = re.compile(r"[0-9]{1,3}")
+_REPEATED = re.compile(r"(.)\1{7,}")
 
 _TOO_LONG = re.compile(
     r"context[ _](length|size|window)|exceeds?\b.*\bcontext|(prompt|input) (is )?too long",
@@ -62,9 +63,9 @@ class Prompt:
 
     @cached_property
     def sure_tokens(self) -> int:
-        """About how many tokens it has of what all tokenizers read alike: ASCII, few digits."""
-        plain = (_DIGITS.sub("1", _NOT_ASCII.sub("", text)) for text in self._texts)
-        return sum(map(count_tokens, plain))
+        """About how many tokens it has of what all tokenizers read alike: ASCII words."""
+        plain = "\n".join(_NOT_ASCII.sub("", text) for text in self._texts)
+        return count_tokens(_REPEATED.sub(r"\1", _DIGITS.sub("1", plain)))
 
 
 def lacking_room(prompt: Prompt, window: int | None, reply: int | None) -> str | None:

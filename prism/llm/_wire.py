@@ -6,11 +6,21 @@ import asyncio
 import json
 import re
 import zlib
-from collections.abc import AsyncGenerator, Coroutine, Iterator, Mapping
+from base64 import b64encode
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterator,
+    Mapping,
+)
 from functools import cache
 from html import unescape
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urljoin
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urljoin, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import orjson
 
@@ -19,6 +29,7 @@ from prism.statechart.reasoner._spending import Cost
 from prism.telemetry._loggers import describe
 
 if TYPE_CHECKING:
+    import aiohttp
     import httpx
 
 MOST_REPLY_BYTES = 1024 * 1024
@@ -34,6 +45,7 @@ _FEW_BYTES = 65_536
 """A reply of so many bytes cannot hold too many values."""
 
 _PIECE_BYTES = 65_536
+_MOST_REDIRECTS = 20
 _CUT_OUT = b"[key]"
 
 _LONG = 8
@@ -77,70 +89,6 @@ class RefusedError(Exception):
         self.retry_after: str = retry_after
 
 
-class Exchange:
-    """One request under way, and what it costs.
-
-    Args:
-        cost: What it costs.
-        model: The model that is asked.
-        address: The server that is asked, as it may be shown.
-
-    Attributes:
-        is_sent: Whether a request was sent, or begun to be.
-    """
-
-    __slots__ = ("_address", "_cost", "_has_left", "_model", "is_sent")
-
-    def __init__(self, cost: Cost, model: str, address: str) -> None:
-        self._cost = cost
-        self._model = model
-        self._address = address
-        self._has_left = False
-        self.is_sent: bool = False
-
-    def began(self, shown: str | None) -> None:
-        """Note that the request is sent; a redirect sends it again within the same attempt."""
-        self.is_sent = True
-        cost = self._cost
-        cost.attempts += 1
-        cost.model, cost.host = self._model, self._address
-        cost.request_began(shown)
-
-    @property
-    def is_recorded(self) -> bool:
-        """Whether somebody keeps what is sent and what comes back."""
-        return self._cost.trail is not None
-
-    async def traced(self, step: str, _info: Mapping[str, Any]) -> None:
-        """Note a step of httpcore, of HTTP/1.1 or HTTP/2."""
-        self._has_left |= step.endswith("send_request_headers.started")
-
-    def replied(self, shown: str) -> None:
-        """Note what came back."""
-        self._cost.request_replied(shown)
-
-    def counted(self, said: Mapping[str, Any]) -> None:
-        """Count what a reply says of its cost, in Ollama's words."""
-        self._cost.add_tokens(said.get("prompt_eval_count"), said.get("eval_count"))
-        self._cost.note_reply(said)
-
-    def cancelled(self) -> None:
-        """Note that it was given up; where nothing was sent yet, no request is counted."""
-        if self.is_sent and not self._has_left:
-            self.is_sent = False
-            self._cost.request_unsent()
-
-    def failed(self, shown: str) -> None:
-        """Note why there is no usable reply."""
-        if self.is_sent:
-            self._cost.request_failed(shown)
-
-    def ended(self) -> None:
-        """Note that the request has ended, with a reply or without."""
-        if self.is_sent:
-            self._cost.request_ended()
-
-
 class Wire:
     """The connections to one server, and what passes them.
 
@@ -157,29 +105,26 @@ class Wire:
     def __init__(
         self, address: str, base: str, key: str = "", most_bytes: int = MOST_REPLY_BYTES
     ) -> None:
-        # takes part of a second, in which no event loop should stand still
-        import httpx  # noqa: F401
-
-        self._address = address
         self._base = base.rstrip("/") + "/"
-        self._key = key
+        self._headers = _headers(credentials(address), key)
+        self._carrier = carrier_to(self._base)
         self._most_bytes = most_bytes
         self._secrets = [secret.encode() for secret in secrets_in(address, key)]
         self._calls = 0
         self._closes_when_idle = False
-        self._connection: AsyncGenerator[httpx.AsyncClient, None] | None = None
-        self._client: httpx.AsyncClient | None = None
+        self._connections: AsyncGenerator[Ask, None] | None = None
+        self._asking: Ask | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def send(
-        self, path: str, body: Mapping[str, Any] | None, exchange: Exchange, seconds: float
+        self, path: str, body: Mapping[str, Any] | None, cost: Cost, seconds: float
     ) -> Any:
         """Send a request, and return the reply as plain data.
 
         Args:
             path: Where to, after what all paths begin with.
             body: What to POST as JSON; None to GET.
-            exchange: Hears of all that passes.
+            cost: Hears of all that passes.
             seconds: How long it may take.
 
         Raises:
@@ -193,12 +138,12 @@ class Wire:
         self._calls += 1
         try:
             # takes a moment the first time, which is not the server's
-            client = await self._connected()
+            ask = await self._connected()
             async with asyncio.timeout(seconds):
-                return await self._sent(client, path, content, exchange)
+                return await self._sent(ask, path, content, cost)
         except asyncio.CancelledError:
             self._closes_when_idle = True
-            exchange.cancelled()
+            cost.request_cancelled()
             raise
         except TimeoutError:
             self._closes_when_idle = True
@@ -210,25 +155,16 @@ class Wire:
                 self._closes_when_idle = False
                 await self.close()
 
-    async def _sent(
-        self, client: httpx.AsyncClient, path: str, content: bytes | None, exchange: Exchange
-    ) -> Any:
-        request = client.build_request(
-            "GET" if content is None else "POST",
-            urljoin(self._base, path),
-            content=content,
-            extensions={"trace": exchange.traced},
-        )
-        exchange.began(self.shown(content or b"") if exchange.is_recorded else None)
-        response = await client.send(request)
+    async def _sent(self, ask: Ask, path: str, content: bytes | None, cost: Cost) -> Any:
+        is_recorded = cost.trail is not None
+        cost.request_began(self.shown(content or b"") if is_recorded else None)
+        answer = await ask(urljoin(self._base, path), content, cost)
 
-        is_success = response.is_success
-        reply = self._without_secrets(response.content, _LONG if is_success else 0)
-        if exchange.is_recorded:
-            exchange.replied(self.shown(reply))
-        if not is_success:
-            text = reply.decode("utf-8", "replace")
-            raise RefusedError(response.status_code, text, response.headers.get("retry-after", ""))
+        reply = self._without_secrets(answer.content, _LONG if answer.is_success else 0)
+        if is_recorded:
+            cost.request_replied(self.shown(reply))
+        if not answer.is_success:
+            raise RefusedError(answer.status, reply.decode("utf-8", "replace"), answer.retry_after)
         if is_web_page(reply):
             page = describe_page(self._without_secrets(reply))
             raise UnusableReplyError(f"answered with {page} instead of a reply: {SEE_ADDRESS}")
@@ -268,95 +204,39 @@ class Wire:
             self._closes_when_idle = True
             return
 
-        connection, self._connection, self._client = self._connection, None, None
-        if connection is not None and is_here:
-            await _to_the_end(connection.aclose())
+        connections, self._connections, self._asking = self._connections, None, None
+        if connections is not None and is_here:
+            await _to_the_end(connections.aclose())
 
-    async def _connected(self) -> httpx.AsyncClient:
+    async def _connected(self) -> Ask:
         loop = asyncio.get_running_loop()
-        if self._client is None or self._loop is not loop:
+        if self._asking is None or self._loop is not loop:
             # a generator, because asyncio ends those with their loop, and when they are dropped
-            self._connection, self._loop = self._connect(), loop
-            self._client = await anext(self._connection)
+            self._connections = self._carrier(self._headers, self._most_bytes)
+            self._loop, self._asking = loop, await anext(self._connections)
 
-        return self._client
+        return self._asking
 
-    async def _connect(self) -> AsyncGenerator[httpx.AsyncClient, None]:
-        import httpx
 
-        headers = {
-            "Accept": "application/json",
-            # a compressed reply could be a thousand times what is sent
-            "Accept-Encoding": "identity",
-            "Content-Type": "application/json",
-            "User-Agent": "prism",
-        }
-        if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
+def _headers(user: tuple[str, str] | None, key: str) -> dict[str, str]:
+    headers = {
+        "Accept": "application/json",
+        # a compressed reply could be a thousand times what is sent
+        "Accept-Encoding": "identity",
+        "Content-Type": "application/json",
+        "User-Agent": "prism",
+    }
+    if user is not None:
+        headers["Authorization"] = f"Basic {b64encode(':'.join(user).encode()).decode()}"
+    elif key:
+        headers["Authorization"] = f"Bearer {key}"
 
-        # a transport of our own would leave out the proxies of the environment
-        client = httpx.AsyncClient(
-            auth=credentials(self._address),
-            headers=headers,
-            timeout=None,
-            follow_redirects=True,
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=None),
-            # before httpx reads a reply, also one that redirects
-            event_hooks={"response": [self._read]},
-            verify=_certificates(),
-        )
-
-        try:
-            yield client
-        finally:
-            await client.aclose()
-
-    async def _read(self, response: httpx.Response) -> None:
-        """Read the decoded body of a reply; of an error its beginning, as its status says enough.
-
-        httpx would decode a whole piece at once, and 64 KiB of gzip can hold 64 MB.
-
-        Raises:
-            UnusableReplyError: If a reply is longer, or is encoded in a way not asked for.
-        """
-        import httpx
-
-        stream: Any = response.stream
-        most = self._most_bytes if response.is_success else _MOST_ERROR_BYTES
-        content, sent = bytearray(), 0
-        try:
-            decoder = _decoder_of(response)
-            async for raw in stream:
-                sent += len(raw)
-                for piece in [raw] if decoder is None else _inflated(decoder, raw):
-                    content += piece
-                    if len(content) > most:
-                        break
-
-                # also of what is sent, which may stand for nothing
-                if max(sent, len(content)) > most:
-                    raise UnusableReplyError(f"sent a reply of more than {most} bytes")
-        except UnusableReplyError:
-            if response.is_success:
-                raise
-        finally:
-            await stream.aclose()
-
-        response.stream = httpx.ByteStream(bytes(content[:most]))
+    return headers
 
 
 def is_key(key: str) -> bool:
     """Return True if a header can carry a key."""
     return key.isascii() and key.isprintable() and " " not in key
-
-
-@cache
-def _certificates() -> Any:
-    """Return the trusted certificates."""
-    # cached: reading them takes longer than all else that a client needs
-    import httpx
-
-    return httpx.create_ssl_context()
 
 
 def _as_json(body: Mapping[str, Any]) -> bytes:
@@ -365,26 +245,6 @@ def _as_json(body: Mapping[str, Any]) -> bytes:
         return text.encode()
     except (ValueError, TypeError, RecursionError) as error:
         raise UnsendableError(str(error)) from error
-
-
-def _decoder_of(response: httpx.Response) -> Any:
-    encoding = response.headers.pop("content-encoding", "identity").strip().lower()
-    if encoding in ("identity", ""):
-        return None
-    if encoding in ("gzip", "x-gzip", "deflate"):
-        # finds out itself whether it is gzip or zlib
-        return zlib.decompressobj(wbits=47)
-
-    raise UnusableReplyError(f"encodes its reply as {encoding[:40]!r}, which it was not asked to")
-
-
-def _inflated(decoder: Any, raw: bytes) -> Iterator[bytes]:
-    try:
-        while raw:
-            yield decoder.decompress(raw, _PIECE_BYTES)
-            raw = decoder.unconsumed_tail
-    except zlib.error as error:
-        raise UnusableReplyError(f"sent a damaged reply ({error})") from error
 
 
 def _parsed(content: bytes) -> Any:
@@ -474,3 +334,210 @@ async def _to_the_end(closing: Coroutine[Any, Any, None]) -> None:
     if cancelled is not None:
         raise cancelled
     task.result()
+
+
+# What carries requests
+
+
+class Answer(NamedTuple):
+    """What came back.
+
+    Args:
+        status: The HTTP status.
+        retry_after: The header of this name; empty if there is none.
+        content: The body, decoded; of an error its beginning.
+    """
+
+    status: int
+    retry_after: str
+    content: bytes
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the status is that of a success."""
+        return _is_success(self.status)
+
+
+Ask = Callable[[str, bytes | None, Cost], Awaitable[Answer]]
+"""POSTs a body to an address, or GETs it where there is none."""
+
+Carrier = Callable[[Mapping[str, str], int], AsyncGenerator[Ask, None]]
+"""Yields an `Ask` whose connections it closes in the end, given headers and a bound for replies."""
+
+
+def carrier_to(address: str) -> Carrier:
+    """Return what carries requests to an address: aiohttp, if it is installed, else httpx.
+
+    What goes through a proxy of the environment goes with httpx, which knows all kinds of those.
+    """
+    # importing takes part of a second, in which no event loop should stand still
+    import httpx  # noqa: F401
+
+    try:
+        import aiohttp  # noqa: F401
+    except ImportError:
+        return over_httpx
+
+    return over_httpx if _has_proxy(address) else over_aiohttp
+
+
+def _has_proxy(address: str) -> bool:
+    parts, proxies = urlsplit(address), getproxies()
+    is_named = bool(proxies.get(parts.scheme) or proxies.get("all"))
+    return is_named and not proxy_bypass(parts.hostname or "")
+
+
+async def over_httpx(headers: Mapping[str, str], most_bytes: int) -> AsyncGenerator[Ask, None]:
+    """Carry requests with httpx; see `Carrier`."""
+    import httpx
+
+    async def read(response: httpx.Response) -> None:
+        # httpx would decode a whole piece at once, and 64 KiB of gzip can hold 64 MB
+        stream: Any = response.stream
+        encoding = response.headers.pop("content-encoding", "")
+        try:
+            content = await _read(stream, encoding, response.status_code, most_bytes)
+        finally:
+            await stream.aclose()
+
+        response.stream = httpx.ByteStream(content)
+
+    async def ask(address: str, content: bytes | None, cost: Cost) -> Answer:
+        async def trace(step: str, _info: Mapping[str, Any]) -> None:
+            # of HTTP/1.1 or HTTP/2
+            if step.endswith("send_request_headers.started"):
+                cost.request_left()
+
+        request = client.build_request(
+            _method(content), address, content=content, extensions={"trace": trace}
+        )
+        response = await client.send(request)
+        wait = response.headers.get("retry-after", "")
+        return Answer(response.status_code, wait, response.content)
+
+    # a transport of our own would leave out the proxies of the environment
+    async with httpx.AsyncClient(
+        headers=headers,
+        timeout=None,
+        follow_redirects=True,
+        max_redirects=_MOST_REDIRECTS,
+        limits=httpx.Limits(max_connections=None, max_keepalive_connections=None),
+        # before httpx reads a reply, also one that redirects
+        event_hooks={"response": [read]},
+        verify=_certificates(),
+    ) as client:
+        yield ask
+
+
+async def over_aiohttp(headers: Mapping[str, str], most_bytes: int) -> AsyncGenerator[Ask, None]:
+    """Carry requests with aiohttp; see `Carrier`. What it raises becomes what httpx raises."""
+    import aiohttp
+
+    async def note_left(_session: Any, context: Any, _parameters: Any) -> None:
+        context.trace_request_ctx.request_left()
+
+    async def ask(address: str, content: bytes | None, cost: Cost) -> Answer:
+        try:
+            async with client.request(
+                _method(content),
+                address,
+                data=content,
+                max_redirects=_MOST_REDIRECTS,
+                trace_request_ctx=cost,
+            ) as response:
+                encoding = response.headers.get("Content-Encoding", "")
+                pieces = response.content.iter_any()
+                body = await _read(pieces, encoding, response.status, most_bytes)
+                return Answer(response.status, response.headers.get("Retry-After", ""), body)
+        except aiohttp.ClientError as error:
+            raise _as_of_httpx(error) from error
+
+    tracing = aiohttp.TraceConfig()
+    tracing.on_request_headers_sent.append(note_left)
+    async with aiohttp.ClientSession(
+        headers=headers,
+        timeout=aiohttp.ClientTimeout(total=None),
+        auto_decompress=False,
+        connector=aiohttp.TCPConnector(limit=0, ssl=_certificates()),
+        trace_configs=[tracing],
+    ) as client:
+        yield ask
+
+
+def _as_of_httpx(error: aiohttp.ClientError) -> Exception:
+    """Return the error of httpx that says the same."""
+    import aiohttp
+    import httpx
+
+    if isinstance(error, aiohttp.ClientConnectorError):
+        why = getattr(error, "certificate_error", None) or error.os_error
+        is_refused = isinstance(why, ConnectionError)
+        return httpx.ConnectError("All connection attempts failed" if is_refused else str(why))
+    if isinstance(error, aiohttp.TooManyRedirects):
+        return httpx.TooManyRedirects("exceeded maximum allowed redirects")
+
+    return httpx.RemoteProtocolError(str(error) or type(error).__name__)
+
+
+def _method(content: bytes | None) -> str:
+    return "GET" if content is None else "POST"
+
+
+def _is_success(status: int) -> bool:
+    return 200 <= status < 300
+
+
+@cache
+def _certificates() -> Any:
+    """Return the trusted certificates."""
+    # cached: reading them takes longer than all else that a client needs
+    import httpx
+
+    return httpx.create_ssl_context()
+
+
+async def _read(pieces: AsyncIterator[bytes], encoding: str, status: int, most_bytes: int) -> bytes:
+    """Read the decoded body of a reply; of an error its beginning, as its status says enough.
+
+    Raises:
+        UnusableReplyError: If a reply is longer, or is encoded in a way not asked for.
+    """
+    most = most_bytes if _is_success(status) else _MOST_ERROR_BYTES
+    content, sent = bytearray(), 0
+    try:
+        decoder = _decoder_of(encoding)
+        async for raw in pieces:
+            sent += len(raw)
+            for piece in [raw] if decoder is None else _inflated(decoder, raw):
+                content += piece
+                if len(content) > most:
+                    break
+
+            # also of what is sent, which may stand for nothing
+            if max(sent, len(content)) > most:
+                raise UnusableReplyError(f"sent a reply of more than {most} bytes")
+    except UnusableReplyError:
+        if _is_success(status):
+            raise
+
+    return bytes(content[:most])
+
+
+def _decoder_of(encoding: str) -> Any:
+    encoding = encoding.strip().lower()
+    if encoding in ("identity", ""):
+        return None
+    if encoding in ("gzip", "x-gzip", "deflate"):
+        # finds out itself whether it is gzip or zlib
+        return zlib.decompressobj(wbits=47)
+
+    raise UnusableReplyError(f"encodes its reply as {encoding[:40]!r}, which it was not asked to")
+
+
+def _inflated(decoder: Any, raw: bytes) -> Iterator[bytes]:
+    try:
+        while raw:
+            yield decoder.decompress(raw, _PIECE_BYTES)
+            raw = decoder.unconsumed_tail
+    except zlib.error as error:
+        raise UnusableReplyError(f"sent a damaged reply ({error})") from error

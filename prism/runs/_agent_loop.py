@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 from prism.errors import InputError
 from prism.files._durable import is_stream
 from prism.llm import Model
 from prism.runlog import SimulatedClock
 from prism.runlog._reader import locate_log
-from prism.runs._config import MOST_SEED, require_writable, too_large_a_seed
+from prism.runs._config import (
+    MOST_SEED,
+    check_config,
+    digest,
+    naming,
+    read_reasoner,
+    require_unchanged,
+    require_writable,
+    too_large_a_seed,
+)
 from prism.runs._folder import RunFolder
 from prism.runs._options import ReasonerOptions, ReplayOptions
 from prism.runs._runnable import RunResults
-from prism.runs._running import Outcome, carry_out
+from prism.runs._running import Outcome, carry_out, run_to_end
 from prism.statechart import Budget
 from prism.statechart.reasoner._router import costs_told, models_told
 from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
@@ -24,6 +35,7 @@ from prism.statechart.reasoner._writer import Writer
 from prism.telemetry._loggers import EventLogger, active_logger
 from prism.telemetry.events import (
     AGENT_JOINED,
+    ROUND_ENDED,
     ROUND_STARTED,
     RUN_ENDED,
     RUN_STARTED,
@@ -31,15 +43,35 @@ from prism.telemetry.events import (
     TEXT_WRITTEN,
 )
 
+NOBODY = "nobody"
+"""What ``run.json`` says where no model is asked."""
+
 Event = Mapping[str, Any]
 RoundT = TypeVar("RoundT")
+ToldT = TypeVar("ToldT")
 ResultsT = TypeVar("ResultsT", bound=RunResults)
 
 
 class WritingOptions(Generic[ResultsT]):
-    """What the options of a run of one agent say of whom it asks, which only writes."""
+    """What the options of runs of one agent have in common: its model only writes.
+
+    A class says which keys ``run.json`` has, all but the first called as its fields are.
+
+    Attributes:
+        file_key: The first key, which stands for the field of the file that the agent is read from.
+        file_field: That field.
+        kinds: What each key may hold.
+        later_kinds: The same for keys that runs of earlier releases do not have.
+        paths: Further fields that are files or folders.
+    """
 
     __slots__ = ()
+
+    file_key: ClassVar[str]
+    file_field: ClassVar[str]
+    kinds: ClassVar[Mapping[str, Any]]
+    later_kinds: ClassVar[Mapping[str, Any]] = {}
+    paths: ClassVar[Sequence[str]] = ()
 
     agent_id: str
     seed: int
@@ -82,8 +114,73 @@ class WritingOptions(Generic[ResultsT]):
         options: Any = self
         return carry_out(options, RunFolder.for_new(Path(folder)), **how)
 
+    def to_config(self) -> dict[str, Any]:
+        """Return the run as plain data, with the digests of the files that it reads.
+
+        Raises:
+            InputError: If a file cannot be read.
+        """
+        fields = {key: getattr(self, name) for key, name in self._fields()}
+        kept = {key: str(each) if isinstance(each, Path) else each for key, each in fields.items()}
+        reasoner = {"reasoner": NOBODY} if self.reasoner is None else self.reasoner.to_config()
+
+        return {**kept, **reasoner, "inputs": self._digests()}
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any], path: Path) -> Self:
+        """Read what `to_config` returned.
+
+        Args:
+            config: The run as plain data.
+            path: Where it stands, for messages.
+
+        Raises:
+            InputError: If it is something else, or a file that the run reads has changed.
+        """
+        if cls.file_key not in config:
+            raise InputError(f"is no run of {cls.file_key}", path=path)
+
+        check_config(config, path, cls.kinds, cls.later_kinds)
+        kept = {name: config[key] for key, name in cls._fields() if key in config}
+        make: Any = cls
+        with naming(path):
+            run: Self = make(**kept, reasoner=read_reasoner(config))
+
+        # what was there is looked at first: a file that has changed may not even load
+        inputs = config["inputs"]
+        require_unchanged(inputs, {name: run._digest(name) for name in inputs}, path)
+        require_unchanged(inputs, run._digests(), path)
+
+        return run
+
+    @classmethod
+    def _fields(cls) -> Iterator[tuple[str, str]]:
+        """Yield each key of ``run.json`` that is a field's, and the field."""
+        for key in (*cls.kinds, *cls.later_kinds):
+            if key not in ("reasoner", "inputs"):
+                yield key, cls.file_field if key == cls.file_key else key
+
+    def _inputs(self) -> Iterator[Path]:
+        """Yield the files that the run reads and does not write, all but an earlier run's."""
+        yield getattr(self, self.file_field)
+
+    def _digests(self) -> dict[str, str]:
+        """Return the SHA-256 of every file that is read and not written, by its name."""
+        files = list(self._inputs())
+        if isinstance(self.reasoner, ReplayOptions):
+            files.append(self.reasoner.run)
+
+        return {str(file): self._digest(str(file)) for file in files}
+
+    def _digest(self, name: str) -> str:
+        is_run = isinstance(self.reasoner, ReplayOptions) and name == str(self.reasoner.run)
+        return digest(locate_log(Path(name)) if is_run else Path(name))
+
     def _require_possible(self) -> None:
-        """Refuse an agent or a seed that no run can have."""
+        """Refuse an agent or a seed that no run can have; texts that name files become paths."""
+        for name in (self.file_field, *self.paths):
+            if isinstance(given := getattr(self, name), str):
+                object.__setattr__(self, name, Path(given))
         if abs(self.seed) > MOST_SEED:
             raise too_large_a_seed(self.seed)
         if not self.agent_id:
@@ -105,7 +202,7 @@ def recorded_log(replay: ReplayOptions) -> Path:
     return locate_log(replay.run)
 
 
-class AgentLoop(Generic[RoundT]):
+class AgentLoop(ABC, Generic[RoundT]):
     """The base of runs of one agent, whose rounds have one tick and whose model writes texts.
 
     Args:
@@ -169,6 +266,70 @@ class AgentLoop(Generic[RoundT]):
 
             yield event
 
+    def run(self, on_round: Callable[[RoundT], object]) -> Any:
+        """Run the rounds that are left, and call a function with every round as it ends."""
+        return run_to_end(self._run_and_close(on_round))
+
+    async def _run_and_close(self, on_round: Callable[[RoundT], object]) -> Any:
+        try:
+            with self.clock.bound():
+                return await self._run(on_round)
+        finally:
+            await self.close()
+
+    async def _run(self, on_round: Callable[[RoundT], object]) -> Any:
+        self._begin()
+        while len(self.finished) < self.rounds and self._goes_on():
+            await self._next(on_round)
+            # whoever writes may answer at once: let an interruption have a turn
+            await asyncio.sleep(0)
+
+        results = self._results()
+        self.emit(RUN_ENDED, **self._activity(self.finished), **costs_told(self.reasoner))
+
+        return results
+
+    async def _next(self, on_round: Callable[[RoundT], object]) -> None:
+        """Carry out the next round."""
+        number = len(self.finished) + 1
+        self.clock.begin_round(number)
+        self.emit(ROUND_STARTED, round=number)
+        self.clock.advance()
+
+        done = await self._round()
+        states = {self._state_after(done): 1}
+        self.emit(ROUND_ENDED, round=number, states=states, **self._activity([done]))
+        self.finished.append(done)
+        on_round(done)
+
+    def _activity(self, rounds: Sequence[RoundT]) -> dict[str, Any]:
+        """Return the counts that every run's log has at the end of a round, and of the run."""
+        return {"agent_ticks": len(rounds), "transitions": self._transitions(rounds)}
+
+    @abstractmethod
+    def _begin(self) -> None:
+        """Announce the run, or go on where it was."""
+
+    @abstractmethod
+    def _goes_on(self) -> bool:
+        """Return whether the agent has more to do."""
+
+    @abstractmethod
+    async def _round(self) -> RoundT:
+        """Let the agent take its turn."""
+
+    @abstractmethod
+    def _state_after(self, done: RoundT) -> str:
+        """Return the agent's state after a round."""
+
+    @abstractmethod
+    def _transitions(self, rounds: Sequence[RoundT]) -> int:
+        """Return how often the agent came from one state to another."""
+
+    @abstractmethod
+    def _results(self) -> Any:
+        """Return what came of the run."""
+
     def announce_start(self, chart: str, agent: Any) -> None:
         """Announce the run, and its agent."""
         self.emit(
@@ -183,19 +344,6 @@ class AgentLoop(Generic[RoundT]):
         )
         self.emit(AGENT_JOINED, agent_id=agent.agent_id, state=agent.state.value)
 
-    def announce_end(self, **counts: Any) -> None:
-        """Announce that the run is over, with what there is to count, and what models cost."""
-        self.emit(RUN_ENDED, **counts, **costs_told(self.reasoner))
-
-    def begin_round(self) -> int:
-        """Begin the next round and its tick; return its number."""
-        number = len(self.finished) + 1
-        self.clock.begin_round(number)
-        self.emit(ROUND_STARTED, round=number)
-        self.clock.advance()
-
-        return number
-
     def emit(self, event: str, **keys: Any) -> None:
         """Announce an event."""
         logger = active_logger(self.logger)
@@ -207,6 +355,21 @@ class AgentLoop(Generic[RoundT]):
         close = getattr(self.reasoner, "close", None)
         if close is not None:
             await close()
+
+
+def told_by(kind: type[ToldT], event: Event, /, **others: Any) -> ToldT:
+    """Return what an event tells of, whose keys are called as the fields.
+
+    Args:
+        kind: The dataclass.
+        event: The event.
+        others: Fields that it tells of in other words.
+    """
+    names = {each.name for each in fields(cast("Any", kind))} & event.keys() - others.keys()
+    given = {name: event[name] for name in names}
+    told = {key: tuple(one) if isinstance(one, list) else one for key, one in given.items()}
+
+    return kind(**told, **others)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from typing import Any
 
 from prism.runlog import SimulatedClock
-from prism.runs._agent_loop import AgentLoop, Event
-from prism.runs._running import run_to_end
+from prism.runs._agent_loop import AgentLoop, Event, told_by
 from prism.statechart.reasoner._spending import Cost
 from prism.statechart.reasoner._texts import BaseWriter
 from prism.telemetry._loggers import EventLogger
@@ -108,10 +106,6 @@ class WorkflowLoop(AgentLoop[Turn]):
         self._make_agent = make_agent
         self.agent: WorkflowAgent = make_agent(None)
 
-    def run(self, on_round: Callable[[Turn], object]) -> WorkflowResults:
-        """Take the turns that are left, and call a function with every turn as it ends."""
-        return run_to_end(self._run_and_close(on_round))
-
     def snapshot(self) -> dict[str, Any]:
         """Return what the run is, between two turns, as plain data; the log holds the rest."""
         return {**self.position(), "agent": self.agent.to_dict()}
@@ -128,38 +122,22 @@ class WorkflowLoop(AgentLoop[Turn]):
         self.agent = self._make_agent(snapshot["agent"])
         self.go_on_from(snapshot)
 
-    async def _run_and_close(self, on_round: Callable[[Turn], object]) -> WorkflowResults:
-        try:
-            with self.clock.bound():
-                return await self._run(on_round)
-        finally:
-            await self.close()
-
-    async def _run(self, on_round: Callable[[Turn], object]) -> WorkflowResults:
+    def _begin(self) -> None:
         if not self.finished:
-            agent = self.agent
-            self.announce_start(agent.workflow.name, agent)
-
-        while len(self.finished) < self.rounds and self._goes_on():
-            self.finished.append(await self._round())
-            on_round(self.finished[-1])
-            # steps of code may not wait at all: let an interruption have a turn
-            await asyncio.sleep(0)
-
-        results = self._results()
-        self.announce_end(**_activity(self.finished))
-
-        return results
+            self.announce_start(self.agent.workflow.name, self.agent)
 
     def _goes_on(self) -> bool:
         return self.agent.failure is None and not self.agent.has_finished
 
     async def _round(self) -> Turn:
-        number = self.begin_round()
-        turn = await self.agent.turn()
-        self.emit(ROUND_ENDED, round=number, states={turn.state: 1}, **_activity([turn]))
+        return await self.agent.turn()
 
-        return turn
+    def _state_after(self, done: Turn) -> str:
+        return done.state
+
+    def _transitions(self, rounds: Sequence[Turn]) -> int:
+        steps = (step for turn in rounds for step in turn.steps)
+        return sum(step.moved_to not in (None, step.state) for step in steps)
 
     def _results(self) -> WorkflowResults:
         steps = [step for turn in self.finished for step in turn.steps]
@@ -171,7 +149,7 @@ class WorkflowLoop(AgentLoop[Turn]):
             state=self.agent.state.value,
             failure=self.agent.failure,
             has_finished=self.agent.has_finished,
-            transitions=_transitions(self.finished),
+            transitions=self._transitions(self.finished),
             steps=dict(sorted(Counter(step.outcome for step in steps).items())),
             refused=_refused(steps),
             actions=self.agent.actions.counts,
@@ -179,16 +157,6 @@ class WorkflowLoop(AgentLoop[Turn]):
             tokens=sum((cost.input_tokens or 0) + (cost.output_tokens or 0) for cost in costs),
             context=dict(self.agent.context),
         )
-
-
-def _activity(turns: list[Turn]) -> dict[str, Any]:
-    """Return the counts that every run's log has at the end of a round, and of the run."""
-    return {"agent_ticks": len(turns), "transitions": _transitions(turns)}
-
-
-def _transitions(turns: list[Turn]) -> int:
-    steps = (step for turn in turns for step in turn.steps)
-    return sum(step.moved_to not in (None, step.state) for step in steps)
 
 
 def _refused(steps: Iterable[StepRun]) -> tuple[Refusal, ...]:
@@ -215,16 +183,12 @@ def _step_of(event: Event) -> StepRun:
     cost = Cost()
     cost.input_tokens, cost.output_tokens = event["input_tokens"], event["output_tokens"]
 
-    return StepRun(
-        event["step"],
-        event["type"],
-        event["state"],
-        event["outcome"],
-        event["moved_to"],
-        event["reason"],
-        event["seconds"],
-        None if event["type"] == "code" else cost,
-        tuple(event["unknown_variables"]),
+    return told_by(
+        StepRun,
+        event,
+        kind=event["type"],
+        cost=None if event["type"] == "code" else cost,
+        unknown=tuple(event["unknown_variables"]),
         # logs of earlier releases do not name what was refused
-        event.get("target", event["moved_to"]),
+        target=event.get("target", event["moved_to"]),
     )

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from prism.errors import FieldTypeError, InputError
 from prism.files import parse_json, reading
 from prism.files._yaml import parse_yaml
 from prism.runlog import ReplayWriter, SimulatedClock
-from prism.runlog._reader import locate_log
 from prism.runlog._recorded import _events
 from prism.runs import ReplayOptions
-from prism.runs._agent_loop import NobodyWriter, WritingOptions, recorded_log
-from prism.runs._config import (
-    REASONER_KINDS,
-    check_config,
-    digest,
-    naming,
-    read_reasoner,
-    require_unchanged,
-)
+from prism.runs._agent_loop import NOBODY, NobodyWriter, WritingOptions, recorded_log
+from prism.runs._config import REASONER_KINDS
 from prism.runs._dry_run import is_dry_run
 from prism.runs._makers import make_writer
 from prism.runs._options import ReasonerOptions, take_model
@@ -38,8 +30,6 @@ from prism.workflow._workflow import Workflow, load_quietly
 DEFAULT_TURNS = 10
 DEFAULT_AGENT_ID = "agent"
 
-_NOBODY = "nobody"
-
 _KINDS: Mapping[str, Any] = {
     "workflow": str,
     "turns": int,
@@ -47,7 +37,7 @@ _KINDS: Mapping[str, Any] = {
     "context": str | None,
     "variables": dict,
     "seed": int,
-    "reasoner": (_NOBODY, *REASONER_KINDS),
+    "reasoner": (NOBODY, *REASONER_KINDS),
     "inputs": dict,
 }
 
@@ -86,6 +76,12 @@ class WorkflowRun(WritingOptions[WorkflowResults]):
     Raises:
         InputError: If JSON has no room for a value, or one is out of its range.
     """
+
+    file_key: ClassVar[str] = "workflow"
+    file_field: ClassVar[str] = "file"
+    kinds: ClassVar[Mapping[str, Any]] = _KINDS
+    later_kinds: ClassVar[Mapping[str, Any]] = _LATER_KINDS
+    paths: ClassVar[Sequence[str]] = ("context", "components")
 
     file: Path
     turns: int = DEFAULT_TURNS
@@ -183,75 +179,10 @@ class WorkflowRun(WritingOptions[WorkflowResults]):
             make_agent, writer, turns=self.turns, seed=self.seed, logger=logger, clock=clock
         )
 
-    def to_config(self) -> dict[str, Any]:
-        """Return the run as plain data, with the digests of the files that it reads.
-
-        Raises:
-            InputError: If a file cannot be read.
-        """
-        return {
-            "workflow": str(self.file),
-            "turns": self.turns,
-            "agent_id": self.agent_id,
-            "context": None if self.context is None else str(self.context),
-            "variables": dict(self.variables),
-            "components": None if self.components is None else str(self.components),
-            "action": self.action,
-            "echo_actions": self.echo_actions,
-            "workers": self.workers,
-            "seed": self.seed,
-            **({"reasoner": _NOBODY} if self.reasoner is None else self.reasoner.to_config()),
-            "inputs": self._digests(),
-        }
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any], path: Path) -> Self:
-        """Read what `to_config` returned.
-
-        Args:
-            config: The run as plain data.
-            path: Where it stands, for messages.
-
-        Raises:
-            InputError: If it is something else, or a file that the run reads has changed.
-        """
-        if "workflow" not in config:
-            raise InputError("holds a run of something else than a workflow", path=path)
-
-        check_config(config, path, _KINDS, _LATER_KINDS)
-        components = config.get("components")
-        with naming(path):
-            run = cls(
-                file=Path(config["workflow"]),
-                turns=config["turns"],
-                agent_id=config["agent_id"],
-                context=None if config["context"] is None else Path(config["context"]),
-                variables=config["variables"],
-                seed=config["seed"],
-                reasoner=read_reasoner(config),
-                components=None if components is None else Path(components),
-                action=config.get("action"),
-                echo_actions=config.get("echo_actions", False),
-                workers=config.get("workers"),
-            )
-
-        # what was there is looked at first: a workflow that has changed may not even load
-        inputs = config["inputs"]
-        found = {name: digest(_input_file(name, run.reasoner)) for name in inputs}
-        require_unchanged(inputs, found, path)
-        require_unchanged(inputs, run._digests(), path)
-
-        return run
-
-    def _digests(self) -> dict[str, str]:
-        """Return the SHA-256 of every file that is read, by its name."""
-        files = list(load_quietly(self.file, self.components).files)
+    def _inputs(self) -> Iterator[Path]:
+        yield from load_quietly(self.file, self.components).files
         if self.context is not None:
-            files.append(self.context)
-        if isinstance(self.reasoner, ReplayOptions):
-            files.append(self.reasoner.run)
-
-        return {str(file): digest(_input_file(str(file), self.reasoner)) for file in files}
+            yield self.context
 
     def _writer(self, workflow: Workflow) -> tuple[BaseWriter, Recorded | None]:
         if isinstance(self.reasoner, ReplayOptions):
@@ -291,10 +222,3 @@ def _read_context(path: Path | None) -> dict[str, Any]:
         )
 
     return value
-
-
-def _input_file(name: str, reasoner: ReasonerOptions) -> Path:
-    if isinstance(reasoner, ReplayOptions) and name == str(reasoner.run):
-        return locate_log(reasoner.run)
-
-    return Path(name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from math import fsum
 from operator import attrgetter
@@ -60,7 +60,7 @@ class AgentSet(tuple[AgentT, ...]):
             kind: Their class.
             state: Their state, or several of which theirs is one.
         """
-        found: Iterable[Any] = self
+        found: Iterable[Any] = self._listed()
         if state is not None:
             found = _in_state(found, state)
         if kind is not None:
@@ -68,7 +68,7 @@ class AgentSet(tuple[AgentT, ...]):
         if chosen is not None:
             found = filter(chosen, found)
 
-        return AgentSet(found)
+        return type(self)(found)
 
     def sample(self, number: int) -> AgentSet[AgentT]:
         """Draw several, none of them twice.
@@ -85,7 +85,7 @@ class AgentSet(tuple[AgentT, ...]):
         Raises:
             SimulationError: If nothing may be drawn now.
         """
-        return AgentSet(_stream_of(self).shuffled(self) if self else ())
+        return AgentSet(_stream_of(self).shuffled(self._listed()) if self else ())
 
     def values(self, of: str | Callable[[AgentT], ValueT]) -> list[Any]:
         """Return a value of each.
@@ -93,7 +93,7 @@ class AgentSet(tuple[AgentT, ...]):
         Args:
             of: Name of a field, or a function of an agent.
         """
-        return list(map(_reader(of), self))
+        return list(map(_reader(of), self._listed()))
 
     def sum(self, of: str | Callable[[AgentT], float]) -> float:
         """Return the sum of a number of each, which their order does not change.
@@ -135,19 +135,36 @@ class AgentSet(tuple[AgentT, ...]):
             by: Name of a field, or a function of an agent.
         """
         groups: dict[Any, list[AgentT]] = {}
-        for agent, value in zip(self, map(_reader(by), self), strict=True):
+        for agent, value in zip(self._listed(), self.values(by), strict=True):
             groups.setdefault(value, []).append(agent)
 
-        return {value: AgentSet(agents) for value, agents in groups.items()}
+        return {value: type(self)(agents) for value, agents in groups.items()}
 
     def count(self, state: Any) -> int:
         """Return how many are in a state."""
         return len(_in_state(self, state))
 
+    def _listed(self) -> Iterator[AgentT]:
+        """Go through them in their order, whatever loops do."""
+        return super().__iter__()
+
     def __repr__(self) -> str:
         """Show how many there are, and the first."""
         shown = [*map(repr, self[:3]), *["..."] * (len(self) > 3)]
         return f"<{len(self)} agents{': ' * bool(self)}{', '.join(shown)}>"
+
+
+class Backwards(AgentSet[AgentT]):
+    """The same agents at the same places, through which loops go from the last to the first.
+
+    A world in which that changes anything depends on the order in which its agents were listed.
+    """
+
+    __slots__ = ()
+
+    def __iter__(self) -> Iterator[AgentT]:
+        """Begin with the last."""
+        return reversed(tuple(self._listed()))
 
 
 def _in_state(agents: Iterable[Any], state: Any) -> list[Any]:

@@ -29,7 +29,7 @@ from prism.statechart.reasoner._recollection import transition_in_words
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, active_logger
 from prism.worlds._agent import HISTORY_DEPTH, Agent, Asked, Message, Thing
-from prism.worlds._agent_set import AgentSet
+from prism.worlds._agent_set import AgentSet, Backwards
 from prism.worlds._assignments import Assignments
 from prism.worlds._fields import Fields, unknown_field
 from prism.worlds._guest import Guest, Proxy, as_agent
@@ -266,6 +266,11 @@ class RunHost:
             agent._notes = None
             agent.neighbours, agent.inbox = AgentSet(), deque()
             self._fill(agent)
+
+    def turn_round(self) -> None:
+        """Have loops over the agents go through them backwards from now on."""
+        self.is_permuted = True
+        object.__setattr__(self.world, "_everybody", Backwards(self.agents))
 
     def begin_phase(self, phase: str) -> None:
         """Give everybody new random numbers: for a round, or for its end."""

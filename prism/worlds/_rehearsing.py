@@ -4,8 +4,8 @@ It notes what a world does past prism: calls that give another answer each time,
 elsewhere.
 
 A file per round tells what the fields were when it ended, and what was logged in it. A straight run
-goes through all rounds, and so does one that goes backwards, which gives the last agent its turn
-first; a resumed one makes each round in a process that has not seen the others.
+goes through all rounds, and so does one that goes backwards, whose loops over the agents begin with
+the last; a resumed one makes each round in a process that has not seen the others.
 """
 
 from __future__ import annotations
@@ -101,7 +101,8 @@ class Rehearsal:
         run = self.options.prepare(late)
         with RunLog(self.out / f"log_{first}.jsonl", run.clock) as log:
             late.open(log.logger)
-            run._host.is_permuted = self.way == "backwards"
+            if self.way == "backwards":
+                run._host.turn_round()
             before = self._outside()
 
             def done(summary: Any) -> None:

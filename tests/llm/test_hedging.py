@@ -365,9 +365,15 @@ async def test_a_silent_server_is_found_out_before_the_long_wait(
     assert not isinstance(error, BadReplyError)
 
 
+CONNECTING = {
+    "httpx": "httpcore._backends.auto.AutoBackend.connect_tcp",
+    "aiohttp": "aiohttp.TCPConnector._create_connection",
+}
+
+
 @BOTH
 async def test_a_request_that_was_cancelled_before_it_was_sent_is_not_counted(
-    server: FakeOllama, connect: Connect, monkeypatch: pytest.MonkeyPatch
+    server: FakeOllama, carrier: str, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is given up while its connection is being made has cost no request."""
     connecting = asyncio.Event()
@@ -376,7 +382,7 @@ async def test_a_request_that_was_cancelled_before_it_was_sent_is_not_counted(
         connecting.set()
         await asyncio.Event().wait()
 
-    monkeypatch.setattr("httpcore._backends.auto.AutoBackend.connect_tcp", never)
+    monkeypatch.setattr(CONNECTING[carrier], never)
     cost = Cost(trail=[])
     asking = asyncio.create_task(connect().chat(HELLO, cost=cost))
     await asyncio.wait_for(connecting.wait(), 30)

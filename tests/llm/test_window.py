@@ -61,6 +61,11 @@ def test_a_count_of_text_beyond_ascii_is_no_alarm_where_the_window_is_unknown(te
     assert not was_cut(prompt, int(prompt.tokens / 2.2), None)
 
 
+def test_a_letter_that_is_repeated_is_no_alarm_where_the_window_is_unknown() -> None:
+    """Tokenizers read eight of it as one token, and the estimate takes each for half of one."""
+    assert not was_cut(Prompt([{"content": "x" * 900}]), 900 // 8, None)
+
+
 def test_a_short_prompt_is_no_alarm_where_the_window_is_unknown() -> None:
     """Stand-ins count words."""
     assert not was_cut(Prompt(SHORT), 1, None)

@@ -16,12 +16,15 @@ from hypothesis import strategies as st
 
 from prism.errors import BadReplyError, LLMError, OverloadedError
 from prism.llm._router import OllamaPool
+from prism.llm._wire import carrier_to, over_aiohttp, over_httpx
 from prism.statechart.reasoner import Cost
 from prism.testing import FakeOllama, FakeOpenAI, Fault
 from prism.testing._server.exchange import Exchange
 from tests.kit.proxies import Proxy
 from tests.kit.servers import BOTH, HELLO, QUESTION, Connect
 from tests.kit.waiting import until
+
+pytestmark = pytest.mark.usefixtures("carrier")
 
 LIMIT = 1024 * 1024
 MEGABYTE = 2**20
@@ -268,6 +271,16 @@ async def test_a_proxy_of_the_environment_is_used(
     proxy.body = b" " * 2 * LIMIT
     with pytest.raises(BadReplyError, match="sent a reply of more than"):
         await client.chat(HELLO)
+
+
+def test_a_proxy_is_left_to_httpx(carrier: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the environment sends through a proxy goes with httpx, all else with what is there."""
+    usual = {"httpx": over_httpx, "aiohttp": over_aiohttp}[carrier]
+    assert carrier_to("http://10.0.0.1:80/") is usual
+    monkeypatch.setenv("HTTP_PROXY", "http://10.0.0.9:3128")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    assert carrier_to("http://10.0.0.1:80/") is over_httpx
+    assert carrier_to("https://10.0.0.1/") is carrier_to("http://127.0.0.1:11434/") is usual
 
 
 USED = {"role": "assistant", "content": "Hello."}

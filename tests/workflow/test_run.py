@@ -486,5 +486,5 @@ def test_a_replay_acts_on_nothing(acting: Hosted, tmp_path: Path, stopped: int |
 
 def test_a_run_of_something_else_is_not_resumed(kept: Path) -> None:
     """The folder of a simulation is no workflow's."""
-    with pytest.raises(InputError, match="something else than a workflow"):
+    with pytest.raises(InputError, match="is no run of workflow"):
         WorkflowRun.from_config({"agents": "3"}, kept / "run.json")

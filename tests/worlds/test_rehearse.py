@@ -64,6 +64,7 @@ PLAIN = {
     "step": "pass",
     "treated": "pass",
 }
+FIRST = "next((each for each in self.agents if len(each.met) < 2), person).met.append(1)"
 CHOICE = "next(iter({'alpha', 'beta', 'gamma', 'delta', 'epsilon'}))"
 
 pytestmark = pytest.mark.usefixtures("own_modules")
@@ -184,6 +185,14 @@ FAULTS: dict[str, tuple[dict[str, str], str]] = {
         },
         "round 1: last of the world: is not the same when the last agent has its turn first",
     ),
+    "the first in the list": (
+        {"step": FIRST},
+        "round 1: Person.met of person_1: is not the same when loops go through the agents from",
+    ),
+    "draws of the world in a loop": (
+        {"step": "for each in self.agents: each.score += self.random.random()"},
+        "draw for each agent from its own random, settle ties by agent_id, or say",
+    ),
     "a uuid": (
         {"imports": "import uuid", "step": "person.score = float(uuid.uuid4().int % 999)"},
         "STEP, seen in Person.score of person_1: uuid.uuid4() gives another",
@@ -226,6 +235,22 @@ def test_each_planted_fault_is_named(name: str, tmp_path: Path) -> None:
     assert problem in found
     # the order of addresses may differ in another way in each process
     assert not others or name == "a set of agents"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "planted",
+    [
+        {"step": "self.agents.where(kind=Person).shuffled()[0].met.append(1)"},
+        {"step": "self.agents.group('state')[person.state].sample(1)[0].met.append(1)"},
+        {"step": "person.random.choice(self.agents).met.append(1)"},
+        {"step": "person.score = sum(each.random.random() for each in self.agents)"},
+        {"fields": 'order = "listed"', "step": FIRST},
+    ],
+)
+def test_who_is_drawn_from_the_agents_is_no_fault(planted: dict[str, str], tmp_path: Path) -> None:
+    """Sets that are chosen from and drawn from pass, sums do, and lists whose order is declared."""
+    assert findings(tmp_path, **planted) == []
 
 
 @pytest.mark.slow

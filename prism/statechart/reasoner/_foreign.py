@@ -215,7 +215,6 @@ class ForeignHost(Host):
 
     async def _sent(self, call: _Call, cost: Cost) -> Any:
         """Return what a call gives."""
-        cost.attempts += 1
         cost.request_began()
         try:
             reply = await awaited(call.method(*call.given, **call.named))

@@ -574,6 +574,7 @@ class Cost:
     allowance: Allowance = field(default_factory=Allowance, repr=False, compare=False)
     trail: Trail | None = field(default=None, repr=False, compare=False)
     _sent_at: float | None = field(default=None, init=False, repr=False, compare=False)
+    _has_left: bool = field(default=False, init=False, repr=False, compare=False)
 
     @property
     def cut_short(self) -> str:
@@ -587,26 +588,25 @@ class Cost:
             "allow it more (--reply-tokens, --window), or less thinking"
         )
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether a request is under way."""
+        return self._sent_at is not None
+
     def request_began(self, request: str | None = None) -> None:
         """Note that a request is sent; its time counts until `request_ended`.
 
         Args:
             request: The body that is sent, where it is known.
         """
-        self._sent_at = perf_counter()
+        self.attempts += 1
+        self._sent_at, self._has_left = perf_counter(), False
         if self.trail is not None:
             self.trail.append(Attempt(request))
 
-    def request_ended(self) -> None:
-        """Note that the request under way has ended, with a reply or without."""
-        if self._sent_at is not None:
-            self.request_seconds = round(perf_counter() - self._sent_at, 6)
-            self._sent_at = None
-            if self.trail:
-                last = self.trail[-1]
-                last.seconds, last.model, last.host = self.request_seconds, self.model, self.host
-                if last.reply is None and last.fault is None:
-                    last.fault = GIVEN_UP
+    def request_left(self) -> None:
+        """Note that the first of the request under way has been sent."""
+        self._has_left = True
 
     def request_replied(self, reply: str) -> None:
         """Note what came back, for those who record it."""
@@ -615,15 +615,31 @@ class Cost:
 
     def request_failed(self, fault: str) -> None:
         """Note what went wrong with the request under way, for those who record it."""
-        if self.trail:
+        if self.trail and self.has_begun:
             self.trail[-1].fault = fault
 
-    def request_unsent(self) -> None:
-        """Note that the request under way was given up before anything was sent of it."""
+    def request_cancelled(self) -> None:
+        """Note that the request under way was given up; if nothing has left, it does not count."""
+        if self._sent_at is None or self._has_left:
+            return
+
         self.attempts -= 1
         self._sent_at = None
         if self.trail:
             self.trail.pop()
+
+    def request_ended(self) -> None:
+        """Note that the request under way has ended, with a reply or without."""
+        if self._sent_at is None:
+            return
+
+        self.request_seconds = round(perf_counter() - self._sent_at, 6)
+        self._sent_at = None
+        if self.trail:
+            last = self.trail[-1]
+            last.seconds, last.model, last.host = self.request_seconds, self.model, self.host
+            if last.reply is None and last.fault is None:
+                last.fault = GIVEN_UP
 
     def another(self) -> Cost:
         """Return the cost of one of several requests at the same time, to `add` in the end."""
