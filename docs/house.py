@@ -27,6 +27,7 @@ ROOMS = (
     "cognition",
     "worlds",
     "social",
+    "columns",
     "analysis",
     "report",
     "science",

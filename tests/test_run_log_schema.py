@@ -173,8 +173,9 @@ def simulate(
     agents: int = 12,
     writer: Any = None,
     treatments: Sequence[str | Treatment] = (),
-    parameters: Parameters = Parameters(),  # noqa: B008
+    parameters: Parameters = Parameters.preset("classic"),  # noqa: B008
     world: Feed | None = None,
+    **options: Any,
 ) -> Lines:
     """Run a small simulation and return its log."""
     population, clock = synthetic_population(agents, seed=5), SimulatedClock()
@@ -198,6 +199,7 @@ def simulate(
             treatments=treatments,
             logger=log.logger,
             clock=clock,
+            **options,
         ).run()
     return read(path)
 
@@ -345,7 +347,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
             Router({"all": Reasoner(Answers(), model="any")}, lambda agent: "all"),
         ),
         simulate(folder / "words.jsonl", agents=40, writer=words_of_all()),
-        simulate(folder / "shown.jsonl", parameters=SHOWN),
+        simulate(folder / "shown.jsonl", parameters=SHOWN, log_agents=12),
         simulate(folder / "treated.jsonl", treatments=list(TREATMENTS)),
         simulate(folder / "friends.jsonl", world=Befriending(), treatments=["befriend@1"]),
     ]

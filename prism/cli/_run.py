@@ -72,6 +72,18 @@ _OPTIONS = (
     option(
         *("seed", int, 0), help="Seed of every random number; the same seed gives the same run."
     ),
+    option(
+        *("columns", bool, False, "--columns"),
+        help="Compile the world's steps, and hold its agents as columns: the same run, for up to "
+        "millions of agents. See: prism world check WORLD --columns",
+    ),
+    option(
+        *("log_agents", int | None),
+        min=1,
+        metavar="N",
+        help="How many agents the log tells of, a sample that the seed draws. By default all, and "
+        "1000 of more than 100000. Counts and measures are of all.",
+    ),
     option("parameters", Parameters),
     option("treatments", Treatments),
     option(
@@ -230,8 +242,8 @@ def simulate(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Parameters of the feed that resemble published figures: participation, which is "
-            "the default, twitter, browsing, rumour, or classic, which resembles none.",
+            help="Parameters of the feed that are calibrated to published figures: conversation, "
+            "which is the default, participation, twitter, browsing or rumour; or classic.",
         ),
     ] = None,
     asked: Annotated[Given, _RUN],
@@ -406,6 +418,8 @@ def _made(world: str, asked: Given, model: Given, writer: Given, given: Given, a
         treatments=(*asked.get("treatments", ()), *treatments),
         parameters=_parameters(world, asked, given),
         keep=listed(asked["keep"]) if "keep" in asked else (),
+        columns=asked.get("columns", False),
+        log_agents=asked.get("log_agents"),
     )
 
 

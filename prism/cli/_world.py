@@ -170,8 +170,20 @@ def _indented(text: str) -> Iterable[str]:
 def check(
     world: WorldArgument,
     agents: Annotated[
-        str, typer.Option(metavar="N|FILE", help="How many agents, or a table of them.")
-    ] = "100",
+        str | None,
+        typer.Option(
+            metavar="N|FILE",
+            help="How many agents, or a table of them; 100 by default, and 300 with --columns.",
+        ),
+    ] = None,
+    columns: Annotated[
+        bool,
+        typer.Option(
+            "--columns",
+            help="Look whether the world can be compiled, and is the same in columns as with "
+            "objects.",
+        ),
+    ] = False,
     keep: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMNS", help="Columns of the table to keep, with commas between."),
@@ -191,7 +203,8 @@ def check(
     """Rehearse a world: run it in fresh processes, straight and resumed at each round, and compare.
 
     What is kept outside the fields, drawn elsewhere, or depends on an order is named, with what to
-    do about it. Without --treat every treatment is applied once.
+    do about it. Without --treat every treatment is applied once. With --columns, what cannot be
+    compiled is named; if nothing is, the world is run as objects and as columns, and both compared.
 
     Exit status 0 if nothing is found, 1 if something is, 2 if the input is wrong.
 
@@ -205,10 +218,11 @@ def check(
     from prism.worlds import rehearse
 
     import_from_here()
+    look = _in_both_engines if columns else rehearse
     with naming_options(_ARGUMENTS):
-        found = rehearse(
+        found = look(
             world,
-            agents,
+            agents or ("300" if columns else "100"),
             rounds=rounds,
             ticks=ticks,
             seed=seed,
@@ -219,8 +233,28 @@ def check(
 
     print_findings(list(map(str, found)), list(map(asdict, found)), as_json=as_json)
     if not as_json:
-        note("the world was the same in every process, and resumed at each round")
+        note(
+            "the world was the same in columns as with objects, to the byte"
+            if columns
+            else "the world was the same in every process, and resumed at each round"
+        )
         _note_what_was_left_out(world, rounds)
+
+
+def _in_both_engines(
+    world: str, agents: str, *, rounds: int | None, treatments: list[str] | None, **options: Any
+) -> list[Any]:
+    """Compare a run of objects with one of columns, with every treatment in the middle."""
+    from prism.columns import compare_engines
+    from prism.worlds import Run
+    from prism.worlds._rehearse import MOST_ROUNDS, in_the_middle
+
+    run = Run(world, agents, **options)
+    run = run.replace(rounds=min(run.rounds, MOST_ROUNDS) if rounds is None else rounds)
+
+    return compare_engines(
+        run.replace(treatments=in_the_middle(run) if treatments is None else tuple(treatments))
+    )
 
 
 def _note_what_was_left_out(world: str, rounds: int | None) -> None:

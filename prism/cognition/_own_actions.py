@@ -6,7 +6,6 @@ import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, TypeVar, get_type_hints
 
 from prism.cognition._config._values import AVAILABLE_ACTIONS
@@ -210,12 +209,11 @@ def _checked(name: str, value: Any, wanted: Any) -> Any:
     raise ActionRefusedError(f"{name} must be {_kind_of(wanted)}, got {value!r}: {problem}")
 
 
-@cache
 def _adapter(wanted: Any) -> Any:
     # only whoever has such actions waits for pydantic
-    from pydantic import TypeAdapter
+    from prism.files._declarations import adapter
 
-    return TypeAdapter(wanted)
+    return adapter(wanted)
 
 
 def _as_data(text: Any) -> Any:

@@ -10,12 +10,12 @@ can end the element it stands in, or begin another one.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from prism.cognition._memory._values import to_text
 from prism.errors import UnknownStateError
 from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
 
@@ -285,16 +285,11 @@ def _section(name: str, lines: Iterable[str]) -> str:
 
 def _elements(name: str, attribute: str, values: Mapping[str, Any]) -> Iterator[str]:
     for key, value in values.items():
-        shown = value if isinstance(value, str) else _json(value)
-        yield f'<{name} {attribute}="{_quoted(key)}">{_escaped(shown)}</{name}>'
+        yield f'<{name} {attribute}="{_quoted(key)}">{_escaped(to_text(value))}</{name}>'
 
 
 def _quoted(text: str) -> str:
     return _escaped(text).replace('"', "&quot;").replace("\n", "&#10;").replace("\t", "&#9;")
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _escaped(text: str) -> str:

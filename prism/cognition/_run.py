@@ -20,6 +20,7 @@ from prism.cognition._loop import (
 )
 from prism.cognition._memory._contents import StorageKind
 from prism.cognition._memory._memory import Memory
+from prism.cognition._memory._opening import kind_of
 from prism.errors import FieldValueError, InputError
 from prism.llm import Model
 from prism.runlog import ReplayWriter, SimulatedClock
@@ -37,7 +38,6 @@ from prism.telemetry.events import COGNITION_MEMORY_CHANGED
 DEFAULT_AGENT_ID = "agent"
 
 _STORAGES = ("json", "sqlite")
-_SQLITE_MAGIC = b"SQLite format 3\x00"
 
 _KINDS: Mapping[str, Any] = {
     "cognition": str,
@@ -201,11 +201,7 @@ class CognitiveRun(WritingOptions[CognitiveResults]):
         """Return how the memory is stored."""
         if self.storage is not None:
             return self.storage
-        if not self.memory.is_file():
-            return "json"
-
-        with self.memory.open("rb") as file:
-            return "sqlite" if file.read(len(_SQLITE_MAGIC)) == _SQLITE_MAGIC else "json"
+        return kind_of(self.memory) if self.memory.is_file() else "json"
 
     def _sources(
         self, config: Config

@@ -20,7 +20,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from reprlib import repr as brief
 from types import UnionType
-from typing import Annotated, Any, TypeGuard, TypeVar, Union, cast, get_args, get_origin
+from typing import Annotated, Any, ClassVar, TypeGuard, TypeVar, Union, cast, get_args, get_origin
 
 from pydantic import (
     BaseModel,
@@ -34,7 +34,7 @@ from pydantic import (
 )
 from pydantic.json_schema import GenerateJsonSchema
 
-from prism.files._source import Problems, Source, Where
+from prism.files._source import Problems, Severity, Source, Where, key_of
 
 DocumentT = TypeVar("DocumentT")
 ItemT = TypeVar("ItemT")
@@ -52,9 +52,14 @@ class Declaration(BaseModel):
 
     Values are not converted: a number is no text, and ``"5"`` is no number. Keys that are not
     declared are refused.
+
+    Attributes:
+        ignored_prefix: What keys begin with that are not read, and not refused.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+    ignored_prefix: ClassVar[str] = ""
 
 
 def _without_fraction(value: Any) -> Any:
@@ -386,7 +391,7 @@ def keys_at(kind: Any, where: Where, value: Any = None) -> tuple[str, ...]:
         kinds = [inner for each in kinds for inner in alternatives(_part_of(each, part))]
         value = _inner(value, part)
 
-    declared = [_keys_of(each) for each in kinds if _is_declaration(each)]
+    declared = [_keys_of(each) for each in kinds if is_declaration(each)]
     if not declared:
         return ()
 
@@ -394,7 +399,51 @@ def keys_at(kind: Any, where: Where, value: Any = None) -> tuple[str, ...]:
     return max(declared, key=lambda names: len(given & set(names)))
 
 
-def _is_declaration(kind: Any) -> TypeGuard[type[BaseModel]]:
+def ignored_keys(kind: Any, value: Any, top: Where = ()) -> Iterator[tuple[Where, bool]]:
+    """Yield the keys of a document that nobody reads, and whether they are declared as such.
+
+    Args:
+        kind: The class that declares it. Deprecated fields are not read, nor are keys that its
+            class is configured to ignore, or that begin with its ``ignored_prefix``.
+        value: The document.
+        top: Where it stands in a larger one.
+    """
+    if not isinstance(value, dict):
+        return
+    for each in filter(is_declaration, alternatives(kind)):
+        fields = {field.alias or name: field for name, field in each.model_fields.items()}
+        prefix, ignores = each.ignored_prefix, each.model_config.get("extra") == "ignore"
+        for key, inner in value.items():
+            field = fields.get(key)
+            if field is not None and not field.deprecated:
+                yield from ignored_keys(field.annotation, inner, (*top, key))
+            elif field is not None or ignores or (prefix and key.startswith(prefix)):
+                yield (*top, key), field is not None
+
+
+def note_ignored(kind: Any, problems: Problems, severity: Severity) -> None:
+    """Note once which keys of a document nobody reads.
+
+    Args:
+        kind: The class that declares it.
+        problems: Receives the note; has the document.
+        severity: How serious it is.
+    """
+    value = problems.source.value
+    found = list(ignored_keys(kind, value))
+    if not found:
+        return
+
+    named = []
+    for where, is_known in found[:_MOST_LISTED]:
+        near = None if is_known else meant(str(where[-1]), keys_at(kind, where[:-1], value))
+        named.append(key_of(where) + ("" if near is None else f" (did you mean {near!r}?)"))
+    more = f" and {len(found) - len(named):,} more" if len(found) > len(named) else ""
+    message = f"prism does not read {', '.join(named)}{more}"
+    problems.add(found[0][0], message, "left_out", severity=severity)
+
+
+def is_declaration(kind: Any) -> TypeGuard[type[BaseModel]]:
     return isinstance(kind, type) and issubclass(kind, BaseModel)
 
 
@@ -424,7 +473,7 @@ def alternatives(kind: Any) -> Iterator[Any]:
 
 def _part_of(kind: Any, part: str | int) -> Any:
     """Return the type of what stands inside a value of a type."""
-    if _is_declaration(kind):
+    if is_declaration(kind):
         for name, field in kind.model_fields.items():
             if part in (name, field.alias):
                 return field.annotation

@@ -23,6 +23,12 @@ EVENTS = (
                 (
                     keys.CHART,
                     Key("agents", keys.COUNT, "Number of agents."),
+                    Key(
+                        "logged_agents",
+                        keys.COUNT,
+                        "How many of them the log tells of, where that is not all: a sample that "
+                        "the seed draws. Counts and measures are of all.",
+                    ),
                     Key("rounds", keys.COUNT, "Rounds to run."),
                     Key("ticks_per_round", keys.COUNT, "Steps of each agent in a round."),
                     Key("seed", keys.WHOLE, "Seed of all random numbers."),

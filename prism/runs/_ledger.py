@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import monotonic
+from time import time
 
 from prism.statechart import Budget
 from prism.statechart.reasoner._spending import Spent
@@ -143,7 +143,8 @@ class SharedBudget(Budget):
             max_calls=ledger.max_calls, max_tokens=ledger.max_tokens, deadline=ledger.deadline
         )
         self._ledger = ledger
-        self.clock = monotonic
+        # runs on other machines read it, too
+        self.clock = time
 
     def _changing(self) -> AbstractContextManager[Page]:
         return self._ledger.changing()

@@ -15,7 +15,7 @@ if find_spec("polars") is None:
 if TYPE_CHECKING:
     from prism.runs._policy_file import Cell, Logit, Policy, PolicySource, RatioTest, Unidentified
     from prism.science._batch import Batch, batch, read_batch, resume_batch
-    from prism.science._batch_crew import BatchObserver, BatchRun, BatchStatus
+    from prism.science._batch_door import BatchObserver, BatchRun, BatchStatus
     from prism.science._calibrate import calibrate
     from prism.science._compare import compare
     from prism.science._comparison import ComparedGroup, ComparedRun, Comparison, Difference

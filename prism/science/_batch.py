@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -17,7 +19,8 @@ from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.runs._config import require_unchanged
 from prism.runs._dry_run import Estimate, estimate_all
 from prism.runs._ledger import MOST_SHARERS, Ledger
-from prism.science._batch_crew import COMPLETE, FAILED, BatchObserver, BatchRun, Crew
+from prism.science._batch_child import COMPLETE, FAILED
+from prism.science._batch_door import BatchObserver, BatchRun, Door
 from prism.science._batch_folder import LEDGER_NAME, LOGS, PLAN_NAME, TABLES, BatchFolder, Keep
 from prism.science._batch_tables import (
     is_of_feed,
@@ -46,16 +49,18 @@ class Carrying:
 
     Args:
         workers: How many processes; by default as many as there are processors.
+        executor: Who carries the runs out instead of processes of this one, here or elsewhere.
         checkpoint_every: Seconds between checkpoints of a run.
         observer: What to tell of the batch.
         hosts: Addresses of its servers with names and passwords, which no batch keeps.
         grow: Draws more samples from what came of those that there are.
 
     Raises:
-        InputError: If there cannot be so many processes.
+        InputError: If there cannot be so many processes, or an executor is to have them.
     """
 
     workers: int | None = None
+    executor: Executor | None = None
     checkpoint_every: float = DEFAULT_SECONDS_BETWEEN
     observer: BatchObserver | None = None
     hosts: Sequence[str] = ()
@@ -66,15 +71,22 @@ class Carrying:
         if self.workers is not None and not 1 <= self.workers <= MOST_SHARERS:
             problem = f"must be from 1 to {MOST_SHARERS}, got {self.workers}"
             raise InputError(problem, field="workers")
+        if self.workers is not None and self.executor is not None:
+            raise InputError("belongs to the executor: leave it out", field="workers")
 
-    @property
-    def processes(self) -> int:
-        """How many processes there are."""
-        if self.workers is not None:
-            return self.workers
+    @contextmanager
+    def opened(self) -> Iterator[tuple[Executor, int]]:
+        """Yield who carries out the runs, and how many at a time it is given."""
+        if self.executor is not None:
+            yield self.executor, MOST_SHARERS
+            return
 
         known = getattr(os, "sched_getaffinity", None)
-        return len(known(0)) if known is not None else os.cpu_count() or 1
+        processors = len(known(0)) if known is not None else os.cpu_count() or 1
+        number = self.workers or processors
+        # each thread watches a process
+        with ThreadPoolExecutor(number, "prism-batch") as threads:
+            yield threads, number
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +225,7 @@ def batch(
     *,
     keep: Keep = LOGS,
     workers: int | None = None,
+    executor: Executor | None = None,
     checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
     observer: BatchObserver | None = None,
 ) -> Batch:
@@ -229,6 +242,8 @@ def batch(
             what it has in both tables alone, which takes less time. A run without a folder begins
             again where the batch is stopped in the middle of it.
         workers: How many processes; by default as many as there are processors.
+        executor: Any executor that carries out the runs instead, on this machine or others, which
+            must all see the folder. Every run has the same bytes.
         checkpoint_every: A round that ends so many seconds after the last checkpoint of its run
             gets one; 0 for every round.
         observer: What to tell of the batch.
@@ -239,7 +254,7 @@ def batch(
             resumed. A second interruption ends it at once.
     """
     given = plan if isinstance(plan, Plan) else Plan.from_file(plan)
-    how = Carrying(workers, checkpoint_every, observer)
+    how = Carrying(workers, executor, checkpoint_every, observer)
     return begin_batch(given, Path(folder), how, keep=keep)
 
 
@@ -289,16 +304,17 @@ def begin_batch(
     told |= {"keep": keep} if keep != LOGS else {}
     told |= {} if samples is None else {"samples": list(samples)}
     plan.check(() if samples is None else planned(told)[1])
-    with folder.locked() as lock:
+    with folder.locked() as session:
         folder.begin(plan.to_dict(), inputs_of(plan), told)
         # names and passwords of servers are in the plan, and not in the folder
-        return _carried_out(folder, {**folder.read(), "plan": plan.data}, lock, how)
+        return _carried_out(folder, {**folder.read(), "plan": plan.data}, session, how)
 
 
 def resume_batch(
     folder: Path | str,
     *,
     workers: int | None = None,
+    executor: Executor | None = None,
     hosts: Sequence[str] = (),
     checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
     observer: BatchObserver | None = None,
@@ -312,6 +328,7 @@ def resume_batch(
     Args:
         folder: Where it is kept.
         workers: How many processes; by default as many as there are processors.
+        executor: As for `batch`; it need not be the one that began.
         hosts: Addresses of its servers with names and passwords, which no batch keeps.
         checkpoint_every: Seconds between checkpoints of a run.
         observer: What to tell of the batch.
@@ -320,7 +337,7 @@ def resume_batch(
         InputError: If the folder holds no batch, another version of prism began it, another process
             carries it out, or a file that it reads has changed.
     """
-    return go_on(Path(folder), Carrying(workers, checkpoint_every, observer, hosts))
+    return go_on(Path(folder), Carrying(workers, executor, checkpoint_every, observer, hosts))
 
 
 def go_on(folder: Path, how: Carrying) -> Batch:
@@ -334,8 +351,8 @@ def go_on(folder: Path, how: Carrying) -> Batch:
 
     # runs of one batch must not differ by what their files said on the day
     require_unchanged(told["inputs"], inputs_of(plan), kept.path / PLAN_NAME)
-    with kept.locked() as lock:
-        return _carried_out(kept, told, lock, how)
+    with kept.locked() as session:
+        return _carried_out(kept, told, session, how)
 
 
 def read_batch(folder: Path | str) -> Batch:
@@ -421,7 +438,9 @@ def _rounds_of(parts: Iterable[_Part]) -> pl.DataFrame:
     )
 
 
-def _carried_out(folder: BatchFolder, told: Mapping[str, Any], lock: int, how: Carrying) -> Batch:
+def _carried_out(
+    folder: BatchFolder, told: Mapping[str, Any], session: str, how: Carrying
+) -> Batch:
     """Carry out what is left of a batch, and write its tables, also after an interruption."""
     folder.cut_rows()
     # those that failed are tried again
@@ -431,11 +450,14 @@ def _carried_out(folder: BatchFolder, told: Mapping[str, Any], lock: int, how: C
     observer.started(done.runs)
     ledger = _ledger(folder, done.plan)
     try:
-        with Crew(
-            folder, _for_workers(folder, told, how, ledger), how.processes, observer, ledger, lock
-        ) as crew:
+        with (
+            how.opened() as (executor, at_a_time),
+            Door(
+                folder, session, _for_all(told, how, ledger), executor, at_a_time, observer, ledger
+            ) as door,
+        ):
             while True:
-                _carry_out_rest(crew, done)
+                _carry_out_rest(door, done)
                 done = _as_it_stands(folder, told)
                 more = {} if how.grow is None else how.grow(done)
                 if not more:
@@ -451,24 +473,20 @@ def _carried_out(folder: BatchFolder, told: Mapping[str, Any], lock: int, how: C
     return done
 
 
-def _for_workers(
-    folder: BatchFolder, told: Mapping[str, Any], how: Carrying, ledger: Ledger | None
-) -> dict[str, Any]:
-    """Return what every process is told at first."""
+def _for_all(told: Mapping[str, Any], how: Carrying, ledger: Ledger | None) -> dict[str, Any]:
+    """Return how runs are carried out, which is the same for all of them."""
     return {
-        "plan": str(folder.path / PLAN_NAME),
         "keep": told.get("keep", LOGS),
         "checkpoint_every": how.checkpoint_every,
         "hosts": list(how.hosts),
-        "ledger": None if ledger is None else str(ledger.path),
-        "budget": dict(told["plan"].get("budget", {})),
+        "budget": None if ledger is None else dict(told["plan"].get("budget", {})),
     }
 
 
-def _carry_out_rest(crew: Crew, batch: Batch) -> None:
+def _carry_out_rest(door: Door, batch: Batch) -> None:
     left = [each for each in batch.runs if each.status not in (COMPLETE, FAILED)]
     plan = batch.plan
-    crew.carry_out(
+    door.carry_out(
         left,
         {each.name: plan.options(each.configuration, each.seed).to_config() for each in left},
     )

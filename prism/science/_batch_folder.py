@@ -6,9 +6,10 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, Literal
+from uuid import uuid4
 
 import orjson
 
@@ -31,8 +32,12 @@ PLAN_NAME = "plan.json"
 LEDGER_NAME = "budget.bin"
 TRACEBACK_NAME = "traceback.txt"
 ROWS_NAME = "runs.jsonl"
-_FAILURES_NAME = "failures.json"
-_LOCK_NAME = "batch.lock"
+FAILURES_NAME = "failures.json"
+LOCK_NAME = "batch.lock"
+_WORKING_NAME = "workers.lock"
+_STOP_NAME = "stop"
+STOP = "stop"
+STOP_NOW = "now"
 _SCHEMA = 1
 _SECONDS_TO_WAIT = 10.0
 
@@ -73,27 +78,104 @@ class BatchFolder:
                 raise InputError(f"already holds {what} ({name}): {hint}", path=self.path)
 
     @contextmanager
-    def locked(self) -> Iterator[int]:
+    def locked(self) -> Iterator[str]:
         """Hold the folder against other processes that would carry out the batch.
 
         Yields:
-            The descriptor of the locked file, for processes that hold it, too.
+            The session, a text that no other has; it stands in the lock's file meanwhile.
 
         Raises:
-            InputError: If another process does.
+            InputError: If another process does, or one of an earlier session is still at work.
         """
         try:
             make_folder(self.path)
             # it stays when the batch ends: a lock that is deleted can be held twice
-            lock = os.open(self.path / _LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o666)
+            lock = _opened(self.path / LOCK_NAME)
         except OSError as error:
             raise InputError(f"cannot be written to: {error.strerror}", path=self.path) from None
 
         try:
             self._wait_for(lock)
-            yield lock
+            try:
+                yield self._begun_session(lock)
+            finally:
+                # runs that are still under way somewhere are to end
+                with suppress(OSError):
+                    os.truncate(lock, 0)
+                    (self.path / _STOP_NAME).unlink(missing_ok=True)
         finally:
             os.close(lock)
+
+    def _begun_session(self, lock: int) -> str:
+        session = uuid4().hex
+        os.truncate(lock, 0)
+        os.pwrite(lock, session.encode(), 0)
+        (self.path / _STOP_NAME).unlink(missing_ok=True)
+        self.wait_for_workers()
+
+        return session
+
+    def session(self) -> str | None:
+        """Return the session that carries out the batch; None where the folder is not seen."""
+        try:
+            return (self.path / LOCK_NAME).read_text()
+        except OSError:
+            return None
+
+    @property
+    def is_held(self) -> bool:
+        """Whether a process carries out the batch, here or on another machine."""
+        if fcntl is None:
+            return True
+
+        lock = _opened(self.path / LOCK_NAME)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(lock)
+
+        return False
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Say meanwhile that a run of the batch is under way; it ends with the process, too."""
+        lock = _opened(self.path / _WORKING_NAME)
+        try:
+            if fcntl is not None:
+                fcntl.flock(lock, fcntl.LOCK_SH)
+            yield
+        finally:
+            os.close(lock)
+
+    def wait_for_workers(self, seconds: float = _SECONDS_TO_WAIT) -> None:
+        """Wait until no run of the batch is under way.
+
+        Raises:
+            InputError: If it takes longer than that.
+        """
+        lock = _opened(self.path / _WORKING_NAME)
+        try:
+            self._wait_for(lock, seconds)
+        finally:
+            os.close(lock)
+
+    def give_order(self, order: str) -> None:
+        """Have all runs stop: behind a checkpoint (`STOP`), or at once (`STOP_NOW`)."""
+        (self.path / _STOP_NAME).write_text(order)
+
+    def order(self, session: str) -> str | None:
+        """Return what runs of a session are to do: go on (None), stop, or stop at once.
+
+        Who carries out the batch may be gone, and then its runs stop at once.
+        """
+        if self.session() != session or not self.is_held:
+            return STOP_NOW
+        try:
+            return (self.path / _STOP_NAME).read_text() or STOP
+        except OSError:
+            return None
 
     def begin(
         self, plan: Mapping[str, Any], inputs: Mapping[str, str], more: Mapping[str, Any]
@@ -176,18 +258,18 @@ class BatchFolder:
 
     def failures(self) -> dict[str, str]:
         """Return why runs have failed that were not resumed since."""
-        if not (self.path / _FAILURES_NAME).exists():
+        if not (self.path / FAILURES_NAME).exists():
             return {}
-        return dict(self._read(_FAILURES_NAME))
+        return dict(self._read(FAILURES_NAME))
 
     def note_failures(self, failures: Mapping[str, str]) -> None:
         """Write down why runs have failed."""
-        if failures or (self.path / _FAILURES_NAME).exists():
-            self._write(_FAILURES_NAME, dict(failures))
+        if failures or (self.path / FAILURES_NAME).exists():
+            self._write(FAILURES_NAME, dict(failures))
 
-    def _wait_for(self, lock: int) -> None:
+    def _wait_for(self, lock: int, seconds: float = _SECONDS_TO_WAIT) -> None:
         """Wait for processes of a batch that was killed, which are about to end."""
-        ends = time.monotonic() + _SECONDS_TO_WAIT
+        ends = time.monotonic() + seconds
         while fcntl is not None:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -208,3 +290,7 @@ class BatchFolder:
     def _write(self, name: str, content: Any) -> None:
         text = json.dumps(content, indent=2, allow_nan=False) + "\n"
         write_durably(self.path / name, text.encode())
+
+
+def _opened(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT, 0o666)

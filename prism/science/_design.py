@@ -13,7 +13,8 @@ from prism.analysis import arms, read_log
 from prism.errors import InputError
 from prism.runlog._reader import LOG_NAME
 from prism.science._batch import read_batch
-from prism.science._batch_crew import COMPLETE, BatchRun
+from prism.science._batch_child import COMPLETE
+from prism.science._batch_door import BatchRun
 from prism.science._batch_folder import BatchFolder
 from prism.science._batch_tables import is_of_feed, measure_run, with_measures
 from prism.science._comparison import ComparedRun, Measured

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +28,8 @@ from prism.science._abc import (
 from prism.science._arrays import Array, np
 from prism.science._batch import Batch, Carrying, begin_batch, go_on
 from prism.science._batch import read_batch as _read_batch
-from prism.science._batch_crew import COMPLETE, FAILED, BatchObserver
+from prism.science._batch_child import COMPLETE, FAILED
+from prism.science._batch_door import BatchObserver
 from prism.science._batch_folder import PLAN_NAME, TABLES, BatchFolder, Keep
 from prism.science._batch_tables import write_tables
 from prism.science._bounds import sampled, values_at
@@ -283,6 +285,7 @@ def fit(
     seed: int = 0,
     keep: Keep = TABLES,
     workers: int | None = None,
+    executor: Executor | None = None,
     checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
     observer: BatchObserver | None = None,
 ) -> Fit:
@@ -301,6 +304,7 @@ def fit(
         seed: Seed of what is drawn.
         keep: What is kept of each run, as for `batch`.
         workers: How many processes; by default as many as there are processors.
+        executor: Who carries out the runs instead; see `batch`.
         checkpoint_every: Seconds between checkpoints of a run.
         observer: What to tell of the batch.
 
@@ -326,7 +330,7 @@ def fit(
         _TABLE: {**told, "parameters": list(names), "points": points, "odds": [1.0] * samples},
     }
     values = values_at(given, names, points)
-    how = Carrying(workers, checkpoint_every, observer, grow=_grown)
+    how = Carrying(workers, executor, checkpoint_every, observer, grow=_grown)
 
     return _written(begin_batch(given, Path(folder), how, keep=keep, samples=values, more=more))
 
@@ -335,6 +339,7 @@ def resume_fit(
     folder: Path | str,
     *,
     workers: int | None = None,
+    executor: Executor | None = None,
     hosts: Sequence[str] = (),
     checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
     observer: BatchObserver | None = None,
@@ -344,6 +349,7 @@ def resume_fit(
     Args:
         folder: Where it is kept.
         workers: How many processes; by default as many as there are processors.
+        executor: Who carries out the runs instead; see `batch`.
         hosts: Addresses of its servers with names and passwords, which no batch keeps.
         checkpoint_every: Seconds between checkpoints of a run.
         observer: What to tell of the batch.
@@ -352,7 +358,7 @@ def resume_fit(
         InputError: If the folder holds none, or it cannot be resumed.
     """
     read_fit(folder)
-    how = Carrying(workers, checkpoint_every, observer, hosts, grow=_grown)
+    how = Carrying(workers, executor, checkpoint_every, observer, hosts, grow=_grown)
 
     return _written(go_on(Path(folder), how))
 

@@ -73,12 +73,13 @@ _WRITES = ("top_1", "next_9", "other_90")
 _CASCADES = ("reshare_singletons", "reshare_beyond_one_degree")
 
 TRIALS: Mapping[str, Trial] = {
-    "classic": Trial(20, 12, 9, ()),
+    "conversation": Trial(10, 12, 1, ("browsing",)),
     # of those who hardly ever write, fewer rounds would count chance
     "participation": Trial(120, 12, 10, _WRITES),
     "twitter": Trial(30, 12, 7, ("top_10", *_CASCADES)),
     "browsing": Trial(10, 12, 4, ("browsing",)),
     "rumour": Trial(6, 12, 1, ("largest_cascade", "deepest_cascade")),
+    "classic": Trial(20, 12, 9, ()),
 }
 """How each preset is held against its figures."""
 

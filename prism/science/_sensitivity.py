@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from math import isnan
 from pathlib import Path
@@ -15,8 +16,8 @@ import polars as pl
 from prism.errors import InputError
 from prism.files import write_durably
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
-from prism.science._batch import Batch, Carrying, begin_batch, read_batch, resume_batch
-from prism.science._batch_crew import BatchObserver
+from prism.science._batch import Batch, Carrying, begin_batch, go_on, read_batch
+from prism.science._batch_door import BatchObserver
 from prism.science._batch_folder import PLAN_NAME, BatchFolder
 from prism.science._batch_tables import table_of, write_tables
 from prism.science._bounds import sampled, values_at
@@ -200,6 +201,7 @@ def sensitivity(
     method: SensitivityMethod = "morris",
     samples: int = DEFAULT_SAMPLES,
     workers: int | None = None,
+    executor: Executor | None = None,
     checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
     observer: BatchObserver | None = None,
 ) -> Sensitivity:
@@ -217,6 +219,7 @@ def sensitivity(
             (``samples`` times two and twice the number of parameters).
         samples: How many; for Sobol a power of 2.
         workers: How many processes; by default as many as there are processors.
+        executor: Who carries out the runs instead; see `batch`.
         checkpoint_every: Seconds between checkpoints of a run.
         observer: What to tell of the batch.
 
@@ -235,7 +238,7 @@ def sensitivity(
     points = _points(method, names, samples, _seed_of(given))
     values = values_at(given, names, points)
     more = {_TABLE: {"method": method, "parameters": list(names), "points": points}}
-    how = Carrying(workers, checkpoint_every, observer)
+    how = Carrying(workers, executor, checkpoint_every, observer)
     begin_batch(given, Path(folder), how, samples=values, more=more)
 
     return _written(read_sensitivity(folder))
@@ -245,6 +248,7 @@ def resume_sensitivity(
     folder: Path | str,
     *,
     workers: int | None = None,
+    executor: Executor | None = None,
     hosts: Sequence[str] = (),
     checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
     observer: BatchObserver | None = None,
@@ -254,6 +258,7 @@ def resume_sensitivity(
     Args:
         folder: Where it is kept.
         workers: How many processes; by default as many as there are processors.
+        executor: Who carries out the runs instead; see `batch`.
         hosts: Addresses of its servers with names and passwords, which no batch keeps.
         checkpoint_every: Seconds between checkpoints of a run.
         observer: What to tell of the batch.
@@ -262,9 +267,7 @@ def resume_sensitivity(
         InputError: If the folder holds none, or it cannot be resumed.
     """
     read_sensitivity(folder)
-    resume_batch(
-        folder, workers=workers, hosts=hosts, checkpoint_every=checkpoint_every, observer=observer
-    )
+    go_on(Path(folder), Carrying(workers, executor, checkpoint_every, observer, hosts))
 
     return _written(read_sensitivity(folder))
 

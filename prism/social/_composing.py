@@ -7,7 +7,7 @@ from typing import Protocol
 
 from prism.agents import SocialAgent
 from prism.randomness import RandomStream
-from prism.social._parameters import CLASSIC, Parameters
+from prism.social._parameters import DEFAULTS, Parameters
 from prism.social._posts import Draft, Post, PostKind
 
 _TEXTS: dict[PostKind, tuple[str, ...]] = {
@@ -52,7 +52,7 @@ class TemplateComposer:
             of its own.
     """
 
-    def __init__(self, parameters: Parameters = CLASSIC) -> None:
+    def __init__(self, parameters: Parameters = DEFAULTS) -> None:
         self._parameters = parameters
 
     def compose(self, agent: SocialAgent, post: Post, stream: RandomStream) -> Draft:

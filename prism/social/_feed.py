@@ -16,7 +16,7 @@ from prism.social._activity import FREQUENCY, Hours, activities, waits
 from prism.social._composing import Composer, TemplateComposer, share_topics
 from prism.social._feeds import Feeds, Rank
 from prism.social._networks import code_in, follow_network
-from prism.social._parameters import CLASSIC, SETTLED, Parameters, loaded, made_up
+from prism.social._parameters import DEFAULTS, SETTLED, Parameters, loaded, made_up
 from prism.social._population import (
     NEEDS,
     acts_with,
@@ -27,7 +27,6 @@ from prism.social._population import (
     take_archetypes,
 )
 from prism.social._posts import Draft, HoldingLogger, Post, PostKind
-from prism.social._presets import DEFAULT_PRESET
 from prism.social._publishing import Action, Network
 from prism.social._readers import Reader, attributes_of
 from prism.social._results import (
@@ -63,7 +62,6 @@ from prism.worlds import AgentTable
 from prism.worlds._agent_set import AgentSet
 from prism.worlds._fields import Fields
 
-DEFAULTS = Parameters.preset(DEFAULT_PRESET)
 DEFAULT_ROUNDS = 10
 DEFAULT_TICKS_PER_ROUND = 12
 
@@ -121,7 +119,7 @@ class Feed(FeedSteps):
     Args:
         parameters: All numbers of the feed's behaviour, or some of them by their names; the others
             are those of the preset.
-        preset: Name of a preset; by default ``participation``.
+        preset: Name of a preset; by default ``conversation``.
         first_posts: What was posted before the first round, oldest first: `SeedPost` objects, or a
             file of them; by default what the parameter ``opening`` says.
         composer: Drafts what agents publish; a `TemplateComposer` by default.
@@ -568,15 +566,6 @@ class Feed(FeedSteps):
         """Return what the log says of the feed; one that is not of the user's own has no name."""
         if type(self) is Feed:
             del told["world"]
-        if self.parameters == CLASSIC:
-            # the feed as it was before it had parameters is told as it always was
-            known = told["parameters"].items()
-            told["parameters"] = {
-                name: value for name, value in known if not hasattr(CLASSIC, name)
-            }
-            if type(self) is Feed and not told["parameters"]:
-                del told["parameters"]
-
         return told
 
     def _prism_joined(self, reader: Any) -> Mapping[str, Any]:

@@ -38,7 +38,7 @@ def _of(
     """Return a field with its range, or with the texts that it may be.
 
     Args:
-        default: Its value in ``classic``.
+        default: Its value in ``conversation``, the default preset.
         least: The least that it may be.
         most: The most that it may be.
         among: The texts that it may be.
@@ -79,7 +79,7 @@ LIBRARY = "networkx"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
-    """All numbers of the feed's behaviour; the defaults are those of ``classic``.
+    """All numbers of the feed's behaviour; the defaults are the preset ``conversation``.
 
     What is a share or a probability lies between 0 and 1. They are fixed within a round: only a
     treatment changes them, by ``self.parameters = replace(self.parameters, feed="random")``.
@@ -120,9 +120,11 @@ class Parameters:
         most_chance: Largest probability that an agent writes about a post.
         relevance_pull: What a post's relevance of 1 adds to the utility of writing and liking;
             where chances are given, as the logarithm of a factor.
-        herding: What a post's score adds to the utility of liking it, and takes from that of
-            disliking it: this times the logarithm of 1 + likes - dislikes to the base 2, with its
-            sign (Muchnik, Aral and Taylor 2013).
+        herding: What a score of 1 adds to the utility of liking a post, and takes from that of
+            disliking it. A score of n, which is likes less dislikes, counts as log2(1 + n) of 1.
+        herding_down: What a score of -1 takes from the utility of liking a post, and adds to that
+            of disliking it. Below 0 others correct a bad score (Muchnik, Aral and Taylor 2013);
+            None for the same as ``herding``.
         fading: Factor on the chances of writing about a post, for each step from its root.
         reply_share: Weight of replies among what is written about a post.
         reshare_share: Weight of reshares.
@@ -197,14 +199,16 @@ class Parameters:
         FieldValueError: If a value is out of its range; names it.
     """
 
-    carries_over: bool = False
+    carries_over: bool = True
     ticks_per_hour: int = _of(12, 1)
     hours: str = _of("always", among=("always", "file", "diurnal"), settled=True)
     diurnal_curve: tuple[float, ...] = _of(DIURNAL, settled=True)
     first_hour: int = _of(0, 0, 23)
-    posts_per_tick: float = _of(0.0, 0, 1)
-    activity: str = _of("equal", among=("equal", "lognormal", "pareto", "classes"), settled=True)
-    activity_sigma: float = _of(2.0, 0.001, 10, settled=True)
+    posts_per_tick: float = _of(0.004, 0, 1)
+    activity: str = _of(
+        "lognormal", among=("equal", "lognormal", "pareto", "classes"), settled=True
+    )
+    activity_sigma: float = _of(1.0, 0.001, 10, settled=True)
     activity_exponent: float = _of(1.5, 1.001, 100, settled=True)
     top_agents: float = _of(0.01, 0, 1, settled=True)
     next_agents: float = _of(0.09, 0, 1, settled=True)
@@ -212,21 +216,22 @@ class Parameters:
     next_share: float = _of(0.240, 0, 1, settled=True)
     silent_share: float = _of(0.0, 0, 0.999, settled=True)
     most_active: float = _of(0.0, 0, settled=True)
-    common_topics: int = _of(0, 0, 60, settled=True)
-    common_share: float = _of(0.0, 0, 1)
-    engagement: float = _of(1.0, 0, 1, settled=True)
-    compose_chance: float | None = _of(None, 0, 1)
-    like_chance: float | None = _of(None, 0, 1)
+    common_topics: int = _of(40, 0, 60, settled=True)
+    common_share: float = _of(0.2, 0, 1)
+    engagement: float = _of(0.0, 0, 1, settled=True)
+    compose_chance: float | None = _of(0.011, 0, 1)
+    like_chance: float | None = _of(0.026, 0, 1)
     dislike_chance: float = _of(0.0, 0, 1)
-    most_chance: float = _of(0.8, 0, 1)
+    most_chance: float = _of(0.5, 0, 1)
     relevance_pull: float = 2.0
     herding: float = 0.0
-    fading: float = _of(1.0, 0, 1)
-    reply_share: float = _of(0.45, 0, 1)
-    reshare_share: float = _of(0.40, 0, 1)
-    post_share: float = _of(0.15, 0, 1)
-    reshares_once: bool = False
-    replies_per_cascade: int | None = _of(None, 0)
+    herding_down: float | None = None
+    fading: float = _of(0.14, 0, 1)
+    reply_share: float = _of(0.8, 0, 1)
+    reshare_share: float = _of(0.2, 0, 1)
+    post_share: float = _of(0.0, 0, 1)
+    reshares_once: bool = True
+    replies_per_cascade: int | None = _of(3, 0)
     resting_ticks: int = _of(2, 1, settled=True)
     opening: str = _of("each", among=("each", "hub", "none"), settled=True)
     feed: str = "interests"
@@ -274,9 +279,9 @@ class Parameters:
     superuser_scrolling: float = _inclination(_SUPERUSER, "scrolling")
     superuser_liking: float = _inclination(_SUPERUSER, "liking")
     superuser_composing: float = _inclination(_SUPERUSER, "composing")
-    shows_scores: bool = False
+    shows_scores: bool = True
     shows_activity: bool = False
-    logs_follows: bool = _of(False, settled=True)
+    logs_follows: bool = _of(True, settled=True)
 
     def __post_init__(self) -> None:
         """Refuse what no feed can do."""
@@ -341,7 +346,8 @@ class Parameters:
         """Return the parameters of a preset, some of them changed.
 
         Args:
-            name: ``classic``, ``twitter``, ``participation``, ``browsing`` or ``rumour``.
+            name: ``conversation``, ``participation``, ``twitter``, ``browsing``, ``rumour``,
+                ``herding`` or ``classic``.
             changed: Parameters that are to be others.
 
         Raises:
@@ -369,7 +375,7 @@ class Parameters:
         return "social_feed" if self.posts_per_tick else "social_media"
 
     def changes(self) -> Mapping[str, Any]:
-        """Return the parameters that are not those of ``classic``."""
+        """Return the parameters that do not have their defaults."""
         return {
             each.name: _plain(getattr(self, each.name))
             for each in fields(self)
@@ -387,8 +393,8 @@ SETTLED: tuple[str, ...] = tuple(
 )
 """Parameters that make population and chart, so that no treatment can change them any more."""
 
-CLASSIC = Parameters()
-"""The parameters of the feed as it was before there were presets."""
+DEFAULTS = Parameters()
+"""The parameters of a feed of which nothing else is said, the preset ``conversation``."""
 
 
 def made_up(size: int, now: Parameters, seed: int) -> Population:

@@ -9,7 +9,7 @@ from typing import Any
 from prism.agents import ARCHETYPES, Archetype, SeedPost, SocialAgent, opening_posts
 from prism.errors import FieldValueError
 from prism.randomness import RandomStream
-from prism.social._parameters import CLASSIC, Parameters
+from prism.social._parameters import DEFAULTS, Parameters
 from prism.social._posts import PostKind
 from prism.statechart import (
     AgentState,
@@ -76,11 +76,11 @@ def feed_chart(
         chart = social_feed_chart(should_engage=guard, resting_ticks=resting, acts=acts)
     else:
         chart = social_media_chart(should_engage=guard, acts=acts)
-        if resting != CLASSIC.resting_ticks:
+        if resting != DEFAULTS.resting_ticks:
             chart = chart.extended(timeouts={AgentState.RESTING: resting})
 
     # a guard of the user's own has the last word
-    if guard is not None or parameters.engagement == CLASSIC.engagement:
+    if guard is not None or parameters.engagement == 1:
         return chart
 
     engaging = (*_ENGAGING, *(_ACTS if acts else ()))

@@ -1,4 +1,4 @@
-"""Presets: parameters of the feed that resemble what has been published, with sources."""
+"""Presets: parameters of the feed that are calibrated to published figures, with sources."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from prism.errors import FieldValueError
 
-DEFAULT_PRESET = "participation"
-"""The preset whose runs are nearest to all published figures together; see docs/feed.md."""
+DEFAULT_PRESET = "conversation"
+"""The preset of a feed of which nothing else is said: people answer each other, however few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +18,8 @@ class Preset:
 
     Args:
         name: The name.
-        about: What it resembles, by which source, and what it does not reproduce.
-        values: The parameters that are not those of ``classic``.
+        about: What it is calibrated to, by which source, and what it does not reproduce.
+        values: The parameters that do not have their defaults, which are ``conversation``.
     """
 
     name: str
@@ -27,46 +27,33 @@ class Preset:
     values: Mapping[str, Any] = field(default_factory=dict)
 
 
-_OPEN: Mapping[str, Any] = {
-    "carries_over": True,
-    "shows_scores": True,
-    "logs_follows": True,
-}
-"""What all presets but ``classic`` have in common."""
-
-_WRITING: Mapping[str, Any] = {
-    **_OPEN,
-    "common_topics": 40,
-    "common_share": 0.2,
+_SHARING: Mapping[str, Any] = {
     "engagement": 0.5,
     "relevance_pull": 0.5,
-    "most_chance": 0.5,
-    "reshares_once": True,
-    "replies_per_cascade": 3,
     "reply_share": 0.25,
     "reshare_share": 0.75,
-    "post_share": 0.0,
-    "like_chance": 0.1,
 }
-"""What the presets have in common in which agents write of their own accord."""
+"""What the presets have in common in which posts are shared rather than answered."""
 
-_CLASSIC = Preset("classic", "The feed as it was before there were presets.")
+_CONVERSATION = Preset(
+    DEFAULT_PRESET,
+    "Calibrated to 1.2 billion tweets: 29 % are answered or reshared, 6 % reshared, and of the "
+    "threads 15 % go beyond one reply (Sysomos 2010, Replies and Retweets on Twitter). It is for "
+    "small populations too, as each agent answers at a rate of its own. How much more some write "
+    "than others is an assumption.",
+)
 _PARTICIPATION = Preset(
     "participation",
-    "1 % of the agents write .747 of what is written, the next 9 % .240, the other 90 % .013 (van "
-    "Mierlo 2014, Journal of Medical Internet Research 16(2), e33). Cascades are smaller than on "
-    "Twitter: few go beyond one degree.",
+    "Calibrated to 1 % of the users writing .747 of what is written, the next 9 % .240, the other "
+    "90 % .013 (van Mierlo 2014, Journal of Medical Internet Research 16(2), e33). Cascades are "
+    "smaller than on Twitter: few go beyond one degree.",
     {
-        **_WRITING,
         "activity": "classes",
         # the most active have less time to begin a post than the rest, so they get more than .747
         "top_share": 0.8255,
         "next_share": 0.1655,
         "posts_per_tick": 0.0025,
-        "engagement": 0.0,
-        "relevance_pull": 2.0,
         "compose_chance": 0.0005,
-        "like_chance": 0.03,
         "fading": 0.6,
         "reply_share": 0.5,
         "reshare_share": 0.5,
@@ -74,26 +61,28 @@ _PARTICIPATION = Preset(
 )
 _TWITTER = Preset(
     "twitter",
-    "A tenth of the agents write .80 of what is written (Wojcik and Hughes 2019, Sizing up Twitter "
-    "users); .70 to .95 of the posts are never reshared, .01 to .04 of the trees of reshares go "
-    "beyond one degree (Goel, Watts and Goldstein 2012). Large cascades are missing: the largest "
-    "has about ten posts.",
+    "Calibrated to a tenth of the users writing .80 of what is written (Wojcik and Hughes 2019, "
+    "Sizing up Twitter users), .70 to .95 of the posts never being reshared, and .01 to .04 of the "
+    "trees of reshares going beyond one degree (Goel, Watts and Goldstein 2012). Large cascades "
+    "are missing: the largest has about ten posts.",
     {
-        **_WRITING,
-        "activity": "lognormal",
+        **_SHARING,
         "activity_sigma": 2.5,
         "most_active": 20.0,
         "posts_per_tick": 0.005,
         "compose_chance": 0.012,
+        "like_chance": 0.1,
         "fading": 0.42,
     },
 )
 _BROWSING = Preset(
     "browsing",
-    ".92 of all actions only look at what others wrote (Benevenuto et al. 2009, Characterizing "
-    "user behavior in online social networks). Who writes is hardly concentrated at all.",
+    "Calibrated to .92 of all actions only looking at what others wrote (Benevenuto et al. 2009, "
+    "Characterizing user behavior in online social networks). Who writes is hardly concentrated "
+    "at all.",
     {
-        **_WRITING,
+        **_SHARING,
+        "activity": "equal",
         "posts_per_tick": 0.003,
         "compose_chance": 0.010,
         "like_chance": 0.08,
@@ -107,28 +96,53 @@ _RUMOUR = Preset(
     "median and 9 at the most. Nobody writes anything else, so it says nothing about "
     "participation.",
     {
-        **_OPEN,
+        "activity": "equal",
+        "posts_per_tick": 0.0,
+        "common_topics": 0,
         "network": "scale_free",
         "mean_follows": 20.0,
         "follower_exponent": 2.02,
         "feed": "chronological",
         "beyond_follows": 0.0,
         "opening": "hub",
-        "engagement": 0.0,
         "relevance_pull": 0.0,
         "compose_chance": 0.3,
         "like_chance": 0.05,
         "most_chance": 1.0,
         "fading": 0.12,
-        "reshares_once": True,
         "reply_share": 0.0,
         "reshare_share": 1.0,
-        "post_share": 0.0,
+        "replies_per_cascade": None,
+    },
+)
+_CLASSIC = Preset(
+    "classic",
+    "The feed as it was before there were presets, calibrated to nothing: archetypes say what "
+    "agents do, and threads are long.",
+    {
+        "carries_over": False,
+        "posts_per_tick": 0.0,
+        "activity": "equal",
+        "common_topics": 0,
+        "common_share": 0.0,
+        "engagement": 1.0,
+        "compose_chance": None,
+        "like_chance": None,
+        "most_chance": 0.8,
+        "fading": 1.0,
+        "reply_share": 0.45,
+        "reshare_share": 0.4,
+        "post_share": 0.15,
+        "reshares_once": False,
+        "replies_per_cascade": None,
+        "shows_scores": False,
+        "logs_follows": False,
     },
 )
 
 PRESETS: Mapping[str, Preset] = {
-    each.name: each for each in (_CLASSIC, _PARTICIPATION, _TWITTER, _BROWSING, _RUMOUR)
+    each.name: each
+    for each in (_CONVERSATION, _PARTICIPATION, _TWITTER, _BROWSING, _RUMOUR, _CLASSIC)
 }
 """All presets by their names."""
 

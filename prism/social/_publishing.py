@@ -10,7 +10,7 @@ from typing import Literal
 from prism.agents import SeedPost
 from prism.agents._relevance import terms_of
 from prism.errors import FieldValueError
-from prism.social._parameters import CLASSIC
+from prism.social._parameters import DEFAULTS
 from prism.social._posts import Draft, Post
 from prism.social._readers import Reader
 
@@ -40,7 +40,7 @@ class Network:
     """
 
     def __init__(
-        self, readers: Iterable[Reader] = (), candidates: int = CLASSIC.candidates
+        self, readers: Iterable[Reader] = (), candidates: int = DEFAULTS.candidates
     ) -> None:
         self.readers: list[Reader] = list(readers)
         self._of: dict[str, Reader] = {each.agent_id: each for each in self.readers}
@@ -192,7 +192,7 @@ class Network:
     def _unmute(self, reader: Reader, author_id: str) -> None:
         reader.muted.pop(author_id, None)
 
-    def refresh(self, reader: Reader, length: int = CLASSIC.feed_length) -> bool:
+    def refresh(self, reader: Reader, length: int = DEFAULTS.feed_length) -> bool:
         """Bring a reader's feed up to date with what it follows and is interested in, newest first.
 
         No post is shown twice, nor to its author. Posts left over from the last feed follow the new

@@ -13,7 +13,7 @@ from prism.runlog import SimulatedClock
 from prism.social._activity import Hours, in_means_of_all
 from prism.social._composing import topic_of_ones_own
 from prism.social._feeds import Feeds
-from prism.social._parameters import CLASSIC, Parameters
+from prism.social._parameters import DEFAULTS, Parameters
 from prism.social._population import KINDS_OF_ACTS
 from prism.social._posts import Draft, Post, PostKind, Words
 from prism.social._publishing import Network
@@ -105,7 +105,7 @@ class FeedSteps(World[Any]):
 
     __slots__ = ("_playing", "parameters")
 
-    parameters: Parameters = CLASSIC
+    parameters: Parameters = DEFAULTS
 
     if TYPE_CHECKING:
         # a slot, and no field that anybody gives
@@ -280,7 +280,7 @@ class FeedSteps(World[Any]):
     ) -> Question:
         agent, post, playing = reader.agent, reader.post, self._playing
         now = playing.parameters
-        pulls = herding_pulls(now.herding, playing.network, post)
+        pulls = herding_pulls(now, playing.network, post)
         return Question(
             agent,
             agent.state,
@@ -332,7 +332,7 @@ class FeedSteps(World[Any]):
 
         # a stream of its own: whether anybody dislikes anything shifts no other number
         stream = RandomStream(playing.seed, "dislikes", reader.agent_id, post.post_id)
-        pulls = herding_pulls(now.herding, playing.network, post)
+        pulls = herding_pulls(now, playing.network, post)
         if stream.random() >= dislike_odds(now.dislike_chance, pulls):
             return
 

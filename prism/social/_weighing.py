@@ -14,21 +14,26 @@ from prism.statechart.social import ACTION_DONE, COMPOSE_DONE, SEES_POST
 
 
 def herding_pulls(
-    weight: float, network: Network, post: Post | None
+    parameters: Parameters, network: Network, post: Post | None
 ) -> Mapping[AgentState, float] | None:
     """Return what a post's score adds to the utility of liking it; None for nothing.
 
-    Votes of others that are there already draw further ones (Muchnik, Aral and Taylor 2013); the
-    more there are, the less another one adds. The form is chosen so that a weight is the utility of
-    a score of 1: ``weight * sign(score) * log2(1 + |score|)``.
+    Votes of others that are there already draw further ones, and those below 0 may be corrected
+    (Muchnik, Aral and Taylor 2013). The more there are, the less another one adds. The form is
+    chosen so that a weight is the utility of one vote.
 
     Args:
-        weight: How strongly agents follow others; 0 for not at all.
+        parameters: How strongly agents follow others.
         network: The posts and their votes.
         post: The post.
     """
-    score = network.score(post) if weight and post is not None else 0
-    if not score:
+    up, down = parameters.herding, parameters.herding_down
+    if post is None or not (up or down):
+        return None
+
+    score = network.score(post)
+    weight = up if score > 0 or down is None else down
+    if not score or not weight:
         return None
 
     return {AgentState.ENGAGING_LIKE: weight * copysign(log2(1 + abs(score)), score)}

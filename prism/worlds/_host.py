@@ -267,6 +267,10 @@ class RunHost:
             agent.neighbours, agent.inbox = AgentSet(), deque()
             self._fill(agent)
 
+    def classes(self) -> list[type]:
+        """Return the classes of the agents, in the order in which they appear."""
+        return list(dict.fromkeys(map(type, self.agents)))
+
     def turn_round(self) -> None:
         """Have loops over the agents go through them backwards from now on."""
         self.is_permuted = True

@@ -8,10 +8,11 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
+from importlib import import_module
 from typing import Any, Generic, TypeVar
 
 from prism._faults import place_of_method, shortened
-from prism.errors import FieldValueError, SimulationError
+from prism.errors import FieldValueError, MissingExtraError, SimulationError
 from prism.runlog import ReplayReasoner, SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
 from prism.runs._running import run_to_end
@@ -47,6 +48,14 @@ ResultsT = TypeVar("ResultsT")
 
 _TICKS_BETWEEN_COLLECTIONS = 100
 
+COLUMNS = "prism.columns"
+
+MANY = 100_000
+"""Agents up to which the log tells of each, unless it is asked for less."""
+
+LOGGED_OF_MANY = 1_000
+"""Of how many it tells of more, unless it is asked for others."""
+
 
 class Loop(Generic[WorldT, RoundT, ResultsT]):
     """Runs a world through rounds and ticks; the base of all runs in which agents share a world.
@@ -65,6 +74,9 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         logger: Where to write the run's events; None means structlog's own logger, once it is
             configured.
         clock: The run's clock.
+        columns: Whether agents are columns, and their steps compiled.
+        log_agents: How many agents the log tells of; by default all, and 1,000 of more than
+            100,000.
 
     Attributes:
         world: The world.
@@ -92,6 +104,8 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         treatments: Sequence[str | Treatment] = (),
         logger: EventLogger | None = None,
         clock: SimulatedClock | None = None,
+        columns: bool = False,
+        log_agents: int | None = None,
     ) -> None:
         if world._host is not None:
             raise SimulationError(
@@ -114,10 +128,12 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         self._groups = groups_of(type(world))
         self._treatments: tuple[str | Treatment, ...] = tuple(treatments)
         self._treating = Treating(world, self._parts, treatments, self.rounds)
+        self._log_agents = logged_of(agents, log_agents)
+        make: Any = column_stage() if columns else AgentStage
         # a policy never waits: let an interruption, and others in the event loop, have a turn
         self.pace: Callable[[], Awaitable[object]] = partial(asyncio.sleep, 0)
         try:
-            self._stage = self._make_stage(agents, logger)
+            self._stage = self._make_stage(make, agents, logger)
         except Exception as error:
             error.__traceback__ = shortened(error)
             raise
@@ -126,7 +142,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         # fields of the user's own may hold what no checkpoint can keep
         own = len(type(world).fields) > len(self._groups) or self._parts.measures
         agents = self._host.agents
-        readers = {cls: measures_of(cls) for cls in dict.fromkeys(map(type, agents))}
+        readers = {cls: measures_of(cls) for cls in self._host.classes()}
         measured = {cls: found for cls, found in readers.items() if found}
         self._of_agents = AgentMeasures(self._seed, agents, measured) if measured else None
         self._is_to_be_checked = self._stage.has_fields or bool(own)
@@ -251,11 +267,22 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
     # Beginning
 
     def _make_stage(
-        self, agents: int | Iterable[Any] | AgentTable, logger: EventLogger | None
+        self,
+        make: Callable[[Setting], Stage],
+        agents: int | Iterable[Any] | AgentTable,
+        logger: EventLogger | None,
     ) -> Stage:
         world = self.world
-        setting = Setting(world, self._parts, self._seed, self.clock, logger, self._answerers)
-        stage: Stage = AgentStage(setting)
+        setting = Setting(
+            world,
+            self._parts,
+            self._seed,
+            self.clock,
+            logger,
+            self._answerers,
+            self._log_agents,
+        )
+        stage = make(setting)
         stage.host.ticks_per_round = self.ticks_per_round
         stage.host.wording = self._answerers.wording
         stage.host.has_writer = self._answerers.has_writer
@@ -437,6 +464,38 @@ def _differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]
     names += [name for name in before["world"] if before["world"][name] != after["world"][name]]
 
     return names or [name for name in before if before[name] != after[name]]
+
+
+def column_stage() -> Any:
+    """Return the stage whose agents are columns, which knows this room, and is loaded when asked.
+
+    Raises:
+        MissingExtraError: If numba is not installed, which the extra ``columns`` brings.
+    """
+    try:
+        return import_module(f"{COLUMNS}._stage").ColumnStage
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("columns", str(error.name)) from error
+
+
+def logged_of(agents: Any, asked: int | None) -> int | None:
+    """Return how many agents the log tells of; None for all.
+
+    Args:
+        agents: How many there are, or a table of them; those that are given are all told of.
+        asked: How many were asked for, if any were.
+
+    Raises:
+        FieldValueError: If it is none from 1 on.
+    """
+    if asked is not None:
+        return require_count("log_agents", asked)
+
+    many = agents if isinstance(agents, int) else None
+    if isinstance(agents, AgentTable):
+        many = len(agents)
+
+    return LOGGED_OF_MANY if many is not None and many > MANY else None
 
 
 def require_count(name: str, value: int) -> int:

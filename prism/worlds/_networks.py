@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import ceil, isqrt
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, Protocol, Self, TypeVar, cast
 
 from prism.errors import FieldValueError
 from prism.randomness import RandomStream
@@ -41,6 +41,10 @@ class Network(Generic[AgentT]):
         has_changed: Whether connections have come or gone since it was made.
         width: Agents in a row, if they are on a grid or lattice.
     """
+
+    def __new__(cls, agents: Sequence[AgentT], *_pairs: Any, **_options: Any) -> Self:
+        """Make a network of agents, of the class that they bring if they are columns."""
+        return cast(Self, object.__new__(getattr(agents, "network_class", cls)))
 
     def __init__(
         self, agents: Sequence[AgentT], pairs: Iterable[Pair], *, directed: bool = False
@@ -148,7 +152,7 @@ def ring(world: Populated[AgentT], neighbours: int) -> Network[AgentT]:
     Raises:
         FieldValueError: If it is odd, or too large.
     """
-    return Network(world.agents, ring_pairs(len(world.agents), neighbours))
+    return Network(world.agents, _pairs_by(ring_pairs, world)(len(world.agents), neighbours))
 
 
 def small_world(world: Populated[AgentT], neighbours: int, rewired: float) -> Network[AgentT]:
@@ -167,7 +171,9 @@ def small_world(world: Populated[AgentT], neighbours: int, rewired: float) -> Ne
     links = size * neighbours // 2
     _require_share("rewired", rewired)
 
-    return Network(world.agents, small_world_pairs(size, links, rewired, _stream(world)))
+    pairs = _pairs_by(small_world_pairs, world)(size, links, rewired, _stream(world))
+
+    return Network(world.agents, pairs)
 
 
 def grid(
@@ -310,6 +316,12 @@ def _find_place(end: Any, places: dict[Any, int], size: int) -> int:
         raise FieldValueError(f"{end!r} is no agent: name agents by id, or by place from 0 on")
 
     return place
+
+
+def _pairs_by(function: Callable[..., list[Pair]], world: Populated[Any]) -> Callable[..., Any]:
+    """Return what makes the same connections, and suits the agents better, if there is such."""
+    twins: Mapping[Any, Callable[..., Any]] = getattr(world.agents, "twins", {})
+    return twins.get(function, function)
 
 
 def _require_share(name: str, value: float) -> None:

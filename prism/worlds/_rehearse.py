@@ -19,7 +19,7 @@ import orjson
 
 from prism.errors import DefinitionError, SimulationError
 from prism.worlds._addresses import code_of
-from prism.worlds._kinds import Parts, make_kinds, parts_of
+from prism.worlds._kinds import make_kinds, parts_of
 from prism.worlds._rehearsing import CLOCK, ENTROPY, GENERATOR, sets_in
 from prism.worlds._run import Run
 from prism.worlds._world import DEFAULT_AGENTS, World, kinds_of
@@ -119,15 +119,15 @@ def rehearse(
         return [Finding(problem) for problem in str(error).split("; ")]
 
     if treatments is None:
-        options = options.replace(treatments=_in_the_middle(options, parts))
+        options = options.replace(treatments=in_the_middle(options))
 
     with TemporaryDirectory(prefix="prism-rehearsal-") as folder:
         return _Rehearsal(options, Path(folder)).findings()
 
 
-def _in_the_middle(options: Run[Any], parts: Parts) -> tuple[str, ...]:
-    """Return the treatments that the class does not apply by itself."""
-    middle = (options.rounds + 1) // 2
+def in_the_middle(options: Run[Any]) -> tuple[str, ...]:
+    """Return the treatments that the class does not apply by itself, for the middle of a run."""
+    parts, middle = parts_of(options.world_class), (options.rounds + 1) // 2
     return tuple(f"{name}@{middle}" for name, at in parts.treatments.items() if not at)
 
 

@@ -44,7 +44,7 @@ from prism.telemetry._loggers import EventLogger, LateLogger
 from prism.worlds._addresses import FEED, address_of, code_of, load_world
 from prism.worlds._asking import Decider
 from prism.worlds._fields import hints_of, plain_value
-from prism.worlds._loop import Loop, require_count, require_seed
+from prism.worlds._loop import COLUMNS, Loop, require_count, require_seed
 from prism.worlds._parameters import groups_of, parameter_values, parsed_parameters
 from prism.worlds._people import AgentTable
 from prism.worlds._treatments import Treatment, later_models, require_models, tables_of
@@ -90,6 +90,8 @@ class Arguments(TypedDict, total=False):
     wording: Wording | None
     logger: EventLogger | None
     clock: SimulatedClock | None
+    columns: bool
+    log_agents: int | None
 
 
 class Ending(Protocol[ResultsT_co]):
@@ -135,12 +137,18 @@ class Run(Generic[WorldT_co]):
         logger: Where to write the events of a run that is not kept; None means structlog's own
             logger, once it is configured.
         clock: The run's clock.
+        columns: Whether agents are columns, and their steps compiled: the same run for a million
+            agents, of a world that can be compiled (``prism world check WORLD --columns``).
+        log_agents: How many agents the log tells of, a sample that the seed draws; by default all,
+            and 1,000 of more than 100,000. Counts and measures are of all.
 
     Attributes:
         seed: Seed of every random number.
         rounds: Number of rounds.
         ticks: Ticks in a round.
         treatments: The treatments.
+        columns: Whether agents are columns.
+        log_agents: How many agents the log tells of, as it was given.
         reasoner: Who decides, as it was given; a model if one does.
         writer: Who writes, as it was given.
 
@@ -187,11 +195,19 @@ class Run(Generic[WorldT_co]):
         wording: Wording | None = None,
         logger: EventLogger | None = None,
         clock: SimulatedClock | None = None,
+        columns: bool = False,
+        log_agents: int | None = None,
     ) -> None:
         self._given: dict[str, Any] = {
             name: value for name, value in locals().items() if name not in ("self", "__class__")
         }
         made, self._class, self._address = _found(world)
+        self.columns: bool = columns
+        self.log_agents: int | None = log_agents
+        if columns:
+            _require_columns(self._class)
+        if log_agents is not None:
+            require_count("log_agents", log_agents)
         self._is_class = made is None
         self._parameters = _read_parameters(self._class, parameters, made)
         self._world: World[Any] | None = made or _made(self._class, self._parameters)
@@ -374,6 +390,8 @@ class Run(Generic[WorldT_co]):
             **({} if self.writer is None else {"writer": self.writer.to_config()}),
             # only where it is given: other runs are described as they always were
             **({"keep": list(columns)} if columns else {}),
+            **({"columns": True} if self.columns else {}),
+            **({} if self.log_agents is None else {"log_agents": self.log_agents}),
             "inputs": self._digests(),
         }
 
@@ -393,7 +411,8 @@ class Run(Generic[WorldT_co]):
         if is_old:
             config = _of_the_feed(config, path)
 
-        check_config(config, path, _KINDS, {"keep": list, "writer": dict})
+        optional = {"keep": list, "writer": dict, "columns": bool, "log_agents": int}
+        check_config(config, path, _KINDS, optional)
         with naming(path):
             world = load_world(config["world"])
             run = cls(
@@ -407,6 +426,8 @@ class Run(Generic[WorldT_co]):
                 reasoner=read_decider(config),
                 writer=read_writer(config, path),
                 keep=tuple(config.get("keep", ())),
+                columns=config.get("columns", False),
+                log_agents=config.get("log_agents"),
             )
 
         began, now = config["inputs"], run._digests()
@@ -507,6 +528,8 @@ class Run(Generic[WorldT_co]):
             treatments=self.treatments,
             logger=self._logger if logger is None else logger,
             clock=self._clock,
+            columns=self.columns,
+            log_agents=self.log_agents,
         )
 
     @property
@@ -754,6 +777,16 @@ def _read_parameters(cls: type[World[Any]], given: Any, made: World[Any] | None)
     others = {name: value for name, value in given.items() if name not in own}
     with _naming_parameters():
         return {**own, **parsed_parameters(cls, others)}
+
+
+def _require_columns(cls: type[World[Any]]) -> None:
+    """Refuse a world that cannot be compiled.
+
+    Raises:
+        DefinitionError: Saying all that is in the way, by file and line.
+    """
+    if problems := import_module(COLUMNS).problems_of(cls):
+        raise DefinitionError("\n".join(problems))
 
 
 def _made(cls: type[World[Any]], parameters: Mapping[str, Any]) -> World[Any]:

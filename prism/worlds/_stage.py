@@ -18,8 +18,16 @@ from prism.statechart._identity import identify
 from prism.statechart.inspection._lint import require_fit
 from prism.statechart.states import state_text
 from prism.statechart.transitions import shared_edge
-from prism.telemetry._loggers import EventLogger, active_logger
-from prism.telemetry.events import AGENT_JOINED, ROUND_ENDED, TRANSITION
+from prism.telemetry._instrument import Level
+from prism.telemetry._loggers import EventLogger, active_logger, report
+from prism.telemetry.events import (
+    AGENT_JOINED,
+    ANSWER_DISCARDED,
+    DECISION,
+    ROUND_ENDED,
+    TEXT_WRITTEN,
+    TRANSITION,
+)
 from prism.worlds._agent import Agent
 from prism.worlds._asking import Answerers, Event, asking_with
 from prism.worlds._guest import OBJECT, Guest, Proxy, join
@@ -51,6 +59,7 @@ class Setting:
         clock: The run's clock.
         logger: Where the run's events go.
         answerers: Who decides and writes.
+        log_agents: How many agents the log tells of; None for all.
     """
 
     world: World[Any]
@@ -59,6 +68,45 @@ class Setting:
     clock: SimulatedClock
     logger: EventLogger | None
     answerers: Answerers
+    log_agents: int | None = None
+
+
+_OF_AN_AGENT = frozenset((AGENT_JOINED, TRANSITION, DECISION, ANSWER_DISCARDED, TEXT_WRITTEN))
+"""Events that only those agents have whom the log tells of."""
+
+
+class SampledLogger:
+    """Passes on what happens to some agents, and all that is about nobody's.
+
+    Args:
+        given: Where events go in the end.
+
+    Attributes:
+        logged: Ids of the agents whose events are passed on.
+        relays: Marks a logger that passes events on to another one.
+    """
+
+    relays = True
+
+    def __init__(self, given: EventLogger | None) -> None:
+        self.logged: frozenset[str] = frozenset()
+        self._given = given
+
+    def info(self, event: str, **keys: Any) -> None:
+        """Record something that happened."""
+        self._say("info", event, keys)
+
+    def warning(self, event: str, **keys: Any) -> None:
+        """Record something that went wrong and was dealt with."""
+        self._say("warning", event, keys)
+
+    def error(self, event: str, **keys: Any) -> None:
+        """Record a fault in the user's code."""
+        self._say("error", event, keys)
+
+    def _say(self, level: Level, event: str, keys: dict[str, Any]) -> None:
+        if event not in _OF_AN_AGENT or keys["agent_id"] in self.logged:
+            report(self._given, level, event, **keys)
 
 
 class Stage(Protocol):
@@ -166,6 +214,9 @@ class AgentStage:
         self._turns = 0
         self._ticks: Ticks
         given = world._prism_logger(setting)
+        self._sampled: SampledLogger | None = None
+        if setting.log_agents is not None:
+            given = self._sampled = SampledLogger(given)
         self._asking = (
             asking_with(setting.answerers, given, setting.clock, at_once=True)
             if world.overlap
@@ -192,6 +243,9 @@ class AgentStage:
             self._world, classes, self._setting.parts, self.logger, self._count_transition
         )
         self.host.join(self._kinds)
+        if self._sampled is not None:
+            chosen = self.host.canonical()[: self._setting.log_agents]
+            self._sampled.logged = frozenset(agent.agent_id for agent in chosen)
         for kind in self._kinds.values():
             # every agent has a state, and one of each kind is enough: all have the same slots
             if kind.chart.definition.needs or issubclass(kind.cls, Guest):
@@ -218,10 +272,13 @@ class AgentStage:
     def describe(self) -> dict[str, Any]:
         """Return charts, number of agents, and the world with its parameters."""
         charts = dict.fromkeys(kind.chart.definition.name for kind in self._kinds.values())
+        count = len(self.host.agents)
+        logged = self._setting.log_agents
         return self._world._prism_described(
             {
                 "chart": ", ".join(charts),
-                "agents": len(self.host.agents),
+                "agents": count,
+                **({} if logged is None else {"logged_agents": min(logged, count)}),
                 "world": type(self._world).__name__,
                 "parameters": parameters_told(self._world),
             }

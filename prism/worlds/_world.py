@@ -204,7 +204,7 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         agents = self._hosted("agents").agents
         everybody: AgentSet[AgentT] = self._everybody
         if len(everybody) != len(agents):
-            everybody = AgentSet(agents)
+            everybody = agents if isinstance(agents, AgentSet) else AgentSet(agents)
             object.__setattr__(self, "_everybody", everybody)
 
         return everybody

@@ -26,7 +26,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Results]:
     clock = SimulatedClock()
     with RunLog(folder / "events.jsonl", clock) as log:
         simulation = Run(
-            Feed(first_posts=opening_posts(population.agents, seed=SEED), parameters=Parameters()),
+            Feed(
+                first_posts=opening_posts(population.agents, seed=SEED),
+                parameters=Parameters.preset("classic"),
+            ),
             population.agents,
             rounds=ROUNDS,
             ticks=TICKS,

@@ -55,7 +55,7 @@ def _runner(folder: Path) -> Callable[..., LoggedRun]:
             population = synthetic_population(60, seed=seed)
             agents, posts = population.agents, population.posts
         if "world" not in options:
-            options.setdefault("parameters", Parameters())
+            options.setdefault("parameters", Parameters.preset("classic"))
         clock = SimulatedClock()
         with RunLog(folder / f"{next(numbers)}.jsonl", clock) as log:
             simulation = run_of_feed(

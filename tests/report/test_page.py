@@ -24,7 +24,7 @@ from tests.kit.logs import AGENTS
 NAMESPACES = ("http://www.w3.org/2000/svg", "https://vega.github.io/schema/vega-lite/")
 SECTIONS = [
     *("numbers", "chart", "states", "dwell", "decisions", "engagement", "participation"),
-    *("cascades", "agents"),
+    *("cascades", "parameters", "agents"),
 ]
 
 

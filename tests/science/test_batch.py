@@ -140,7 +140,7 @@ def test_tables_alone_are_the_same_tables(done: Batch, tmp_path: Path) -> None:
     """Without logs there is no folder for a run, and every table is what it is with them."""
     found = batch(done.plan, tmp_path / "out", keep="tables", workers=1)
     assert {path.name for path in found.folder.iterdir()} == {
-        *("plan.json", "runs.jsonl", "batch.lock"),
+        *("plan.json", "runs.jsonl", "batch.lock", "workers.lock"),
         *(f"{name}.{kind}" for name in ("results", "rounds") for kind in ("csv", "parquet")),
     }
     for name in ("results.csv", "results.parquet", "rounds.csv", "rounds.parquet"):

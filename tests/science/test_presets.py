@@ -27,7 +27,7 @@ def test_a_preset_is_held_against_every_figure() -> None:
 
 def test_there_are_no_other_presets() -> None:
     """The message names those that there are."""
-    with pytest.raises(FieldValueError, match="preset must be one of classic, participation"):
+    with pytest.raises(FieldValueError, match="preset must be one of conversation, participation"):
         preset_figures("mastodon")
 
 

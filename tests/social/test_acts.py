@@ -119,7 +119,7 @@ def test_agents_of_a_policy_keep_their_options_beside_those_of_a_model(run_logge
 def test_what_an_agent_may_not_do_again_is_not_offered(run_logged: Any) -> None:
     """Who has replied as often as it may, or has reshared a thread, has the other options left."""
     model = Chooser(REPLY, RESHARE)
-    limits = Parameters(replies_per_cascade=1, reshares_once=True)
+    limits = Parameters.preset("classic", replies_per_cascade=1, reshares_once=True)
     done = simulated(run_logged, model, rounds=6, parameters=limits)
     done_by = [
         (each["agent_id"], each["root_id"], each["kind"])
@@ -263,7 +263,7 @@ def test_a_calibrated_policy_has_the_options_of_its_runs(options: list[AgentStat
 
 def test_a_replay_of_a_policy_offers_what_it_was_offered(run_logged: Any, tmp_path: Path) -> None:
     """Where a log does not say who decided, its other decisions do."""
-    limits = Parameters(replies_per_cascade=1, reshares_once=True)
+    limits = Parameters.preset("classic", replies_per_cascade=1, reshares_once=True)
     done = simulated(run_logged, ActingPolicy(1), rounds=6, parameters=limits)
     log = tmp_path / "first.jsonl"
     log.write_bytes(done.log)

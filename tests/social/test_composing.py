@@ -5,15 +5,16 @@ from collections import Counter
 import pytest
 
 from prism.agents import SocialAgent
-from prism.social import Draft, Post, TemplateComposer
+from prism.social import Draft, Parameters, Post, TemplateComposer
 from prism.statechart import RandomStream
 
 POST = Post("p1", "ben", "On bees.", ("bees",))
+ALL_KINDS = Parameters(reply_share=0.45, reshare_share=0.4, post_share=0.15)
 
 
 def drafts(agent: SocialAgent, post: Post = POST, count: int = 2000) -> list[Draft]:
     stream = RandomStream(0, agent.agent_id)
-    return [TemplateComposer().compose(agent, post, stream) for _ in range(count)]
+    return [TemplateComposer(ALL_KINDS).compose(agent, post, stream) for _ in range(count)]
 
 
 def test_same_stream_gives_the_same_drafts() -> None:

@@ -35,7 +35,7 @@ class Warned(Feed):
     """A feed whose readers are warned, and which counts what was published by warned ones."""
 
     rounds = ROUNDS
-    parameters: Parameters = Parameters()
+    parameters: Parameters = Parameters.preset("classic")
     threshold: float = 0.3
     warned: int = state(0)
 
@@ -98,7 +98,7 @@ def logged(path: Path, world: Feed | None, **options: Any) -> list[dict[str, Any
     with RunLog(path, clock) as log:
         given = {"rounds": ROUNDS, "logger": log.logger, "clock": clock, **options}
         if world is None:
-            given.setdefault("parameters", Parameters())
+            given.setdefault("parameters", Parameters.preset("classic"))
         run_of_feed(population.agents, population.posts, world=world, **given).run()
     return [orjson.loads(line) for line in path.read_bytes().splitlines()]
 
@@ -106,7 +106,9 @@ def logged(path: Path, world: Feed | None, **options: Any) -> list[dict[str, Any
 def test_a_feed_of_ones_own_is_a_world(tmp_path: Path) -> None:
     """Parameters, treatments, measures and events of a feed stand in the log as any world's do."""
     events = logged(tmp_path / "log", Warned(threshold=0.1), treatments=["warning@3"])
-    assert events[0].items() >= {"world": "Warned", "parameters": {"threshold": 0.1}}.items()
+    assert events[0]["world"] == "Warned"
+    told = {"threshold": 0.1, **Parameters.preset("classic").to_dict()}
+    assert events[0]["parameters"] == told
     ended = [event for event in events if event["event"] == "round.ended"]
     rounds = [event["measures"] for event in ended]
     assert [each["warned_so_far"] for each in rounds] == [0, 0, AGENTS, AGENTS]
@@ -142,6 +144,22 @@ def test_a_warning_is_heeded(tmp_path: Path) -> None:
     assert len(weighed(treated, 3, 4)) < len(weighed(plain, 3, 4))
 
 
+def test_without_parameters_a_feed_has_their_defaults(tmp_path: Path) -> None:
+    """Whether none, all defaults, or their preset are given: the log is the same."""
+    worlds = (Feed(), Feed(parameters=Parameters()), Feed(preset="conversation"))
+    logs = [Run(each, 15, rounds=2).keep(tmp_path / f"{n}").folder for n, each in enumerate(worlds)]
+    assert len({(each / "events.jsonl").read_bytes() for each in logs}) == 1
+
+
+def test_people_answer_each_other_by_default() -> None:
+    """Of 100 agents in 10 rounds, at least 20 reply or reshare, and some answer an answer."""
+    feed = Feed()
+    totals = Run(feed, 100, rounds=10, seed=1).run().totals
+    assert totals.replies + totals.reshares >= 20
+    assert totals.replies > totals.reshares > 0
+    assert max(post.depth for post in feed.posts) > 1
+
+
 def test_a_plain_feed_writes_what_a_simulation_writes(tmp_path: Path) -> None:
     """A feed made already, its class, its agents: all write the same bytes."""
     written = []
@@ -150,14 +168,19 @@ def test_a_plain_feed_writes_what_a_simulation_writes(tmp_path: Path) -> None:
         with RunLog(tmp_path / f"{make}", clock) as log:
             given: Any = {"seed": 3, "logger": log.logger, "clock": clock}
             run = (
-                run_of_feed(population.agents, population.posts, parameters=Parameters(), **given)
+                run_of_feed(
+                    population.agents,
+                    population.posts,
+                    parameters=Parameters.preset("classic"),
+                    **given,
+                )
                 if make is None
-                else make(Feed(parameters=Parameters()), 15, **given)
+                else make(Feed(parameters=Parameters.preset("classic")), 15, **given)
             )
             run.run()
         written.append(log.path.read_bytes())
 
-    classic = Parameters().to_dict()
+    classic = Parameters.preset("classic").to_dict()
     for number, options in enumerate(
         (Run(Feed, 15, seed=3, parameters=classic), Run(Feed(preset="classic"), 15, seed=3))
     ):
@@ -199,7 +222,7 @@ def test_what_is_added_shifts_nobody_elses_draws(tmp_path: Path) -> None:
     """Measures, events and draws of a feed of one's own leave its agents' story as it was."""
 
     class Watched(Feed):
-        parameters: Parameters = Parameters()
+        parameters: Parameters = Parameters.preset("classic")
         drawn: float = state(0.0)
 
         def setup(self) -> None:
@@ -314,7 +337,7 @@ def test_run_json_has_the_feeds_parameters(tmp_path: Path) -> None:
     """What a run of a feed was stands in run.json."""
     Run(Warned, 5, parameters={"threshold": "0.2"}).keep(tmp_path / "run")
     config = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))["config"]
-    assert config["parameters"] == {"threshold": 0.2, **Parameters().to_dict()}
+    assert config["parameters"] == {"threshold": 0.2, **Parameters.preset("classic").to_dict()}
     assert config["world"] == "tests.social.test_feed:Warned"
 
 

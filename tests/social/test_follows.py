@@ -17,7 +17,7 @@ from tests.kit.worlds import run_in
 class Quarrel(Feed):
     """A feed whose agents take to others and away from them, also in steps of their own."""
 
-    parameters: Parameters = Parameters()
+    parameters: Parameters = Parameters.preset("classic")
 
     def round_begins(self) -> None:
         """Have the first three change their minds about the others, each round another way."""

@@ -12,7 +12,9 @@ from prism.social import Feed, Parameters
 
 def readers_of(agents: Sequence[SocialAgent], seed: int, rounds: int = 1) -> dict[str, int]:
     """Count who looked at the opening post of each agent."""
-    simulation = Run(Feed(parameters=Parameters()), agents, rounds=rounds, seed=seed)
+    simulation = Run(
+        Feed(parameters=Parameters.preset("classic")), agents, rounds=rounds, seed=seed
+    )
     simulation.run()
     posts = [post for post in simulation.world.posted.posts if post.post_id.startswith("post_")]
     authors = {post.number: post.author_id for post in posts[: len(agents)]}

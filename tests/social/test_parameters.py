@@ -49,6 +49,7 @@ CHANGED: dict[str, tuple[dict[str, Any], Any]] = {
     "most_chance": ({**CHANCES, "compose_chance": 0.9}, 0.2),
     "relevance_pull": (BUSY, -2.0),
     "herding": (LIKES, 2.0),
+    "herding_down": ({**LIKES, "dislike_chance": 0.5}, -2.0),
     "fading": ({**CHANCES, "compose_chance": 0.3}, 0.0),
     "reply_share": (BUSY, 0.0),
     "reshare_share": (BUSY, 0.0),

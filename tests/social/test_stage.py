@@ -161,7 +161,7 @@ def test_states_of_every_round_are_those_before_it_ends() -> None:
 def test_what_was_decided_is_carried_out() -> None:
     """A round ends by publishing and liking what was decided on, however few ticks it has."""
     population = synthetic_population(200)
-    feed = Feed(first_posts=population.posts)
+    feed = Feed(first_posts=population.posts, preset="classic")
     results = Run(feed, population.agents, seed=1, rounds=15, ticks=3).run()
     assert results.totals.likes > 0
     assert results.totals.replies + results.totals.reshares > 0
@@ -172,7 +172,9 @@ def test_everyone_is_idle_after_a_round() -> None:
     """When a round has ended, every agent is in IDLE."""
     population = synthetic_population(60)
     simulation = Run(
-        Feed(first_posts=population.posts, parameters=Parameters()), population.agents, rounds=3
+        Feed(first_posts=population.posts, parameters=Parameters.preset("classic")),
+        population.agents,
+        rounds=3,
     )
     seen: list[set[AgentState]] = []
     simulation.run(lambda summary: seen.append({agent.state for agent in simulation.agents}))

@@ -149,12 +149,22 @@ def test_a_score_pulls_by_its_logarithm(
 ) -> None:
     """The weight is what a score of 1 adds; likes and dislikes are alike."""
     network, post = _voted(likes, dislikes)
-    assert herding_pulls(weight, network, post) == {AgentState.ENGAGING_LIKE: pytest.approx(pull)}
+    found = herding_pulls(Parameters(herding=weight), network, post)
+    assert found == {AgentState.ENGAGING_LIKE: pytest.approx(pull)}
+
+
+def test_each_sign_of_a_score_has_its_weight() -> None:
+    """A bad score is corrected where its weight is negative; a good one is followed."""
+    weights = Parameters(herding=0.5, herding_down=-0.25)
+    pulls = [herding_pulls(weights, *_voted(*votes)) for votes in ((1, 0), (0, 1), (0, 3))]
+    assert [each and each[AgentState.ENGAGING_LIKE] for each in pulls] == [0.5, 0.25, 0.5]
+    assert herding_pulls(Parameters(herding_down=-0.25), *_voted(1, 0)) is None
 
 
 def test_without_weight_or_score_nothing_pulls() -> None:
     """The policy is then what it was."""
-    assert herding_pulls(0.0, *_voted(5, 0)) is herding_pulls(1.0, *_voted(2, 2)) is None
+    assert herding_pulls(Parameters(), *_voted(5, 0)) is None
+    assert herding_pulls(Parameters(herding=1.0), *_voted(2, 2)) is None
 
 
 def _voted(likes: int, dislikes: int) -> tuple[Network, Post]:
@@ -208,7 +218,9 @@ def test_agents_dislike_what_they_scroll_past(run_logged: Any) -> None:
 def test_votes_of_others_weigh_on_dislikes(score: int, odds: float) -> None:
     """A score of 1 takes the weight from the utility; what is disliked a lot always is."""
     network, post = _voted(max(score, 0), max(-score, 0))
-    assert dislike_odds(0.2, herding_pulls(1.0, network, post)) == pytest.approx(odds)
+    assert dislike_odds(
+        0.2, herding_pulls(Parameters(herding=1.0), network, post)
+    ) == pytest.approx(odds)
 
 
 @pytest.mark.long
@@ -364,7 +376,9 @@ def test_the_log_tells_what_the_guard_saw(run_logged: Callable[..., Any]) -> Non
 def test_a_log_changes_nothing(kind: type[SocialAgent], run_logged: Callable[..., Any]) -> None:
     """A run that is logged ends as one that is not, whatever its agents do when they look."""
     logged = run_logged(**population(kind, 25), seed=2, rounds=4)
-    silent = run_of_feed(**population(kind, 25), seed=2, rounds=4, parameters=Parameters()).run()
+    silent = run_of_feed(
+        **population(kind, 25), seed=2, rounds=4, parameters=Parameters.preset("classic")
+    ).run()
     assert silent == logged.results
 
 

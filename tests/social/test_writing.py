@@ -104,7 +104,7 @@ def test_one_pool_and_one_budget_serve_decisions_and_words() -> None:
         pool, budget = OllamaPool([server.host], "tiny"), Budget()
         population = synthetic_population(10, seed=1)
         simulation = Run(
-            Feed(first_posts=population.posts, parameters=Parameters()),
+            Feed(first_posts=population.posts, parameters=Parameters.preset("classic")),
             population.agents,
             rounds=ROUNDS,
             seed=1,

@@ -94,7 +94,9 @@ def test_every_logger_learns_round_and_tick(
         del event["timestamp"]
     told, population = ApplicationLogger(), synthetic_population(60, seed=0)
     given: Any = {"rounds": 2, "logger": told, "reasoner": make()}
-    run_of_feed(population.agents, population.posts, parameters=Parameters(), **given).run()
+    run_of_feed(
+        population.agents, population.posts, parameters=Parameters.preset("classic"), **given
+    ).run()
     assert told.events == expected
     assert structlog.contextvars.get_contextvars() == {}
 

@@ -11,7 +11,7 @@ from itertools import islice
 from reprlib import repr as brief
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError, model_validator
 
 from prism.cognition._config._values import (
     AVAILABLE_ACTIONS,
@@ -31,6 +31,8 @@ from prism.files._declarations import (
     Optionally,
     WholeNumber,
     alternatives,
+    is_declaration,
+    note_ignored,
     schema_of,
     shape_problems,
 )
@@ -155,6 +157,8 @@ class Prompt(Texts):
         json_schema_extra={"patternProperties": {f"^{_EXAMPLE}": {"deprecated": True}}}
     )
 
+    ignored_prefix = _EXAMPLE
+
     purpose: OfLkjagent = None
     strategy: OfLkjagent = None
     selection_criteria: OfLkjagent = None
@@ -233,41 +237,15 @@ class ConfigDocument(Settings):
     monitoring: OfLkjagent = None
 
 
-def left_out(
-    value: Any, kind: type[BaseModel] = ConfigDocument, top: Where = ()
-) -> Iterator[Where]:
-    """Yield where a document has keys that prism does not use."""
-    fields = _fields(kind)
-    for key, inner in value.items() if isinstance(value, dict) else ():
-        field = fields.get(key)
-        is_example = issubclass(kind, Prompt) and key.startswith(_EXAMPLE)
-        if field is None or field.deprecated:
-            if is_example or field is not None:
-                yield (*top, key)
-            continue
-        for part in _parts(field):
-            yield from left_out(inner, part, (*top, key))
-
-
-def known_keys(
-    kind: type[BaseModel] = ConfigDocument, top: Where = ()
-) -> Iterator[tuple[str, Where]]:
+def known_keys(kind: Any = ConfigDocument, top: Where = ()) -> Iterator[tuple[str, Where]]:
     """Yield every key that is used with where it stands, those nearer to the top last."""
-    for key, field in reversed(_fields(kind).items()):
+    for name, field in reversed(kind.model_fields.items()):
         if not field.deprecated:
-            for part in _parts(field):
-                yield from known_keys(part, (*top, key))
-            yield key, (*top, key)
-
-
-def _fields(kind: type[BaseModel]) -> dict[str, Any]:
-    return {field.alias or name: field for name, field in kind.model_fields.items()}
-
-
-def _parts(field: Any) -> Iterator[type[BaseModel]]:
-    for each in alternatives(field.annotation):
-        if isinstance(each, type) and issubclass(each, BaseModel):
-            yield each
+            where = (*top, field.alias or name)
+            for each in alternatives(field.annotation):
+                if is_declaration(each):
+                    yield from known_keys(each, where)
+            yield where[-1], where
 
 
 def config_schema() -> dict[str, Any]:
@@ -283,7 +261,6 @@ MAX_DEPTH = 50
 MOST_PROBLEMS = 50
 """Mistakes that are looked for; nobody mends more at once."""
 
-_MOST_NAMED = 30
 _UNKNOWN = "extra_forbidden"
 _HARMLESS = (_UNKNOWN, "set_twice")
 _BLOCKS: Mapping[str, Any] = {
@@ -350,8 +327,7 @@ def read_config(text: str, name: str) -> Reading:
 
     found = Reading(source)
     _check_shape(found)
-    if unused := list(left_out(source.value)):
-        found.add(unused[0], _note(unused), "left_out", severity="warning")
+    note_ignored(ConfigDocument, found, "warning")
     if found.is_usable:
         _Gathering(found).run(source.value)
 
@@ -386,12 +362,6 @@ def _with_place(error: InputError, text: str) -> InputError:
     where, (line, column) = repeated
     problem = f"{error.problem} (column {column})"
     return InputError(problem, path=error.path, line=line, field=key_of(where))
-
-
-def _note(left_out: list[Where]) -> str:
-    named = ", ".join(map(key_of, left_out[:_MOST_NAMED]))
-    more = f" and {len(left_out) - _MOST_NAMED} more" if len(left_out) > _MOST_NAMED else ""
-    return f"prism does not use these keys of lkjagent: {named}{more}"
 
 
 class _Gathering:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
-from prism.cognition._memory._search import Match
 from prism.cognition._memory._values import as_tag, numbered, plain_value
 from prism.errors import InputError
 
@@ -271,62 +270,3 @@ def _own_part(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 StorageKind = Literal["json", "sqlite"]
-
-
-class Storage(Protocol):
-    """The storage of one memory, and the file of the whole."""
-
-    @property
-    def revision(self) -> str:
-        """Changes with everything that is committed."""
-
-    def get(self, tag: str) -> Any:
-        """Return the value under a tag, or `MISSING`."""
-
-    def put(self, entries: Mapping[str, Any]) -> None:
-        """Keep values under their tags, from the next commit on durably."""
-
-    def versions(self, tag: str) -> list[Any]:
-        """Return the old values under a tag, oldest first."""
-
-    def put_versions(self, kept: Mapping[str, list[Any]]) -> None:
-        """Keep old values under their tags, in place of those kept so far."""
-
-    def all_versions(self) -> dict[str, list[Any]]:
-        """Return all old values, oldest first, by tag."""
-
-    def clear(self) -> None:
-        """Remove all."""
-
-    def items(self) -> Iterator[tuple[str, Any]]:
-        """Yield all tags and values in order of addition."""
-
-    def __len__(self) -> int:
-        """Count them."""
-
-    def search(self, text: str, limit: int) -> list[Match]:
-        """Return the best matches."""
-
-    def commit(self, contents: Contents, steps: list[list[Any]]) -> None:
-        """Write all down in one step.
-
-        Raises:
-            OSError: If that fails; it may be tried again.
-        """
-
-    def next_revision(self, contents: Contents, steps: list[list[Any]]) -> str:
-        """Return what the revision will be once this is committed."""
-
-    def compact(self, contents: Contents) -> None:
-        """Make the file as small as it can be; nothing may be uncommitted."""
-
-    def close(self) -> None:
-        """Close the file; what was not committed is lost."""
-
-    @property
-    def kind(self) -> StorageKind | None:
-        """How it is kept; None without a file."""
-
-    @property
-    def path(self) -> Path | None:
-        """The file."""

@@ -9,8 +9,7 @@ from typing import Self
 from prism.cognition._memory._beside import Backups, Lock
 from prism.cognition._memory._contents import NewerSchemaError
 from prism.cognition._memory._memory import DEFAULT_BACKUPS, Memory
-from prism.cognition._memory._opening import place_of, read_json, set_aside
-from prism.cognition._memory._sqlite_file import HEADER
+from prism.cognition._memory._opening import kind_of, place_of, read_json, set_aside
 from prism.cognition._memory._values import to_json
 from prism.errors import InputError
 from prism.files import write_durably
@@ -118,9 +117,8 @@ def compact_memory(
 
 def _damage_of(place: Path) -> str:
     """Return what is wrong with a memory in JSON; nothing for one in SQLite."""
-    with place.open("rb") as file:
-        if file.read(len(HEADER)) == HEADER:
-            return ""
+    if kind_of(place) == "sqlite":
+        return ""
 
     try:
         read_json(place.read_bytes(), place)

@@ -14,7 +14,6 @@ from prism.cognition._memory._beside import Backups, copy_whole
 from prism.cognition._memory._contents import (
     Contents,
     NewerSchemaError,
-    Storage,
     StorageKind,
     checked_document,
     storage_of,
@@ -43,7 +42,7 @@ class Opened:
     """
 
     contents: Contents
-    storage: Storage
+    storage: JsonStorage | SqliteStorage
     faults: tuple[str, ...] = ()
 
 
@@ -152,8 +151,7 @@ def _opened(path: Path, kind: StorageKind | None, backups: Backups | None) -> Op
     if not path.exists():
         raise InputError("is missing", path=path)
 
-    with path.open("rb") as file:
-        found: StorageKind = "sqlite" if file.read(len(HEADER)) == HEADER else "json"
+    found = kind_of(path)
     if found == "sqlite":
         _require_kind(path, found, kind)
         database = MemoryDatabase(path, backups)
@@ -169,6 +167,12 @@ def _opened(path: Path, kind: StorageKind | None, backups: Backups | None) -> Op
     entries, versions = storage_of(document), versions_of(document)
 
     return Opened(Contents(document), JsonStorage(entries, path, backups, revision, versions))
+
+
+def kind_of(path: Path) -> StorageKind:
+    """Return how the memory of a file is kept, whatever it is called."""
+    with path.open("rb") as file:
+        return "sqlite" if file.read(len(HEADER)) == HEADER else "json"
 
 
 def _require_file(path: Path) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from string import punctuation
 from typing import Any
 
-from prism.cognition._memory._values import to_text
+from prism.cognition._memory._values import to_text, without_surrogates
 from prism.cognition._replies._data import Pairs
 from prism.cognition._replies._tags import NAMES
 from prism.statechart.reasoner._replies._objects import excerpt
@@ -72,9 +72,6 @@ _OF_MEMORY = (*MEMORY_NAMES, "")
 _FIELD = re.compile(r"<([A-Za-z]\w{0,60})>([^<>]*+)</\1\s*+>")
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-_PAIR = re.compile(r"[\ud800-\udbff][\udc00-\udfff]")
-_HALF = re.compile(r"[\ud800-\udfff]")
-_MOST_PAIRS = 20_000
 _TAG = re.compile(r"<[^<>]{1,40}+>")
 _WORD = re.compile(r"\W*+(\w+(?:-\w+)*+)\s*+([|/]?)")
 
@@ -232,21 +229,8 @@ def written(text: str, defects: list[str]) -> str:
     if len(clean) < len(text):
         defects.append("control characters were dropped")
 
-    return _encodable(clean, defects)
-
-
-def _encodable(text: str, defects: list[str]) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
+    whole = without_surrogates(clean)
+    if whole is not clean:
         defects.append("signs that are no characters were replaced")
-        whole = _PAIR.sub(_joined, text, count=_MOST_PAIRS)
-        return _HALF.sub("\ufffd", whole)
 
-    return text
-
-
-def _joined(pair: re.Match[str]) -> str:
-    """Return the sign whose halves came one by one, as from servers that stream them apart."""
-    high, low = map(ord, pair[0])
-    return chr(0x10000 + ((high - 0xD800) << 10) + low - 0xDC00)
+    return whole

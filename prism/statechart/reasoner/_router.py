@@ -450,12 +450,11 @@ def models_told(agents: Iterable[Any], *askers: Any) -> dict[str, Any]:
         agents: All agents of the run.
         askers: Its reasoner and its writer, as far as it has them.
     """
-    everybody = list(agents)
     told = [
         entry
         for asker in askers
         if (models_for := getattr(asker, "models_for", None)) is not None
-        for entry in models_for(everybody)
+        for entry in models_for(list(agents))
     ]
 
     return {"models": told} if told else {}

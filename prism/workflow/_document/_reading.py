@@ -13,8 +13,8 @@ from pydantic import ValidationError
 
 from prism.errors import MissingExtraError
 from prism.expressions import Expression, ExpressionError
-from prism.files._declarations import Declaration, adapter, keys_at
-from prism.files._source import Source, Where, key_of
+from prism.files._declarations import adapter, note_ignored
+from prism.files._source import Source, Where
 from prism.statechart.reasoner._own_prompts import MAX_CHARACTERS
 from prism.workflow._document._components import ComponentReader
 from prism.workflow._document._declarations import (
@@ -22,7 +22,6 @@ from prism.workflow._document._declarations import (
     AnyDocument,
     CodeStepDeclaration,
     ComponentsDeclaration,
-    ErrorHandlingDeclaration,
     LlmStepDeclaration,
     NamedWorkflowDeclaration,
     StateMachineDeclaration,
@@ -57,13 +56,6 @@ _DEFAULT_TRANSITION_PROMPT = """\
 Decide how to go on: continue with what you are doing, pivot to something else, or ship what you \
 have.
 State: {state}. Last result: {last_action_result}"""
-
-_MOST_NAMED = 20
-_OUTER: Mapping[str, type[Declaration]] = {
-    "components": ComponentsDeclaration,
-    "error_handling": ErrorHandlingDeclaration,
-}
-"""What is looked into beside a workflow, too."""
 
 _SpecialT = TypeVar("_SpecialT")
 
@@ -109,7 +101,7 @@ def read_workflow(
         problems.raise_if_any()
 
     assert file is not None
-    _note_left_out(file, source.value, problems)
+    note_ignored(type(file), problems, "note")
     reader = _Reader(file, problems, folder, components, name)
     definition = reader.definition()
     problems.raise_if_any()
@@ -140,37 +132,6 @@ def _shaped(
         return _validated(mended)
     except ValidationError:
         return None
-
-
-def _note_left_out(file: Any, value: Any, problems: WorkflowProblems) -> None:
-    """Note once what stands beside a workflow and is not read."""
-    left_out = list(_left_out(AgentDeclaration, value)) if "workflow" in value else []
-    workflow, top = (file.workflow, ("workflow",)) if "workflow" in value else (file, ())
-    if workflow.components is not None and "phases" in workflow.components.model_fields_set:
-        left_out.append((*top, "components", "phases"))
-    if not left_out:
-        return
-
-    names = [_told_left_out(where, value) for where in left_out[:_MOST_NAMED]]
-    more = len(left_out) - len(names)
-    listed = ", ".join(names) + (f" and {more:,} more" if more else "")
-    message = f"prism does not read {listed}"
-    problems.add(left_out[0], message, "left_out", severity="note")
-
-
-def _left_out(kind: type[Declaration], value: Any, top: Where = ()) -> Iterator[Where]:
-    """Yield the places of the keys beside a workflow that nobody declares."""
-    known = keys_at(kind, ())
-    for key, inner in value.items():
-        if key not in known:
-            yield (*top, key)
-        elif key in _OUTER and isinstance(inner, dict):
-            yield from _left_out(_OUTER[key], inner, (key,))
-
-
-def _told_left_out(where: Where, value: Any) -> str:
-    near = key_meant(AnyDocument, where, value)
-    return key_of(where) if near is None else f"{key_of(where)} (did you mean {near!r}?)"
 
 
 def _validated(value: Any) -> AgentDeclaration | NamedWorkflowDeclaration:

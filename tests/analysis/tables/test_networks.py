@@ -159,7 +159,7 @@ def test_a_log_that_does_not_tell_is_noted(tmp_path: Path) -> None:
     population, clock = synthetic_population(5), SimulatedClock()
     with RunLog(tmp_path / "run.jsonl", clock) as log:
         Run(
-            Feed(first_posts=(), parameters=Parameters()),
+            Feed(first_posts=(), parameters=Parameters.preset("classic")),
             population.agents,
             rounds=1,
             logger=log.logger,

@@ -1,0 +1,63 @@
+"""Whether a world runs in columns, and makes the same run there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import orjson
+
+from prism.columns._unit import problems_of
+from prism.runlog import RunLog, SimulatedClock
+from prism.worlds import Finding, Run
+
+
+def compare_engines(run: Run[Any]) -> list[Finding]:
+    """Run a world as objects and as columns, and compare logs and fields after each round.
+
+    Args:
+        run: The run, of a world's class.
+
+    Returns:
+        What keeps the world from columns, or where the two runs part; nothing if they are the same.
+
+    Raises:
+        PrismError: If the run is impossible as objects, too.
+    """
+    if problems := problems_of(run.world_class):
+        return [_finding(each) for each in problems]
+
+    with TemporaryDirectory(prefix="prism-columns-") as folder:
+        objects, columns = (
+            _rounds(run.replace(columns=each), Path(folder) / f"{each}.jsonl")
+            for each in (False, True)
+        )
+    for number, (one, other) in enumerate(zip(objects, columns, strict=False), 1):
+        if one != other:
+            what = "the log" if one[0] != other[0] else "the fields"
+            told = f"columns make another run than objects; {what} shows it first"
+            return [Finding(told, "this is a fault of prism: please report it", "", number)]
+
+    return []
+
+
+def _finding(problem: str) -> Finding:
+    where, _, told = problem.partition(": ")
+    return Finding(told, "", where)
+
+
+def _rounds(run: Run[Any], path: Path) -> list[tuple[bytes, bytes]]:
+    """Run it; return its log and the fields of its agents as they are after each round."""
+    clock = SimulatedClock()
+    found: list[tuple[bytes, bytes]] = []
+    with RunLog(path, clock) as log:
+        logging = run.replace(logger=log.logger, clock=clock)
+
+        def keep(_: Any) -> None:
+            log.flush()
+            found.append((path.read_bytes(), orjson.dumps(logging.loop.snapshot())))
+
+        logging.run(keep)
+
+    return found

@@ -1,0 +1,56 @@
+"""Reading and writing columns by their addresses, in compiled code.
+
+All that compiled code knows of a run is the address of one table of 64-bit numbers. It holds the
+numbers of the run, such as the tick, and the addresses of the columns. So each function takes one
+number, is compiled once, and passes nothing on that costs anything.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+_BITS = {"u1": 8, "i4": 32, "i8": 64, "u8": 64}
+
+
+def _place(builder: Any, of: str, address: Any, index: Any) -> Any:
+    stored = ir.DoubleType() if of == "f8" else ir.IntType(_BITS[of])
+    return builder.gep(builder.inttoptr(address, stored.as_pointer()), [index])
+
+
+def _getter(of: str) -> Any:
+    result = {"f8": types.float64, "u8": types.uint64}.get(of, types.int64)
+
+    def get(typing: Any, address: Any, index: Any) -> Any:  # noqa: ARG001 - numba's names
+        def read(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
+            found = builder.load(_place(builder, of, *given))
+            if of == "u1":
+                return builder.zext(found, ir.IntType(64))
+            return builder.sext(found, ir.IntType(64)) if of == "i4" else found
+
+        return result(types.int64, types.int64), read
+
+    return intrinsic(get)
+
+
+def _putter(of: str) -> Any:
+    taken = {"f8": types.float64, "u8": types.uint64}.get(of, types.int64)
+
+    def put(typing: Any, address: Any, index: Any, value: Any) -> Any:  # noqa: ARG001
+        def write(context: Any, builder: Any, _signature: Any, given: Any) -> Any:
+            value = given[2]
+            if _BITS.get(of, 64) < 64:
+                value = builder.trunc(value, ir.IntType(_BITS[of]))
+            builder.store(value, _place(builder, of, *given[:2]))
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64, taken), write
+
+    return intrinsic(put)
+
+
+get_u1, get_i4, get_i8, get_u8, get_f8 = map(_getter, ("u1", "i4", "i8", "u8", "f8"))
+put_u1, put_i4, put_i8, put_u8, put_f8 = map(_putter, ("u1", "i4", "i8", "u8", "f8"))

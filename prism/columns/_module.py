@@ -1,0 +1,142 @@
+"""Machine code of a world: its text with the kernel's, compiled once and kept in a cache."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from prism._version import __version__
+from prism.columns._unit import Unit
+
+_HERE = Path(__file__).parent
+_BEGINNING = "# The kernel begins here"
+_HEAD = """from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from prism.columns import _table as T
+from prism.columns._memory import (
+    get_f8, get_i4, get_i8, get_u1, get_u8, put_f8, put_i4, put_i8, put_u1, put_u8
+)
+
+jit = njit(error_model="numpy")
+"""
+_DOORS = """
+@njit("int64(int64)", error_model="numpy", cache={cached})
+def run_tick(a):
+    return tick(a)
+
+
+@njit("int64(int64, int64, int64, int64)", error_model="numpy", cache={cached})
+def run_fire(a, agent, trigger, context):
+    return fire_from_outside(a, agent, trigger, context)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What runs a world in columns.
+
+    Args:
+        tick: Runs one tick on a table.
+        fire: Fires an event of an agent.
+    """
+
+    tick: Callable[[int], int]
+    fire: Callable[[int, int, int, int], int]
+
+
+def machine_of(unit: Unit) -> Machine:
+    """Return the machine code of a world, from the cache where it is there."""
+    return _machine(unit.text)
+
+
+@lru_cache(maxsize=16)
+def _machine(text: str) -> Machine:
+    module = _loaded(text, cached=True)
+    if module is None:
+        # no folder can be written: compiled in memory
+        module = ModuleType("prism_columns_in_memory")
+        code = compile(whole_text(text, cached=False), "<columns>", "exec")
+        exec(code, vars(module))
+
+    return Machine(module.run_tick, module.run_fire)
+
+
+def cache_folder() -> Path:
+    """Return where compiled worlds are kept; the folder may be deleted at any time."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "prism" / "columns"
+
+
+def whole_text(text: str, *, cached: bool) -> str:
+    kernel = (_HERE / "_kernel.py").read_text(encoding="utf-8").partition(_BEGINNING)[2]
+    compiled = kernel.replace("\ndef ", "\n@jit\ndef ")
+    return "\n".join([_HEAD, text, compiled, _DOORS.format(cached=cached)])
+
+
+def _loaded(text: str, *, cached: bool) -> ModuleType | None:
+    """Import the module from the cache; None if that cannot be written."""
+    import numba
+
+    whole = whole_text(text, cached=cached)
+    memory = (_HERE / "_memory.py").read_text(encoding="utf-8")
+    table = (_HERE / "_table.py").read_text(encoding="utf-8")
+    python = ".".join(map(str, sys.version_info[:3]))
+    parts = [__version__, numba.__version__, python, memory, table, whole]
+    name = sha256("\0".join(parts).encode()).hexdigest()[:32]
+    path = cache_folder() / f"{name}.py"
+    try:
+        _write(path, whole)
+        return _imported(name, path)
+    except OSError:
+        return None
+    except Exception:
+        # whatever a damaged cache raises: it is made anew
+        for kept in (path.parent / "__pycache__").glob(f"{name}*"):
+            with suppress(OSError):
+                kept.unlink()
+        return _imported(name, path)
+
+
+def _write(path: Path, whole: str) -> None:
+    """Write the module, unless it is there: machine code is of a file that has not changed."""
+    with suppress(OSError, UnicodeDecodeError):
+        if path.read_text(encoding="utf-8") == whole:
+            return
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(
+        "w", dir=path.parent, suffix=".new", delete=False, encoding="utf-8"
+    ) as file:
+        file.write(whole)
+    # at once, as another process may be reading it
+    Path(file.name).replace(path)
+
+
+def _imported(name: str, path: Path) -> ModuleType:
+    spec = spec_from_file_location(f"prism_columns_{name}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules[spec.name] = module
+    loader: Any = spec.loader
+    try:
+        loader.exec_module(module)
+    except BaseException:
+        del sys.modules[spec.name]
+        raise
+    return module

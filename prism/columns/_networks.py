@@ -1,0 +1,212 @@
+"""Networks of agents in columns: the neighbours of each as places in one array."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from prism.columns._kernel import ANOTHER, BY_11, BY_27, BY_30, BY_31, GOLDEN, ONE
+from prism.errors import FieldValueError, SimulationError
+from prism.randomness import RandomStream
+from prism.worlds import Network
+from prism.worlds._networks import ring_pairs, small_world_pairs
+
+_compiled = njit(cache=True, error_model="numpy")
+
+
+class ColumnNetwork(Network[Any]):
+    """Who is connected with whom, as two arrays.
+
+    Args:
+        agents: All agents.
+        pairs: Places of connected agents.
+        directed: Whether a connection leads one way only.
+    """
+
+    def __init__(self, agents: Any, pairs: Any, *, directed: bool = False) -> None:
+        self.directed = directed
+        self.has_changed = False
+        self.width = None
+        self._agents = agents
+        given = pairs if isinstance(pairs, np.ndarray) else np.array(list(pairs), np.int64)
+        given = np.ascontiguousarray(given.reshape(-1, 2), np.int64)
+        if (given[:, 0] == given[:, 1]).any():
+            raise FieldValueError("an agent cannot be connected with itself")
+        self._offsets, self._places = _linked(len(agents), given, directed)
+
+    def pairs(self) -> list[tuple[int, int]]:
+        """Return every connection once, as places of agents."""
+        return [
+            (one, int(other))
+            for one in range(len(self._offsets) - 1)
+            for other in self._places[self._offsets[one] : self._offsets[one + 1]]
+            if self.directed or one < other
+        ]
+
+    def edges(self) -> Iterator[tuple[Any, Any]]:
+        """Yield every connection once."""
+        for one, other in self.pairs():
+            yield self._agents[one], self._agents[other]
+
+    def connect(self, one: Any, other: Any) -> None:
+        """Refuse a new connection."""
+        raise SimulationError(
+            f"{one!r} and {other!r} cannot be connected: a network in columns changes as a whole: "
+            "set another one, or run this world without columns"
+        )
+
+    def disconnect(self, one: Any, other: Any) -> None:
+        """Refuse to remove a connection."""
+        self.connect(one, other)
+
+    def wire(self) -> None:
+        """Tell the run who is connected with whom."""
+        everybody: Any = self._agents
+        everybody.host.take_network(self._offsets, self._places)
+
+    def snapshot(self) -> list[list[int]] | None:
+        """Return the connections as plain data; None if they are those it was made with."""
+        if not self.has_changed:
+            return None
+        parts = np.split(self._places, self._offsets[1:-1])
+        return [each.tolist() for each in parts]
+
+    def restore(self, links: list[list[int]]) -> None:
+        """Make the connections those of a snapshot."""
+        lengths = np.array([0, *map(len, links)], np.int64)
+        self._offsets = np.cumsum(lengths)
+        places: Iterable[int] = (other for others in links for other in others)
+        self._places = np.fromiter(places, np.int32)
+        self.has_changed = True
+        self.wire()
+
+    def __len__(self) -> int:
+        """Return the number of connections."""
+        return len(self._places) // (1 if self.directed else 2)
+
+
+@_compiled
+def _linked(size: int, pairs: Any, directed: bool) -> Any:
+    """Return where the neighbours of each begin, and their places, in the order of the pairs."""
+    offsets = np.zeros(size + 1, np.int64)
+    for one, other in pairs:
+        offsets[one + 1] += 1
+        if not directed:
+            offsets[other + 1] += 1
+    offsets = np.cumsum(offsets)
+    ends, places = offsets[:-1].copy(), np.empty(offsets[-1], np.int32)
+    for one, other in pairs:
+        places[ends[one]] = other
+        ends[one] += 1
+        if not directed:
+            places[ends[other]] = one
+            ends[other] += 1
+
+    # of a pair that is named twice the first is kept
+    seen, kept, before = np.full(size, -1, np.int32), 0, offsets[0]
+    for one in range(size):
+        begin, before = before, offsets[one + 1]
+        for each in range(begin, before):
+            other = places[each]
+            if seen[other] != one:
+                seen[other] = one
+                places[kept] = other
+                kept += 1
+        offsets[one + 1] = kept
+
+    return offsets, places[:kept].copy()
+
+
+def ring_twin(size: int, neighbours: int) -> Any:
+    """Return the connections of a ring, as `ring_pairs` does."""
+    if neighbours % 2 or not 2 <= neighbours < size:
+        return ring_pairs(size, neighbours)
+    places = np.arange(size, dtype=np.int64)
+    layers = [
+        np.stack([places, (places + away) % size], axis=1) for away in range(1, neighbours // 2 + 1)
+    ]
+    return np.concatenate(layers)
+
+
+def small_world_twin(size: int, links: int, rewired: float, stream: RandomStream) -> Any:
+    """Return a ring of which some connections are rewired, as `small_world_pairs` does."""
+    if not links or links % size or 2 * (links // size) >= size:
+        return small_world_pairs(size, links, rewired, stream)
+
+    pairs = ring_twin(size, 2 * (links // size))
+    at = _rewired(size, pairs, float(rewired), np.uint64(stream._at))
+    stream._at = int(at)
+    return pairs
+
+
+@_compiled
+def _unit(at: Any) -> float:
+    number = at
+    number = (number ^ (number >> BY_30)) * ONE
+    number = (number ^ (number >> BY_27)) * ANOTHER
+    number = number ^ (number >> BY_31)
+    return np.float64(number >> BY_11) * 1.1102230246251565e-16
+
+
+@_compiled
+def _slot(table: Any, key: int) -> Any:
+    """Return where a pair of places is in a table of pairs, or would be."""
+    mask = len(table) - 1
+    number = np.uint64(key) * GOLDEN
+    at = np.int64(number >> np.uint64(20)) & mask
+    while table[at] != -1 and table[at] != key:
+        at = (at + 1) & mask
+    return at
+
+
+@_compiled
+def _key(size: int, one: int, other: int) -> int:
+    return min(one, other) * size + max(one, other)
+
+
+@_compiled
+def _rewired(size: int, pairs: Any, rewired: float, at: Any) -> Any:
+    """Rewire connections in place; return the stream's place in its sequence."""
+    length = 1
+    while length < 4 * len(pairs):
+        length *= 2
+    # links that were removed stay in the table, marked
+    table, removed = np.full(length, -1, np.int64), np.zeros(length, np.bool_)
+    degrees = np.zeros(size, np.int64)
+    for one, other in pairs:
+        table[_slot(table, _key(size, one, other))] = _key(size, one, other)
+        degrees[one] += 1
+        degrees[other] += 1
+
+    for each in range(len(pairs)):
+        one, other = pairs[each]
+        at = at + GOLDEN
+        if not (_unit(at) < rewired and degrees[one] < size - 1):
+            continue
+        target = other
+        while True:
+            if target != one:
+                slot = _slot(table, _key(size, one, target))
+                if table[slot] == -1 or removed[slot]:
+                    break
+            at = at + GOLDEN
+            target = np.int64(_unit(at) * size)
+
+        removed[_slot(table, _key(size, one, other))] = True
+        slot = _slot(table, _key(size, one, target))
+        table[slot], removed[slot] = _key(size, one, target), False
+        degrees[other] -= 1
+        degrees[target] += 1
+        pairs[each, 1] = target
+
+    return at
+
+
+TWINS: Mapping[Any, Callable[..., Any]] = {
+    ring_pairs: ring_twin,
+    small_world_pairs: small_world_twin,
+}
+"""What makes the same connections as a function of `prism.worlds`, without a list of them."""

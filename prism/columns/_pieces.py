@@ -1,0 +1,535 @@
+"""Steps, cut where they wait: each piece ends with the number of the piece that follows.
+
+A step that awaits a decision is put into pieces, between which its values are kept in columns. What
+holds no await stays as it was written.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from prism.columns._language import Language, Scope, as_option
+from prism.columns._types import (
+    AGENT,
+    BOOL,
+    FLOAT,
+    INT,
+    MAYBE_STATE,
+    NEIGHBOURS,
+    NONE,
+    STATE,
+    TEXT,
+    TRUTH,
+    WEIGHTS,
+    ZERO,
+    RefusedError,
+    Type,
+    Value,
+)
+
+_NAMES = (TEXT, NONE)
+
+
+class Writer:
+    """Translates the body of one function.
+
+    Args:
+        language: What translates expressions.
+        scope: The function's names.
+        number: The step's number; None for a function that cannot wait.
+        is_guard: Whether what it returns is a condition.
+
+    Attributes:
+        problems: What could not be translated.
+        kept: What is kept while the step waits.
+    """
+
+    def __init__(
+        self, language: Language, scope: Scope, number: int | None, *, is_guard: bool = False
+    ) -> None:
+        self._language = language
+        self._is_guard = is_guard
+        self._scope = scope
+        self._number = number
+        self._pieces: list[list[str]] = [[]]
+        self._at = 0
+        self._indent = 0
+        self._names = 0
+        self._loops = 0
+        self.problems: list[RefusedError] = []
+        self.kept: dict[str, Type] = {}
+
+    def body(self, node: Any) -> list[str]:
+        """Return the lines of a function's body."""
+        self._node = node
+        if isinstance(node, ast.Lambda):
+            self._return(ast.copy_location(ast.Return(node.body), node))
+            return self._pieces[0]
+
+        self._statements(node.body)
+        if self._number is None:
+            returned = self._scope.returned
+            if returned is not None and not (self._is_guard or _always_returns(node.body)):
+                raise RefusedError(node, "it returns nothing on some way: return on every way")
+            self._line("return False" if self._is_guard else "return -1")
+            return self._pieces[0]
+
+        self._line("return 0")
+        if len(self._pieces) == 1:
+            return self._pieces[0]
+        return list(self._in_pieces())
+
+    def beginning(self) -> Iterator[str]:
+        """Yield what gives local values their types, and what a step had kept."""
+        for name, kind in self._scope.locals.items():
+            yield f"{name} = {ZERO.get(kind, '0')}"
+        if self.kept:
+            yield "if piece != 0:"
+            for name, kind in self.kept.items():
+                truth = " != 0" if kind in (BOOL, TRUTH) else ""
+                yield f"    {name} = {self._read(name, kind)}{truth}"
+
+    # Statements
+
+    def _statements(self, nodes: Sequence[ast.stmt]) -> None:
+        for node in nodes:
+            try:
+                self._statement(node)
+            except RefusedError as problem:
+                self.problems.append(problem)
+                # what it would have set is not missed besides
+                for each in ast.walk(node):
+                    if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
+                        self._scope.defined.discard(each.id)
+
+    def _statement(self, node: ast.stmt) -> None:
+        method = getattr(self, f"_{type(node).__name__.lower()}", None)
+        if method is None:
+            raise RefusedError(
+                node,
+                f"{ast.unparse(node).split(chr(10))[0]}: a step has no such "
+                "statement in columns: run this world without columns",
+            )
+        method(node)
+
+    def _expr(self, node: ast.Expr) -> None:
+        if isinstance(node.value, ast.Constant):
+            return
+        self._line(self._lifted(node.value).text)
+
+    def _pass(self, _node: ast.Pass) -> None:
+        self._line("pass")
+
+    def _break(self, _node: ast.Break) -> None:
+        self._line("break")
+
+    def _continue(self, _node: ast.Continue) -> None:
+        self._line("continue")
+
+    def _return(self, node: ast.Return) -> None:
+        if self._number is not None:
+            if node.value is not None and not _is_nothing(node.value):
+                raise RefusedError(node, "a step returns nothing: return by itself")
+            self._line("return 0")
+        else:
+            if node.value is None:
+                raise RefusedError(node, "what a step calls returns a value on every way")
+            value = self._language.value(node.value)
+            if self._is_guard:
+                value = Value(self._language.truth_of(value, node), BOOL)
+            self._returned(value, node)
+            self._line(f"return {value.text}")
+        self._scope.defined = set(self._scope.names)
+
+    def _returned(self, value: Value, node: ast.AST) -> None:
+        known = self._scope.returned
+        if value.type in (*_NAMES, WEIGHTS, NEIGHBOURS) or (known and known != value.type):
+            raise RefusedError(
+                node,
+                f"a return of {value.type.name}: let all be of one type, "
+                "numbers, truths, agents or states",
+            )
+        self._scope.returned = value.type
+
+    def _annassign(self, node: ast.AnnAssign) -> None:
+        if node.value is None:
+            return
+        self._set(node.target, self._given(node.value))
+
+    def _assign(self, node: ast.Assign) -> None:
+        if len(node.targets) != 1:
+            raise RefusedError(node, "two names for one value: set them one after the other")
+        self._set(node.targets[0], self._given(node.value))
+
+    def _augassign(self, node: ast.AugAssign) -> None:
+        if _waits(node):
+            raise RefusedError(node, "an answer in the middle of something: give it a name first")
+        target: Any = ast.copy_location(ast.parse(ast.unparse(node.target), mode="eval").body, node)
+        for each in ast.walk(target):
+            ast.copy_location(each, node)
+        found = self._language.operate(
+            node.op, self._language.value(target), self._language.value(node.value), node
+        )
+        self._set(node.target, found)
+
+    def _given(self, node: ast.expr) -> Value | dict[int, str]:
+        """Return what an assignment gives; weights by state."""
+        if isinstance(node, ast.Dict):
+            return self._weights(node)
+        return self._lifted(node)
+
+    def _weights(self, node: ast.Dict) -> dict[int, str]:
+        found = {}
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key is None:
+                raise RefusedError(node, "weights are written out: {State.A: 0.3, State.B: 0.7}")
+            found[self._language.state(key)] = self._language.number(value)
+        return found
+
+    def _set(self, target: ast.expr, value: Value | dict[int, str]) -> None:
+        if isinstance(target, ast.Name):
+            self._set_name(target, value)
+        elif isinstance(target, ast.Attribute) and isinstance(value, Value):
+            self._set_field(target, value)
+        else:
+            raise RefusedError(target, "a step sets names and fields of agents, one at a time")
+
+    def _set_name(self, target: ast.Name, value: Value | dict[int, str]) -> None:
+        name, scope = target.id, self._scope
+        if name in scope.fixed:
+            raise RefusedError(target, f"{name} is an argument: give the new value another name")
+        kind = WEIGHTS if isinstance(value, dict) else value.type
+        known = scope.names.get(name)
+        if known is not None and known.type != kind:
+            raise RefusedError(
+                target, f"{name} is {known.type.name} before, and {kind.name} here: use two names"
+            )
+        if kind in _NAMES:
+            raise RefusedError(target, f"{kind.name} has no name in columns: use it where it is")
+
+        text = f"v_{name}"
+        scope.names[name] = Value(text, kind)
+        scope.defined.add(name)
+        if isinstance(value, dict):
+            for state in range(len(self._language.layout.states)):
+                scope.locals[f"{text}_{state}"] = FLOAT
+                self._line(f"{text}_{state} = {value.get(state, '0.0')}")
+        else:
+            scope.locals[text] = kind
+            self._line(f"{text} = {value.text}")
+
+    def _set_field(self, target: ast.Attribute, value: Value) -> None:
+        language = self._language
+        if language._is_self(target.value):
+            raise RefusedError(
+                target,
+                f"self.{target.attr} is set in a step, where the order of agents would "
+                "decide: let a hook do it, such as tick_ends",
+            )
+        agent, name = language.agent(target.value), target.attr
+        stored = language.layout.fields.get(name)
+        if stored is None:
+            why = language.layout.others.get(name) or f"{ast.unparse(target)} cannot be set in a "
+            "step: fields are"
+            raise RefusedError(target, str(why))
+        if stored.type.options and value.type != stored.type:
+            is_state = value.type is STATE and stored.type.options == tuple(language.layout.states)
+            value = (
+                Value(value.text, stored.type)
+                if is_state
+                else as_option(value, stored.type, target)
+            )
+        if value.type != stored.type:
+            raise RefusedError(
+                target,
+                f"{name} is {stored.type.name}, and gets {value.type.name}: "
+                + ("write 0.0 for 0, or float(...)" if stored.type is FLOAT else "use one type"),
+            )
+
+        if agent != "me":
+            language.is_apart = False
+            agent = f"own(a, {agent}, {target.lineno})"
+        language.written[name] = None
+        text = f"(1 if {value.text} else 0)" if stored.type is BOOL else value.text
+        self._line(f"{stored.write}(get_i8(a, {stored.place}), {agent}, {text})")
+
+    # Ways
+
+    def _if(self, node: ast.If) -> None:
+        if not _waits(node):
+            test = self._language.truth(node.test)
+            self._line(f"if {test}:")
+            before = set(self._scope.defined)
+            self._block(node.body)
+            after, self._scope.defined = self._scope.defined, set(before)
+            if node.orelse:
+                self._line("else:")
+                self._block(node.orelse)
+            self._scope.defined &= after
+            return
+
+        value = self._lifted(node.test)
+        test = self._language.truth_of(value, node)
+        then, other, behind = self._new(), self._new(), self._new()
+        self._go(f"{then} if {test} else {other}")
+        before = set(self._scope.defined)
+        self._piece(then, node.body, behind)
+        after, self._scope.defined = self._scope.defined, set(before)
+        self._piece(other, node.orelse, behind)
+        self._scope.defined &= after
+        self._at = behind
+
+    def _piece(self, number: int, nodes: Sequence[ast.stmt], behind: int) -> None:
+        self._at = number
+        self._statements(nodes)
+        self._go(str(behind))
+
+    def _while(self, node: ast.While) -> None:
+        if node.orelse:
+            raise RefusedError(node, "an else of a loop: put it behind the loop")
+        self._refuse_waiting(node)
+        self._line(f"while {self._language.truth(node.test)}:")
+        self._loop(node.body)
+
+    def _for(self, node: ast.For) -> None:
+        if node.orelse or not isinstance(node.target, ast.Name):
+            raise RefusedError(node, "a loop has one name, and no else")
+        self._refuse_waiting(node)
+        name = node.target.id
+        source = node.iter
+        if isinstance(source, ast.Call) and self._language._outside(source.func) is range:
+            if len(source.args) > 2 or source.keywords:
+                raise RefusedError(node, "range takes one or two numbers here")
+            ends = ", ".join(self._language.number(each, INT) for each in source.args)
+            self._bind(node.target, INT)
+            self._line(f"for v_{name} in range({ends}):")
+            self._loop(node.body, name)
+            return
+
+        value = self._language.value(source)
+        if value.type is not NEIGHBOURS:
+            raise RefusedError(node, "a loop goes through neighbours, or a range of numbers")
+        self._loops += 1
+        of, number = f"of_{self._loops}", f"number_{self._loops}"
+        self._bind(node.target, AGENT)
+        self._line(f"{of} = {value.text}")
+        self._line(f"for {number} in range(degree(a, {of})):")
+        self._indent += 1
+        self._line(f"v_{name} = neighbour(a, {of}, {number})")
+        self._indent -= 1
+        self._loop(node.body, name)
+
+    def _bind(self, target: ast.Name, kind: Type) -> None:
+        known = self._scope.names.get(target.id)
+        if known is not None and (known.type != kind or target.id in self._scope.fixed):
+            raise RefusedError(target, f"{target.id} is used for something else: use two names")
+        self._scope.names[target.id] = Value(f"v_{target.id}", kind)
+        self._scope.locals[f"v_{target.id}"] = kind
+
+    def _loop(self, nodes: Sequence[ast.stmt], name: str | None = None) -> None:
+        before = set(self._scope.defined)
+        if name is not None:
+            self._scope.defined.add(name)
+        self._block(nodes)
+        self._scope.defined = before
+
+    def _block(self, nodes: Sequence[ast.stmt]) -> None:
+        self._indent += 1
+        count = len(self._pieces[self._at])
+        self._statements(nodes)
+        if len(self._pieces[self._at]) == count:
+            self._line("pass")
+        self._indent -= 1
+
+    def _refuse_waiting(self, node: ast.AST) -> None:
+        if _waits(node):
+            raise RefusedError(
+                node, "await in a loop: ask once in a step, and go on in the next tick"
+            )
+
+    # Awaits
+
+    def _lifted(self, node: ast.expr) -> Value:
+        """Return an expression; what it awaits is asked before, and the step cut there."""
+        if not _waits(node):
+            return self._language.value(node)
+        if isinstance(node, ast.Await):
+            return self._asked(node)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            value = self._lifted(node.operand)
+            return Value(f"(not {self._language.truth_of(value, node)})", BOOL)
+        if isinstance(node, ast.BoolOp):
+            return self._one_by_one(node)
+        if isinstance(node, ast.Compare) and not any(map(_waits, node.comparators)):
+            name = self._temporary(self._lifted(node.left))
+            left = ast.copy_location(ast.Name(name, ast.Load()), node)
+            return self._language.value(
+                ast.copy_location(ast.Compare(left, node.ops, node.comparators), node)
+            )
+
+        raise RefusedError(
+            node, "an answer in the middle of something: give it a name first, name = await ..."
+        )
+
+    def _one_by_one(self, node: ast.BoolOp) -> Value:
+        """Ask for a part of an and, or of an or, only where those before leave it open."""
+        name = self._temporary(Value("False", TRUTH))
+        text, behind = f"v_{name}", self._new()
+        for number, each in enumerate(node.values):
+            truth = self._language.truth_of(self._lifted(each), node)
+            self._line(f"{text} = {truth}")
+            if number + 1 < len(node.values):
+                following = self._new()
+                is_and = isinstance(node.op, ast.And)
+                ways = (following, behind) if is_and else (behind, following)
+                self._go(f"{ways[0]} if {text} else {ways[1]}")
+                self._at = following
+
+        self._go(str(behind))
+        self._at = behind
+        return Value(text, TRUTH)
+
+    def _temporary(self, value: Value) -> str:
+        self._names += 1
+        name = f"_{self._names}"
+        self._scope.names[name] = Value(f"v_{name}", value.type)
+        self._scope.locals[f"v_{name}"] = value.type
+        self._scope.defined.add(name)
+        self._line(f"v_{name} = {value.text}")
+        return name
+
+    def _asked(self, node: ast.Await) -> Value:
+        """Ask, and cut the step."""
+        call = node.value
+        func = call.func if isinstance(call, ast.Call) else None
+        if not isinstance(func, ast.Attribute) or func.attr != "decide":
+            what = {"write": "texts have no column", "receive": "messages have no column"}
+            why = what.get(getattr(func, "attr", ""), "a step awaits decide alone")
+            raise RefusedError(
+                node, f"{ast.unparse(call)[:50]}: {why}: run this world without columns"
+            )
+        if self._number is None:
+            raise RefusedError(node, "what a step calls cannot wait: put the await into the step")
+
+        assert isinstance(call, ast.Call)
+        language, line = self._language, node.lineno
+        others = [each.arg for each in call.keywords]
+        if refused := set(others) - {"trigger", "context", "weights"}:
+            raise RefusedError(
+                node,
+                f"{', '.join(map(str, refused))} is for a model, which "
+                "columns do not ask: leave it out, or run without columns",
+            )
+        if len(call.args) > 2 or any(_waits(each) for each in (func.value, *call.args)):
+            raise RefusedError(node, "an answer in the middle of something: give it a name first")
+
+        language.is_apart = False
+        self._scope.is_waiting = True
+        agent = language.agent(func.value)
+        trigger, context = language.event(call)
+        given = next((each.value for each in call.keywords if each.arg == "weights"), None)
+        self._line("if slot < 0:")
+        self._line(f"    slot = new_slot(a, me, {self._number}, other)")
+        weights = None if given is None or _is_nothing(given) else self._weights_of(given)
+        for state in range(len(language.layout.states) if weights is not None else 0):
+            assert weights is not None
+            place = f"slot * NUMBER_WIDTH + {state}"
+            self._line(f"put_f8(get_i8(a, T.WAIT_NUMBERS), {place}, {weights.get(state, '0.0')})")
+        weighted = 0 if weights is None else 1
+        self._line(f"answer = ask(a, slot, {agent}, {trigger}, {context}, {weighted}, {line})")
+
+        following = self._new()
+        self._line("if answer == T.ASKED:")
+        for name, kind in self._needed_after(node).items():
+            self.kept[name] = kind
+            self._line(f"    {self._write(name, kind)}")
+        self._line(f"    return {following}")
+        self._go(str(following))
+        self._at = following
+
+        self._names += 1
+        name = f"v__{self._names}"
+        self._scope.locals[name] = MAYBE_STATE
+        self._line(f"{name} = answer")
+        return Value(name, MAYBE_STATE)
+
+    def _weights_of(self, node: ast.expr) -> Mapping[int, str]:
+        if isinstance(node, ast.Dict):
+            return self._weights(node)
+        value = self._language.value(node)
+        if value.type is not WEIGHTS:
+            raise RefusedError(node, "weights are written out: {State.A: 0.3, State.B: 0.7}")
+        count = len(self._language.layout.states)
+        return {state: f"{value.text}_{state}" for state in range(count)}
+
+    def _needed_after(self, node: ast.expr) -> dict[str, Type]:
+        """Return the values that are read behind an await."""
+        end = node.end_lineno or 0, node.end_col_offset or 0
+        read = {
+            each.id
+            for each in ast.walk(self._node)
+            if isinstance(each, ast.Name) and (each.lineno, each.col_offset) >= end
+        }
+        found: dict[str, Type] = {}
+        for name, value in self._scope.names.items():
+            is_own = name.startswith("_") and value.text in self._scope.locals
+            if name in self._scope.fixed or not (name in read or is_own):
+                continue
+            if value.type is WEIGHTS:
+                states = range(len(self._language.layout.states))
+                found |= dict.fromkeys((f"{value.text}_{state}" for state in states), FLOAT)
+            elif name in self._scope.defined:
+                found[value.text] = value.type
+
+        return found
+
+    # Text
+
+    def _line(self, text: str) -> None:
+        self._pieces[self._at].append("    " * self._indent + text)
+
+    def _new(self) -> int:
+        self._pieces.append([])
+        return len(self._pieces) - 1
+
+    def _go(self, to: str) -> None:
+        self._line(f"piece = {to}")
+        self._line("continue")
+
+    def _in_pieces(self) -> Iterator[str]:
+        yield "while True:"
+        for number, lines in enumerate(self._pieces):
+            yield f"    {'el' * (number > 0)}if piece == {number}:"
+            yield from (f"        {line}" for line in lines)
+        yield "return 0"
+
+    def _place(self, name: str, kind: Type) -> str:
+        same = [each for each, its in self.kept.items() if (its is FLOAT) == (kind is FLOAT)]
+        number = same.index(name)
+        if kind is FLOAT:
+            return f"get_i8(a, T.WAIT_NUMBERS), slot * NUMBER_WIDTH + 2 * N_STATES + {number}"
+        return f"get_i8(a, T.WAIT_WHOLE), slot * WHOLE_WIDTH + {number}"
+
+    def _read(self, name: str, kind: Type) -> str:
+        return f"get_{'f8' if kind is FLOAT else 'i8'}({self._place(name, kind)})"
+
+    def _write(self, name: str, kind: Type) -> str:
+        text = f"(1 if {name} else 0)" if kind in (BOOL, TRUTH) else name
+        return f"put_{'f8' if kind is FLOAT else 'i8'}({self._place(name, kind)}, {text})"
+
+
+def _waits(node: ast.AST) -> bool:
+    return any(isinstance(each, ast.Await) for each in ast.walk(node))
+
+
+def _always_returns(nodes: Sequence[ast.stmt]) -> bool:
+    last = nodes[-1]
+    if isinstance(last, ast.If):
+        return bool(last.orelse) and _always_returns(last.body) and _always_returns(last.orelse)
+    return isinstance(last, ast.Return)
+
+
+def _is_nothing(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None

@@ -1,0 +1,300 @@
+"""Rows: the agents of columns, as hooks, measures and treatments see them.
+
+A row is an object of the user's own class, whose state, fields and random numbers are those of its
+place in the columns. Rows are made when they are asked for, and there is one of each while somebody
+holds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from enum import Enum
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from prism.columns import _table as T  # noqa: N812
+from prism.columns._columns import Columns, number_in
+from prism.errors import SimulationError
+from prism.randomness import RandomStream
+from prism.worlds import Agent, AgentSet
+from prism.worlds._fields import Fields
+
+_INSTEAD = "run this world without columns"
+
+
+class Rows:
+    """All rows of a run.
+
+    Args:
+        cls: The class of the agents.
+        columns: The columns.
+        host: The run.
+        kind: The kind of the agents.
+        ids: Ids that agents were given, by place; others are made by rule.
+
+    Attributes:
+        others: Values of fields without columns, by name.
+    """
+
+    def __init__(self, cls: Any, columns: Columns, host: Any, kind: Any) -> None:
+        self.columns = columns
+        self.ids: dict[int, str] = {}
+        self.names: dict[int, str] = {}
+        self.others: dict[str, list[Any]] = {}
+        self._prefix = cls.__name__.lower()
+        self._made: WeakValueDictionary[int, Any] = WeakValueDictionary()
+        self.cls: Any = _row_class(cls, self, host, kind)
+
+    def id_of(self, place: int) -> str:
+        """Return an agent's id."""
+        own = self.ids.get(place) if self.ids else None
+        return own or f"{self._prefix}_{place + 1}"
+
+    def at(self, place: int) -> Any:
+        """Return the row of a place."""
+        row = self._made.get(place)
+        if row is None:
+            row = self.cls.__new__(self.cls)
+            row._place = place
+            row._begin_state = None
+            self._made[place] = row
+        return row
+
+
+class RowSet(AgentSet[Any]):
+    """Rows, by their places: everybody, neighbours, or those who are in a state.
+
+    Args:
+        rows: The rows of the run.
+        places: Their places; None for everybody.
+    """
+
+    def __new__(cls, rows: Rows, places: Any = None) -> RowSet:
+        """Make a set that holds places alone."""
+        made = super().__new__(cls)
+        made._rows, made._places = rows, places
+        return made
+
+    _rows: Rows
+    _places: Any
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return self._rows.columns.size if self._places is None else len(self._places)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the rows."""
+        at = self._rows.at
+        if self._places is None:
+            return map(at, range(self._rows.columns.size))
+        return map(at, self._places.tolist())
+
+    def __getitem__(self, which: Any) -> Any:
+        """Return one, or a set of several."""
+        if isinstance(which, slice):
+            return RowSet(self._rows, self._numbers()[which])
+        size = len(self)
+        if not -size <= which < size:
+            raise IndexError(f"there are {size} agents, and no number {which}")
+        which = which % size
+        return self._rows.at(which if self._places is None else int(self._places[which]))
+
+    def __contains__(self, item: object) -> bool:
+        """Return whether an agent is one of them."""
+        if type(item) is not self._rows.cls:
+            return False
+        place = item._place  # type: ignore[attr-defined]
+        return self._places is None or bool((self._places == place).any())
+
+    def __eq__(self, other: object) -> bool:
+        """Compare with any other tuple of agents."""
+        return isinstance(other, tuple) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        """Hash as a tuple does."""
+        return hash(tuple(self))
+
+    def __reversed__(self) -> Iterator[Any]:
+        """Yield the rows, the last first."""
+        return (self[number] for number in range(len(self) - 1, -1, -1))
+
+    def __add__(self, other: Any) -> Any:
+        """Return the rows of both as a plain tuple."""
+        return tuple(self) + tuple(other)
+
+    def where(
+        self,
+        chosen: Callable[[Any], object] | None = None,
+        *,
+        kind: type[Any] | None = None,
+        state: Enum | Iterable[Enum] | None = None,
+    ) -> AgentSet[Any]:
+        """Return those to which all that is asked for applies, in their order."""
+        found: AgentSet[Any] = self
+        if state is not None:
+            found = self._in_state(state)
+        if kind is not None and not issubclass(self._rows.cls, kind):
+            return RowSet(self._rows, np.zeros(0, np.int32))
+        if chosen is not None:
+            places = [row._place for row in found if chosen(row)]
+            found = RowSet(self._rows, np.array(places, np.int32))
+        return found
+
+    def count(self, state: Any) -> int:
+        """Return how many are in a state."""
+        return len(self._in_state(state))
+
+    def values(self, of: Any) -> list[Any]:
+        """Return a value of each."""
+        columns = self._rows.columns
+        stored = columns.unit.layout.fields.get(of) if isinstance(of, str) else None
+        if stored is None:
+            return super().values(of)
+        return columns.values(stored, self._places)
+
+    def sum(self, of: Any) -> float:
+        """Return the sum of a number of each, which their order does not change."""
+        from math import fsum
+
+        return fsum(self.values(of))
+
+    def _numbers(self) -> Any:
+        if self._places is None:
+            return np.arange(len(self), dtype=np.int32)
+        return self._places
+
+    def _in_state(self, state: Any) -> RowSet:
+        columns = self._rows.columns
+        wanted = [state] if isinstance(state, Enum) else list(state)
+        numbers = [columns.unit.layout.number_of(each) for each in wanted]
+        there = np.zeros(columns.states + 1, np.bool_)
+        for number in numbers:
+            if number is not None:
+                there[number] = True
+        states = columns[T.STATE]
+        if self._places is None:
+            return RowSet(self._rows, np.flatnonzero(there[states]).astype(np.int32))
+        return RowSet(self._rows, self._places[there[states[self._places]]])
+
+
+class RowStream(RandomStream):
+    """The random numbers of a row, whose place in the sequence is in columns.
+
+    Args:
+        columns: The columns.
+        place: The agent's place.
+        drawn: The column of the numbers drawn so far.
+    """
+
+    __slots__ = ("_columns", "_drawn", "_first", "_place")
+
+    def __init__(self, columns: Columns, place: int, drawn: int) -> None:
+        self._columns, self._place, self._drawn = columns, place, drawn
+        self._put_back, self._first = None, 0
+
+    @property
+    def _at(self) -> int:
+        return int(self._columns[self._drawn][self._place])
+
+    @_at.setter
+    def _at(self, number: int) -> None:
+        self._columns[self._drawn][self._place] = number
+
+    @property
+    def _key(self) -> int:
+        return self._first
+
+    @_key.setter
+    def _key(self, key: int) -> None:
+        self._first = key
+
+
+def _row_class(cls: Any, rows: Rows, host: Any, kind: Any) -> Any:
+    """Return the class of the rows of a run: the user's own, whose values are in columns."""
+    columns = rows.columns
+    states = columns.unit.layout.states
+
+    def read_state(self: Any) -> Any:
+        return states[columns[T.STATE][self._place]]
+
+    def write_state(self: Any, state: Any) -> None:
+        columns[T.STATE][self._place] = columns.unit.layout.number_of(state)
+
+    def neighbours(self: Any) -> Any:
+        return host.neighbours_of(self._place)
+
+    body: dict[str, Any] = {
+        "__slots__": (),
+        "__module__": cls.__module__,
+        "__qualname__": cls.__qualname__,
+        "_state": property(read_state, write_state),
+        "state": property(read_state),
+        "agent_id": property(lambda self: rows.id_of(self._place)),
+        "name": property(lambda self: rows.names.get(self._place) or rows.id_of(self._place)),
+        "neighbours": property(neighbours),
+        "_keys": property(lambda self: host.keys_at(self._place)),
+        "_random": property(lambda self: RowStream(columns, self._place, T.DRAWN)),
+        "_epoch": _number(columns, T.DRAWN_IN),
+        "_host": host,
+        "_chart": kind.chart,
+        "_kind": kind,
+        "_attributes": MappingProxyType({}),
+        "_given": MappingProxyType({}),
+        "inbox": _refused("messages have no column"),
+        "_state_history": _refused("histories are not kept in columns"),
+        "decision_random": _refused("the numbers of decisions are drawn by compiled code"),
+        "_notes": None,
+    }
+    for name, stored in columns.unit.layout.fields.items():
+        body[name] = _field(columns, stored, f"{cls.__name__}.{name}")
+    for name in columns.unit.layout.others:
+        body[name] = _kept(rows, name)
+
+    # a subclass must not be asked what its base has been asked: rows have no constructor
+    return Fields(cls.__name__, (cls,), body)
+
+
+def _number(columns: Columns, place: int) -> property:
+    def read(self: Any) -> int:
+        return int(columns[place][self._place])
+
+    def write(self: Any, value: int) -> None:
+        columns[place][self._place] = value
+
+    return property(read, write)
+
+
+def _field(columns: Columns, stored: Any, what: str) -> property:
+    def read(self: Any) -> Any:
+        return columns.value(stored, self._place)
+
+    def write(self: Any, value: Any) -> None:
+        columns[stored.place][self._place] = number_in(stored, value, what)
+
+    return property(read, write)
+
+
+def _kept(rows: Rows, name: str) -> property:
+    def read(self: Any) -> Any:
+        return rows.others[name][self._place]
+
+    def write(self: Any, value: Any) -> None:
+        rows.others[name][self._place] = value
+
+    return property(read, write)
+
+
+def _refused(why: str) -> property:
+    def refuse(what: str, self: Any) -> Any:
+        raise SimulationError(f"agent {self.agent_id!r}: {why}: {_INSTEAD}{what}")
+
+    return property(partial(refuse, ""))
+
+
+def is_row(agent: Any, rows: Rows) -> bool:
+    """Return whether an object is a row of the run."""
+    return isinstance(agent, Agent) and type(agent) is rows.cls

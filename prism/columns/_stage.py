@@ -1,0 +1,551 @@
+"""A stage whose agents are columns: see `prism.worlds._stage.Stage`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
+from linecache import getline
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from prism._faults import Place
+from prism.columns import _table as T  # noqa: N812
+from prism.columns._columns import Columns, number_in
+from prism.columns._module import Machine, machine_of
+from prism.columns._networks import TWINS, ColumnNetwork
+from prism.columns._rows import Rows, RowSet, is_row
+from prism.columns._types import BOOL, FLOAT
+from prism.columns._unit import LINES, Unit, problems_of, unit_of
+from prism.errors import AgentError, DefinitionError, FieldValueError, InputError, SimulationError
+from prism.randomness import RandomStream
+from prism.statechart import PolicyReasoner
+from prism.statechart._identity import announce, identify
+from prism.statechart.states import state_text
+from prism.telemetry._loggers import active_logger, report_warning
+from prism.telemetry.events import ANSWER_DISCARDED, ROUND_ENDED, TRANSITION
+from prism.worlds import Agent, World
+from prism.worlds._host import RunHost
+from prism.worlds._host import population as made_by
+from prism.worlds._kinds import make_kinds
+from prism.worlds._people import AgentTable
+from prism.worlds._results import WorldRound
+from prism.worlds._snapshot import Decoder, Encoder
+from prism.worlds._stage import AgentStage, Setting
+from prism.worlds._ticks import Counts
+from prism.worlds._world import kinds_of
+
+_GOLDEN = 0x9E3779B97F4A7C15
+_REASONS = {T.HAS_MOVED: "moved", T.NOT_ENABLED: "not_enabled"}
+
+
+class Everybody(RowSet):
+    """All agents of a run in columns, for which networks are made.
+
+    Attributes:
+        host: The run.
+        network_class: What holds their connections.
+        twins: What makes connections faster than functions of `prism.worlds`.
+    """
+
+    host: Any
+    network_class = ColumnNetwork
+    twins = TWINS
+
+
+class ColumnHost(RunHost):
+    """One run, as its world and its rows see it."""
+
+    columns: Columns
+    rows: Rows
+    keys: Any
+
+    def count(self, state: Any) -> int:
+        """Return the number of agents in a state."""
+        number = self.columns.unit.layout.number_of(state)
+        states = self.columns[T.STATE]
+        return 0 if number is None else int(np.count_nonzero(states == number))
+
+    def able_to_be_in(self, state: Any) -> int:
+        """Return the number of agents whose chart has a state."""
+        return 0 if self.columns.unit.layout.number_of(state) is None else self.columns.size
+
+    def classes(self) -> list[type]:
+        """Return the class of all rows."""
+        return [self.rows.cls]
+
+    def keys_at(self, place: int) -> tuple[int, ...]:
+        """Return 64 bits of an agent's own for its places and for its steps."""
+        return tuple(int(self.columns[each][place]) for each in (T.KEY_PLACE, T.KEY_STEP))
+
+    def neighbours_of(self, place: int) -> RowSet:
+        """Return the neighbours of an agent."""
+        offsets, places = self.columns[T.OFFSETS], self.columns[T.NEIGHBOURS]
+        if len(offsets) == 1:
+            return RowSet(self.rows, places[:0])
+        return RowSet(self.rows, places[offsets[place] : offsets[place + 1]])
+
+    def take_network(self, offsets: Any, places: Any) -> None:
+        """Take who is connected with whom."""
+        self.columns.set(T.OFFSETS, offsets)
+        self.columns.set(T.NEIGHBOURS, places if len(places) else np.zeros(1, np.int32))
+        self.columns.table[T.HAS_NETWORK] = 1
+
+    def ticks_of(self, row: Any) -> int:
+        """Return the turns that an agent has had in its state."""
+        table = self.columns.table
+        had_turn = table[T.PHASE] == T.OVER
+        return int(table[T.NOW]) - (not had_turn) - int(self.columns[T.SINCE][row._place])
+
+    def set_ticks(self, agent: Any, ticks: int) -> None:
+        """Refuse to let an agent have been in its state for another time."""
+        del ticks
+        raise SimulationError(
+            f"ticks_in_state of {agent.agent_id!r} cannot be set in columns: let it fire an event, "
+            "or run this world without columns"
+        )
+
+
+class ColumnStage(AgentStage):
+    """Agents in columns, whose steps are compiled.
+
+    Args:
+        setting: What the run is made of besides.
+
+    Raises:
+        DefinitionError: If the world cannot be compiled; says where and why.
+        InputError: If somebody else than the policy is to decide.
+    """
+
+    has_fields = True
+
+    def __init__(self, setting: Setting) -> None:
+        if problems := problems_of(type(setting.world)):
+            raise DefinitionError("\n".join(problems))
+
+        reasoner = setting.answerers.reasoner
+        if type(reasoner) is not PolicyReasoner:
+            problem = (
+                f"is a {type(reasoner).__name__}: in columns the weights of decisions decide, and "
+                "no model, policy file or earlier run: run this world without columns"
+            )
+            raise InputError(problem, field="reasoner")
+        if setting.answerers.has_writer:
+            raise InputError("has nothing to write in columns: leave it out", field="writer")
+
+        super().__init__(setting)
+        self.host: ColumnHost = ColumnHost(setting.world, setting.seed, setting.clock, self.logger)
+        self.unit: Unit = unit_of(type(setting.world))
+        self._machine: Machine
+        self._about: Any = None
+        self._counted = SimpleNamespace(counts=Counts(), open_questions=0)
+        self._ticks: Any = self._counted
+
+    # Beginning
+
+    def populate(self, agents: int | Iterable[Any] | AgentTable) -> None:
+        """Make columns for the population."""
+        world, host = self._world, self.host
+        cls: Any = kinds_of(type(world))[0]
+        if isinstance(agents, AgentTable):
+            raise InputError(
+                "is a table, which has no columns yet: give a number, or run without columns",
+                field="agents",
+            )
+
+        made: Sequence[Any] | None = None
+        if not isinstance(agents, int) or type(world).populate is not World.populate:
+            made = list(made_by(world, agents))
+        elif isinstance(agents, bool) or agents < 1:
+            made_by(world, agents)
+            raise FieldValueError("a run needs at least one agent")
+
+        size = agents if made is None and isinstance(agents, int) else len(made or ())
+        if not size:
+            raise FieldValueError("a run needs at least one agent")
+        self._kinds = make_kinds(
+            world, [cls], self._setting.parts, self.logger, self._count_transition
+        )
+        kind = self._kinds[cls]
+        host.columns = self._columns = Columns(self.unit, size)
+        host.rows = self._rows = Rows(cls, self._columns, host, kind)
+        everybody = Everybody(self._rows)
+        everybody.host = host
+        host.agents = everybody  # type: ignore[assignment]
+        first = self.unit.layout.number_of(kind.chart.definition.initial)
+        self._columns[T.STATE][:] = first
+        host.roster = None
+        self._take_in(cls, made)
+
+    def _take_in(self, cls: Any, made: Sequence[Any] | None) -> None:
+        rows, columns = self._rows, self._columns
+        given: dict[str, dict[int, Any]] = {}
+        for place, agent in enumerate(made or ()):
+            if type(agent) is not cls:
+                raise AgentError(
+                    f"{type(self._world).__name__}.populate returns a {type(agent).__name__}: "
+                    f"columns hold one kind of agents, {cls.__name__}"
+                )
+            if agent._attributes:
+                raise AgentError(f"{agent!r} has attributes of a table, which have no column")
+            for name, value in agent._given.items():
+                own = {"agent_id": rows.ids, "name": rows.names}.get(name)
+                (given.setdefault(name, {}) if own is None else own)[place] = value
+            if agent._begin_state is not None:
+                columns[T.STATE][place] = self.unit.layout.number_of(agent._begin_state)
+
+        size = columns.size
+        ids = [rows.id_of(place) for place in range(size)]
+        if rows.ids and len(set(ids)) < size:
+            twice = next(each for each, count in Counter(ids).items() if count > 1)
+            raise FieldValueError(f"agent ids must be unique, used more than once: {twice}")
+        seed = self._setting.seed
+        digests = b"".join(
+            blake2b(ascii((seed, "agent", each)).encode(), digest_size=24).digest() for each in ids
+        )
+        columns.take_keys(np.frombuffer(digests, "<u8").reshape(size, 3))
+        for name, each in cls.fields.items():
+            if name not in Agent.fields:
+                self._fill(cls, name, each.declared, given.get(name, {}), ids)
+
+    def _fill(
+        self, cls: Any, name: str, declared: Any, given: Mapping[int, Any], ids: Sequence[str]
+    ) -> None:
+        """Give a field its values: those that were given, drawn, or its default."""
+        if declared.is_required and len(given) < len(ids):
+            raise AgentError(
+                f"{cls.__name__}.{name} has no value: give it one, {cls.__name__}({name}=...), or "
+                "a default in the class"
+            )
+
+        stored, what = self.unit.layout.fields.get(name), f"{cls.__name__}.{name}"
+        if stored is not None and declared.draw is None and declared.make is None:
+            if len(given) < len(ids):
+                self._columns[stored.place][:] = number_in(stored, declared.default, what)
+            for place, value in given.items():
+                self._columns[stored.place][place] = number_in(stored, value, what)
+            return
+
+        seed = self._setting.seed
+        values: Iterator[Any] = (
+            given[place]
+            if place in given
+            else declared.value(lambda each=each: RandomStream(seed, "field", each, name))
+            for place, each in enumerate(ids)
+        )
+        if stored is None:
+            self._rows.others[name] = list(values)
+        else:
+            column = self._columns[stored.place]
+            for place, value in enumerate(values):
+                column[place] = number_in(stored, value, what)
+
+    def ready(self) -> None:
+        """Compile the steps, and make what ticks need, after the world's `setup`."""
+        columns = self._columns
+        self._machine = machine_of(self.unit)
+        columns.table[T.PHASE] = T.OVER
+        columns[T.COUNTS][:] = np.bincount(columns[T.STATE], minlength=columns.states)
+        self._set_due(0)
+        most = self._setting.log_agents
+        logged = None if most is None else self._canonical()[:most]
+        columns[T.LOGGED][:] = 1 if logged is None else 0
+        if logged is not None:
+            columns[T.LOGGED][logged] = 1
+        columns.prepare(columns.size if logged is None else len(logged))
+        if type(self._world).activation != "all":
+            columns.set(T.CANONICAL, self._canonical())
+        self.host.roster = self.host
+
+    def _canonical(self) -> Any:
+        """Return places in an order that does not depend on that of the list."""
+        return np.argsort(self._columns[T.KEY_PLACE], kind="stable").astype(np.int32)
+
+    def _set_due(self, now: int) -> None:
+        """Note when agents time out, between two ticks."""
+        kind = next(iter(self._kinds.values()))
+        if not kind.has_limits:
+            return
+        columns = self._columns
+        after = [kind.due_after.get(each, -1) for each in self.unit.layout.states]
+        due = columns[T.SINCE] + np.array(after, np.int64)[columns[T.STATE]]
+        never = np.array(after)[columns[T.STATE]] < 0
+        columns[T.DUE][:] = np.where(never, T.NEVER, np.minimum(np.maximum(due, now + 1), T.NEVER))
+
+    def announce(self) -> None:
+        """Announce the agents that the log tells of."""
+        logger = active_logger(self.logger)
+        if logger is not None:
+            for place in np.flatnonzero(self._columns[T.LOGGED]).tolist():
+                self._announce(self._rows.at(place), logger)
+
+    # Rounds
+
+    def begin_round(self) -> None:
+        """Return the counts to 0, and give everybody new random numbers."""
+        host = self.host
+        host.begin_phase("")
+        host.fires = self._fire
+        self._counted.counts, self._transitions, self._turns = Counts(), 0, 0
+        table = self._columns.table
+        table[T.MOVED] = table[T.DECIDED] = 0
+        self._columns[T.TIMED_OUT][:] = 0
+        self._columns.unsigned[T.TURN_AT] = host.turn_stream()._key
+
+    async def tick(self) -> None:
+        """Give every agent its turn that has something to do."""
+        host, world, table = self.host, self._world, self._columns.table
+        self._turns += self._columns.size
+        with host.explaining():
+            table[T.NOW] = host.ticks
+            table[T.PHASE] = T.NOT_BEGUN
+            self._columns.unsigned[T.SALT] = (host.ticks * _GOLDEN) % 2**64
+            with host.guarding():
+                world.tick_begins()
+
+            self._refresh()
+            self._call(self._machine.tick, self._columns.address)
+            table[T.PHASE] = T.OVER
+            host.acting = None
+            with host.guarding():
+                world.tick_ends()
+
+    def _refresh(self) -> None:
+        """Tell compiled code what the world's values are now."""
+        columns, host, world = self._columns, self.host, self._world
+        table = columns.table
+        table[T.EPOCH], table[T.ROUND], table[T.TICK] = host.epoch, host.round, host.tick
+        table[T.STOPPED] = host.stopped is not None
+        for name, stored in self.unit.layout.values.items():
+            value = getattr(world, name)
+            where = columns.floats if stored.type is FLOAT else table
+            where[stored.place] = number_in(stored, value, f"{type(world).__name__}.{name}")
+
+    def _call(self, compiled: Any, *given: int) -> int:
+        """Run compiled code, and write what happened to the log."""
+        table = self._columns.table
+        table[T.FAULT] = 0
+        try:
+            found: int = compiled(*given)
+        except RuntimeError:
+            if not table[T.FAULT]:
+                raise
+            raise self._fault() from None
+        finally:
+            self._tell()
+
+        counts = self._counted.counts
+        self._transitions = int(table[T.MOVED])
+        counts.decisions_asked = counts.decisions_answered = int(table[T.DECIDED])
+        timed_out = self._columns[T.TIMED_OUT].tolist()
+        counts.timeouts = Counter(
+            {
+                state_text(state): number
+                for state, number in zip(self.unit.layout.states, timed_out, strict=True)
+                if number
+            }
+        )
+        return found
+
+    def _fault(self) -> Exception:
+        """Return what was wrong in a step, with its line."""
+        table = self._columns.table
+        number, line = int(table[T.FAULT]), int(table[T.LINE])
+        name = list(T.FAULTS)[number - 1]
+        agent = self._rows.at(int(table[T.ACTING]))
+        self.host.acting = agent
+        problem = T.FAULTS[name]
+        kind: Any = {"division": ZeroDivisionError, "empty": IndexError}.get(name, SimulationError)
+        error: Exception = kind(f"{problem}, in the step of {agent.agent_id!r}")
+        if line:
+            file = self.unit.files[line // LINES]
+            place = Place(file, line % LINES, self._step_at(file, line % LINES), "")
+            error.add_note(f"{place}: {getline(file, line % LINES).strip()}")
+        return error
+
+    def _step_at(self, file: str, line: int) -> str:
+        """Return the name of the function that a line is in, as far as it is one of the world's."""
+        for _, method, _ in self._setting.parts.steps:
+            code: Any = method.__code__
+            lines = [each[2] for each in code.co_lines() if each[2]]
+            if code.co_filename == file and min(lines) <= line <= max(lines):
+                return str(code.co_qualname)
+        return "a function that a step calls"
+
+    def _fire(self, agent: Any, trigger: str, context: Any, _chosen: Any) -> Any:
+        """Fire an event for a hook, at once."""
+        layout = self.unit.layout
+        if trigger not in layout.triggers:
+            # says what is wrong, or warns, as for any agent
+            agent._chart._require_trigger(trigger, context)
+            return None
+
+        self._refresh()
+        place = context._place if is_row(context, self._rows) else -1
+        self._about = None if place >= 0 else context
+        try:
+            state = self._call(
+                self._machine.fire,
+                *(self._columns.address, agent._place, layout.triggers.index(trigger), place),
+            )
+        finally:
+            self._about = None
+        return None if state < 0 else layout.states[state]
+
+    def states(self) -> dict[str, int]:
+        """Return the number of agents in each state."""
+        counts = self._columns[T.COUNTS].tolist()
+        return dict(zip(map(state_text, self.unit.layout.states), counts, strict=True))
+
+    # The log
+
+    def _tell(self) -> None:
+        """Write the events of compiled code."""
+        columns = self._columns
+        count = int(columns.table[T.EVENTS])
+        columns.table[T.EVENTS] = 0
+        logger = active_logger(self.logger)
+        if not count or logger is None:
+            return
+
+        events = columns[T.EVENT_ROWS][: count * columns.event_width]
+        events = events.reshape(count, columns.event_width)
+        order = range(count)
+        if self.unit.is_apart and type(self._world).order != "listed":
+            # turns in the order of the list, told in that of the places
+            order = np.argsort(events[:, T.PLACE].view(np.uint64), kind="stable").tolist()
+        for number in order:
+            self._tell_one(logger, number, events[number].tolist())
+
+    def _tell_one(self, logger: Any, number: int, event: list[int]) -> None:
+        layout, at = self.unit.layout, self._rows.at
+        about = at(event[T.ABOUT]) if event[T.ABOUT] >= 0 else self._about
+        trigger = layout.triggers[event[T.BY]]
+        agent_id = self._rows.id_of(event[T.AGENT])
+        first, then = layout.states[event[T.FROM]], layout.states[event[T.TO]]
+        if event[T.KIND] == T.TRANSITION:
+            logger.info(
+                TRANSITION,
+                chart=self._chart_name,
+                agent_id=agent_id,
+                from_state=state_text(first),
+                to_state=state_text(then),
+                trigger=trigger,
+                ticks_in_state=event[T.DWELL],
+                context=identify(about),
+            )
+        elif event[T.KIND] == T.DISCARDED:
+            report_warning(
+                self.logger,
+                ANSWER_DISCARDED,
+                chart=self._chart_name,
+                agent_id=agent_id,
+                trigger=trigger,
+                asked_in=state_text(first),
+                now_in=state_text(layout.states[event[T.FIRST_OPTION]]),
+                chosen=state_text(then),
+                reason=_REASONS[event[T.REASON]],
+            )
+        else:
+            begin = number * self._columns.states
+            chances = self._columns[T.EVENT_CHANCES][begin : begin + event[T.OPTIONS]].tolist()
+            options = [
+                layout.states[each]
+                for each in event[T.FIRST_OPTION : T.FIRST_OPTION + event[T.OPTIONS]]
+            ]
+            announce(
+                self.logger,
+                agent=at(event[T.AGENT]),
+                state=first,
+                trigger=trigger,
+                options=options,
+                chosen=then,
+                source="policy",
+                context=about,
+                probabilities={
+                    state_text(option): round(chance, 6)
+                    for option, chance in zip(options, chances, strict=True)
+                },
+            )
+
+    @property
+    def _chart_name(self) -> str:
+        return next(iter(self._kinds.values())).chart.definition.name
+
+    async def end_ticks(self) -> None:
+        """Do nothing, as no question outlives its tick."""
+
+    async def close(self) -> None:
+        """Do nothing, as nothing is left running."""
+
+    # Keeping
+
+    def snapshot(self, code: Encoder) -> dict[str, Any]:
+        """Return the agents' states and fields, as those of objects are kept."""
+        columns, rows, layout = self._columns, self._rows, self.unit.layout
+        texts = [state.value for state in layout.states]
+        ids = [rows.id_of(place) for place in range(columns.size)]
+        fields: dict[str, Any] = {}
+        cls: Any = next(iter(self._kinds))
+        for name, each in cls.fields.items():
+            if name in Agent.fields or not each.declared.kept:
+                continue
+            stored = layout.fields.get(name)
+            if stored is None:
+                values = rows.others[name]
+                fields[name] = code.column(range(columns.size), values.__getitem__, name)
+            elif stored.type is FLOAT and not np.isfinite(columns[stored.place]).all():
+                fields[name] = [code.value(value) for value in columns.values(stored, None)]
+            elif stored.type.options:
+                coded = [code.value(option) for option in stored.type.options]
+                fields[name] = [coded[number] for number in columns[stored.place].tolist()]
+            else:
+                fields[name] = columns.values(stored, None)
+
+        now = self.host.ticks
+        kept = {
+            "ids": ids,
+            "states": [texts[number] for number in columns[T.STATE].tolist()],
+            "ticks": (now - columns[T.SINCE]).tolist(),
+            "inboxes": [],
+            "fields": fields,
+        }
+        return {"kinds": [kept]}
+
+    def restore(self, snapshot: Mapping[str, Any], code: Decoder) -> None:
+        """Make the agents what those of another run were.
+
+        Raises:
+            SimulationError: If the snapshot is of another population.
+        """
+        columns, rows, layout = self._columns, self._rows, self.unit.layout
+        kept = snapshot["kinds"][0]
+        if kept["ids"] != [rows.id_of(place) for place in range(columns.size)]:
+            raise SimulationError("the run to resume has other agents: give the same population")
+
+        numbers = {state.value: number for number, state in enumerate(layout.states)}
+        columns[T.STATE][:] = [numbers[text] for text in kept["states"]]
+        columns[T.SINCE][:] = self.host.ticks - np.array(kept["ticks"], np.int64)
+        columns[T.COUNTS][:] = np.bincount(columns[T.STATE], minlength=columns.states)
+        for name, column in kept["fields"].items():
+            values = [code.value(value) for value in column]
+            stored = layout.fields.get(name)
+            if stored is None:
+                rows.others[name] = values
+            elif stored.type is FLOAT or not (stored.type is BOOL or stored.type.options):
+                columns[stored.place][:] = values
+            else:
+                columns[stored.place][:] = [number_in(stored, each, name) for each in values]
+        self._set_due(self.host.ticks)
+
+    def read_log(self, _snapshot: Mapping[str, Any], events: Iterable[Any]) -> list[Any]:
+        """Return the rounds that had ended."""
+        finished = [
+            WorldRound.from_event(event) for event in events if event["event"] == ROUND_ENDED
+        ]
+        stopped = finished[-1].stopped if finished else None
+        self.host.stopped = None if stopped is None else dict(stopped)
+
+        return finished

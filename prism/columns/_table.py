@@ -1,0 +1,64 @@
+"""The table that compiled code works on: where each number of a run, and each column, stands."""
+
+from __future__ import annotations
+
+from itertools import count
+
+_next = count().__next__
+
+# Numbers of the run
+SIZE, NOW, EPOCH, PHASE, AT, SALT, ACTING, LINE, FAULT = (_next() for _ in range(9))
+ROUND, TICK, STOPPED, PUTTING, TURN_AT, DRAWN_OTHER, HAS_NETWORK = (_next() for _ in range(7))
+MOVED, DECIDED, EVENTS, MOST_EVENTS, MADE, MOST_MADE, SLOTS, LAST = (_next() for _ in range(8))
+WAITING, WAVE, NEWCOMERS, WRITTEN = (_next() for _ in range(4))
+
+# Columns with a value for each agent
+STATE, SINCE, DUE, MOVES, QUEUED, TAKEN, BEGAN, LOGGED = (_next() for _ in range(8))
+KEY_PLACE, KEY_STEP, KEY_DECISION = (_next() for _ in range(3))
+DRAWN, DRAWN_IN, DECISION_DRAWN, DECISION_DRAWN_IN = (_next() for _ in range(4))
+OFFSETS, NEIGHBOURS, CANONICAL, HAS_WRITTEN, WRITERS = (_next() for _ in range(5))
+
+# What a tick works with
+ACTS, PLACES, SPARE_ITEMS, SPARE_KEYS, BUCKETS, HEAP, HEAP_PLACES = (_next() for _ in range(7))
+WAITS, WAIT_NUMBERS, WAIT_WHOLE, WAIT_LIST, WAIT_NEXT = (_next() for _ in range(5))
+PUT_OFF, PUT_OFF_PLACES, PUT_OFF_ORDER, EVENT_ROWS, EVENT_CHANCES = (_next() for _ in range(5))
+COUNTS, TIMED_OUT = (_next() for _ in range(2))
+
+FIRST_OWN: int = _next()
+"""Where the columns of the user's fields, and the values of the world, begin."""
+
+NOT_BEGUN, UNDER_WAY, OVER = range(3)
+"""Phases of a tick: nobody has had a turn yet, some have, all have."""
+
+NEVER = 2**31 - 1
+ASKED = -2
+"""What asking returns where there is a question to wait for."""
+
+OWNER, OTHER, STEP, PIECE, WHOM, TRIGGER, CONTEXT, MOVES_THEN = range(8)
+LATE, OPEN, ANSWER, WEIGHTED, ASKED_IN, CHOICES, FIRST_CHOICE = range(8, 15)
+"""A step that waits, number by number."""
+
+TRANSITION, DECISION, DISCARDED = range(3)
+KIND, AGENT, FROM, TO, BY, DWELL, ABOUT, OPTIONS, PLACE, FIRST_OPTION = range(10)
+"""An event, number by number."""
+
+REASON = DWELL
+HAS_MOVED, NOT_ENABLED = range(2)
+
+FAULTS = {
+    "division": "division by zero",
+    "whole": "a whole number beyond 64 bits, which a column does not hold",
+    "exact": "a whole number beyond 2**53 among floats, which columns do not keep exact",
+    "domain": "a number outside the domain of this function, or a result too large",
+    "empty": "nobody to choose from",
+    "weights": "the weights must be numbers, 0 or more, and above 0 for at least one target that "
+    "is open",
+    "nobody": "the context is nobody here",
+    "events": "more events in one tick than fit: log fewer agents, with log_agents",
+    "fires": "more is fired in one tick than fits: run this world without columns",
+    "others": "in a together world agents change themselves alone, and draw from their own numbers",
+    "waves": "a step still waits after 10,000 answers in one tick: let it end, and go on in the "
+    "next",
+    "negative": "ticks, lengths and steps of a range must not be negative or zero here",
+}
+CODES = {name: number for number, name in enumerate(FAULTS, 1)}

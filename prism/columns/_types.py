@@ -1,0 +1,130 @@
+"""What a value in a compiled step may be, and how a refusal is told."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Literal, get_args, get_origin
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A type of compiled code.
+
+    Args:
+        name: What it is, in words.
+        options: Values of an enum or a `Literal`, whose places stand for them.
+    """
+
+    name: str
+    options: tuple[Any, ...] = ()
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is a whole number or a float."""
+        return self in (INT, FLOAT)
+
+
+INT, FLOAT, BOOL = Type("a whole number"), Type("a float"), Type("True or False")
+TRUTH = Type("a truth of several kinds of values")
+AGENT, MAYBE_AGENT = Type("an agent"), Type("an agent or None")
+STATE, MAYBE_STATE = Type("a state"), Type("a state or None")
+NEIGHBOURS, STREAM = Type("neighbours"), Type("random numbers")
+WEIGHTS, TEXT, NONE = Type("weights"), Type("a text"), Type("None")
+
+ZERO: Mapping[Type, str] = {FLOAT: "0.0", BOOL: "False", TRUTH: "False"}
+"""What a local value begins with, where it is not 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """An expression, translated.
+
+    Args:
+        text: Its text in compiled code.
+        type: What it is.
+        constant: The value itself, if it is known.
+    """
+
+    text: str
+    type: Type
+    constant: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A field with a column, or a value of the world.
+
+    Args:
+        place: Where it stands in the table.
+        type: What it is.
+    """
+
+    place: int
+    type: Type
+
+    @property
+    def read(self) -> str:
+        """What reads it."""
+        return "get_f8" if self.type is FLOAT else "get_i8"
+
+    @property
+    def write(self) -> str:
+        """What writes it."""
+        return "put_f8" if self.type is FLOAT else "put_i8"
+
+
+@dataclass(slots=True)
+class Layout:
+    """What compiled code knows of a world's class.
+
+    Args:
+        cls: The world's class.
+        agent: The class of its agents.
+        states: The states, in the order of their numbers.
+        triggers: The triggers, in the order of theirs.
+        fields: Fields of agents that have columns.
+        values: Fields of the world that steps can read.
+        others: Fields that have none, each with why.
+    """
+
+    cls: Any
+    agent: Any
+    states: Sequence[Any]
+    triggers: Sequence[str]
+    fields: dict[str, Stored] = field(default_factory=dict)
+    values: dict[str, Stored] = field(default_factory=dict)
+    others: dict[str, str] = field(default_factory=dict)
+
+    def number_of(self, state: Any) -> int | None:
+        """Return the number of a state; None if the chart does not have it."""
+        return next((at for at, each in enumerate(self.states) if each is state), None)
+
+
+class RefusedError(Exception):
+    """Something that cannot be compiled.
+
+    Args:
+        node: Where it stands.
+        problem: What it is, and what to do.
+    """
+
+    def __init__(self, node: ast.AST, problem: str) -> None:
+        super().__init__(problem)
+        self.line: int = getattr(node, "lineno", 0)
+        self.problem = problem
+
+
+def type_of(hint: Any) -> Type | None:
+    """Return the type of a field; None if it has no column."""
+    plain = {int: INT, float: FLOAT, bool: BOOL}.get(hint)
+    if plain is not None:
+        return plain
+    if get_origin(hint) is Literal:
+        return Type("a text", get_args(hint))
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return Type(hint.__name__, tuple(hint))
+
+    return None

@@ -1,0 +1,445 @@
+"""A world's class as the text of a module, or what keeps it from being one."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from linecache import getlines
+from typing import Any
+
+from prism._faults import Place
+from prism.columns import _table
+from prism.columns._language import _MATH, Language, Scope
+from prism.columns._pieces import Writer
+from prism.columns._types import (
+    AGENT,
+    FLOAT,
+    MAYBE_AGENT,
+    NONE,
+    Layout,
+    RefusedError,
+    Stored,
+    Type,
+    Value,
+    type_of,
+)
+from prism.statechart import Statechart
+from prism.statechart._definition import TIMEOUT
+from prism.worlds import Agent, World
+from prism.worlds._fields import hints_of, words_of_type
+from prism.worlds._guest import Proxy
+from prism.worlds._kinds import _kind_wanted, _limits_of, parts_of
+from prism.worlds._world import kinds_of
+
+LINES = 1_000_000
+_MOST_STATES = 250
+_WITHOUT = "run this world without columns"
+
+
+@dataclass(slots=True)
+class Unit:
+    """A world's class, compiled to text.
+
+    Args:
+        layout: What is known of its fields, states and triggers.
+        text: The text of the module, but for the kernel.
+        problems: What cannot be compiled, each with file, line and what to do.
+        table_size: How many numbers the table of a run has.
+        uses_waits: Whether a step awaits something.
+        widths: Whole numbers and floats that a waiting step keeps.
+        is_apart: Whether agents may have their turns in any order.
+        files: The files of what was compiled; lines of the second begin at `LINES`, and so on.
+        shadows: Where fields are that agents write in a together world, until the tick ends.
+    """
+
+    layout: Layout
+    text: str = ""
+    problems: list[str] = field(default_factory=list)
+    table_size: int = _table.FIRST_OWN
+    uses_waits: bool = False
+    widths: tuple[int, int] = (0, 0)
+    is_apart: bool = False
+    files: list[str] = field(default_factory=list)
+    shadows: dict[int, tuple[Stored, int]] = field(default_factory=dict)
+
+
+def problems_of(cls: type[World[Any]]) -> list[str]:
+    """Return why a world cannot run in columns, by file and line; nothing if it can."""
+    problems = list(_class_problems(cls))
+    return problems or list(unit_of(cls).problems)
+
+
+@lru_cache(maxsize=64)
+def unit_of(cls: type[World[Any]]) -> Unit:
+    """Return a world's class as text, with what cannot be compiled."""
+    return _Builder(cls).built()
+
+
+def _class_problems(cls: Any) -> Iterator[str]:
+    where = f"{_place(cls)}: {cls.__name__}"
+    kinds = kinds_of(cls)
+    if cls._prism_arguments:
+        yield f"{where} is the social feed, which stays with objects: {_WITHOUT}"
+        return
+    if len(kinds) != 1:
+        listed = " | ".join(each.__name__ for each in kinds) or "no kind that is named"
+        yield f"{where} is a world of {listed}; columns hold one kind of agents: {_WITHOUT}"
+        return
+    if cls.overlap:
+        yield f"{where} has overlap = True, which is for agents that ask a model: leave it out"
+    if cls.activation == "rate":
+        yield f"{where} has activation = 'rate', which has no columns: {_WITHOUT}"
+
+    agent = kinds[0]
+    about = f"{_place(agent)}: {agent.__name__}"
+    yield from _agent_problems(agent, about)
+    if cls.activation == "pair" and _has_limits(agent):
+        yield f"{where} has pairs and time-outs: let one of all have its turn, or {_WITHOUT}"
+
+
+def _agent_problems(agent: Any, about: str) -> Iterator[str]:
+    chart = getattr(agent, "chart", None)
+    if issubclass(agent, Proxy) or not isinstance(chart, Statechart):
+        yield f"{about} has no chart of its own, so its states have no column: {_WITHOUT}"
+        return
+
+    definition = chart.definition
+    if definition.tree is not None:
+        yield f"{about}.chart has states inside of others: write it flat, or {_WITHOUT}"
+        return
+    if len(definition.states) > _MOST_STATES:
+        yield f"{about}.chart has more than {_MOST_STATES} states: {_WITHOUT}"
+    for each in definition.transitions:
+        if each.action is not None:
+            yield f"{about}.chart: {each} has an action: let a step do it, or {_WITHOUT}"
+    if "timeout_threshold" in agent.fields:
+        yield f"{about}.timeout_threshold is a field: give the chart timeouts={{state: ticks}}"
+    for name in ("archetype", "relevance"):
+        if hasattr(agent, name):
+            yield f"{about}.{name} speaks for options; columns draw by weights: {_WITHOUT}"
+
+
+def _has_limits(agent: Any) -> bool:
+    return isinstance(getattr(agent, "chart", None), Statechart) and any(_limits_of(agent))
+
+
+def _place(cls: type) -> str:
+    try:
+        file, line = inspect.getsourcefile(cls) or "?", inspect.getsourcelines(cls)[1]
+    except (OSError, TypeError):
+        return "?"
+    return str(Place(file, line, "", "")).partition(",")[0]
+
+
+class _Builder:
+    """Puts a module's text together."""
+
+    def __init__(self, cls: Any) -> None:
+        agent: Any = kinds_of(cls)[0]
+        definition = agent.chart.definition
+        triggers = dict.fromkeys(each.trigger for each in definition.transitions)
+        self._cls, self._agent, self._definition = cls, agent, definition
+        self._layout = Layout(cls, agent, definition.states, list(triggers))
+        self._unit = Unit(self._layout)
+        self._language = Language(self._layout, self._called)
+        self._functions: list[str] = []
+        self._helpers: dict[Any, tuple[str, Type | None]] = {}
+        self._guards: list[Any] = []
+        self._lay_out()
+
+    def built(self) -> Unit:
+        """Return the unit."""
+        unit, cls = self._unit, self._cls
+        steps: dict[Any, int] = {}
+        methods: list[Any] = []
+        for name, method, states in parts_of(cls).steps:
+            fitting = issubclass(self._agent, _kind_wanted(method))
+            for state in states if fitting else ():
+                if method not in methods:
+                    methods.append(method)
+                    self._step(name, method, len(methods) - 1)
+                steps[state] = methods.index(method)
+
+        rows = self._rows()
+        for number, guard in enumerate(self._guards):
+            self._guard(guard, number)
+
+        unit.is_apart = self._language.is_apart and not cls.together and cls.activation == "all"
+        unit.text = "\n\n".join(
+            [
+                *self._constants(steps, rows),
+                *(f"@jit\n{each.strip()}\n" for each in self._language.parts),
+                *self._functions,
+                *self._dispatch(len(methods)),
+            ]
+        )
+        return unit
+
+    # Fields
+
+    def _lay_out(self) -> None:
+        layout = self._layout
+        hints = hints_of(self._agent)
+        for name, each in self._agent.fields.items():
+            if name in Agent.fields:
+                continue
+            hint = hints.get(name, each.annotation)
+            kind = type_of(hint) or _drawn_texts(each)
+            if kind is None:
+                layout.others[name] = (
+                    f"{self._agent.__name__}.{name} is {words_of_type(hint, each.annotation)}, "
+                    "which has no column: use a number, a bool, an enum, a Literal or one_of(...)"
+                )
+            else:
+                layout.fields[name] = Stored(self._new_place(), kind)
+
+        hints = hints_of(self._cls)
+        for name, each in self._cls.fields.items():
+            kind = type_of(hints.get(name, each.annotation))
+            if kind is not None:
+                layout.values[name] = Stored(self._new_place(), kind)
+
+    def _new_place(self) -> int:
+        self._unit.table_size += 1
+        return self._unit.table_size - 1
+
+    # Functions
+
+    def _step(self, name: str, method: Any, number: int) -> None:
+        own = f"{self._cls.__name__}.{name}"
+        node = self._source(method, own)
+        if node is None:
+            return
+
+        in_pairs = self._cls.activation == "pair"
+        given = [each.arg for each in node.args.args]
+        names = {given[0]: Value("self", Type("the world")), given[1]: Value("me", AGENT)}
+        if in_pairs:
+            names[given[2]] = Value("other", AGENT)
+            self._language.is_apart = False
+
+        scope = Scope(method, names, own)
+        writer = self._written(scope, node, number)
+        self._define(f"step_{number}", ["a", "me", "other", "piece", "slot", "answer"], writer)
+        floats = sum(each is FLOAT for each in writer.kept.values())
+        wholes, numbers = self._unit.widths
+        self._unit.widths = max(wholes, len(writer.kept) - floats), max(numbers, floats)
+        self._unit.uses_waits |= scope.is_waiting
+
+    def _guard(self, guard: Any, number: int) -> None:
+        own = f"the guard {getattr(guard, '__qualname__', guard)!s}"
+        node = self._source(guard, own)
+        if node is None:
+            return
+        given = [each.arg for each in node.args.args]
+        names = dict(
+            zip(given, (Value("agent", AGENT), Value("context", MAYBE_AGENT)), strict=False)
+        )
+        scope = Scope(guard, names, own)
+        writer = self._written(scope, node, None, is_guard=True)
+        self._define(f"guard_{number}", ["a", "me", "agent", "context"], writer)
+
+    def _called(
+        self, called: tuple[Any, bool], types: Sequence[Type], node: ast.AST
+    ) -> tuple[str, Type]:
+        """Translate a function that another one calls, once for each types of its arguments."""
+        function, is_bound = called
+        key = function, tuple(types)
+        if key not in self._helpers:
+            own = function.__qualname__
+            source = self._source(function, own)
+            name = f"help_{len(self._helpers)}"
+            self._helpers[key] = name, None
+            if source is None:
+                raise RefusedError(node, f"{own} cannot be read")
+            arguments = source.args
+            given = [each.arg for each in arguments.args]
+            names = {given.pop(0): Value("self", Type("the world"))} if is_bound and given else {}
+            is_plain = not (arguments.vararg or arguments.kwonlyargs or arguments.kwarg)
+            if len(given) != len(types) or not is_plain:
+                raise RefusedError(node, f"{own} takes other arguments: give all, in their order")
+            names |= {each: Value(f"v_{each}", of) for each, of in zip(given, types, strict=True)}
+
+            outer = self._language.scope
+            scope = Scope(function, names, own)
+            writer = self._written(scope, source, None)
+            self._language.scope = outer
+            parameters = ["a", "me", *(f"v_{each}" for each in given)]
+            self._define(name, parameters, writer)
+            self._helpers[key] = name, scope.returned or NONE
+
+        name, returned = self._helpers[key]
+        if returned is None:
+            raise RefusedError(node, f"{function.__qualname__} calls itself: use a loop")
+        return name, returned
+
+    def _written(
+        self, scope: Scope, node: Any, number: int | None, *, is_guard: bool = False
+    ) -> Writer:
+        self._language.scope = scope
+        writer = Writer(self._language, scope, number, is_guard=is_guard)
+        self._lines = []
+        try:
+            self._lines = writer.body(node)
+        except RefusedError as problem:
+            writer.problems.append(problem)
+        file = scope.function.__code__.co_filename
+        for each in writer.problems:
+            where = str(Place(file, each.line % LINES, "", "")).partition(",")[0]
+            text = f"{where}: {scope.own}: {each.problem}"
+            if text not in self._unit.problems:
+                self._unit.problems.append(text)
+
+        return writer
+
+    def _define(self, name: str, parameters: Sequence[str], writer: Writer) -> None:
+        lines = [*writer.beginning(), *(self._lines or ["pass"])]
+        body = "\n".join(f"    {each}" for each in lines)
+        self._functions.append(f"@jit\ndef {name}({', '.join(parameters)}):\n{body}\n")
+
+    def _source(self, function: Any, own: str) -> Any:
+        """Return the tree of a function; tell why there is none."""
+        code = getattr(function, "__code__", None)
+        lines = getlines(code.co_filename) if code is not None else []
+        problem = "it has no source that could be read: define it in a file"
+        if code is not None and lines:
+            try:
+                tree = ast.parse("".join(lines))
+            except SyntaxError:
+                tree = ast.parse("")
+            found = [each for each in ast.walk(tree) if _is_source(each, code)]
+            if len(found) == 1:
+                return self._numbered(found[0], code.co_filename)
+            problem = "there are several in one line: give it a name of its own, with def"
+
+        self._unit.problems.append(f"{own}: {problem}")
+        return None
+
+    def _numbered(self, node: ast.AST, file: str) -> ast.AST:
+        """Let line numbers say in which file they are, too."""
+        files = self._unit.files
+        if file not in files:
+            files.append(file)
+        return ast.increment_lineno(node, files.index(file) * LINES)
+
+    # The chart
+
+    def _rows(self) -> dict[str, list[int]]:
+        start = [0]
+        target: list[Any] = []
+        guards: list[int] = []
+        for state in self._layout.states:
+            for trigger in self._layout.triggers:
+                for each in self._definition.transitions:
+                    if each.source is not state or each.trigger != trigger:
+                        continue
+                    target.append(self._layout.number_of(each.target))
+                    guards.append(-1 if each.guard is None else self._number_of_guard(each.guard))
+                start.append(len(target))
+
+        return {"START": start, "TARGET": target or [0], "GUARD": guards or [0]}
+
+    def _number_of_guard(self, guard: Any) -> int:
+        if guard not in self._guards:
+            self._guards.append(guard)
+        return self._guards.index(guard)
+
+    def _constants(self, steps: Any, rows: Any) -> Iterator[str]:
+        cls, layout, definition = self._cls, self._layout, self._definition
+        due_after, _ = _limits_of(self._agent)
+        count = len(layout.states)
+        wholes, numbers = self._unit.widths
+        triggers = layout.triggers
+        plain = {
+            "TOGETHER": cls.together,
+            "LISTED": cls.order == "listed",
+            "INDEPENDENT": self._unit.is_apart,
+            "IN_PAIRS": cls.activation == "pair",
+            "ALL_ACT": cls.activation == "all",
+            "HAS_LIMITS": bool(due_after),
+            "COMPENSATED": sys.version_info >= (3, 12),
+            "N_STATES": count,
+            "N_TRIGGERS": len(triggers),
+            "TIMEOUT": triggers.index(TIMEOUT) if TIMEOUT in triggers else -1,
+            "WHOLE_WIDTH": max(wholes, 1),
+            "NUMBER_WIDTH": 2 * count + numbers,
+        }
+        tables: dict[str, Any] = {
+            **rows,
+            "DECIDES": [int(state in definition.decision_states) for state in layout.states],
+            "VISITED": [int(state in steps) for state in layout.states],
+            "STEP_OF": [steps.get(state, -1) for state in layout.states],
+            "DUE_AFTER": [due_after.get(state, -1) for state in layout.states],
+        }
+        yield "\n".join(f"{name} = {value!r}" for name, value in plain.items())
+        yield "\n".join(f"{name} = np.array({of}, np.int64)" for name, of in tables.items())
+        for name in sorted(_MATH.values()):
+            yield (
+                f"@jit\ndef {name}_of(a, number, line):\n"
+                f"    return finite(a, math.{name}(number), number, line)\n"
+            )
+
+    def _dispatch(self, steps: int) -> Iterator[str]:
+        given = "a, me, other, piece, slot, answer"
+        lines = [
+            f"    if step == {each}:\n        return step_{each}({given})" for each in range(steps)
+        ]
+        yield _function("run_step(a, step, me, other, piece, slot, answer)", *lines, "    return 0")
+        lines = [
+            f"    if guard == {each}:\n        return guard_{each}(a, agent, agent, context)"
+            for each in range(len(self._guards))
+        ]
+        yield _function("passes(a, guard, agent, context)", *lines, "    return True")
+
+        own = [self._layout.fields[name] for name in self._language.written]
+        own = own if self._cls.together else []
+        places = [(each, self._new_place(), self._new_place()) for each in own]
+        begin, end, write, changed = [], [], [], []
+        for each, before, written in places:
+            read, put = each.read, each.write
+            of, kept = f"get_i8(a, {each.place}), agent", f"get_i8(a, {written}), agent"
+            begin.append(f"    {put}(a, {before}, {read}({of}))")
+            changed.append(f"{read}({of}) != {read}(a, {before})")
+            end.append(f"    {put}({kept}, {read}({of}))\n    {put}({of}, {read}(a, {before}))")
+            write.append(f"    {put}({of}, {read}({kept}))")
+
+        marks = "get_i8(a, T.HAS_WRITTEN), agent"
+        shown = [f"    if get_u1({marks}) == 1:", *(f"    {each}" for each in write)]
+        shown.append(f"        put_u1({marks}, 2)")
+        yield _function("begin_own(a, agent)", *begin, *(shown if own else ["    pass"]))
+        is_changed = " or ".join(changed) or "False"
+        # what it had written before is written again, unless it has written something else
+        kept_on = f"    changed = {is_changed}"
+        yield _function("end_own(a, agent)", kept_on, *end, "    return changed")
+        yield _function("write_own(a, agent)", *write, "    pass")
+        self._unit.shadows = {each.place: (each, written) for each, _, written in places}
+
+
+def _function(head: str, *lines: str) -> str:
+    body = "\n".join(lines)
+    return f"@jit\ndef {head}:\n{body}\n"
+
+
+def _is_source(node: ast.AST, code: Any) -> bool:
+    if isinstance(node, ast.Lambda):
+        return bool(code.co_name == "<lambda>" and node.lineno == code.co_firstlineno)
+    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return False
+    first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+    return bool(node.name == code.co_name and first == code.co_firstlineno)
+
+
+def _drawn_texts(each: Any) -> Type | None:
+    """Return the type of a text that is one of several; None for any other field."""
+    draw = each.declared.draw
+    reduce = getattr(draw, "__reduce__", None)
+    if reduce is None or each.annotation not in (str, "str"):
+        return None
+    parts: Any = reduce()
+    given: Any = parts[1] if isinstance(parts, tuple) and len(parts) > 1 else ()
+    is_choice = len(given) == 2 and given[0] == "choice"
+    return Type("a text", tuple(given[1])) if is_choice else None

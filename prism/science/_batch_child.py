@@ -1,0 +1,433 @@
+"""One run of a batch, carried out in a process of prism's own.
+
+`carry` is the task that is given to an executor, on this machine or another one. It never carries a
+run out in the worker that it was sent to, whose own threads may draw random numbers or print: it
+starts a process, and keeps it for the next run that its thread is given.
+
+That process is told on its input what to do: a line of JSON is a message. The first says how the
+batch is carried out, ``run`` is a run to begin or to resume, ``stop`` ends the run under way behind
+a checkpoint. Where the input ends, the process that wrote it is gone: this one ends at once, as
+every run can be resumed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from socket import gethostname
+from tempfile import TemporaryDirectory
+from threading import Event, Thread
+from typing import IO, Any, Final
+
+from prism._version import __version__
+from prism.errors import PrismError
+from prism.files import make_folder
+from prism.llm._credentials import with_credentials
+from prism.runs import Observer
+from prism.runs._folder import is_begun
+from prism.runs._ledger import Ledger, lending
+from prism.runs._running import carry_out, telling_warnings
+from prism.science._batch_folder import (
+    LEDGER_NAME,
+    LOCK_NAME,
+    LOGS,
+    PLAN_NAME,
+    STOP_NOW,
+    TRACEBACK_NAME,
+    BatchFolder,
+)
+from prism.science._batch_tables import is_of_feed, measure_log, measure_run, with_measures
+from prism.social import Feed
+from prism.worlds import Run, resume
+
+COMPLETE: Final = "complete"
+FAILED: Final = "failed"
+STOPPED: Final = "stopped"
+
+Message = Mapping[str, Any]
+"""What is said between driver, task and process: plain data."""
+
+listeners: dict[str, Callable[[str, Message], object]] = {}
+"""Who hears of rounds and warnings as they happen: drivers in this very process, by session."""
+
+_SECONDS_BETWEEN_LOOKS = 0.5
+_SECONDS_TO_END = 5.0
+_SECONDS_BETWEEN_ROUNDS = 0.1
+"""Rounds that end sooner after the last one that was told are not told."""
+
+_MAIN = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); " + (
+    "from prism.science._batch_child import main; main()"
+)
+
+
+_STOPPED: Message = {"status": STOPPED, "error": None, "row": None}
+
+
+def carry(how: Message, run: Message) -> Message:
+    """Carry out one run in the process that this thread keeps, to its end.
+
+    Args:
+        how: How the batch is carried out, the same for all its runs.
+        run: ``name``, ``config``, and ``sharer``, its place in the ledger meanwhile.
+
+    Returns:
+        ``status``, ``error``, ``row`` and ``warnings`` of a run that has ended; or ``died``, how
+        its process ended; or ``refused``, why nothing can be run here.
+    """
+    problem = _problem_here(how)
+    if problem is not None:
+        return {"refused": problem}
+    if BatchFolder(Path(how["folder"])).order(how["session"]) is not None:
+        return _STOPPED
+
+    while True:
+        child = _kept_child(how)
+        child.say({"run": run})
+        ended = _outcome(child, how, run["name"])
+        if ended is not None:
+            return ended
+
+
+def dismiss(session: str) -> None:
+    """End the processes that threads of this process keep for a batch."""
+    for child in _children.pop(session, ()):
+        child.end()
+
+
+def search_path() -> list[str]:
+    """Return where modules are found here; the current folder has no name there in a session."""
+    return [each or os.getcwd() for each in sys.path]  # noqa: PTH109
+
+
+# The task's side
+
+
+def _problem_here(how: Message) -> str | None:
+    """Return why a batch cannot be carried out on this machine; None if it can."""
+    host, folder = gethostname(), BatchFolder(Path(how["folder"]))
+    if how["prism"] != __version__:
+        return f"{host} has prism {__version__}, and not {how['prism']}: install the same there"
+
+    session = folder.session()
+    if session is None:
+        return f"{host} does not see the batch's folder: all machines must see it by this very path"
+    if session != how["session"] or not folder.is_held:
+        return (
+            f"{host} finds {LOCK_NAME} held by nobody: the batch has ended, or locks of files do "
+            "not reach that machine, which the folder's file system must let them"
+        )
+
+    return None
+
+
+def _outcome(child: _Child, how: Message, name: str) -> Message | None:
+    """Listen until a run has ended; return None if the process had ended before it began."""
+    folder, warnings = BatchFolder(Path(how["folder"])), list[str]()
+    begun = False
+    while True:
+        try:
+            message = child.said.get(timeout=_SECONDS_BETWEEN_LOOKS)
+        except Empty:
+            child.obey(folder.order(how["session"]))
+            continue
+
+        if message is None:
+            _let_go(child, how)
+            status = child.end()
+            if not begun and status == 0:
+                return None
+            if child.was_killed:
+                return {**_STOPPED, "warnings": warnings}
+            return {"died": _cause(status), "warnings": warnings}
+
+        begun = True
+        if "status" in message:
+            return {**message, "warnings": warnings}
+        listener = listeners.get(how["session"])
+        if listener is not None:
+            listener(name, message)
+        elif "warning" in message:
+            warnings.append(message["warning"])
+
+
+class _Child:
+    """A process that carries out runs, and the thread that listens to it."""
+
+    def __init__(self, how: Message) -> None:
+        self.session: str = how["session"]
+        here = search_path()
+        path = [*here, *(each for each in how["search_path"] if each not in here)]
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _MAIN, json.dumps(path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=how["cwd"] if Path(how["cwd"]).is_dir() else None,
+            # a Ctrl-C at the terminal is for the driver
+            process_group=0 if os.name == "posix" else None,
+        )
+        self.was_killed = False
+        self._is_stopping = False
+        self.said: SimpleQueue[Message | None] = SimpleQueue()
+        self._thread = Thread(target=self._listen, name="prism-batch", daemon=True)
+        self._thread.start()
+        self.say(how)
+
+    @property
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
+
+    def say(self, message: Message) -> None:
+        assert self._process.stdin is not None
+        # one that died is heard of by its end
+        with suppress(OSError):
+            self._process.stdin.write(json.dumps(message).encode() + b"\n")
+            self._process.stdin.flush()
+
+    def obey(self, order: str | None) -> None:
+        """Have it do what is ordered of all runs; nothing, mostly."""
+        if order == STOP_NOW:
+            self.was_killed = True
+            self._process.kill()
+        elif order is not None and not self._is_stopping:
+            self._is_stopping = True
+            self.say({"stop": True})
+
+    def end(self) -> int:
+        """Have it end, and return how it did."""
+        assert self._process.stdin is not None
+        with suppress(OSError):
+            self._process.stdin.close()
+        try:
+            status = self._process.wait(_SECONDS_TO_END)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            status = self._process.wait()
+        # it ends by itself where the output does
+        self._thread.join()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+        return status
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            # one that was killed may leave half a line
+            if line.endswith(b"\n"):
+                self.said.put(json.loads(line))
+        self.said.put(None)
+
+
+_kept = threading.local()
+_children: dict[str, set[_Child]] = {}
+
+
+def _kept_child(how: Message) -> _Child:
+    """Return the process that this thread keeps for a batch, or a new one."""
+    child: _Child | None = getattr(_kept, "child", None)
+    if child is not None and (child.session != how["session"] or child.has_ended):
+        _children.get(child.session, set()).discard(child)
+        child.end()
+        child = None
+    if child is None:
+        child = _kept.child = _Child(how)
+        _children.setdefault(how["session"], set()).add(child)
+
+    return child
+
+
+def _let_go(child: _Child, how: Message) -> None:
+    _children.get(how["session"], set()).discard(child)
+    _kept.child = None
+
+
+def _cause(status: int) -> str:
+    if status >= 0:
+        return f"ended with status {status}"
+    try:
+        return f"was ended by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"was ended by signal {-status}"
+
+
+# The process's side
+
+
+def main() -> None:
+    """Carry out runs until the input ends."""
+    out = _take_output()
+    messages: SimpleQueue[Message] = SimpleQueue()
+    stop = Event()
+    Thread(target=_listen, args=(messages, stop), name="prism-batch", daemon=True).start()
+
+    how = messages.get()
+    folder, teller = BatchFolder(Path(how["folder"])), _Teller(out, stop)
+    with telling_warnings(teller):
+        while True:
+            try:
+                run = messages.get(timeout=how["seconds_idle"])["run"]
+            except Empty:
+                return
+            teller.tell(begun=run["name"])
+            # a driver that comes after this one waits until nobody works any more
+            with folder.working():
+                if folder.session() != how["session"]:
+                    os._exit(1)
+                with _budget(how, run["sharer"]):
+                    status, error, row = _carried_out(run, how, teller)
+            # a stop before the run ends the one before it, which has ended
+            teller.tell(status=status, error=error, row=row)
+
+
+def _take_output() -> IO[str]:
+    """Keep standard output for messages; what a world prints goes to standard error."""
+    # what a world prints must not be taken for a message
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return out
+
+
+def _listen(messages: SimpleQueue[Message], stop: Event) -> None:
+    for line in sys.stdin.buffer:
+        message = json.loads(line)
+        if "stop" in message:
+            stop.set()
+        else:
+            messages.put(message)
+
+    os._exit(1)
+
+
+class _Teller(Observer):
+    """Tells whoever carries out the batch what goes on.
+
+    Args:
+        out: Where messages go.
+        stop: Set if the run is to stop.
+    """
+
+    def __init__(self, out: IO[str], stop: Event) -> None:
+        self._out = out
+        self._stop = stop
+        self._told = -_SECONDS_BETWEEN_ROUNDS
+
+    def tell(self, **message: Any) -> None:
+        self._out.write(json.dumps(message) + "\n")
+        self._out.flush()
+
+    def note(self, message: str) -> None:
+        """Say nothing of a single run that goes well."""
+
+    def warn(self, message: str) -> None:
+        self.tell(warning=message)
+
+    def is_to_stop(self) -> bool:
+        return self._stop.is_set()
+
+    def started(self, run: Any) -> None:
+        self.tell(round=len(run.finished))
+
+    def round_ended(self, summary: Any) -> None:
+        if (now := time.monotonic()) - self._told >= _SECONDS_BETWEEN_ROUNDS:
+            self._told = now
+            self.tell(round=summary.number)
+
+
+def _carried_out(
+    run: Message, how: Message, teller: _Teller
+) -> tuple[str, str | None, dict[str, Any] | None]:
+    """Begin or resume one run.
+
+    Returns:
+        How it has ended, what went wrong, and its row where no folder is to hold it.
+    """
+    folder = Path(how["folder"], run["name"])
+    trace = folder / TRACEBACK_NAME
+    try:
+        if how["keep"] == LOGS:
+            row = None
+            _in_its_folder(folder, run, how, teller)
+        else:
+            row = _as_a_row(run, how, teller)
+    except KeyboardInterrupt:
+        return STOPPED, None, None
+    except Exception as error:  # of the world's own code, too
+        with suppress(OSError):
+            make_folder(folder)
+            trace.write_text(traceback.format_exc())
+        return FAILED, " ".join(_said(error, folder).split()), None
+
+    trace.unlink(missing_ok=True)
+    return COMPLETE, None, row
+
+
+def _said(error: Exception, folder: Path) -> str:
+    if isinstance(error, PrismError):
+        return str(error)
+    if isinstance(error, OSError):
+        return f"{error.filename or folder}: {error.strerror or error}"
+
+    return f"{type(error).__name__}: {error}"
+
+
+def _in_its_folder(folder: Path, run: Message, how: Message, teller: _Teller) -> None:
+    if is_begun(folder):
+        outcome = resume(folder, hosts=how["hosts"], **_settings(how, teller))
+    else:
+        outcome = _made(run, how).keep(folder, **_settings(how, teller))
+    if outcome is not None and is_of_feed(outcome.summary["results"]):
+        # while it is at hand, and by as many processes as there are
+        measure_run(Path(how["folder"]), run["name"])
+
+
+def _as_a_row(run: Message, how: Message, teller: _Teller) -> dict[str, Any]:
+    """Carry out a run that leaves no folder; return what the batch keeps of it."""
+    made, settings = _made(run, how), _settings(how, teller)
+    if not issubclass(made.world_class, Feed):
+        summary = carry_out(made, None, **settings).summary
+        results = summary["results"]
+    else:
+        # what the feed's measures are made from is its log
+        with TemporaryDirectory() as place:
+            log = Path(place) / "run"
+            summary = made.keep(log, **settings).summary
+            results = with_measures(summary["results"], measure_log(log))
+
+    return {"run": run["name"], "config": summary["config"], "results": results}
+
+
+def _made(run: Message, how: Message) -> Run[Any]:
+    plan = Path(how["folder"]) / PLAN_NAME
+    config = with_credentials(run["config"], how["hosts"], plan)
+    return Run.from_config(config, plan)
+
+
+def _settings(how: Message, teller: _Teller) -> dict[str, Any]:
+    return {
+        "on_round": teller.round_ended,
+        "checkpoint_every": how["checkpoint_every"],
+        "observer": teller,
+    }
+
+
+@contextmanager
+def _budget(how: Message, sharer: int) -> Iterator[None]:
+    """Have a run spend from the ledger of all runs, at a place of its own meanwhile."""
+    lent: AbstractContextManager[None] = nullcontext()
+    if how["budget"] is not None:
+        ledger = Ledger(Path(how["folder"]) / LEDGER_NAME, sharer, **how["budget"])
+        # whoever had the place may have died with requests under way
+        ledger.forget(sharer)
+        lent = lending(ledger)
+    with lent:
+        yield

@@ -1,0 +1,290 @@
+"""The runs of a batch, given to an executor and heard of again."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, wait
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from prism._version import __version__
+from prism.errors import InputError
+from prism.runs._ledger import MOST_SHARERS, Ledger
+from prism.runs._status import Heartbeat
+from prism.science._batch_child import (
+    FAILED,
+    STOPPED,
+    Message,
+    carry,
+    dismiss,
+    listeners,
+    search_path,
+)
+from prism.science._batch_folder import STOP, STOP_NOW, BatchFolder
+
+if TYPE_CHECKING:
+    from prism.science._plan import Configuration
+
+BatchStatus = Literal["complete", "failed", "stopped", "not begun"]
+
+MOST_DEATHS = 2
+"""A run is resumed so often when the process that carries it out dies; then it has failed."""
+
+_SECONDS_BETWEEN_LOOKS = 1.0
+_SECONDS_TO_END = 10.0
+_SECONDS_IDLE = 60.0
+"""A process that is given no run for so long ends, wherever it is."""
+
+_logger = logging.getLogger("prism.science")
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRun:
+    """One run of a batch.
+
+    Args:
+        name: What it is called: its configuration and seed, which is its folder, too.
+        configuration: Its configuration.
+        seed: Seed of every random number.
+        status: How far it is: ``complete``, ``failed``, ``stopped`` if it can be resumed, or
+            ``not begun``.
+        error: Why it failed, if it did.
+    """
+
+    name: str
+    configuration: Configuration
+    seed: int
+    status: BatchStatus = "not begun"
+    error: str | None = None
+
+
+class BatchObserver:
+    """What a batch says while it goes on. This one logs it to ``prism.science``."""
+
+    def started(self, runs: Sequence[BatchRun]) -> None:
+        """Receive all runs, with how far each is, before the first one begins or is resumed."""
+
+    def round_ended(self, run: BatchRun, rounds: int) -> None:
+        """Receive a run and how many rounds it has made."""
+
+    def run_ended(self, run: BatchRun) -> None:
+        """Receive a run that has ended, or was stopped."""
+        level = logging.WARNING if run.status == FAILED else logging.INFO
+        _logger.log(level, "%s: %s", run.name, run.error or run.status)
+
+    def note(self, message: str) -> None:
+        """Receive what is good to know."""
+        _logger.info(message)
+
+    def warn(self, run: BatchRun, message: str) -> None:
+        """Receive what went wrong in a run and was dealt with."""
+        _logger.warning("%s: %s", run.name, message)
+
+
+@dataclass(slots=True)
+class Door(AbstractContextManager["Door"]):
+    """Has an executor carry out runs; whatever it is, each run is in a process of prism's own.
+
+    Args:
+        folder: The folder of the batch.
+        session: The session that holds it.
+        how: How the batch is carried out: ``keep``, ``checkpoint_every``, ``hosts``, ``budget``.
+        executor: Who carries out the runs.
+        at_a_time: How many runs it is given at a time.
+        observer: Whom to tell.
+        ledger: The budget that all runs share, if any.
+    """
+
+    folder: BatchFolder
+    session: str
+    how: Message
+    executor: Executor
+    at_a_time: int
+    observer: BatchObserver
+    ledger: Ledger | None
+    _configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    _queue: SimpleQueue[Any] = field(default_factory=SimpleQueue)
+    _waiting: deque[BatchRun] = field(default_factory=deque)
+    _under_way: dict[Future[Message], tuple[BatchRun, int]] = field(default_factory=dict)
+    _failures: dict[str, str] = field(default_factory=dict)
+    _deaths: Counter[str] = field(default_factory=Counter)
+    _rounds: dict[str, int] = field(default_factory=dict)
+    _interruptions: int = 0
+    _problem: str | None = None
+
+    def __enter__(self) -> Self:
+        """Hear of what happens in this process as it does."""
+        self.how = {
+            **self.how,
+            "session": self.session,
+            "prism": __version__,
+            "folder": str(self.folder.path.resolve()),
+            "cwd": os.getcwd(),  # noqa: PTH109
+            "search_path": search_path(),
+            "seconds_idle": _SECONDS_IDLE,
+        }
+        listeners[self.session] = lambda name, message: self._queue.put((name, message))
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Have all processes end: at once if something went wrong."""
+        if kind is not None:
+            self.folder.give_order(STOP_NOW)
+            for future in self._under_way:
+                future.cancel()
+            wait(self._under_way, _SECONDS_TO_END)
+        del listeners[self.session]
+        dismiss(self.session)
+
+    def carry_out(self, runs: Sequence[BatchRun], configs: Mapping[str, Mapping[str, Any]]) -> None:
+        """Carry out runs to their end.
+
+        Args:
+            runs: The runs.
+            configs: What each of them is, by its name.
+
+        Raises:
+            InputError: If the executor broke, or one of its machines cannot carry the batch out.
+            KeyboardInterrupt: After an interruption, when the runs under way have a checkpoint;
+                after a second one at once.
+        """
+        self._waiting, self._configs = deque(runs), configs
+        with self._interruptible():
+            self._submit()
+            while self._under_way:
+                try:
+                    self._hear(self._queue.get(timeout=_SECONDS_BETWEEN_LOOKS))
+                except Empty:
+                    self._look()
+                self._submit()
+
+        if self._problem is not None:
+            raise InputError(self._problem, path=self.folder.path)
+        if self._interruptions:
+            raise KeyboardInterrupt
+
+    @property
+    def _is_stopping(self) -> bool:
+        return bool(self._interruptions or self._problem)
+
+    def _submit(self) -> None:
+        while self._waiting and len(self._under_way) < self.at_a_time and not self._is_stopping:
+            run = self._waiting.popleft()
+            taken = {sharer for _, sharer in self._under_way.values()}
+            sharer = next(each for each in range(MOST_SHARERS) if each not in taken)
+            job = {"name": run.name, "config": self._configs[run.name], "sharer": sharer}
+            try:
+                future = self.executor.submit(carry, self.how, job)
+            except (BrokenExecutor, RuntimeError) as error:  # one that was shut down
+                self._waiting.appendleft(run)
+                self._stop_for(f"the executor takes no runs ({error}): resume the batch")
+                return
+            self._under_way[future] = run, sharer
+            future.add_done_callback(self._queue.put)
+
+    def _hear(self, said: Any) -> None:
+        if said is None:
+            self._interrupt()
+        elif isinstance(said, tuple):
+            self._tell(*said)
+        else:
+            self._take(said)
+
+    def _tell(self, name: str, message: Message) -> None:
+        """Tell what a run says that is under way."""
+        for run, _ in self._under_way.values():
+            if run.name == name and "round" in message:
+                self._rounds[name] = message["round"]
+                self.observer.round_ended(run, message["round"])
+            elif run.name == name and "warning" in message:
+                self.observer.warn(run, message["warning"])
+
+    def _look(self) -> None:
+        """Tell how far runs are of which nobody in this process hears."""
+        for run, _ in self._under_way.values():
+            heartbeat = Heartbeat.read(self.folder.path / run.name)
+            done = 0 if heartbeat is None else heartbeat.round - 1
+            if done > self._rounds.get(run.name, 0):
+                self._tell(run.name, {"round": done})
+
+    def _take(self, future: Future[Message]) -> None:
+        """Take what has come of a run, or of the attempt to carry it out."""
+        run, sharer = self._under_way.pop(future)
+        try:
+            said = future.result()
+        except CancelledError as error:
+            said = {"died": f"was cancelled {error}".strip()}
+        except BrokenExecutor as error:
+            self._stop_for(f"the executor broke ({error}): resume the batch")
+            said = {"status": STOPPED, "error": None, "row": None}
+        except Exception as error:  # whatever an executor raises of a worker that it has lost
+            said = {"died": f"was lost ({type(error).__name__}: {error})"}
+
+        for warning in said.get("warnings", ()):
+            self.observer.warn(run, warning)
+        if "refused" in said:
+            self._stop_for(said["refused"])
+            self._ended(run, STOPPED, None)
+        elif "died" in said:
+            self._bury(run, sharer, said["died"])
+        else:
+            if said["row"] is not None:
+                self.folder.add_row(said["row"])
+            self._ended(run, said["status"], said["error"])
+
+    def _ended(self, run: BatchRun, status: BatchStatus, error: str | None) -> None:
+        if status == FAILED:
+            self._failures[run.name] = error or ""
+            self.folder.note_failures(self._failures)
+        self.observer.run_ended(replace(run, status=status, error=error))
+
+    def _bury(self, run: BatchRun, sharer: int, how: str) -> None:
+        """Have a run whose process died resumed by another one."""
+        if self.ledger is not None:
+            self.ledger.forget(sharer)
+        if self._is_stopping:
+            self._ended(run, STOPPED, None)
+            return
+
+        self._deaths[run.name] += 1
+        if self._deaths[run.name] > MOST_DEATHS:
+            problem = f"its process {how}, as the {MOST_DEATHS} before it that resumed the run"
+            self._ended(run, FAILED, problem)
+        else:
+            self.observer.warn(run, f"its process {how}: the run is resumed")
+            # before those that have not begun, so that a batch does not end on it
+            self._waiting.appendleft(run)
+
+    def _stop_for(self, problem: str) -> None:
+        """Have all runs end behind a checkpoint because the batch cannot go on."""
+        if self._problem is None:
+            self._problem = problem
+            self.folder.give_order(STOP)
+
+    def _interrupt(self) -> None:
+        self._interruptions += 1
+        if self._interruptions > 1:
+            raise KeyboardInterrupt
+
+        self.observer.note("stopping when the rounds under way have ended; Ctrl-C stops at once")
+        self.folder.give_order(STOP)
+
+    @contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        """Take Ctrl-C as a message, so that it ends nothing halfway."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        before = signal.signal(signal.SIGINT, lambda *_: self._queue.put(None))
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)

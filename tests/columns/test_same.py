@@ -1,0 +1,33 @@
+"""Columns make the same run as objects, to the byte."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prism.worlds import Run
+from prism.worlds.examples.rumour import Rumour
+from tests.columns.same import fields_of, require_same
+from tests.columns.worlds import Deffuant, Epidemic, ListedEpidemic, Together, Voters
+
+WORLDS = (Epidemic, ListedEpidemic, Voters, Deffuant, Together)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_rumour_is_the_same(seed: int, tmp_path: Path) -> None:
+    """The shipped rumour writes the same folder in both engines."""
+    log = require_same(Rumour, 60, tmp_path, seed=seed, rounds=15)
+    assert b'"reasoner.decision"' in log
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_worlds_are_the_same(world: Any, tmp_path: Path) -> None:
+    """Whatever a step says, and however turns are given, both engines write the same folder."""
+    log = require_same(world, 49, tmp_path, seed=3)
+    assert log.count(b'"statechart.transition"') > 5
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_fields_are_the_same(world: Any) -> None:
+    """Not only moves are the same, but every field of every agent."""
+    assert fields_of(Run(world, 49, seed=7)) == fields_of(Run(world, 49, seed=7, columns=True))

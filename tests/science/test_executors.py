@@ -1,0 +1,168 @@
+"""Batches on executors: the same bytes, whoever carries them out, and what becomes of lost work."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import (
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("polars")
+
+from prism.errors import InputError
+from prism.science import BatchObserver, BatchRun, Plan, batch, fit, resume_batch
+from tests.kit.dice import tree
+
+SMALL: dict[str, Any] = {"world": "rumour", "agents": 20, "rounds": 3, "seeds": 3}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a batch that processes of this one have carried out."""
+    return batch(Plan(SMALL), tmp_path_factory.mktemp("whole") / "out", workers=1).folder
+
+
+class Later(Executor):
+    """Runs its tasks one by one when the last has come, in the order opposite to theirs.
+
+    Args:
+        spoil: Does something instead of a task, by its number from 0; or returns whether it has.
+    """
+
+    def __init__(self, tasks: int, spoil: Callable[[int, Any], bool] = lambda *_: False) -> None:
+        self._left, self._spoil = tasks, spoil
+        self._tasks: list[tuple[Future[Any], Any]] = []
+        self.count = 0
+
+    def submit(self, task: Any, /, *args: Any, **more: Any) -> Any:
+        future: Future[Any] = Future()
+        self._tasks.append((future, lambda: task(*args, **more)))
+        if len(self._tasks) >= self._left:
+            self._left = 0
+            threading.Thread(target=self._run, args=(self._tasks[::-1],)).start()
+            self._tasks = []
+        return future
+
+    def _run(self, tasks: list[tuple[Future[Any], Any]]) -> None:
+        for future, task in tasks:
+            self.count += 1
+            if not self._spoil(self.count - 1, future):
+                future.set_result(task())
+
+
+class Heard(BatchObserver):
+    def __init__(self) -> None:
+        self.warnings: list[str] = []
+
+    def warn(self, run: BatchRun, message: str) -> None:
+        self.warnings.append(f"{run.name}: {message}")
+
+
+def test_threads_write_the_same_bytes(whole: Path, tmp_path: Path) -> None:
+    """Any executor of this process may carry the runs out, each in a process of its own."""
+    with ThreadPoolExecutor(2) as threads:
+        found = batch(Plan(SMALL), tmp_path / "out", executor=threads)
+    assert tree(found.folder) == tree(whole)
+
+
+@pytest.mark.slow
+def test_processes_write_the_same_bytes(whole: Path, tmp_path: Path) -> None:
+    """What is sent to other processes is a function of prism with plain data."""
+    with ProcessPoolExecutor(2, get_context("spawn")) as processes:
+        found = batch(Plan(SMALL), tmp_path / "out", executor=processes)
+    assert tree(found.folder) == tree(whole)
+
+
+def test_a_task_that_is_lost_is_sent_again(whole: Path, tmp_path: Path) -> None:
+    """In whatever order tasks come back: one whose worker was lost is resumed by another."""
+
+    def lose_the_first(number: int, future: Future[Any]) -> bool:
+        if number == 0:
+            future.set_exception(ConnectionError("worker is gone"))
+        return number == 0
+
+    heard = Heard()
+    found = batch(Plan(SMALL), tmp_path / "out", executor=Later(3, lose_the_first), observer=heard)
+    assert tree(found.folder) == tree(whole)
+    told = "all/seed-2: its process was lost (ConnectionError: worker is gone)"
+    assert heard.warnings == [f"{told}: the run is resumed"]
+
+
+def test_an_executor_that_breaks_stops_the_batch(whole: Path, tmp_path: Path) -> None:
+    """What it has done is kept, and another one goes on to the same bytes."""
+
+    def break_after_one(number: int, future: Future[Any]) -> bool:
+        if number:
+            future.set_exception(BrokenExecutor("all died"))
+        return bool(number)
+
+    with pytest.raises(InputError, match=r"the executor broke \(all died\): resume the batch"):
+        batch(Plan(SMALL), tmp_path / "out", executor=Later(3, break_after_one))
+    with ThreadPoolExecutor(1) as threads:
+        found = resume_batch(tmp_path / "out", executor=threads)
+    assert tree(found.folder) == tree(whole)
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({"prism": "0.0"}, "has prism .*, and not 0.0: install the same there"),
+        ({"folder": "nowhere"}, "does not see the batch's folder"),
+        ({"session": "of another batch"}, "held by nobody"),
+    ],
+)
+def test_a_machine_that_cannot_carry_the_batch_out_says_why(
+    tmp_path: Path, changed: dict[str, str], problem: str
+) -> None:
+    """Another version, a folder that is not seen, a lock that does not reach it."""
+
+    class Elsewhere(ThreadPoolExecutor):
+        def submit(self, task: Any, /, how: Any, run: Any) -> Any:
+            return super().submit(task, {**how, **changed}, run)
+
+    with Elsewhere(1) as machine, pytest.raises(InputError, match=problem):
+        batch(Plan(SMALL), tmp_path / "out", executor=machine)
+
+
+def test_the_executor_brings_its_own_workers(tmp_path: Path) -> None:
+    """A number of workers beside it is refused before anything is written."""
+    with ThreadPoolExecutor(1) as threads, pytest.raises(InputError, match="leave it out"):
+        batch(Plan(SMALL), tmp_path / "out", executor=threads, workers=2)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_process_without_work_ends_and_is_replaced(tmp_path: Path) -> None:
+    """A worker does not keep a process for ever; a run that finds it ended gets another one."""
+
+    class Impatient(ThreadPoolExecutor):
+        def submit(self, task: Any, /, how: Any, run: Any) -> Any:
+            return super().submit(task, {**how, "seconds_idle": 0.0}, run)
+
+    with Impatient(1) as threads:
+        found = batch(Plan({**SMALL, "seeds": 2}), tmp_path / "out", executor=threads)
+    assert found.is_complete
+
+
+@pytest.mark.slow
+def test_a_fit_goes_through_the_same_door(tmp_path: Path) -> None:
+    """An executor carries out each generation of a fit."""
+    plan = Plan(
+        {
+            **SMALL,
+            "seeds": 1,
+            "bounds": {"tiring": [0.1, 0.9]},
+            "target": [{"measure": "reached", "value": 0.3, "spread": 0.05}],
+        }
+    )
+    with ThreadPoolExecutor(2) as threads:
+        found = fit(plan, tmp_path / "out", samples=20, generations=2, executor=threads)
+    assert found.is_complete
+    assert len(found.points) == 30
