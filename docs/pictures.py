@@ -9,19 +9,24 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from prism import Run
 from prism.agents import opening_posts, synthetic_population
 from prism.analysis import read_log
 from prism.cognition import CognitiveAgent, CognitiveState, Config, Memory, cognitive_chart
+from prism.drawing import beside, draw_curves
 from prism.report import make_report
 from prism.runlog import RunLog, SimulatedClock
 from prism.social import Feed, Parameters
 from prism.statechart import social_media_chart
+from prism.worlds.examples import Lake, Market, Schelling, Vaccination
+from prism.worlds.examples.market import Buyer
+from prism.worlds.examples.vaccination import Parent
 
 DOCS = Path(__file__).parent
 
@@ -97,12 +102,78 @@ def thinking(_folder: Path) -> str:
     return cognitive_chart().to_svg(taken)
 
 
+def schelling(_folder: Path) -> str:
+    """Draw a town before and after its people have moved."""
+    pictures = []
+    for rounds in (1, 30):
+        run = Run(Schelling(wanted=0.4), 115, seed=1, rounds=rounds)
+        run.run()
+        pictures.append(_town(run.world, f"after {rounds} round{'s' * (rounds > 1)}"))
+
+    return beside(pictures)
+
+
+def _town(world: Schelling, title: str) -> str:
+    """Draw a square for each resident, in a colour for each group."""
+    width, side = world.width, 18
+    groups = sorted({each.group for each in world.agents})
+    squares = [
+        f'<rect class="g{groups.index(who.group)}" x="{12 + cell % width * side}" '
+        f'y="{34 + cell // width * side}" width="{side - 2}" height="{side - 2}" rx="3"/>'
+        for who, cell in world.town.cells.items()
+    ]
+    size = 22 + width * side
+    colours = (
+        ".prism-town text {{ fill: {ink}; font: 13px sans-serif; }} .prism-town .paper "
+        "{{ fill: {paper}; }} .g0 {{ fill: {first}; }} .g1 {{ fill: {second}; }}"
+    )
+    light = colours.format(ink="#1f2328", paper="#ffffff", first="#8250df", second="#e08a2e")
+    dark = colours.format(ink="#e6edf3", paper="#0d1117", first="#b58cff", second="#f0a35e")
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="prism-town" role="img" width="{size}" '
+        f'height="{size + 22}" viewBox="0 0 {size} {size + 22}"><title>{title}</title>'
+        f"<style>{light} @media (prefers-color-scheme: dark) {{ {dark} }}</style>"
+        f'<rect class="paper" width="{size}" height="{size + 22}" rx="6"/>'
+        f'<text x="12" y="22">{title}</text>{"".join(squares)}</svg>\n'
+    )
+
+
+def curves_of(
+    world: Any, chart: Any, measure: str, title: str, rounds: int, **varied: Sequence[float]
+) -> Callable[[Path], str]:
+    """Return what draws a chart, if any, beside curves for the values of one parameter."""
+    ((name, values),) = varied.items()
+
+    def draw(_folder: Path) -> str:
+        groups = {
+            f"{name} {value}": [
+                Run(world(**{name: value}), 100, seed=seed, rounds=rounds).run().series(measure)
+                for seed in (1, 2, 3)
+            ]
+            for value in values
+        }
+        curves = draw_curves(groups, title=title, across="round", up="share")
+        return beside([chart.to_svg(), curves] if chart else [curves])
+
+    return draw
+
+
+_LAKE = curves_of(Lake, None, "left", "Fish left", 30, rest_below=(0.0, 0.5))
+_MARKET = curves_of(Market, Buyer.chart, "bought", "Buyers served", 20, raised=(1.1, 2.0))
+_VACCINATED = curves_of(
+    Vaccination, Parent.chart, "covered", "Children vaccinated", 10, friends=(2, 8)
+)
+
 PICTURES: dict[str, Callable[[Path], str]] = {
     "house.svg": rooms,
     "pictures/chart.svg": chart,
     "pictures/cognition.svg": thinking,
+    "pictures/lake.svg": _LAKE,
+    "pictures/market.svg": _MARKET,
+    "pictures/schelling.svg": schelling,
     "pictures/states.svg": states,
     "pictures/tour.svg": tour,
+    "pictures/vaccination.svg": _VACCINATED,
 }
 """Each picture's path below this folder, and what draws it in a folder for temporary files."""
 

@@ -16,34 +16,33 @@ README = ROOT / "README.md"
 GUIDES = ROOT / "docs" / "how-to"
 ADOPTING = ROOT / "docs" / "adopting.md"
 EXPERIMENTS = ROOT / "docs" / "science"
-LONG = (
+EXPERIMENT = ROOT / "docs" / "science.md"
+SLOW = (
     "analysis",
     "charts",
     "cognition",
+    "details",
     "feed",
+    "from-mesa",
+    "gallery",
     "memory",
     "models",
-    "prompts",
     "report",
     "running",
-    "science",
     "testing",
     "tutorial",
     "workflows",
     "worlds",
 )
-"""Pages that start many processes, as those below `EXPERIMENTS` do: only test_pages_as_written.py
-follows them, which is slow."""
-
-SLOW = ("feeds", "from-mesa", "from-simulation", "lake", "market", "schelling", "vaccination")
-"""Pages whose examples take as long as those of twenty others."""
+"""Pages that start many processes, or whose examples take as long as those of twenty others. Those
+below `EXPERIMENTS` take minutes: only test_pages_as_written.py follows them, which is long."""
 
 PAGES = [
     README,
     *(
         page
         for page in sorted((ROOT / "docs").rglob("*.md"))
-        if page.parent not in (GUIDES, EXPERIMENTS) and page != ADOPTING and page.stem not in LONG
+        if page.parent not in (GUIDES, EXPERIMENTS) and page not in (ADOPTING, EXPERIMENT)
     ),
 ]
 

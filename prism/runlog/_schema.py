@@ -83,7 +83,7 @@ def _object(keys: Iterable[Key]) -> dict[str, Any]:
 _INTRODUCTION = f"""\
 # The events of a run log
 
-Version {events.SCHEMA_VERSION}. This page and [the JSON Schema](../{SCHEMA_NAME}) are generated from
+Version {events.SCHEMA_VERSION}. This page and [the JSON Schema](../{SCHEMA_NAME}) are made of
 one definition by `python -m prism.runlog._schema docs`, and a test checks every event against it.
 [Logging](../logging.md) shows how to log your own loop.
 
