@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,8 @@ from prism.cli._screen import note
 from prism.errors import InputError
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from prism.science import Plan
 
 DoneT = TypeVar("DoneT")
@@ -34,6 +37,23 @@ Seeds = Annotated[
 Workers = Annotated[
     int | None,
     typer.Option(min=1, help="Runs at a time. By default as many as there are processors."),
+]
+On = Annotated[
+    str | None,
+    typer.Option(
+        metavar="EXECUTOR",
+        help="Who carries out the runs, instead of processes of this machine: dask:ADDRESS, "
+        "ray:ADDRESS, or FILE.py:FUNCTION, which returns an executor. All machines must see the "
+        "folder.",
+    ),
+]
+Part = Annotated[
+    str | None,
+    typer.Option(
+        metavar="K/N",
+        help="Carry out only the K-th of N parts, in a folder of its own and with a fixed share "
+        "of the budget, as a job of a cluster. prism merge makes one batch of all parts.",
+    ),
 ]
 Model = Annotated[
     Mapping[str, Any],
@@ -96,6 +116,8 @@ def batch(
     plan: PlanFile = None,
     seeds: Seeds = None,
     workers: Workers = None,
+    on: On = None,
+    part: Part = None,
     keep: Keep = "logs",
     dry_run: DryRun = False,
     model: Model,
@@ -112,12 +134,14 @@ def batch(
 
     prism batch plan.toml --keep tables --out runs/quick
 
-    prism batch --resume runs/herding
+    prism batch plan.toml --part 1/4 --out runs/part-1
+
+    prism batch --resume runs/herding --on dask:tcp://head:8786
     """
     from prism import science
     from prism.cli._batch_screen import print_batch
 
-    asked = Asked(context, plan, seeds, workers, model, keeping)
+    asked = Asked(context, plan, seeds, workers, on, model, keeping)
     if dry_run:
         from prism.cli._running import naming_options
         from prism.cli._spent import print_estimate
@@ -129,8 +153,34 @@ def batch(
         print_estimate(found, as_json=keeping.as_json)
         return
 
-    done = carry_out("prism batch", asked, partial(science.batch, keep=keep), science.resume_batch)
+    begin = partial(science.batch, keep=keep, part=part)
+    done = carry_out("prism batch", asked, begin, science.resume_batch)
     print_batch(done, as_json=keeping.as_json)
+    if done.failed:
+        raise typer.Exit(1)
+
+
+def merge(
+    *,
+    parts: Annotated[
+        list[Path], typer.Argument(metavar="PARTS...", help="The folders of all parts.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the whole batch.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Make one batch of parts that prism batch --part K/N has carried out.
+
+    The folder is that of a batch which was carried out as a whole.
+
+    [bold]Examples[/bold]
+
+    prism merge runs/part-1 runs/part-2 --out runs/whole
+    """
+    from prism import science
+    from prism.cli._batch_screen import print_batch
+
+    done = science.merge_batches(parts, out)
+    print_batch(done, as_json=as_json)
     if done.failed:
         raise typer.Exit(1)
 
@@ -143,6 +193,7 @@ def sensitivity(
     samples: Samples = 16,
     seeds: Seeds = None,
     workers: Workers = None,
+    on: On = None,
     model: Model,
     keeping: KeepingBatch,
     figures: Figures = "svg",
@@ -164,7 +215,7 @@ def sensitivity(
     from prism.cli._batch_screen import print_batch, print_indices
 
     command = "prism sensitivity"
-    asked = Asked(context, plan, seeds, workers, model, keeping)
+    asked = Asked(context, plan, seeds, workers, on, model, keeping)
     done = carry_out(
         command,
         asked,
@@ -183,12 +234,13 @@ def sensitivity(
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What both commands are asked for."""
+    """What all these commands are asked for."""
 
     context: typer.Context
     plan: Path | None
     seeds: int | None
     workers: int | None
+    on: str | None
     model: Mapping[str, Any]
     keeping: Keeping
 
@@ -227,18 +279,37 @@ def carry_out(
 
     import_from_here()
     more = {"workers": asked.workers, "checkpoint_every": asked.keeping.checkpoint_every}
+    if asked.workers is not None and asked.on is not None:
+        raise InputError("--workers belongs to the executor that --on names: leave it out")
 
     def begin_new(folder: Path | None, screen: Any) -> DoneT:
         plan = asked.new_plan()
         if folder is None:
             raise InputError("--out must name the folder to keep the batch in")
-        return begin(plan, folder, observer=screen, **more)
+        with _executor(asked.on) as executor:
+            return begin(plan, folder, observer=screen, executor=executor, **more)
 
     def go_on(folder: Path, screen: Any) -> DoneT:
-        return resume(folder, hosts=asked.model.get("host", ()), observer=screen, **more)
+        hosts = asked.model.get("host", ())
+        with _executor(asked.on) as executor:
+            return resume(folder, hosts=hosts, observer=screen, executor=executor, **more)
 
     return begin_or_resume(
         *(asked.context, asked.keeping, begin_new, go_on, partial(batch_screen, command)),
         what="batch",
-        with_resume=("workers", "figures", "paper"),
+        with_resume=("workers", "on", "figures", "paper"),
     )
+
+
+@contextmanager
+def _executor(name: str | None) -> Iterator[Executor | None]:
+    """Yield the executor of a name; None without one."""
+    if name is None:
+        yield None
+        return
+
+    from prism.cli._running import naming_options
+    from prism.science._executors import executor_named
+
+    with naming_options(), executor_named(name) as executor:
+        yield executor

@@ -13,6 +13,7 @@ from prism.cli._batch import (
     Keep,
     KeepingBatch,
     Model,
+    On,
     PlanFile,
     Seeds,
     Workers,
@@ -48,6 +49,7 @@ def fit(
     seed: Seed = 0,
     seeds: Seeds = None,
     workers: Workers = None,
+    on: On = None,
     keep: Keep = "tables",
     model: Model,
     keeping: KeepingBatch,
@@ -70,7 +72,7 @@ def fit(
     """
     from prism import science
 
-    asked = Asked(context, plan, seeds, workers, model, keeping)
+    asked = Asked(context, plan, seeds, workers, on, model, keeping)
     begin = partial(science.fit, samples=samples, generations=generations, seed=seed, keep=keep)
     done = carry_out("prism fit", asked, begin, science.resume_fit)
     if figures is not None:

@@ -43,6 +43,7 @@ _GROUPS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     "Experiment": {
         "batch": ("_batch:batch",),
+        "merge": ("_batch:merge",),
         "compare": ("_compare:compare",),
         "rerun": ("_rerun:rerun",),
         "sensitivity": ("_batch:sensitivity",),

@@ -14,7 +14,7 @@ if find_spec("polars") is None:
 
 if TYPE_CHECKING:
     from prism.runs._policy_file import Cell, Logit, Policy, PolicySource, RatioTest, Unidentified
-    from prism.science._batch import Batch, batch, read_batch, resume_batch
+    from prism.science._batch import Batch, batch, merge_batches, read_batch, resume_batch
     from prism.science._batch_door import BatchObserver, BatchRun, BatchStatus
     from prism.science._calibrate import calibrate
     from prism.science._compare import compare
@@ -74,6 +74,7 @@ __all__ = [
     "divergence_figure",
     "fit",
     "fit_tail",
+    "merge_batches",
     "mser",
     "policy_coefficients",
     "policy_probabilities",

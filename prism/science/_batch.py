@@ -22,6 +22,7 @@ from prism.runs._ledger import MOST_SHARERS, Ledger
 from prism.science._batch_child import COMPLETE, FAILED
 from prism.science._batch_door import BatchObserver, BatchRun, Door
 from prism.science._batch_folder import LEDGER_NAME, LOGS, PLAN_NAME, TABLES, BatchFolder, Keep
+from prism.science._batch_parts import PART, Part, budget_in, merge_folders
 from prism.science._batch_tables import (
     is_of_feed,
     measure_run,
@@ -226,6 +227,7 @@ def batch(
     keep: Keep = LOGS,
     workers: int | None = None,
     executor: Executor | None = None,
+    part: str | None = None,
     checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
     observer: BatchObserver | None = None,
 ) -> Batch:
@@ -244,6 +246,8 @@ def batch(
         workers: How many processes; by default as many as there are processors.
         executor: Any executor that carries out the runs instead, on this machine or others, which
             must all see the folder. Every run has the same bytes.
+        part: ``K/N`` for the K-th of N parts, each of which has a folder and a fixed share of the
+            budget; see `merge_batches`.
         checkpoint_every: A round that ends so many seconds after the last checkpoint of its run
             gets one; 0 for every round.
         observer: What to tell of the batch.
@@ -255,7 +259,33 @@ def batch(
     """
     given = plan if isinstance(plan, Plan) else Plan.from_file(plan)
     how = Carrying(workers, executor, checkpoint_every, observer)
-    return begin_batch(given, Path(folder), how, keep=keep)
+    chosen = None if part is None else Part.of(part)
+    more = {} if chosen is None else {PART: [chosen.number, chosen.count]}
+    return begin_batch(given, Path(folder), how, keep=keep, more=more)
+
+
+def merge_batches(parts: Sequence[Path | str], folder: Path | str) -> Batch:
+    """Make one batch of its parts, as if it had been carried out as a whole.
+
+    Args:
+        parts: The folders of all parts.
+        folder: Where to keep the batch. A folder that holds one is refused.
+
+    Raises:
+        InputError: If one is no part, one is missing or not complete, or they are of several
+            batches.
+    """
+    for each in parts:
+        part = read_batch(each)
+        left = [run for run in part.runs if run.status not in (COMPLETE, FAILED)]
+        if left:
+            raise InputError(f"has {len(left)} runs to go: resume it first", path=part.folder)
+
+    merged = merge_folders([Path(each) for each in parts], Path(folder))
+    done = read_batch(merged.path)
+    done.write()
+
+    return done
 
 
 def estimate_batch(plan: Plan | Path | str) -> Estimate:
@@ -302,6 +332,8 @@ def begin_batch(
     folder.require_free()
     told = {"plan": plan.data, **more}
     told |= {"keep": keep} if keep != LOGS else {}
+    # what is too little for so many parts is said before anything is made
+    budget_in(told)
     told |= {} if samples is None else {"samples": list(samples)}
     plan.check(() if samples is None else planned(told)[1])
     with folder.locked() as session:
@@ -381,11 +413,13 @@ def planned(told: Mapping[str, Any]) -> tuple[Plan, tuple[Configuration, ...]]:
 
 def _as_it_stands(folder: BatchFolder, told: Mapping[str, Any]) -> Batch:
     plan, configurations = planned(told)
-    runs = [
+    part = Part.in_plan(told)
+    runs: Sequence[BatchRun] = [
         BatchRun(f"{each.name}/seed-{seed}", each, seed)
         for each in configurations
         for seed in each.seeds or plan.seeds
     ]
+    runs = runs if part is None else part.among(runs)
     summaries = folder.summaries([each.name for each in runs])
     failures = folder.failures()
     found = tuple(
@@ -448,7 +482,7 @@ def _carried_out(
     observer = how.observer or BatchObserver()
     done = _as_it_stands(folder, told)
     observer.started(done.runs)
-    ledger = _ledger(folder, done.plan)
+    ledger = _ledger(folder, done.plan, told)
     try:
         with (
             how.opened() as (executor, at_a_time),
@@ -479,7 +513,7 @@ def _for_all(told: Mapping[str, Any], how: Carrying, ledger: Ledger | None) -> d
         "keep": told.get("keep", LOGS),
         "checkpoint_every": how.checkpoint_every,
         "hosts": list(how.hosts),
-        "budget": None if ledger is None else dict(told["plan"].get("budget", {})),
+        "budget": None if ledger is None else budget_in(told),
     }
 
 
@@ -492,11 +526,11 @@ def _carry_out_rest(door: Door, batch: Batch) -> None:
     )
 
 
-def _ledger(folder: BatchFolder, plan: Plan) -> Ledger | None:
+def _ledger(folder: BatchFolder, plan: Plan, told: Mapping[str, Any]) -> Ledger | None:
     if not asks_a_model(plan):
         return None
 
-    ledger = Ledger(folder.path / LEDGER_NAME, **plan.budget)
+    ledger = Ledger(folder.path / LEDGER_NAME, **budget_in(told))
     ledger.take_up()
 
     return ledger

@@ -219,7 +219,7 @@ class BatchFolder:
         Raises:
             InputError: If one is damaged.
         """
-        rows = self._rows()
+        rows = {row["run"]: row for row in self.rows()}
         for run in runs:
             path = self.path / run
             yield rows.get(run) or (read_summary(path) if is_begun(path) else None)
@@ -243,18 +243,26 @@ class BatchFolder:
         if path.exists() and not (whole := path.read_bytes()).endswith(b"\n"):
             os.truncate(path, whole.rfind(b"\n") + 1)
 
-    def _rows(self) -> dict[str, dict[str, Any]]:
+    def rows(self) -> list[dict[str, Any]]:
+        """Return what is kept of runs that have no folder, as they came in.
+
+        Raises:
+            InputError: If a line is damaged.
+        """
         path = self.path / ROWS_NAME
         if not path.exists():
-            return {}
+            return []
 
         lines = path.read_bytes().split(b"\n")
         try:
             # what follows the last line's end is a row that is being written
-            found = map(orjson.loads, lines[:-1])
-            return {row["run"]: row for row in found}
+            found = [orjson.loads(line) for line in lines[:-1]]
+            if not all(isinstance(row["run"], str) for row in found):
+                raise TypeError
         except (ValueError, KeyError, TypeError):
             raise InputError("is damaged: a line is not what prism writes", path=path) from None
+
+        return found
 
     def failures(self) -> dict[str, str]:
         """Return why runs have failed that were not resumed since."""

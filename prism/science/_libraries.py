@@ -8,11 +8,12 @@ from typing import Any
 from prism.errors import MissingExtraError
 
 
-def library(name: str) -> Any:
-    """Return a module of a library of the extra ``science``; none of them says its types.
+def library(name: str, extra: str = "science") -> Any:
+    """Return a module of a library of an extra; none of them says its types.
 
     Args:
         name: The module, such as ``statsmodels.tsa.stattools``.
+        extra: The extra that brings it.
 
     Raises:
         MissingExtraError: If the library is not installed.
@@ -24,4 +25,4 @@ def library(name: str) -> Any:
         # another module that is missing is another fault
         if error.name != package:
             raise
-        raise MissingExtraError("science", package) from None
+        raise MissingExtraError("science", package, extra=extra) from None

@@ -40,6 +40,8 @@ _MOST_SUFFIX = 40
 _PREFIX = re.compile(r"\s*+(?:<\|python_tag\|>|\[TOOL_CALLS\]|```\w*+|<tool_call>)\s*+")
 _SUFFIX = re.compile(r"\s*+(?:```|</tool_call>|<\|eo[mt]_id\|>|</s>)\s*+\Z")
 _WITH_ARGS = re.compile(r"(\w{1,60})\s*+\[ARGS\]\s*+(?=\{)|<function=(\w{1,60})>\s*+(?=\{)")
+_FUNCTION = re.compile(r"<function=(\w{1,60})>(.*)</function>", re.DOTALL)
+_PARAMETER = re.compile(r"<parameter=(\w{1,60})>((?:[^<]|<(?!/?parameter))*+)</parameter>")
 _CALL = re.compile(r"\[?\s*+([A-Za-z_]\w{0,60})\s*+\(")
 _LINE = re.compile(
     r"[ \t>*#-]{0,6}+[*_`\"]{0,3}+(next[ _-]?state|thinking[ _-]?log|action|type|tags?|value)"
@@ -100,7 +102,11 @@ def rewritten(text: str, names: Collection[str]) -> str | None:
         return None
 
     return (
-        _with_args(bare) or _python_call(bare, names) or _named_element(bare, names) or _lines(bare)
+        _with_args(bare)
+        or _with_parameters(bare)
+        or _python_call(bare, names)
+        or _named_element(bare, names)
+        or _lines(bare)
     )
 
 
@@ -122,6 +128,18 @@ def _with_args(text: str) -> str | None:
         return None
 
     return json.dumps(_agent_of(found[1] or found[2], given))
+
+
+def _with_parameters(text: str) -> str | None:
+    """Return ``<function=name><parameter=tags>...</parameter></function>`` as JSON."""
+    found = _FUNCTION.fullmatch(text)
+    if found is None or _PARAMETER.sub("", found[2]).strip():
+        return None
+    given = [(name, value.strip("\n")) for name, value in _PARAMETER.findall(found[2])]
+    if len(dict(given)) < len(given):
+        return None  # nobody can tell which is meant
+
+    return json.dumps(_agent_of(found[1], dict(given)))
 
 
 def _python_call(text: str, names: Collection[str]) -> str | None:

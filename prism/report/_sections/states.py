@@ -40,8 +40,8 @@ def _states(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
 STATES = Kind(
     "states",
     "Agents in each state",
-    "Counted at the end of every tick, before the end of a round sends all to idle; in a log "
-    "without ticks, at the end of every round or step of time.",
+    "Counted at the end of every tick, before anything that ends a round; in a log without ticks, "
+    "at the end of every round or step of time.",
     "The log names no agent.",
     _states,
     lambda facts: not facts.is_of_turns,

@@ -105,17 +105,18 @@ def is_refusal(error: BaseException) -> bool:
 
 def lacks_path(error: BaseException) -> bool:
     """Return True if the server does not know a path, as other servers lack some of Ollama's."""
-    return _status_of(error) in NO_SUCH_PATH and not isinstance(error, ModelMissingError)
+    is_of_the_model = isinstance(error, ModelMissingError) or says_model_is_missing(str(error))
+    return _status_of(error) in NO_SUCH_PATH and not is_of_the_model
 
 
 def lacks_decisions(error: BaseException) -> bool:
     """Return True if the answer to a decision question says that server or model takes none."""
-    is_unsupported = _status_of(error) == MALFORMED[0] and "support" in str(error)
+    is_unsupported = _status_of(error) == MALFORMED[0] and "support" in str(error).lower()
     return lacks_path(error) or is_unsupported
 
 
 def _status_of(error: BaseException) -> int:
-    return error.status if isinstance(error, LLMError) else 0
+    return error.status if isinstance(error, LLMError) else status_of(error) or 0
 
 
 # What clients of other libraries raise
@@ -238,17 +239,6 @@ def _is_transport_fault(error: BaseException) -> bool:
     httpx = sys.modules.get("httpx")
     kinds = (ConnectionError, TimeoutError)
     return isinstance(error, kinds if httpx is None else (*kinds, httpx.TransportError))
-
-
-def refuses_decisions(error: Exception) -> bool:
-    """Return True if the server has no decision questions, or the model does not take them."""
-    is_unsupported = getattr(error, "status_code", None) == MALFORMED[0]
-    return answers_no_path(error) or (is_unsupported and "support" in str(error).lower())
-
-
-def answers_no_path(error: Exception) -> bool:
-    status = getattr(error, "status_code", None)
-    return status in (405, 501) or (status == 404 and not says_model_is_missing(str(error)))
 
 
 def says_model_is_missing(message: str) -> bool:

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, NoReturn, cast
 
 from prism.errors import BadReplyError, DecisionsUnsupportedError, LLMError, ReasonerError
 from prism.statechart.reasoner._faults import (
-    MALFORMED,
-    answers_no_path,
-    refuses_decisions,
+    is_malformed,
+    lacks_decisions,
+    lacks_path,
     translated,
     untranslated,
 )
@@ -177,7 +177,7 @@ class ForeignHost(Host):
         try:
             reply = await self._sent(_Call(ask, (), accepted(ask, offered)), cost)
         except Exception as error:
-            if refuses_decisions(error):
+            if lacks_decisions(error):
                 why = f"no decision questions are taken ({error})"
                 raise DecisionsUnsupportedError(why) from error
             self._fail(error)
@@ -207,7 +207,7 @@ class ForeignHost(Host):
             shown = await awaited(self._client.show(self._model))
         except Exception as error:
             # a server that cannot show a model is not Ollama, but may take decision questions
-            if answers_no_path(error):
+            if lacks_path(error):
                 return True
             raise
 
@@ -350,7 +350,7 @@ def _shown(reply: Any) -> str:
 
 def _part_refused(error: Exception, sent: Mapping[str, Any]) -> str | None:
     """Return the part of a request that a refusal names, if it may be left out."""
-    if getattr(error, "status_code", None) not in MALFORMED:
+    if not is_malformed(error):
         return None
 
     said = str(error).lower()

@@ -495,13 +495,6 @@ class Attempt:
     input_tokens: int | None = None
     output_tokens: int | None = None
 
-    def add_tokens(self, read: int | None, written: int | None) -> None:
-        """Add what a reply says it took; None leaves a count as it is."""
-        if read is not None:
-            self.input_tokens = (self.input_tokens or 0) + read
-        if written is not None:
-            self.output_tokens = (self.output_tokens or 0) + written
-
     def to_dict(self) -> dict[str, Any]:
         """Return what is known of it."""
         known = {name: getattr(self, name) for name in self.__slots__}
@@ -651,9 +644,9 @@ class Cost:
         So does what is no count: a number below 0 or above 10 million, which some servers report.
         """
         read, written = count_of(read), count_of(written)
-        self._count(read, written)
+        _count(self, read, written)
         if self.trail:
-            self.trail[-1].add_tokens(read, written)
+            _count(self.trail[-1], read, written)
 
     def note_reply(self, reply: Mapping[str, Any]) -> None:
         """Note what a server says of one reply in Ollama's words: durations, and why it ended."""
@@ -669,7 +662,7 @@ class Cost:
             return
 
         self.attempts += request.attempts
-        self._count(request.input_tokens, request.output_tokens)
+        _count(self, request.input_tokens, request.output_tokens)
         if self.trail is not None:
             self.trail.extend(request.trail or ())
 
@@ -689,12 +682,6 @@ class Cost:
         self.latency = round(latency, 6)
         self.request_seconds = self.request_seconds or 0.0
         self.queue_seconds = round(self.latency - self.request_seconds, 6)
-
-    def _count(self, read: int | None, written: int | None) -> None:
-        if read is not None:
-            self.input_tokens = (self.input_tokens or 0) + read
-        if written is not None:
-            self.output_tokens = (self.output_tokens or 0) + written
 
     @property
     def tokens(self) -> int:
@@ -728,6 +715,14 @@ class Cost:
             request_seconds=self.request_seconds,
             done_reason=self.done_reason,
         )
+
+
+def _count(counts: Attempt | Cost, read: int | None, written: int | None) -> None:
+    """Add the tokens of a reply; None leaves a count as it is."""
+    if read is not None:
+        counts.input_tokens = (counts.input_tokens or 0) + read
+    if written is not None:
+        counts.output_tokens = (counts.output_tokens or 0) + written
 
 
 COST_KEYS = ("latency", "model", "host", "attempts", "input_tokens", "output_tokens")

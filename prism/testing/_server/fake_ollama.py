@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Collection, Iterable
+from typing import Any, ClassVar, Unpack
 
 from prism.errors import FieldValueError
 from prism.testing._server import wire
 from prism.testing._server.exchange import Exchange, Request
 from prism.testing._server.faults import Fault
-from prism.testing._server.model_server import Latency, ModelServer, first_option
-from prism.testing._server.reading_model import ReadingModel
+from prism.testing._server.model_server import ModelServer, ServerSettings
 from prism.testing._server.wire import Asked
 
 _MOST_STATE_BYTES = 65_536
@@ -30,22 +29,20 @@ class FakeOllama(ModelServer):
     Args:
         models: Models that can chat.
         decision_models: Models that can also decide.
-        choose: Returns the answer to a question, called in the server's thread; the first option
-            by default.
-        write: Returns what the model writes where no options are offered, called in the server's
-            thread with the prompt and the schema of the answer, None for a text; what is no text is
-            sent as JSON. By default what ``choose`` returns.
-        latency: Seconds that each answer of a model takes, or a function that returns them, called
-            in the server's thread. Where that is asynchronous the answer waits for it first.
-        reader: A model that reads its prompts, in place of ``choose`` and ``write``, with a window
-            and the habits of real models; None for none.
-        restarts: Seconds for which the server is away, by the number of questions after which it
-            goes, such as ``{400: 4.0}``.
-        slots: Answers made at once, while further questions wait. None for no limit.
-        queue_limit: Questions that may wait before the next is refused with 503. None for no limit.
         decides: Whether ``/v1/systemone`` exists; servers before 0.35 do not have it.
         version: Version that the server reports.
-        remember: Number of questions to keep, the latest ones; all by default.
+        how: ``choose`` returns the answer to a question, called in the server's thread; the first
+            option by default. ``write`` returns what the model writes where no options are offered,
+            called there with the prompt and the schema of the answer, None for a text; what is no
+            text is sent as JSON. By default what ``choose`` returns. ``latency`` is the seconds
+            that each answer of a model takes, or a function that returns them, called there, too.
+            Where that is asynchronous the answer waits for it first. ``reader`` is a model that
+            reads its prompts, in place of ``choose`` and ``write``, with a window and the habits of
+            real models. ``restarts`` has the seconds for which the server is away, by the number of
+            questions after which it goes, such as ``{400: 4.0}``. ``slots`` are the answers made at
+            once, while further questions wait, and ``queue_limit`` is how many of those may wait
+            before the next is refused with 503. None is no limit. ``remember`` is the number of
+            questions to keep, the latest ones; all by default.
 
     Raises:
         FieldValueError: If there is no slot, or models are given as one text.
@@ -68,16 +65,9 @@ class FakeOllama(ModelServer):
         *,
         models: Iterable[str] = ("llama3.2",),
         decision_models: Iterable[str] = ("nimble",),
-        choose: Callable[[Asked], str] = first_option,
-        write: Callable[[str, Mapping[str, Any] | None], Any] | None = None,
-        latency: Latency = 0.0,
-        reader: ReadingModel | None = None,
-        restarts: Mapping[int, float] | None = None,
-        slots: int | None = None,
-        queue_limit: int | None = None,
         decides: bool = True,
         version: str = "0.35.0",
-        remember: int | None = None,
+        **how: Unpack[ServerSettings],
     ) -> None:
         if isinstance(models, str) or isinstance(decision_models, str):
             raise FieldValueError(
@@ -85,17 +75,7 @@ class FakeOllama(ModelServer):
             )
 
         self.decision_models: tuple[str, ...] = tuple(decision_models)
-        super().__init__(
-            (*models, *self.decision_models),
-            choose=choose,
-            write=write,
-            latency=latency,
-            reader=reader,
-            restarts=restarts,
-            slots=slots,
-            queue_limit=queue_limit,
-            remember=remember,
-        )
+        super().__init__((*models, *self.decision_models), **how)
         self.decides: bool = decides
         self.version: str = version
 

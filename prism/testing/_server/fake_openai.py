@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from math import log
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 from prism.errors import FieldValueError
 from prism.testing._server.exchange import Exchange, Forms, Request
 from prism.testing._server.faults import Fault
-from prism.testing._server.model_server import Latency, ModelServer, first_option
-from prism.testing._server.reading_model import ReadingModel
+from prism.testing._server.model_server import ModelServer, ServerSettings
 from prism.testing._server.wire import Asked, Said, options_in, weights_of
 
 _CHAT = "/v1/chat/completions"
@@ -73,20 +72,12 @@ class FakeOpenAI(ModelServer):
 
     Args:
         models: Models that it serves.
-        choose: Returns the answer to a question, called in the server's thread; the first option
-            by default. The options of a decision question are letters.
-        write: As for `FakeOllama`.
-        latency: As for `FakeOllama`.
-        reader: As for `FakeOllama`.
-        restarts: As for `FakeOllama`.
-        slots: As for `FakeOllama`.
-        queue_limit: As for `FakeOllama`.
         logprobs: Whether log-probabilities are given where they are asked for, or passed over.
         refuses: Parameters of a request that are refused with 400, such as ``response_format``,
             ``logprobs``, ``seed`` or ``reasoning_effort``; ``json_schema`` refuses that kind of
             ``response_format`` alone, with 500, as llama-cpp-python does.
         key: Key that every request has to have, or is refused with 401; None for none.
-        remember: As for `FakeOllama`.
+        how: As for `FakeOllama`. The options of a decision question are letters.
 
     Raises:
         FieldValueError: If there is no slot, or models are given as one text.
@@ -109,32 +100,15 @@ class FakeOpenAI(ModelServer):
         self,
         *,
         models: Iterable[str] = ("llama3.2",),
-        choose: Callable[[Asked], str] = first_option,
-        write: Callable[[str, Mapping[str, Any] | None], Any] | None = None,
-        latency: Latency = 0.0,
-        reader: ReadingModel | None = None,
-        restarts: Mapping[int, float] | None = None,
-        slots: int | None = None,
-        queue_limit: int | None = None,
         logprobs: bool = True,
         refuses: Collection[str] = (),
         key: str | None = None,
-        remember: int | None = None,
+        **how: Unpack[ServerSettings],
     ) -> None:
         if isinstance(models, str) or isinstance(refuses, str):
             raise FieldValueError("models and refuses must be several names, not one text")
 
-        super().__init__(
-            models,
-            choose=choose,
-            write=write,
-            latency=latency,
-            reader=reader,
-            restarts=restarts,
-            slots=slots,
-            queue_limit=queue_limit,
-            remember=remember,
-        )
+        super().__init__(models, **how)
         self.logprobs: bool = logprobs
         self.refuses: Collection[str] = refuses
         self.key: str | None = key

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypedDict
 
 from prism.errors import FieldValueError
 from prism.testing._server.exchange import OLLAMAS_FORMS, Exchange, Forms, Request
@@ -33,6 +33,19 @@ _ANY_QUESTION = ""
 def first_option(asked: Asked) -> str:
     """Choose the first option."""
     return asked.options[0] if asked.options else "Hello."
+
+
+class ServerSettings(TypedDict, total=False):
+    """How any of the servers answers; see `ModelServer`."""
+
+    choose: Callable[[Asked], str]
+    write: Callable[[str, Mapping[str, Any] | None], Any] | None
+    latency: Latency
+    reader: ReadingModel | None
+    restarts: Mapping[int, float] | None
+    slots: int | None
+    queue_limit: int | None
+    remember: int | None
 
 
 class ModelServer(ABC):
@@ -77,14 +90,14 @@ class ModelServer(ABC):
         self,
         models: Iterable[str],
         *,
-        choose: Callable[[Asked], str],
-        write: Callable[[str, Mapping[str, Any] | None], Any] | None,
-        latency: Latency,
-        reader: ReadingModel | None,
-        restarts: Mapping[int, float] | None,
-        slots: int | None,
-        queue_limit: int | None,
-        remember: int | None,
+        choose: Callable[[Asked], str] = first_option,
+        write: Callable[[str, Mapping[str, Any] | None], Any] | None = None,
+        latency: Latency = 0.0,
+        reader: ReadingModel | None = None,
+        restarts: Mapping[int, float] | None = None,
+        slots: int | None = None,
+        queue_limit: int | None = None,
+        remember: int | None = None,
     ) -> None:
         if slots is not None and slots < 1:
             raise FieldValueError(f"slots must be 1 or more, or None for no limit, got {slots}")

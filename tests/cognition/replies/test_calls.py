@@ -16,6 +16,8 @@ CALLS = {
     "llama3.2 as Python": '[storage_load(tags="alice")]',
     "llama3.1": f"<function=storage_load>{ARGUMENTS}</function>",
     "qwen": f'<tool_call>\n{{"name": "storage_load", "arguments": {ARGUMENTS}}}\n</tool_call>',
+    "qwen for code": "<tool_call>\n<function=storage_load>\n<parameter=tags>\nalice\n</parameter>\n"
+    "</function>\n</tool_call>",
     "qwen after a thought": "<think>Whom do I know?</think>\n<tool_call>"
     f'{{"name": "storage_load", "arguments": {ARGUMENTS}}}</tool_call>',
     "mistral": f'[TOOL_CALLS] [{{"name": "storage_load", "arguments": {ARGUMENTS}}}]',
@@ -49,6 +51,11 @@ UNCLEAR = {
     "Python that is cut off": '[storage_load(tags="ali',
     "an element that is cut off": "<storage_load>ali",
     "prose about a call": 'I would use storage_load(tags="alice") to get it.',
+    "a parameter twice": "<function=storage_load><parameter=tags>alice</parameter>"
+    "<parameter=tags>bob</parameter></function>",
+    "a parameter that is cut off": "<function=storage_load><parameter=tags>ali",
+    "a parameter in a value": "<function=storage_save><parameter=tags>a</parameter>"
+    "<parameter=value>x <parameter=tags>b</parameter></function>",
     "two lines of one name": "type: storage_load\ntags: alice\ntags: bob",
     "a call that computes": "[storage_load(tags=open('x').read())]",
     "a call of something else": '[print("alice")]',

@@ -1,0 +1,142 @@
+"""Parts of a batch that are carried out apart, and the batch that they come to together."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from prism.errors import InputError
+from prism.runs._ledger import Ledger
+from prism.science._batch_folder import LEDGER_NAME, PLAN_NAME, BatchFolder
+
+ItemT = TypeVar("ItemT")
+
+PART = "part"
+"""The key of ``plan.json`` that says which part of a batch a folder holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One of several parts of a batch: every N-th of its runs.
+
+    Args:
+        number: Which it is, from 1.
+        count: How many there are.
+    """
+
+    number: int
+    count: int
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Return the part that is meant by ``K/N``.
+
+        Raises:
+            InputError: If none is.
+        """
+        number, _, count = text.partition("/")
+        if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
+            raise InputError(
+                f"must be K/N, such as 1/4, with K from 1 to N, got {text!r}", field=PART
+            )
+
+        return cls(int(number), int(count))
+
+    @classmethod
+    def in_plan(cls, told: Mapping[str, Any]) -> Self | None:
+        """Return the part that a ``plan.json`` is of; None for the whole batch."""
+        return cls(*told[PART]) if PART in told else None
+
+    def among(self, runs: Sequence[ItemT]) -> Sequence[ItemT]:
+        """Return its own among all runs of the batch."""
+        return runs[self.number - 1 :: self.count]
+
+    def budget(self, whole: Mapping[str, Any]) -> dict[str, Any]:
+        """Return its fixed share of what all parts may spend; the deadline is that of each."""
+        shares = dict(whole)
+        for name in ("max_calls", "max_tokens"):
+            most = whole.get(name)
+            if most is None:
+                continue
+            if most < self.count:
+                problem = f"is {most}, too little for {self.count} parts"
+                raise InputError(problem, field=f"budget.{name}")
+            shares[name] = most // self.count + (self.number <= most % self.count)
+
+        return shares
+
+
+def budget_in(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the runs of a folder may spend together, as its ``plan.json`` says."""
+    whole, part = told["plan"].get("budget", {}), Part.in_plan(told)
+    return dict(whole) if part is None else part.budget(whole)
+
+
+def merge_folders(parts: Sequence[Path], folder: Path) -> BatchFolder:
+    """Copy the parts of a batch together, as if one folder had held it from the beginning.
+
+    Args:
+        parts: Their folders, all of them.
+        folder: The folder to make.
+
+    Raises:
+        InputError: If they are no parts, or not all parts, of one batch.
+    """
+    merged = BatchFolder(folder)
+    merged.require_free()
+    opened = [BatchFolder(each) for each in parts]
+    plans = [each.read() for each in opened]
+    whole = _require_all(opened, plans)
+    with merged.locked():
+        for part in opened:
+            _copy(part, merged)
+        merged.note_failures({k: v for part in opened for k, v in part.failures().items()})
+        merged.write(whole)
+
+    return merged
+
+
+def _require_all(opened: Sequence[BatchFolder], plans: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the plan of the whole batch."""
+    whole = {key: value for key, value in plans[0].items() if key != PART} if plans else {}
+    found: dict[int, Path] = {}
+    for each, told in zip(opened, plans, strict=True):
+        part = Part.in_plan(told)
+        if part is None:
+            raise InputError("is no part of a batch: begin it with a part", path=each.path)
+        if {key: value for key, value in told.items() if key != PART} != whole:
+            problem = f"is a part of another batch than {opened[0].path} ({PLAN_NAME} differs)"
+            raise InputError(problem, path=each.path)
+        if part.count != plans[0][PART][1] or part.number in found:
+            problem = f"is part {part.number} of {part.count}, which does not fit the others"
+            raise InputError(problem, path=each.path)
+        found[part.number] = each.path
+
+    count = plans[0][PART][1] if plans else 0
+    missing = [str(number) for number in range(1, count + 1) if number not in found]
+    if missing or not plans:
+        raise InputError(
+            f"needs all parts: {', '.join(missing) or 'every one'} missing", field=PART
+        )
+
+    return whole
+
+
+def _copy(part: BatchFolder, merged: BatchFolder) -> None:
+    """Copy the runs of a part, their rows, and what they have spent."""
+    for each in sorted(part.path.iterdir()):
+        if each.is_dir():
+            shutil.copytree(each, merged.path / each.name, dirs_exist_ok=True)
+    for row in part.rows():
+        merged.add_row(row)
+
+    ledger = part.path / LEDGER_NAME
+    if ledger.exists():
+        spent = Ledger(ledger).look()
+        with Ledger(merged.path / LEDGER_NAME).changing() as page:
+            page.calls += spent.calls
+            page.tokens += spent.tokens
+            page.replies += spent.replies

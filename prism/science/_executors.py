@@ -1,0 +1,95 @@
+"""Executors by name: those of libraries, and those that a function of the user's returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from typing import Any
+
+from prism.errors import InputError, PrismError
+from prism.science._libraries import library
+from prism.worlds._addresses import module_at
+
+
+@contextmanager
+def executor_named(name: str) -> Iterator[Executor]:
+    """Yield an executor, which is closed behind the block.
+
+    Args:
+        name: ``dask:ADDRESS`` of a scheduler, ``ray:ADDRESS`` of a cluster (``ray:auto`` for the
+            one that is found), or ``file.py:function`` or ``package.module:function`` of a
+            function without arguments that returns an executor.
+
+    Raises:
+        InputError: If there is none.
+        MissingExtraError: If the library is not installed.
+    """
+    kind, _, address = name.partition(":")
+    if not address:
+        ways = ", ".join((*(f"{each}:ADDRESS" for each in _KINDS), "FILE.py:FUNCTION"))
+        raise InputError(f"must be one of {ways}, got {name!r}", field="on")
+
+    executor = _KINDS[kind](address) if kind in _KINDS else _of_function(name)
+    with executor:
+        yield executor
+
+
+def _of_function(name: str) -> Executor:
+    place, _, function = name.rpartition(":")
+    try:
+        made = getattr(module_at(place), function)()
+    except AttributeError as error:
+        raise InputError(f"{name}: {error}", field="on") from None
+    except PrismError as error:
+        raise InputError(str(error), field="on") from None
+    if not isinstance(made, Executor):
+        kind = type(made).__name__
+        raise InputError(
+            f"{name} must return a concurrent.futures.Executor, got {kind}", field="on"
+        )
+
+    return made
+
+
+class _Dask(Executor):
+    """The workers of a scheduler of Dask."""
+
+    def __init__(self, address: str) -> None:
+        distributed = library("distributed", extra="science-dask")
+        try:
+            self._client = distributed.Client(address, timeout=_SECONDS_TO_CONNECT)
+        except (OSError, ValueError) as error:
+            raise InputError(f"dask:{address}: {error}", field="on") from None
+        # the same run may be sent twice, after a worker was lost
+        self._executor = self._client.get_executor(pure=False)
+
+    def submit(self, task: Callable[..., Any], /, *args: Any, **more: Any) -> Any:
+        return self._executor.submit(task, *args, **more)
+
+    def shutdown(self, wait: bool = True, **_: Any) -> None:
+        self._executor.shutdown(wait=wait)
+        self._client.close()
+
+
+class _Ray(Executor):
+    """The workers of a cluster of Ray, which has no executor of its own."""
+
+    def __init__(self, address: str) -> None:
+        self._ray = library("ray", extra="science-ray")
+        try:
+            self._ray.init(address=address, log_to_driver=False)
+        except (OSError, ValueError) as error:
+            raise InputError(f"ray:{address}: {error}", field="on") from None
+
+    def submit(self, task: Callable[..., Any], /, *args: Any, **more: Any) -> Any:
+        # the driver sends again what was lost
+        remote = self._ray.remote(max_retries=0, num_cpus=1)(task)
+        return remote.remote(*args, **more).future()
+
+    def shutdown(self, wait: bool = True, **_: Any) -> None:  # noqa: ARG002
+        self._ray.shutdown()
+
+
+_SECONDS_TO_CONNECT = 10
+_KINDS: Mapping[str, Callable[[str], Executor]] = {"dask": _Dask, "ray": _Ray}
