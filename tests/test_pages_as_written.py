@@ -43,7 +43,7 @@ def name_of(page: Path) -> str:
 def extras_of(page: Path) -> list[str]:
     """Return the extras that a page says it needs."""
     found = _NEEDED.search(page.read_text(encoding="utf-8"))
-    return re.findall(r"`(\w+)`", found[1]) if found else []
+    return re.findall(r"`([\w-]+)`", found[1]) if found else []
 
 
 def install_of(page: Path) -> Block:
@@ -110,7 +110,7 @@ def test_one_page_says_how_to_install() -> None:
         first = blocks_of(page.read_text(encoding="utf-8"))[0]
         assert first.code == f"{_FROM_CHECKOUT}\n"
 
-    known = re.findall(r"^\| `(\w+)` \|", INSTALL.read_text(encoding="utf-8"), re.MULTILINE)
+    known = re.findall(r"^\| `([\w-]+)` \|", INSTALL.read_text(encoding="utf-8"), re.MULTILINE)
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     extras = declared["project"]["optional-dependencies"]
     assert {*known} == {*extras} - {"bench", "dev", "docs", "test"}
