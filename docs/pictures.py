@@ -24,7 +24,7 @@ from prism.report import make_report
 from prism.runlog import RunLog, SimulatedClock
 from prism.social import Feed, Parameters
 from prism.statechart import social_media_chart
-from prism.worlds.examples import Lake, Market, Schelling, Vaccination
+from prism.worlds.examples import Lake, Market, Vaccination
 from prism.worlds.examples.market import Buyer
 from prism.worlds.examples.vaccination import Parent
 
@@ -68,12 +68,22 @@ def states(folder: Path) -> str:
         given = {"rounds": 4, "seed": 7, "logger": log.logger, "clock": clock}
         Run(Feed(first_posts=posts, parameters=lively), population.agents, **given).run()
 
-    make_report(read_log(path)).save_figures(folder)
-    figure = (folder / "states-1.svg").read_text(encoding="utf-8")
+    return _figure(path, "states-1.svg")
+
+
+def town(folder: Path) -> str:
+    """Draw the residents of a town in their houses, as the world's picture has them."""
+    Run("schelling", 115, seed=1).keep(folder / "town")
+    return _figure(folder / "town" / "events.jsonl", "picture-1.svg")
+
+
+def _figure(log: Path, name: str) -> str:
+    make_report(read_log(log)).save_figures(log.parent)
+    figure = (log.parent / name).read_text(encoding="utf-8")
 
     # Where letters stand depends on the fonts and versions at hand. So this picture is compared by
     # the log that it shows, without its first line, which tells parameters that change nothing.
-    _, _, shown = path.read_bytes().partition(b"\n")
+    _, _, shown = log.read_bytes().partition(b"\n")
     return f"{figure}\n<!-- shows the log {sha256(shown).hexdigest()} -->\n"
 
 
@@ -100,42 +110,6 @@ def thinking(_folder: Path) -> str:
         taken[CognitiveState.THINKING, CognitiveState.PAGING] += cycle.has_overflowed
 
     return cognitive_chart().to_svg(taken)
-
-
-def schelling(_folder: Path) -> str:
-    """Draw a town before and after its people have moved."""
-    pictures = []
-    for rounds in (1, 30):
-        run = Run(Schelling(wanted=0.4), 115, seed=1, rounds=rounds)
-        run.run()
-        pictures.append(_town(run.world, f"after {rounds} round{'s' * (rounds > 1)}"))
-
-    return beside(pictures)
-
-
-def _town(world: Schelling, title: str) -> str:
-    """Draw a square for each resident, in a colour for each group."""
-    width, side = world.width, 18
-    groups = sorted({each.group for each in world.agents})
-    squares = [
-        f'<rect class="g{groups.index(who.group)}" x="{12 + cell % width * side}" '
-        f'y="{34 + cell // width * side}" width="{side - 2}" height="{side - 2}" rx="3"/>'
-        for who, cell in world.town.cells.items()
-    ]
-    size = 22 + width * side
-    colours = (
-        ".prism-town text {{ fill: {ink}; font: 13px sans-serif; }} .prism-town .paper "
-        "{{ fill: {paper}; }} .g0 {{ fill: {first}; }} .g1 {{ fill: {second}; }}"
-    )
-    light = colours.format(ink="#1f2328", paper="#ffffff", first="#8250df", second="#e08a2e")
-    dark = colours.format(ink="#e6edf3", paper="#0d1117", first="#b58cff", second="#f0a35e")
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="prism-town" role="img" width="{size}" '
-        f'height="{size + 22}" viewBox="0 0 {size} {size + 22}"><title>{title}</title>'
-        f"<style>{light} @media (prefers-color-scheme: dark) {{ {dark} }}</style>"
-        f'<rect class="paper" width="{size}" height="{size + 22}" rx="6"/>'
-        f'<text x="12" y="22">{title}</text>{"".join(squares)}</svg>\n'
-    )
 
 
 def curves_of(
@@ -170,8 +144,8 @@ PICTURES: dict[str, Callable[[Path], str]] = {
     "pictures/cognition.svg": thinking,
     "pictures/lake.svg": _LAKE,
     "pictures/market.svg": _MARKET,
-    "pictures/schelling.svg": schelling,
     "pictures/states.svg": states,
+    "pictures/town.svg": town,
     "pictures/tour.svg": tour,
     "pictures/vaccination.svg": _VACCINATED,
 }

@@ -187,15 +187,15 @@ class Host:
 
     def run(self, kill_at: int = 0) -> int:
         """Begin the run, or go on with it; kill it while it asks for a certain text."""
-        prism_command = [sys.executable, "-c", "from prism.cli import main; main()", "simulate"]
+        prism_command = [sys.executable, "-c", "from prism.cli import main; main()"]
         begun = (self.folder / "run.json").exists()
         given = [
-            *("--preset", "classic", "--agents", "60", "--rounds", "4"),
+            *("simulate", "--preset", "classic", "--agents", "60", "--rounds", "4"),
             *("--out", str(self.folder)),
             *("--writer", "ollama", "--model", "tiny", "--host", self.server.url),
             *("--checkpoint-every", "0"),
         ]
-        line = [*prism_command, *(["--resume", str(self.folder)] if begun else given)]
+        line = [*prism_command, *(["resume", str(self.folder)] if begun else given)]
         asked = iter(range(kill_at - 1, -1, -1))
         with processes.start(line, stdout=subprocess.PIPE) as process:
             if kill_at:
