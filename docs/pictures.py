@@ -63,12 +63,22 @@ def states(folder: Path) -> str:
         given = {"rounds": 4, "seed": 7, "logger": log.logger, "clock": clock}
         Run(Feed(first_posts=posts, parameters=lively), population.agents, **given).run()
 
-    make_report(read_log(path)).save_figures(folder)
-    figure = (folder / "states-1.svg").read_text(encoding="utf-8")
+    return _figure(path, "states-1.svg")
+
+
+def town(folder: Path) -> str:
+    """Draw the residents of a town in their houses, as the world's picture has them."""
+    Run("schelling", 115, seed=1).keep(folder / "town")
+    return _figure(folder / "town" / "events.jsonl", "picture-1.svg")
+
+
+def _figure(log: Path, name: str) -> str:
+    make_report(read_log(log)).save_figures(log.parent)
+    figure = (log.parent / name).read_text(encoding="utf-8")
 
     # Where letters stand depends on the fonts and versions at hand. So this picture is compared by
     # the log that it shows, without its first line, which tells parameters that change nothing.
-    _, _, shown = path.read_bytes().partition(b"\n")
+    _, _, shown = log.read_bytes().partition(b"\n")
     return f"{figure}\n<!-- shows the log {sha256(shown).hexdigest()} -->\n"
 
 
@@ -102,6 +112,7 @@ PICTURES: dict[str, Callable[[Path], str]] = {
     "pictures/chart.svg": chart,
     "pictures/cognition.svg": thinking,
     "pictures/states.svg": states,
+    "pictures/town.svg": town,
     "pictures/tour.svg": tour,
 }
 """Each picture's path below this folder, and what draws it in a folder for temporary files."""

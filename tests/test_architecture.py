@@ -129,6 +129,8 @@ SUB_ROOMS = {
         "_facts",
         "_looking",
         "_views",
+        "_player",
+        "_playing",
         "_runs",
         "_guard",
         "_server",

@@ -59,6 +59,7 @@ import os, sys, time
 from pathlib import Path
 from prism.llm import Model
 from prism.workflow import WorkflowRun
+from tests.kit import kept
 
 class Hosted(WorkflowRun):
     def host(self):
@@ -73,10 +74,10 @@ class Hosted(WorkflowRun):
         return f"did {action.key}"
 
 if Path("run", "run.json").exists():
-    runs.resume("run", Hosted, checkpoint_every=0)
+    kept.resume("run", Hosted, checkpoint_every=0)
 else:
     model = Model("llama3.2", hosts=(sys.argv[1],))
-    runs.begin(Hosted(Path("agent.yaml"), TURNS, reasoner=model), "run", checkpoint_every=0)
+    kept.begin(Hosted(Path("agent.yaml"), TURNS, reasoner=model), "run", checkpoint_every=0)
 """.replace("TURNS", str(TURNS))
 MEASURED = ("latency", "queue_seconds", "request_seconds", "seconds", "total_duration")
 

@@ -191,6 +191,34 @@ def edit(file: File) -> None:
 
 
 @memories.command()
+def forget(
+    file: File,
+    tags: Annotated[list[str], typer.Argument(metavar="TAG", help="What to forget.")],
+) -> None:
+    """Remove memories by their tags, from working memory and storage, with their old values.
+
+    Backups beside the file, and the folders of runs, have what they had: prism memory compact
+    --backups 0 removes the backups. No agent may be using the memory meanwhile. Exit status 1, and
+    nothing is removed, if there is no memory of one of the tags.
+
+    [bold]Examples[/bold]
+
+    prism memory forget memory.json character_alice
+    """
+    from prism.cognition._memory._memory import Memory
+
+    if not file.exists():
+        raise InputError("there is no such memory", path=file)
+
+    with damage_noted(), closing(Memory.open(file)) as memory:
+        missing = [tag for tag in tags if not memory.forget(tag)]
+        if missing:
+            note(f"there is no memory {', '.join(map(repr, missing))}: nothing is removed")
+            raise typer.Exit(1)
+        memory.commit()
+
+
+@memories.command()
 def compact(
     file: File,
     backups: Annotated[

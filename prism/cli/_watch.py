@@ -1,12 +1,13 @@
-"""``prism watch``: runs as a page in the browser that follows them."""
+"""``prism watch``: runs as a page in the browser that follows them, and worlds to play with."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from prism.cli._options import Parameters, named_values, option_of
 from prism.cli._screen import note, say
 from prism.errors import InputError
 
@@ -15,11 +16,12 @@ if TYPE_CHECKING:
 
 _LOOPBACK = "127.0.0.1"
 
-Run = Annotated[
-    Path,
+Watched = Annotated[
+    str,
     typer.Argument(
-        metavar="RUN",
-        help="Folder of a run, or its log, or a folder with runs below it.",
+        metavar="RUN|WORLD",
+        help="Folder of a run, or its log, or a folder with runs below it; or a world to play "
+        "with: package.module:Name, file.py:Name, or a short name of prism world list.",
         show_default=False,
     ),
 ]
@@ -32,10 +34,11 @@ Charts = Annotated[
         "the option.",
     ),
 ]
+_PLAY = "A world to play with"
 
 
 def watch(
-    run: Run,
+    run: Watched,
     chart: Charts = None,
     host: Annotated[
         str, typer.Option(help="Host to listen on; any other lets other machines in.")
@@ -46,12 +49,33 @@ def watch(
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the address, and open no browser.")
     ] = False,
+    agents: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|FILE",
+            help="How many agents, or a file of them, as for prism run.",
+            rich_help_panel=_PLAY,
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of every random number.", rich_help_panel=_PLAY)
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Who decides, as ollama:llama3.2; what it will be asked is estimated first.",
+            rich_help_panel=_PLAY,
+        ),
+    ] = None,
+    parameters: Parameters = None,
 ) -> None:
-    """Show a run in the browser while it happens, or afterwards; its folder is only read.
+    """Show a run in the browser while it happens, or afterwards; or play with a world.
 
     The page shows the chart with its agents, what happens, is asked and goes wrong, at any round.
-    It works for a run that is under way in another process, has ended, or was killed. The address
-    is good for one browser, once. End it with Ctrl-C.
+    It works for a run that is under way in another process, has ended, or was killed, and only
+    reads its folder. A world is played in a process of its own, with its parameters as sliders.
+    The address is good for one browser, once. End it with Ctrl-C.
 
     [bold]Examples[/bold]
 
@@ -59,45 +83,66 @@ def watch(
 
     prism watch runs
 
-    prism watch runs/first --no-browser --port 8400
+    prism watch rumour --agents 300
+
+    prism watch mine.py:Mine --no-browser --port 8400
     """
     from prism.cli._chart_argument import chart_from
 
-    check_is_run(run)
+    given = {"agents": agents, "seed": seed, "model": model}
+    asked: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if parameters:
+        asked["parameters"] = named_values(parameters)
+    is_world = names_a_world(run)
+    if is_world and chart:
+        raise InputError("--chart is for runs: a world brings its charts")
+    if asked and not is_world:
+        raise InputError(
+            f"{option_of(next(iter(asked)))} is for a world to play with: leave it out"
+        )
     charts = [chart_from(name) for name in chart or ()]
 
     # the room's extra is named by its import
     from prism.watch import watch
     from prism.watch._guard import is_loopback
+    from prism.watch._server import play
 
     if not is_loopback(host):
-        note(f"{host}: whoever reaches this machine and learns the address sees the run")
-    watching: Watching = watch(run, charts, host=host, port=port)
+        does = "sees and plays the world" if is_world else "sees the run"
+        note(f"{host}: whoever reaches this machine and learns the address {does}")
+    watching: Watching = (
+        play(run, asked, host=host, port=port)
+        if is_world
+        else watch(Path(run), charts, host=host, port=port)
+    )
     say(watching.url)
     if not no_browser:
         watching.open()
     try:
         watching.wait()
     except KeyboardInterrupt:
+        pass
+    finally:
         watching.stop()
 
 
-def check_is_run(run: Path) -> None:
-    """Refuse a name of a world, which is no folder.
+def names_a_world(text: str) -> bool:
+    """Return whether a text names a world, and not a path.
 
     Raises:
-        InputError: If there is no such path, or if it is the name of a world, too.
+        InputError: If it could be both.
     """
     from prism.worlds._addresses import known_worlds
 
-    is_world = str(run) in known_worlds()
-    if run.exists() and is_world:
+    path, file = Path(text), Path(text.partition(":")[0])
+    is_named = text in known_worlds()
+    is_file = file.suffix == ".py" and file.is_file()
+    is_module = ":" in text and all(map(str.isidentifier, text.replace(":", ".").split(".")))
+    if (is_named or is_module) and path.exists():
         raise InputError(
-            f"is a folder here and a world's name: write ./{run} for the folder", path=run
+            f"is a path here and a world's name: write ./{text} for the path, or "
+            "package.module:Name for the world",
+            path=text,
         )
-    if is_world:
-        raise InputError(
-            f"is a world and not a run: prism run {run} --out runs/{run} runs it, and "
-            f"prism watch runs/{run} shows that",
-            path=run,
-        )
+
+    return is_named or is_file or is_module

@@ -320,8 +320,8 @@ class AgentSettings:
         Setting(
             "model",
             "Server, by default http://127.0.0.1:11434 of Ollama. Repeat it for several "
-            "servers. Names and passwords in it are not kept: with --resume, give it again, or set "
-            "OLLAMA_HOST.",
+            "servers. Names and passwords in it are not kept: to resume a run, give it again, or "
+            "set OLLAMA_HOST.",
             metavar="URL",
             option="--host",
             key="host",

@@ -17,6 +17,7 @@ from prism.analysis._tables.faults import is_fault
 from prism.analysis._tables.states import closes_round, how_closing
 from prism.drawing import showable
 from prism.errors import InputError
+from prism.report._facts.pictures import Picture, read_picture
 from prism.report._facts.run_facts import Recorded
 from prism.runlog._prompts import asked_in, find_prompts
 from prism.runlog._reader import BLOCK_BYTES, Block
@@ -75,6 +76,17 @@ def happened_in(watched: Watched, number: int | None, kind: str) -> pl.DataFrame
 
     with _round(watched, number) as logs:
         return happenings(logs, condition, most=MOST_HAPPENINGS)
+
+
+def picture_at(watched: Watched, number: int | None) -> Picture | None:
+    """Return where the agents were at the end of a round, or at the last before it."""
+    with watched.reading() as (tally, tail):
+        known = [each for each in tally.pictures if number is None or each <= number]
+        if not known:
+            return None
+        first, last = (tail.read(*tally.pictures[find(known)]) for find in (min, max))
+
+    return read_picture(first, last)
 
 
 def faults_in(watched: Watched, number: int | None) -> pl.DataFrame:

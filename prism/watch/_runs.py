@@ -15,6 +15,7 @@ from prism.files._records import shown_path
 from prism.runlog._reader import locate_log
 from prism.runs import RunStatus, find_runs, run_status
 from prism.runs._status import is_run
+from prism.watch._playing import Playing
 from prism.watch._views import Views
 from prism.watch._watched import Watched
 
@@ -26,30 +27,39 @@ class Runs:
     """A run, or the runs below a folder, of which some are followed.
 
     Args:
-        given: The folder of a run, its log, or a folder with runs below it.
+        given: The folder of a run, its log, a folder with runs below it, or a world to play with.
         charts: Charts of one's own that runs may follow.
+        name: What is watched; by default the name of its folder.
 
     Raises:
         InputError: If there is no run.
     """
 
-    def __init__(self, given: Path, charts: Sequence[Diagram] = ()) -> None:
-        self._given = given
+    def __init__(
+        self, given: Path | Playing, charts: Sequence[Diagram] = (), name: str | None = None
+    ) -> None:
+        self.playing: Playing | None = given if isinstance(given, Playing) else None
+        self._given: Path = given.folder if isinstance(given, Playing) else given
         self._charts = tuple(charts)
+        self._name = name
         self._open: OrderedDict[str, Views] = OrderedDict()
         self._watched: dict[str, Watched] = {}
         self._lock = Lock()
         self._listed: list[dict[str, Any]] = []
         self._list_due = 0.0
-        self.is_one: bool = not given.is_dir() or is_run(given)
+        self.is_one: bool = not self._given.is_dir() or is_run(self._given)
         if self.is_one:
-            locate_log(given)
-        elif not find_runs(given):
-            raise InputError("is no run, and there is none in the folders below", path=given)
+            locate_log(self._given)
+        elif self.playing is None and not find_runs(self._given):
+            problem = "is no run, and there is none in the folders below"
+            raise InputError(problem, path=self._given)
 
     @property
     def name(self) -> str:
         """What is watched, for the title of the page."""
+        if self._name is not None:
+            return shown_path(self._name)
+
         path = self._given.absolute()
         return shown_path(path.name if path.is_dir() else path.parent.name)
 
@@ -88,6 +98,8 @@ class Runs:
                 watched.close()
             self._watched.clear()
             self._open.clear()
+        if self.playing is not None:
+            self.playing.close()
 
     def _opened(self, name: str) -> tuple[Watched, Views]:
         with self._lock:
@@ -96,7 +108,8 @@ class Runs:
                 path = self.paths().get(name)
                 if path is None:
                     raise InputError(f"there is no run {name!r} here")
-                self._watched[name] = Watched(path, shown_path(name), self._charts)
+                charts = self._charts if self.playing is None else self.playing.charts
+                self._watched[name] = Watched(path, shown_path(name), charts)
                 self._open[name] = Views(self._watched[name])
             self._open.move_to_end(name)
             while len(self._open) > _MOST_OPEN:

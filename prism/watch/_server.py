@@ -34,17 +34,19 @@ from prism.statechart import Statechart
 from prism.statechart.formats._export import to_diagram
 from prism.watch import _looking as looking
 from prism.watch._guard import Guard
+from prism.watch._playing import Playing
 from prism.watch._runs import Runs
 
 _logger = logging.getLogger("prism.watch")
 
 _TYPES = {".js": "text/javascript", ".css": "text/css"}
 _SHARED = ("page.css", "figures.js")
-_OWN = ("watch.css", "watch.js")
+_OWN = ("watch.css", "watch.js", "play.js")
 _SECONDS_BETWEEN = 0.2
 _SECONDS_OF_SILENCE = 10
 _AT_ONCE = 2
 _MOST_CONNECTIONS = 64
+_MOST_BODY = 1 << 16
 
 Answer = Callable[[Mapping[str, str]], Any]
 
@@ -76,13 +78,16 @@ class _Pages:
             Route("/", self._page),
             Route("/static/{name}", _static),
             Route("/events", self._events),
+            Route("/do", self._do, methods=["POST"]),
             Route("/report", self._report),
             *(Route(path, _answering(answer)) for path, answer in parts.items()),
         ]
 
     async def _page(self, _request: Request) -> Response:
         template = jinja2.Template(_text("watch.html"), autoescape=True)
-        page = template.render(title=self._runs.name, version=__version__)
+        page = template.render(
+            title=self._runs.name, version=__version__, plays=self._runs.playing is not None
+        )
         return Response(page, media_type="text/html")
 
     def _round(self, asked: Mapping[str, str]) -> Any:
@@ -123,10 +128,23 @@ class _Pages:
         }
         return Response(page, media_type="text/html", headers=headers)
 
+    async def _do(self, request: Request) -> Response:
+        """Carry out what the page asks of the world that is played."""
+        playing, body = self._runs.playing, await _body_of(request)
+        if playing is None or body is None:
+            return _problem(InputError("there is no world to play with, or nothing to do"))
+        try:
+            done = await run_in_threadpool(playing.do, body)
+        except (PrismError, OSError) as error:
+            return _problem(error)
+
+        return Response(_as_json(done), media_type="application/json")
+
     async def _events(self, request: Request) -> Response:
         try:
             name = request.query_params["run"]
-            await run_in_threadpool(self._runs.watched, name)
+            if name or self._runs.playing is None:
+                await run_in_threadpool(self._runs.watched, name)
         except (KeyError, PrismError) as error:
             return _problem(error)
 
@@ -134,13 +152,19 @@ class _Pages:
 
     async def _news(self, request: Request, name: str) -> AsyncIterator[bytes]:
         """Yield the head of the page whenever it has changed."""
-        version, silent = -1, 0.0
+        versions, silent = (-1, -1), 0.0
         while not self.stops and not await request.is_disconnected():
-            watched = await run_in_threadpool(self._runs.watched, name)
-            if watched.version != version:
-                version, silent = watched.version, 0.0
-                head = await run_in_threadpool(watched.head)
-                yield b"data: " + orjson.dumps(head) + b"\n\n"
+            try:
+                watched = await run_in_threadpool(self._runs.watched, name) if name else None
+            except PrismError:  # it is gone, as the page is told when it asks again
+                return
+            playing = self._runs.playing
+            now = watched.version if watched else 0, playing.version if playing else 0
+            if now != versions:
+                versions, silent = now, 0.0
+                head = await run_in_threadpool(watched.head) if watched else None
+                play = await run_in_threadpool(playing.told) if playing else None
+                yield b"data: " + _as_json({"head": head, "play": play}) + b"\n\n"
             elif silent > _SECONDS_OF_SILENCE:
                 silent = 0.0
                 yield b": still here\n\n"
@@ -162,6 +186,23 @@ def _answering(answer: Answer) -> Callable[[Request], Any]:
         return Response(_as_json(data), media_type="application/json")
 
     return answered
+
+
+async def _body_of(request: Request) -> dict[str, Any] | None:
+    """Return what a request holds: an object of JSON, which no form of another page can send."""
+    if request.headers.get("content-type", "").partition(";")[0] != "application/json":
+        return None
+
+    data = b""
+    async for part in request.stream():
+        data += part
+        if len(data) > _MOST_BODY:
+            return None
+    try:
+        found = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _as_json(data: Any) -> bytes:
@@ -313,6 +354,31 @@ def watch(
     """
     diagrams = [to_diagram(chart.definition) for chart in charts]
     watching = Watching(Runs(Path(run), diagrams), host, port)
+    watching.start()
+
+    return watching
+
+
+def play(
+    world: str, given: Mapping[str, Any], *, host: str = "127.0.0.1", port: int = 0
+) -> Watching:
+    """Show a world to play with; see `watch`.
+
+    Args:
+        world: Its short name, ``package.module:Name`` or ``file.py:Name``.
+        given: What it begins with: ``agents``, ``seed``, ``parameters`` and ``model``.
+        host: The host to listen on.
+        port: The port; 0 takes a free one.
+
+    Raises:
+        InputError: If the port is taken.
+    """
+    runs = Runs(Playing({**given, "world": world}), name=world)
+    try:
+        watching = Watching(runs, host, port)
+    except InputError:
+        runs.close()
+        raise
     watching.start()
 
     return watching

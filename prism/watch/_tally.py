@@ -20,6 +20,7 @@ from prism.runlog._keys import WORLD_EVENTS
 from prism.runlog._reader import Block
 from prism.telemetry.events import (
     AGENT_JOINED,
+    AGENTS_PICTURED,
     DECISION,
     ROUND_ENDED,
     TEXT_WRITTEN,
@@ -49,6 +50,7 @@ class Tally:
         ends: What ``round.ended`` says of each round, by its number.
         begins: Where each round begins in the log, in bytes, in the order of the log.
         treated: The events of treatments, in the order of the log.
+        pictures: Where the picture of each round is in the log: its first byte and the one behind.
         round: The last round that the log names; None if it names none.
         tick: Tick of the last line.
         at: The time of the last line.
@@ -58,6 +60,7 @@ class Tally:
         self.ends: dict[int, Mapping[str, Any]] = {}
         self.begins: dict[int, int] = {}
         self.treated: list[Mapping[str, Any]] = []
+        self.pictures: dict[int, tuple[int, int]] = {}
         self.round: int | None = None
         self.tick: int | None = None
         self._survey = FileSurvey(path, label, 0)
@@ -165,13 +168,17 @@ class Tally:
         first = numbered.group_by("round", maintain_order=True).agg(pl.col("line").min())
         new = {line: number for number, line in first.iter_rows() if number not in self.begins}
         whole = set(frame.filter(pl.col("event").is_in(_KEPT_WHOLE))["line"])
-        if not new and not whole:
+        pictures = frame.filter(pl.col("event") == AGENTS_PICTURED).drop_nulls("round")
+        pictured = dict(pictures.select("line", "round").iter_rows())
+        if not new and not whole and not pictured:
             return
 
         place = offset
         for line, text in enumerate(block.data.split(b"\n"), block.first_line):
             if line in new:
                 self.begins.setdefault(new[line], place)
+            if line in pictured:
+                self.pictures[pictured[line]] = place, place + len(text)
             if line in whole:
                 self._keep(_parsed(text))
             place += len(text) + 1

@@ -22,6 +22,7 @@ from prism.report._sections.decisions import DECISIONS
 from prism.report._sections.diagram import diagram_of, traffic_of
 from prism.report._sections.faults import FAULTS, RECORDED, cut, texts_of
 from prism.report._sections.kinds import Kind, Section
+from prism.report._sections.picture import draw_picture
 from prism.report._sections.states import DWELLING, STATES
 from prism.report._sections.thinking import ACTIONS, SIZES, THOUGHTS
 from prism.report._sections.turns import CALLS, REFUSED, TURNS
@@ -119,14 +120,22 @@ class Views:
             charts = _charts(facts, here, states, tally)
             counts = tally.events()
 
+        figures = _figures(facts)
         sections = [
+            *self._pictured(number, figures),
             Section("chart", "The chart", _HOW_TO_READ, [charts]),
             Section("numbers", "Numbers of the round", "", [_numbers(event)]),
             *self._happened(number, kind, here),
         ]
         more = {"kinds": ["faults", *looking.kinds_of(counts)], "ended": event is not None}
 
-        return View([each for each in sections if each.parts[0]], _figures(facts), more)
+        return View([each for each in sections if each.parts[0]], figures, more)
+
+    def _pictured(self, number: int | None, figures: PageFigures) -> Iterator[Section]:
+        picture = looking.picture_at(self._watched, number)
+        if picture is not None:
+            where = f"After round {picture.round:,}. Choose an agent for all that it did."
+            yield Section("picture", "The world", where, [draw_picture(picture, "now", figures)])
 
     def of_agent(self, agent: str) -> View:
         """Return what an agent did, what it was asked, and its way on the chart.

@@ -106,7 +106,7 @@ class Watched:
                 "spent": status.spent,
                 "read": self.tail.position,
                 "size": self.tail.size,
-                "agents": run and run.agents,
+                "agents": (run and run.agents) or sum(self.tally.joined().values()) or None,
                 "seed": run and run.seed,
                 "world": run and run.world,
                 "notes": self.notes(),

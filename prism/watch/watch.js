@@ -2,6 +2,7 @@
 {
   const get = (id) => document.getElementById(id);
   const counted = (count) => Number(count).toLocaleString("en");
+  const isPlayed = typeof worldPlayed !== "undefined";
   const KEYS = ["run", "round", "kind", "agent", "state", "source", "target", "words"];
   const PANEL = ["agent", "state", "source", "target", "words"];
   const SECONDS_OF_LIST = 2;
@@ -59,7 +60,7 @@
       } catch (error) {
         complain(error);
       }
-      const pause = again ? Math.min(3 * (performance.now() - began), 5 * LEAST_PAUSE) : 0;
+      const pause = again ? Math.min((isPlayed ? 1 : 3) * (performance.now() - began), 5 * LEAST_PAUSE) : 0;
       setTimeout(() => {
         busy = false;
         if (again) {
@@ -334,18 +335,32 @@
     event.preventDefault();
   };
 
+  // The page follows what is played, unless the reader looks at something else.
+  const showPlay = (play) => {
+    worldPlayed.show(play);
+    const before = state.played ?? null;
+    state.played = play.run;
+    if (play.run && play.run !== before && (state.run === null || state.run === before)) {
+      history.replaceState(null, "", `#${new URLSearchParams({ run: play.run })}`);
+      show();
+    }
+  };
+
   const listen = () => {
     state.source?.close();
     state.source = null;
-    if (!state.run || document.hidden) return;
-    const source = new EventSource(`/events?${new URLSearchParams({ run: state.run })}`);
+    if (!(state.run || isPlayed) || document.hidden) return;
+    const source = new EventSource(`/events?${new URLSearchParams({ run: state.run ?? "" })}`);
     state.source = source;
     let ended = null;
     source.onmessage = (event) => {
       const first = state.head === null;
       const before = state.head;
       document.body.classList.remove("lost");
-      showHead(JSON.parse(event.data));
+      const { head, play } = JSON.parse(event.data);
+      if (play) showPlay(play);
+      if (!head) return;
+      showHead(head);
       const isNew = first || before.read !== state.head.read || before.rounds !== state.head.rounds;
       if (isNew && (first || isLive())) loadRound();
       if (first || ended !== state.head.ended || isNew) loadTime();
@@ -436,6 +451,7 @@
     go(nothing);
   });
   document.addEventListener("click", chooseAt);
+  document.addEventListener("agent", (event) => go({ ...nothing, agent: event.detail }));
   document.addEventListener("keydown", (event) => {
     const isField = event.target.matches?.("input, textarea, select");
     if (event.altKey || event.ctrlKey || event.metaKey || get("panel").open) {
@@ -447,6 +463,7 @@
     else if (event.key === "ArrowLeft") step(-1);
     else if (event.key === "ArrowRight") step(1);
     else if (event.key === "l" || event.key === "L") slide({ round: null });
+    else if (isPlayed) worldPlayed.press(event.key);
   });
   window.addEventListener("hashchange", show);
   document.addEventListener("visibilitychange", listen);
@@ -460,5 +477,6 @@
     state.one = one;
     show();
     if (!state.run) showList();
+    if (!state.source) listen();
   }).catch(complain);
 }

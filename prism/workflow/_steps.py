@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from time import perf_counter
@@ -97,18 +97,6 @@ class Acting(Protocol):
         """Show the result of an action to what follows."""
 
 
-@dataclass(slots=True)
-class _Result:
-    """What a step gives, before its transition."""
-
-    target: str | None = None
-    reason: str | None = None
-    failed: bool = False
-    seconds: float = 0.0
-    cost: Cost | None = None
-    unknown: tuple[str, ...] = field(default=())
-
-
 class StepRunner:
     """Carries out the steps of one agent.
 
@@ -187,38 +175,24 @@ class StepRunner:
 
     async def run(self, step: Step) -> StepRun:
         """Run a step, and make the transition that it names."""
-        state = self._agent.state.value
+        found = StepRun(step.name, step.kind, self._agent.state.value)
         try:
-            result = await (self._run_code(step) if step.kind == "code" else self._ask(step))
+            found = await (self._run_code if step.kind == "code" else self._ask)(step, found)
         except (PromptError, VariableError) as error:
-            result = _Result(reason=str(error), failed=True)
+            found = replace(found, outcome="failed", reason=str(error))
 
-        outcome: StepOutcome = "done"
-        if result.failed:
-            outcome = "skipped" if step.on_failure == "skip" else "failed"
+        if found.outcome == "failed":
+            outcome: StepOutcome = "skipped" if step.on_failure == "skip" else "failed"
+            found = replace(found, outcome=outcome)
+        elif found.target is not None:
+            moved_to, refusal = self._move(step, found.target)
+            found = replace(found, moved_to=moved_to, reason=found.reason or refusal)
 
-        moved_to, reason = None, result.reason
-        if not result.failed and result.target is not None:
-            moved_to, refusal = self._move(step, result.target)
-            reason = reason or refusal
+        self._announce(found)
 
-        run = StepRun(
-            step.name,
-            step.kind,
-            state,
-            outcome,
-            moved_to,
-            reason,
-            result.seconds,
-            result.cost,
-            result.unknown,
-            None if result.failed else result.target,
-        )
-        self._announce(run)
+        return found
 
-        return run
-
-    async def _run_code(self, step: Step) -> _Result:
+    async def _run_code(self, step: Step, found: StepRun) -> StepRun:
         assert step.code is not None
         began, variables = perf_counter(), self._agent.variables
         given = {
@@ -231,7 +205,7 @@ class StepRunner:
         if self._seed is not None:
             key = f"{self._seed}:{key}"
 
-        result = _Result(target=step.transition_to)
+        found = replace(found, target=step.transition_to)
         for left in reversed(range(_most_requests(step))):
             try:
                 ran = await self._workers.run(step.code, variables.context, given, key)
@@ -240,14 +214,12 @@ class StepRunner:
             except CodeError as error:
                 # the limits would stop it again, after as long
                 if left == 0 or error.is_of_limits:
-                    result = _Result(reason=str(error), failed=True)
+                    found = replace(found, outcome="failed", reason=str(error), target=None)
                     break
 
-        result.seconds = self._seconds_of(step, began)
+        return replace(found, seconds=self._seconds_of(step, began))
 
-        return result
-
-    async def _ask(self, step: Step) -> _Result:
+    async def _ask(self, step: Step, found: StepRun) -> StepRun:
         assert step.prompt is not None
         prompt, unknown = step.prompt.fill(self._agent.variables)
         expected = self._agent.workflow.replies[step.name]
@@ -257,20 +229,18 @@ class StepRunner:
         if _is_unclear(step, written):
             written = await self._asked_again(step, call, written)
         seconds = 0.0 if written.cost is None else written.cost.latency
-        result = _Result(unknown=tuple(unknown), cost=written.cost, seconds=seconds)
+        found = replace(found, unknown=tuple(unknown), cost=written.cost, seconds=seconds)
         if written.has_failed:
-            result.failed, result.reason = True, written.reason
-            return result
+            return replace(found, outcome="failed", reason=written.reason)
 
         if step.kind == "transition":
-            result.target, result.reason = self._chosen(step, written.value)
-            return result
+            target, reason = self._chosen(step, written.value)
+            return replace(found, target=target, reason=reason)
 
         self._agent.variables.context[step.name] = written.value
-        result.target = step.transition_to
         await self._act(step, written.value)
 
-        return result
+        return replace(found, target=step.transition_to)
 
     async def _asked_again(self, step: Step, call: TextCall, written: Written) -> Written:
         """Ask once more for one of the answers that there are; return the better reply."""

@@ -240,6 +240,18 @@ def test_edit_without_a_terminal(prism: Prism, memory: Path, editor: str | None)
     assert held(memory) == before
 
 
+def test_forget(prism: Prism, memory: Path) -> None:
+    """A memory is removed by its tag, wherever it is; with an unknown one beside it, nothing is."""
+    with Memory.read(memory) as opened:
+        before, tag = opened.to_dict(), next(iter(opened.working))
+    refused = prism("memory", "forget", memory, tag, "nobody")
+    with Memory.read(memory) as opened:
+        assert (refused.status, opened.to_dict()) == (1, before)
+    assert "there is no memory 'nobody': nothing is removed" in refused.err
+    assert prism("memory", "forget", memory, tag).status == 0
+    assert prism("memory", "show", memory, tag).status == 1
+
+
 def test_compact(prism: Prism, memory: Path) -> None:
     """Nothing that it holds is dropped; backups beyond those wanted and unfinished files are."""
     with Memory.open(memory) as opened:

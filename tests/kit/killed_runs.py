@@ -21,6 +21,8 @@ import os, signal, sys
 from pathlib import Path
 from prism.cognition import CognitiveRun
 from prism.llm import Model
+from prism.runs import Observer
+from tests.kit import kept
 
 url, storage, doomed = sys.argv[1], sys.argv[2], int(sys.argv[3])
 
@@ -29,19 +31,19 @@ def on_round(cycle):
     if cycle.number == doomed:
         os.kill(os.getpid(), signal.SIGKILL)
 
-class Loud(runs.Observer):
+class Loud(Observer):
     def started(self, run):
         print("under way", flush=True)
 
 folder = Path("run")
 if (folder / "run.json").exists():
-    runs.resume(folder, CognitiveRun, on_round=on_round, observer=Loud())
+    kept.resume(folder, CognitiveRun, on_round=on_round, observer=Loud())
 else:
     model = Model("llama3.2", hosts=(url,))
     options = CognitiveRun(
         Path("config.json"), Path("memory"), storage=storage, cycles={CYCLES}, reasoner=model
     )
-    runs.begin(options, folder, on_round=on_round, observer=Loud())
+    kept.begin(options, folder, on_round=on_round, observer=Loud())
 """
 
 

@@ -103,12 +103,23 @@ def test_a_killed_process_has_written_down_its_requests(tmp_path: Path, limit: i
     folder = tmp_path / "run"
     limits = [] if limit is None else ["--max-calls", str(limit)]
     with FakeOllama(models=["tiny"], reader=ReadingModel(), latency=0.01) as server:
-        asking = [sys.executable, "-c", MAIN, "simulate", "--host", server.host]
+        asking = [sys.executable, "-c", MAIN]
         begin_line = [
-            *(*asking, "--reasoner", "ollama", "--model", "tiny", "--agents", "60"),
+            *(
+                *asking,
+                "simulate",
+                "--host",
+                server.host,
+                "--reasoner",
+                "ollama",
+                "--model",
+                "tiny",
+                "--agents",
+                "60",
+            ),
             *("--rounds", "4", "--out", folder, *limits),
         ]
-        for line in (begin_line, *[[*asking, "--resume", folder]] * 2):
+        for line in (begin_line, *[[*asking, "resume", folder]] * 2):
             silent = subprocess.DEVNULL
             process = processes.start(line, stdin=silent, stdout=silent, stderr=silent)
             asked = server.asked

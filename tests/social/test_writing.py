@@ -119,6 +119,7 @@ def test_one_pool_and_one_budget_serve_decisions_and_words() -> None:
     assert any("Words of a model." in prompt and "next_state" in prompt for prompt in asked)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_stopped_and_resumed_writes_the_same_bytes(tmp_path: Path) -> None:
     """A replay of words, stopped after each round, ends with the log of the run with the model."""
     with FakeOllama(
@@ -187,15 +188,15 @@ class Host:
 
     def run(self, kill_at: int = 0) -> int:
         """Begin the run, or go on with it; kill it while it asks for a certain text."""
-        prism_command = [sys.executable, "-c", "from prism.cli import main; main()", "simulate"]
+        prism_command = [sys.executable, "-c", "from prism.cli import main; main()"]
         begun = (self.folder / "run.json").exists()
         given = [
-            *("--preset", "classic", "--agents", "60", "--rounds", "4"),
+            *("simulate", "--preset", "classic", "--agents", "60", "--rounds", "4"),
             *("--out", str(self.folder)),
             *("--writer", "ollama", "--model", "tiny", "--host", self.server.url),
             *("--checkpoint-every", "0"),
         ]
-        line = [*prism_command, *(["--resume", str(self.folder)] if begun else given)]
+        line = [*prism_command, *(["resume", str(self.folder)] if begun else given)]
         asked = iter(range(kill_at - 1, -1, -1))
         with processes.start(line, stdout=subprocess.PIPE) as process:
             if kill_at:

@@ -228,7 +228,9 @@ def test_news_come_with_the_head_and_again_when_the_log_grows(
     log.write_bytes(b"".join(lines[:2000]))
     client = visit(shown(log.parent))
     with client.stream("GET", "/events", params={"run": "real"}) as news:
-        heads = (json.loads(line[6:]) for line in news.iter_lines() if line.startswith("data: "))
+        heads = (
+            json.loads(line[6:])["head"] for line in news.iter_lines() if line.startswith("data: ")
+        )
         while next(heads)["read"] < log.stat().st_size:
             pass
         with log.open("ab") as file:

@@ -18,6 +18,7 @@ from prism.cognition._config._values import (
     HARD_LIMIT,
     KEY_PREFIX,
     KEY_PREFIX_WORDS,
+    MOST,
     STATE_DESCRIPTION,
     Iterate,
     Limit,
@@ -40,7 +41,6 @@ from prism.files._places import depth_of, repeated_key
 from prism.files._source import Problems, Source, Where, key_of
 
 SCHEMA_NAME = "cognition.schema.json"
-MOST = 1_000_000_000
 _EXAMPLE = "output_example"
 
 

@@ -14,6 +14,8 @@ PagingPolicy = Literal["lru", "model"]
 
 PAGING_LIMIT = 4096
 HARD_LIMIT = 8192
+MOST = 1_000_000_000
+"""The largest number that a configuration may have."""
 
 # a number follows, so it must not end in one; (?![\s\S]) is the end of the text
 KEY_PREFIX = r"^[A-Za-z0-9_.-]*[A-Za-z_.-](?![\s\S])"
@@ -78,7 +80,7 @@ class ThinkingLog:
 
     def __post_init__(self) -> None:
         """Refuse values outside their range."""
-        _require_positive("max_entries", self.max_entries)
+        _require_number("max_entries", self.max_entries)
         if not re.search(KEY_PREFIX, self.key_prefix):
             raise FieldValueError(f"key_prefix {KEY_PREFIX_WORDS}; got {self.key_prefix!r}")
 
@@ -100,7 +102,7 @@ class Limit:
 
     def __post_init__(self) -> None:
         """Refuse values outside their range."""
-        _require_positive("max_tokens", self.max_tokens)
+        _require_number("max_tokens", self.max_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,7 @@ class Iterate:
     def __post_init__(self) -> None:
         """Refuse values outside their range."""
         for name in ("max_iterations", "max_useless", "max_per_round"):
-            _require_positive(name, getattr(self, name))
+            _require_number(name, getattr(self, name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +167,7 @@ class StorageLimits:
     def __post_init__(self) -> None:
         """Refuse values outside their range."""
         for name in ("versions", "named"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                raise FieldValueError(f"{name} must be a whole number from 0 on, got {value!r}")
+            _require_number(name, getattr(self, name), 0)
 
 
 def descriptions_with(given: Mapping[str, str]) -> Mapping[str, str]:
@@ -203,6 +203,8 @@ def _require_known(name: str, given: Mapping[str, str], known: Mapping[str, str]
         raise FieldValueError(f"{name} has no {unknown[0]!r}: it has {', '.join(known)}")
 
 
-def _require_positive(name: str, value: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise FieldValueError(f"{name} must be a positive whole number, got {value!r}")
+def _require_number(name: str, value: int, least: int = 1) -> None:
+    if type(value) is not int or not least <= value <= MOST:
+        raise FieldValueError(
+            f"{name} must be a whole number from {least} to {MOST}, got {value!r}"
+        )

@@ -57,11 +57,13 @@ class JsonStorage:
         return self._entries.get(tag, MISSING)
 
     def put(self, entries: Mapping[str, Any]) -> None:
-        """Keep values under their tags."""
+        """Keep values under their tags; none where one is `MISSING`."""
         if self._index is not None:
             self._index.put((tag, value, self.get(tag)) for tag, value in entries.items())
 
         self._entries.update(entries)
+        for tag in [tag for tag, value in entries.items() if value is MISSING]:
+            del self._entries[tag]
 
     def versions(self, tag: str) -> list[Any]:
         """Return the old values under a tag, oldest first."""

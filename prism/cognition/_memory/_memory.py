@@ -40,7 +40,7 @@ DEFAULT_VERSIONS = 10
 
 _STEPS = (
     *("add", "remove", "load", "save", "page_out", "shorten", "touch", "replace", "end_cycle"),
-    *("note_action", "tell"),
+    *("note_action", "tell", "forget"),
 )
 _SHORTENED = " …"
 
@@ -249,6 +249,23 @@ class Memory:
 
         self._steps.append(["remove", tag])
         self._drop(tag)
+        return True
+
+    def forget(self, tag: str) -> bool:
+        """Remove a memory wherever it is, with its old values; return False if there is none.
+
+        Backups beside the file, and runs that are kept, have what they had.
+        """
+        tag = as_tag(tag)
+        is_working = tag in self._contents.working
+        if not is_working and self._storage.get(tag) is MISSING:
+            return False
+
+        self._steps.append(["forget", tag])
+        if is_working:
+            self._drop(tag)
+        self._storage.put({tag: MISSING})
+        self._storage.put_versions({tag: []})
         return True
 
     def load(self, tag: str) -> bool:

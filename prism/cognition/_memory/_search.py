@@ -82,16 +82,19 @@ class WordIndex:
         self._database = database
 
     def put(self, entries: Iterable[tuple[int, str, Any, Any]]) -> None:
-        """Add entries.
+        """Add entries, and take out those that are no more.
 
         Args:
-            entries: Number, tag and value, and the value that stood there before, or `MISSING`.
+            entries: Number, tag and value, and the value that stood there before; either may be
+                `MISSING`.
         """
         counts = Counter[str]()
         for number, tag, value, before in entries:
             if before is not MISSING:
                 self._database.execute("DELETE FROM storage_words WHERE rowid = ?", (number,))
                 counts.subtract({*words_of(tag), *words_of(to_text(before))})
+            if value is MISSING:
+                continue
             in_tag, in_value = words_of(tag), words_of(to_text(value))
             self._database.execute(
                 "INSERT INTO storage_words (rowid, tag, value) VALUES (?, ?, ?)",
@@ -159,23 +162,26 @@ class SearchedEntries:
         self.put((tag, value, MISSING) for tag, value in entries)
 
     def put(self, entries: Iterable[tuple[str, Any, Any]]) -> None:
-        """Add entries.
+        """Add entries, and take out those that are no more.
 
         Args:
-            entries: Tag and value, and the value that stood there before, or `MISSING`.
+            entries: Tag and value, and the value that stood there before; either may be `MISSING`.
         """
-        self._index.put((self._number(tag), tag, value, before) for tag, value, before in entries)
+        for tag, value, before in entries:
+            self._index.put([(self._number(tag), tag, value, before)])
+            if value is MISSING:
+                del self._numbers[tag]
 
     def search(self, text: str, limit: int) -> list[tuple[str, float]]:
         """Return the tags of the best entries and their scores, best first."""
         return [(self._tags[number], score) for number, score in self._index.search(text, limit)]
 
     def _number(self, tag: str) -> int:
-        number = self._numbers.setdefault(tag, len(self._tags))
-        if number == len(self._tags):
+        if tag not in self._numbers:
+            self._numbers[tag] = len(self._tags)
             self._tags.append(tag)
 
-        return number
+        return self._numbers[tag]
 
 
 def telling(counts: Mapping[str, int], entries: int) -> list[str]:

@@ -68,7 +68,7 @@ class SqliteStorage:
         return MISSING if row is None else json.loads(row[0])
 
     def put(self, entries: Mapping[str, Any]) -> None:
-        """Keep values under their tags."""
+        """Keep values under their tags; none where one is `MISSING`."""
         self._pending.update(entries)
         # a disk that is full now may not be when it counts, at the commit, which says so
         with suppress(OSError), self._file.faults(), self._file.rolled_back():
@@ -209,17 +209,19 @@ class SqliteStorage:
     def _put(self, entries: Mapping[str, Any]) -> None:
         changed: list[tuple[Any, str, Any, Any]] = []
         for tag, value in entries.items():
-            text = _to_json(value)
-            row = (text, checksum(tag, text), tag)
             standing = self._database.execute(
                 "SELECT id, value FROM storage WHERE tag = ?", (tag,)
             ).fetchone()
-            if standing is None:
-                number, before = self._database.execute(_INSERT, row).lastrowid, MISSING
+            number, before = standing or (None, "")
+            if value is MISSING:
+                self._database.execute("DELETE FROM storage WHERE tag = ?", (tag,))
             else:
-                number, before = standing[0], json.loads(standing[1])
-                self._database.execute(_UPDATE, row)
-            changed.append((number, tag, value, before))
+                text = _to_json(value)
+                row = (text, checksum(tag, text), tag)
+                done = self._database.execute(_INSERT if number is None else _UPDATE, row)
+                number = done.lastrowid if number is None else number
+            if number is not None:
+                changed.append((number, tag, value, json.loads(before) if before else MISSING))
 
         self._words.put(changed)
 

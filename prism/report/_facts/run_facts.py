@@ -44,6 +44,7 @@ from prism.report._facts.counts import (
     step_counts,
     traffic_counts,
 )
+from prism.report._facts.pictures import Picture, last_picture
 from prism.report._facts.thinking import (
     OF_THINKING,
     action_counts,
@@ -191,6 +192,7 @@ class RunFacts:
         trees: The largest cascades of more than one post.
         charts: The charts that are known, as diagrams by name.
         recorded: Decisions worth a look, with their prompts, where those were recorded.
+        picture: Where the agents are after the last round, if the log tells it.
     """
 
     run: Run
@@ -228,6 +230,7 @@ class RunFacts:
     actions: pl.DataFrame = field(default_factory=pl.DataFrame)
     charts: Mapping[str, Diagram] = field(default_factory=dict)
     recorded: tuple[Recorded, ...] = ()
+    picture: Picture | None = None
 
     @property
     def chart_names(self) -> list[str | None]:
@@ -340,7 +343,14 @@ def facts_of(
         own = {name: _showable(_of(table, run.label)) for name, table in tables.items()}
         trees = tuple(grow(root, _of(posts, run.label)) for root in roots[run.label])
         known = _known_charts(charts, familiar, own["traffic"])
-        return RunFacts(run, **own, trees=trees, charts=known, recorded=recorded_of(run.path))
+        return RunFacts(
+            run,
+            **own,
+            trees=trees,
+            charts=known,
+            recorded=recorded_of(run.path),
+            picture=None if run.world is None else last_picture(run.path),
+        )
 
     return tuple(map(facts_of_run, runs)), tuple(notes)
 

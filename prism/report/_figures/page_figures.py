@@ -337,7 +337,9 @@ def _share_axis(specs: Sequence[Spec], channel: str, states: Sequence[str]) -> N
 
 def _encodings(spec: Spec, channel: str) -> Iterator[Spec]:
     for part in (spec, *spec.get("layer", ())):
-        if "field" in (found := part.get("encoding", {}).get(channel, {})):
+        found = part.get("encoding", {}).get(channel, {})
+        # places in a world are no numbers to be compared
+        if "field" in found and found.get("axis", {}) is not None:
             yield found
 
 

@@ -19,10 +19,17 @@ from prism.report._sections.participation import ENGAGEMENT, PARTICIPATION
 from prism.report._sections.states import DWELLING, STATES
 from prism.report._sections.thinking import ACTIONS, SIZES, THOUGHTS
 from prism.report._sections.turns import CALLS, REFUSED, TURNS
-from prism.report._sections.worlds import AGENT_MEASURES, MEASURES, TREATMENTS, WORLD_EVENTS
+from prism.report._sections.worlds import (
+    AGENT_MEASURES,
+    MEASURES,
+    PICTURE,
+    TREATMENTS,
+    WORLD_EVENTS,
+)
 
 _KINDS = (
     *(
+        PICTURE,
         MEASURES,
         AGENT_MEASURES,
         TREATMENTS,

@@ -16,6 +16,7 @@ from prism.report._figures.html_table import html_table, shown
 from prism.report._figures.page_figures import BLUE, GREY, HEIGHT, PageFigures, colour_of, tips
 from prism.report._figures.timeline import Bars, draw_bars, rounds_timeline, thinned_rounds
 from prism.report._sections.kinds import Kind
+from prism.report._sections.picture import draw_picture
 
 MOST_DRAWN = 24
 """Most measures that are drawn; the table has all."""
@@ -320,4 +321,18 @@ WORLD_EVENTS = Kind(
     "prism log world RUN --event NAME",
     "The world logged no events of its own.",
     _world_events,
+)
+
+
+def _picture(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
+    return None if facts.picture is None else draw_picture(facts.picture, name, figures)
+
+
+PICTURE = Kind(
+    "picture",
+    "The world",
+    "Where the agents are after the last round, each in the colour of its state, or in that which "
+    "the world gives it.",
+    "The run has no picture.",
+    _picture,
 )

@@ -116,11 +116,13 @@ def opened(
     if not has(client, "as_client"):
         return client, model, patience
 
-    found = client.as_client()
+    described: AnyModel = client
+    found = described.as_client()
     # servers are asked for the one model that they were made for
     if has_slots(found):
         return found, model, patience
-    return found, model or client.model or None, client.patience if patience is None else patience
+    usual = described.patience if patience is None else patience
+    return found, model or described.model or None, usual
 
 
 class AsksModel:

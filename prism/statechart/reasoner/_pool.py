@@ -19,7 +19,15 @@ from prism.statechart.reasoner._faults import (
 )
 from prism.statechart.reasoner._hedging import Pace, cancel, first_success, is_success
 from prism.statechart.reasoner._model_client import ChatReply, DecisionReply
-from prism.statechart.reasoner._slots import Host, HostT, Lease, Slots, all_fail_fast, circuit_open
+from prism.statechart.reasoner._slots import (
+    Host,
+    HostT,
+    Lease,
+    Rank,
+    Slots,
+    all_fail_fast,
+    circuit_open,
+)
 from prism.statechart.reasoner._spending import Cost, loop_time, random_backoff, until_settled
 
 _MOST_EXEMPT = 20
@@ -410,8 +418,9 @@ class Pool(Generic[HostT]):
     async def _ask_once(self, question: Question[ReplyT]) -> ReplyT:
         """Put a question to the least busy host, and to a second one if the first straggles."""
         question.tries += 1
-        hosts, is_urgent = question.prefer(question.left), question.doubted is not None
-        lease = await self._slots.take(hosts, question.cost, question.asked, urgent=is_urgent)
+        hosts = question.prefer(question.left)
+        rank = Rank.USUAL if question.doubted is None else Rank.URGENT
+        lease = await self._slots.take(hosts, question.cost, question.asked, rank)
         patience = None if question.pace is None else question.pace.straggles_after()
         if patience is None or not question.may_ask(2):
             return await self._put(question, lease, question.cost)
@@ -431,7 +440,7 @@ class Pool(Generic[HostT]):
             return await self._put(question, lease, costs[0])
 
         async def hedge(note_put: Callable[[], None]) -> ReplyT:
-            spare = await self._slots.take_spare(hosts, question.cost, (lease.host,))
+            spare = await self._slots.take(hosts, question.cost, (lease.host,), Rank.SPARE)
             note_put()
             return await self._put(question, spare, costs[1])
 

@@ -9,6 +9,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from enum import IntEnum
 from itertools import count
 from math import inf
 from random import uniform
@@ -367,20 +368,26 @@ class _Waiter:
     cost: Cost
 
 
-class _Wish(NamedTuple):
-    """What some wait for.
+class Rank(IntEnum):
+    """Who is given a free slot first.
 
-    Args:
-        hosts: Any of these.
-        urgent: Whether before all others, in spite of doubts about a host.
+    A question that is put elsewhere, where a doubt waits for it, comes first, in spite of doubts
+    about a host. A straggler that is put once more takes what nobody else wants.
     """
 
+    URGENT = 0
+    USUAL = 1
+    SPARE = 2
+
+
+class _Wish(NamedTuple):
+    """What some wait for: a slot of any of these hosts."""
+
     hosts: tuple[Any, ...]
-    urgent: bool
+    rank: Rank
 
 
 Queue = OrderedDict[asyncio.Future[Lease[Any] | None], _Waiter]
-Spares = OrderedDict[asyncio.Future[Lease[Any]], tuple[tuple[Any, ...], Collection[Host]]]
 
 
 class Slots:
@@ -410,14 +417,13 @@ class Slots:
         self._loop = OneLoop()
         self._numbers = count()
         self._queues: dict[_Wish, Queue] = {}
-        self._spares: Spares = OrderedDict()
         self._stalled: set[_Wish] = set()
         self._alarm: asyncio.TimerHandle | None = None
 
     @property
     def waiting(self) -> int:
-        """How many wait for a slot."""
-        return sum(map(len, self._queues.values()))
+        """How many wait for a slot, those not counted that take only what nobody else wants."""
+        return sum(len(queue) for wish, queue in self._queues.items() if wish.rank < Rank.SPARE)
 
     def traffic_of(self, key: object, limit: int, shown: str) -> Traffic:
         """Return what is under way on a server, the same for all who ask it.
@@ -452,8 +458,7 @@ class Slots:
         hosts: Hosts[HostT],
         cost: Cost,
         avoid: Collection[Host] = (),
-        *,
-        urgent: bool = False,
+        rank: Rank = Rank.USUAL,
     ) -> Lease[HostT]:
         """Take a slot, waiting for one if all are in use.
 
@@ -461,13 +466,13 @@ class Slots:
             hosts: Where the question may be put.
             cost: Hears that the question has its slot, or that nobody is served.
             avoid: Hosts not to take while there is room elsewhere.
-            urgent: Whether the question was put elsewhere before, where a doubt waits for it.
+            rank: Who comes before whom.
 
         Raises:
             CircuitOpenError: If the circuit breakers of all hosts are open.
             BudgetSpentError: If a budget does not allow the question any more.
         """
-        wish = _Wish(hosts, urgent)
+        wish = _Wish(hosts, rank)
         while (lease := self._free(wish, avoid)) is None:
             if all_fail_fast(hosts):
                 raise circuit_open(hosts)
@@ -476,25 +481,6 @@ class Slots:
             if lease is not None:
                 break
 
-        return self._admitted(lease, cost)
-
-    async def take_spare(
-        self, hosts: Hosts[HostT], cost: Cost, avoid: Collection[Host] = ()
-    ) -> Lease[HostT]:
-        """Take a slot that nobody else wants, however long it takes until there is one.
-
-        Args:
-            hosts: Where the question may be put.
-            cost: Hears that the question has one more slot.
-            avoid: Hosts not to take while there is room elsewhere.
-
-        Raises:
-            BudgetSpentError: If a budget does not allow the question any more.
-        """
-        lease = self._free(_Wish(hosts, urgent=False), avoid)
-        return self._admitted(lease or await self._spare_turn(hosts, avoid), cost)
-
-    def _admitted(self, lease: Lease[HostT], cost: Cost) -> Lease[HostT]:
         try:
             cost.allowance.admitted()
         except BaseException:
@@ -502,17 +488,6 @@ class Slots:
             raise
 
         return lease
-
-    async def _spare_turn(self, hosts: Hosts[HostT], avoid: Collection[Host]) -> Lease[HostT]:
-        turn: asyncio.Future[Lease[HostT]] = asyncio.get_running_loop().create_future()
-        self._spares[turn] = (hosts, avoid)
-        try:
-            return await turn
-        except BaseException:
-            self._spares.pop(turn, None)
-            if turn.done() and not turn.cancelled():
-                self.return_unused(turn.result())
-            raise
 
     def give_back(self, lease: Lease[Any]) -> None:
         """Return a slot, after the breaker of its host has noted the outcome."""
@@ -543,7 +518,7 @@ class Slots:
 
     def _is_free(self, host: Host, wish: _Wish) -> bool:
         traffic = host.traffic
-        taken = traffic.in_flight + (0 if wish.urgent else traffic.doubts)
+        taken = traffic.in_flight + (0 if wish.rank is Rank.URGENT else traffic.doubts)
         return (
             taken < traffic.limit
             and traffic.throttle.allows(traffic.in_flight)
@@ -581,11 +556,11 @@ class Slots:
         del self._queues[wish]
         self._stalled.discard(wish)
 
-    def _rank(self, wish: _Wish) -> tuple[bool, int]:
-        return not wish.urgent, next(iter(self._queues[wish].values())).number
+    def _rank(self, wish: _Wish) -> tuple[Rank, int]:
+        return wish.rank, next(iter(self._queues[wish].values())).number
 
     def _serve_those_who_wait(self) -> None:
-        if self._queues or self._spares:
+        if self._queues:
             self._serve_all()
 
     def _serve_all(self) -> None:
@@ -595,7 +570,6 @@ class Slots:
         for wish in self._queues:
             self._note_stall(wish)
 
-        self._serve_spares()
         self._set_alarm()
 
     def _serve(self, wish: _Wish) -> None:
@@ -612,15 +586,6 @@ class Slots:
                 turn.set_result(lease)
 
         self._drop(wish)
-
-    def _serve_spares(self) -> None:
-        """Assign slots that are free still, as nobody waits for them."""
-        for turn, (hosts, avoid) in list(self._spares.items()):
-            lease = None if turn.done() else self._free(_Wish(hosts, urgent=False), avoid)
-            if lease is not None:
-                turn.set_result(lease)
-            if turn.done():
-                del self._spares[turn]
 
     def _note_stall(self, wish: _Wish) -> None:
         """Notify those who wait when their hosts stop serving anybody, and when they go on."""

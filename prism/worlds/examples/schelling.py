@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 from prism.statechart import Statechart, Transition
-from prism.worlds import Agent, Space, World, during, measure, one_of, param, state
+from prism.worlds import Agent, Look, Space, World, during, measure, one_of, param, picture, state
 
 Home = StrEnum("Home", ["STAYS", "MOVES"])
 
@@ -48,6 +48,11 @@ class Schelling(World[Resident]):
         """Return the share of a resident's neighbours that are of the same group."""
         beside = self.town.beside(resident)
         return sum(other.group == resident.group for other in beside) / (len(beside) or 1)
+
+    @picture
+    def look(self, resident: Resident) -> Look:
+        """Draw residents in the colours of their groups."""
+        return Look(colour={"red": "#cc6677", "blue": "#332288"}[resident.group])
 
     @measure
     def segregation(self) -> float:

@@ -13,6 +13,7 @@ from prism.cognition import (
     Iterate,
     Limit,
     Paging,
+    StorageLimits,
     ThinkingLog,
 )
 from prism.cognition._config._config import require_room
@@ -346,6 +347,8 @@ def test_room_depends_on_goal_and_counter() -> None:
     [
         lambda: Limit(max_tokens=0),
         lambda: Limit(max_tokens=True),
+        lambda: Limit(max_tokens=10**9 + 1),
+        lambda: StorageLimits(versions=-1),
         lambda: Limit(max_tokens=1.0),  # type: ignore[arg-type]
         lambda: ThinkingLog(max_entries=-1),
         lambda: ThinkingLog(key_prefix="log1"),

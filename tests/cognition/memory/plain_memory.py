@@ -36,6 +36,12 @@ class PlainMemory:
         self.is_present(tag)
         return self.working.pop(tag, self) is not self
 
+    def forget(self, tag: str) -> bool:
+        """Remove a value wherever it is, with its versions."""
+        is_there = self.remove(tag)
+        self.versions.pop(tag, None)
+        return self.storage.pop(tag, self) is not self or is_there
+
     def load(self, tag: str) -> bool:
         """Copy a value from storage."""
         if tag in self.storage:

@@ -71,6 +71,11 @@ class Memories(RuleBasedStateMachine):
         assert self.each("remove", tag) == self.plain.remove(tag)
 
     @rule(tag=TAGS)
+    def forget(self, tag: str) -> None:
+        """Remove from working memory and from storage."""
+        assert self.each("forget", tag) == self.plain.forget(tag)
+
+    @rule(tag=TAGS)
     def load(self, tag: str) -> None:
         """Load from storage."""
         assert self.each("load", tag) == self.plain.load(tag)

@@ -30,7 +30,8 @@ def test_a_world_has_sections_of_its_own_and_none_of_a_feed(
         *("numbers", "parameters", "measures", "events", "chart", "states", "dwell", "agents")
     ]
     assert [section.attributes["id"] for section in rumoured.all("section")] == [
-        *("numbers", "parameters", "measures", "treatments", "chart", "states", "dwell"),
+        *("numbers", "parameters", "picture", "measures", "treatments", "chart", "states"),
+        "dwell",
         *("decisions", "agents"),
     ]
     for page in (sold, rumoured):

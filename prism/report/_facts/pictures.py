@@ -1,0 +1,130 @@
+"""Where the agents of a world were and how each is drawn, as a log tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from prism.errors import InputError
+from prism.runlog._reader import read_blocks
+from prism.telemetry.events import AGENTS_PICTURED
+
+MARK = f'"{AGENTS_PICTURED}"'.encode()
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """The agents of a world at the end of a round; lists have a value for each of them.
+
+    Args:
+        round: The round; 0 before the first.
+        space: ``grid``, ``plane``, ``network``, or none.
+        width: Cells in a row, or the width of a plane.
+        height: Rows, or the height of a plane.
+        agents: Their ids.
+        states: Their states; None for one that has left.
+        places: Where they are; None for one that is nowhere. Empty for a network.
+        edges: Pairs of connected agents.
+        colours: Colours or groups of their own.
+        sizes: Their sizes.
+        labels: What else is known of them.
+    """
+
+    round: int
+    space: str
+    width: float
+    height: float
+    agents: Sequence[str]
+    states: Sequence[str | None]
+    places: Sequence[Point | None]
+    edges: Sequence[tuple[int, int]]
+    colours: Sequence[str | None]
+    sizes: Sequence[float]
+    labels: Sequence[str]
+
+
+def last_picture(log: Path) -> Picture | None:
+    """Return the last picture of a log; None if it has none that could be drawn."""
+    first = last = None
+    try:
+        for block in read_blocks(log):
+            place = block.data.find(MARK)
+            if place < 0:
+                continue
+            first = first or line_at(block.data, place)
+            last = line_at(block.data, block.data.rfind(MARK))
+    except (InputError, OSError):  # the notes on the log say what cannot be read
+        return None
+
+    return None if first is None or last is None else read_picture(first, last)
+
+
+def line_at(data: bytes, place: int) -> bytes:
+    """Return the line that a place is in."""
+    end = data.find(b"\n", place)
+    return data[data.rfind(b"\n", 0, place) + 1 : end if end >= 0 else len(data)]
+
+
+def read_picture(first: bytes, line: bytes) -> Picture | None:
+    """Read a picture from its line and from the first of its run, which names the agents.
+
+    Returns:
+        None if a line is damaged, or not what prism writes.
+    """
+    try:
+        named, told = orjson.loads(first), orjson.loads(line)
+        return _picture(named, told)
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError):
+        return None
+
+
+def _picture(named: Mapping[str, Any], told: Mapping[str, Any]) -> Picture:
+    agents = [str(agent) for agent in named["agents"]]
+    count, names = len(agents), told["state_names"]
+    states = [None if place is None else str(names[place]) for place in told["states"]]
+    space = told.get("space") or ""
+    width, height = float(told.get("width") or 1), float(told.get("height") or 1)
+    edges = told["edges"] if "edges" in told else named.get("edges", ())
+
+    return Picture(
+        round=int(told["round"]),
+        space=space,
+        width=width,
+        height=height,
+        agents=agents,
+        states=_whole(states, count),
+        places=_whole([_point(each, width) for each in told.get("places", [])], count),
+        edges=[(one, other) for one, other in edges if max(one, other) < count],
+        colours=_whole(told.get("colours", []), count, None),
+        sizes=_whole([_size(each) for each in told.get("sizes", [])], count, 1.0),
+        labels=_whole([str(each) for each in told.get("labels", [])], count, ""),
+    )
+
+
+def _point(place: Any, width: float) -> Point | None:
+    if place is None:
+        return None
+    if isinstance(place, int):
+        row, column = divmod(place, int(width))
+        return float(column), float(row)
+
+    x, y = place
+    return float(x), float(y)
+
+
+def _size(size: Any) -> float:
+    return float(size) if isfinite(size) and size >= 0 else 1.0
+
+
+def _whole(values: Sequence[Any], count: int, default: Any = None) -> Sequence[Any]:
+    """Return a value for each agent, of a list that may be missing."""
+    if values and len(values) != count:
+        raise ValueError("a list of another length")
+    return values or [default] * count

@@ -1,0 +1,316 @@
+"""A world that is played, in a process of its own: ``python -m prism.watch._player``.
+
+It reads what to do from its standard input and tells what came of it, a JSON object a line each
+way. What the user's code prints goes to standard error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from enum import Enum
+from pathlib import Path
+from shlex import join
+from threading import Lock, Thread
+from time import sleep
+from traceback import print_exception
+from typing import Any, Literal, get_args, get_origin
+
+import orjson
+
+from prism._faults import place_of
+from prism.errors import PrismError
+from prism.runs import Observer
+from prism.runs._dry_run import estimate
+from prism.runs._folder import RunFolder
+from prism.runs._running import carry_out
+from prism.statechart import Statechart
+from prism.statechart.formats._export import to_diagram
+from prism.worlds import Run, SetParameters
+from prism.worlds._about import about_world
+from prism.worlds._fields import plain_value
+from prism.worlds._loop import Loop
+from prism.worlds._parameters import Parameter, parameters_of, parsed_parameters
+from prism.worlds._world import kinds_of
+
+_SECONDS_BETWEEN_LOOKS = 0.02
+_SECONDS_BETWEEN_TELLS = 0.2
+_TREATMENTS = "treatments.toml"
+
+Tell = Callable[[dict[str, Any]], None]
+
+
+class Player(Observer):
+    """A run that goes on as it is told to.
+
+    Args:
+        asked: What to run: ``world``, ``agents``, ``seed``, ``rounds``, ``parameters``, ``model``.
+        folder: Where to keep it.
+        tell: Receives what came of it.
+    """
+
+    def __init__(self, asked: Mapping[str, Any], folder: Path, tell: Tell) -> None:
+        self._asked = asked
+        self._tell = tell
+        self._lock = Lock()
+        self._orders: deque[dict[str, Any]] = deque()
+        self._goes: Literal["pause", "tick", "round", "play"] = "pause"
+        self._seconds = 0.0
+        self._told = 0.0
+        self._kept = RunFolder.for_new(folder)
+        self._run = Run(
+            asked["world"],
+            asked.get("agents"),
+            rounds=asked.get("rounds"),
+            seed=asked.get("seed") or 0,
+            model=asked.get("model"),
+            parameters=asked.get("parameters"),
+        )
+        self._loop: Loop[Any, Any, Any] | None = None
+
+    def order(self, order: dict[str, Any]) -> None:
+        """Take an order from another thread."""
+        with self._lock:
+            self._orders.append(order)
+
+    def play(self) -> None:
+        """Carry out the run, as fast and as far as it is told to."""
+        self._tell({"about": about(self._run), "command": command(self._run, self._asked)})
+        if not self._run.is_repeatable:
+            self._tell({"estimate": estimate(self._run).to_dict()})
+            self._await_consent()
+
+        carry_out(self._run, self._kept, checkpoint_every=0, observer=self)
+        self._tell({"state": "complete"})
+
+    def _await_consent(self) -> None:
+        """Wait for the first order to go on: before it, no server of a model is asked anything."""
+        self._tell({"state": "paused", "round": 0, "tick": 0})
+        while self._goes == "pause":
+            sleep(_SECONDS_BETWEEN_LOOKS)
+            self._follow_orders(is_between=False)
+
+    def note(self, message: str) -> None:
+        """Say what is good to know."""
+        self._tell({"note": message})
+
+    def warn(self, message: str) -> None:
+        """Say what went wrong and was dealt with."""
+        self.note(message)
+
+    def started(self, run: Any) -> None:
+        """Wait for orders before the first round, and between ticks."""
+        self._loop = run
+        run.pace = self._pace
+
+    async def _pace(self) -> None:
+        """Return when the run may go on."""
+        loop = self._loop
+        assert loop is not None
+        is_between = loop.clock.moment.round == len(loop.finished)
+        if self._goes == ("round" if is_between else "tick"):
+            self._goes = "pause"
+        self._follow_orders(is_between=is_between)
+        self._say_where()
+        if self._goes == "pause":
+            # what has been written so far is to be seen
+            self._kept.flush()
+        while self._goes == "pause":
+            await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
+            self._follow_orders(is_between=is_between)
+
+        await asyncio.sleep(self._seconds if self._goes == "play" and not is_between else 0)
+
+    def _follow_orders(self, *, is_between: bool) -> None:
+        with self._lock:
+            orders = [*self._orders]
+            self._orders.clear()
+
+        for order in orders:
+            does = order["do"]
+            if does in ("treat", "set"):
+                # the world may change between two rounds only
+                if is_between:
+                    self._treat(order)
+                else:
+                    self.order(order)
+            elif does == "speed":
+                self._seconds = max(float(order["seconds"]), 0.0)
+            elif does in ("play", "pause", "tick", "round"):
+                self._goes = does
+
+    def _treat(self, order: Mapping[str, Any]) -> None:
+        loop = self._loop
+        assert loop is not None
+        number = len(loop.finished) + 1
+        try:
+            treatment = self._treatment(order, number)
+            loop.treat(treatment)
+        except (PrismError, TypeError) as error:
+            self._tell({"refused": str(error)})
+            return
+
+        told = {"applied": order.get("name") or ", ".join(order["parameters"]), "from": number}
+        self._run.treatments = (*self._run.treatments, treatment)
+        self._kept.change(loop, self._run.to_config())
+        self._tell({"command": command(self._run, self._asked), "refused": None, **told})
+
+    def _treatment(self, order: Mapping[str, Any], number: int) -> str | SetParameters:
+        if order["do"] == "treat":
+            return f"{order['name']}@{number}"
+
+        parsed = parsed_parameters(self._run.world_class, order["parameters"])
+        return SetParameters(number, {name: plain_value(value) for name, value in parsed.items()})
+
+    def _say_where(self) -> None:
+        loop = self._loop
+        assert loop is not None
+        now = asyncio.get_running_loop().time()
+        if self._goes == "play" and now - self._told < _SECONDS_BETWEEN_TELLS:
+            return
+
+        self._told = now
+        moment = loop.clock.moment
+        state = "paused" if self._goes == "pause" else "playing"
+        self._tell({"state": state, "round": moment.round, "tick": moment.tick})
+
+
+def about(run: Run[Any]) -> dict[str, Any]:
+    """Return what the page needs to know of a world: its parameters, treatments and charts."""
+    told = about_world(run.world_class, "")
+    known = parameters_of(run.world_class)
+    values = run.to_config()["parameters"]
+    charts = (getattr(kind, "chart", None) for kind in kinds_of(run.world_class))
+
+    return {
+        "world": told["world"],
+        "doc": told["doc"].partition("\n\n")[0],
+        "parameters": [
+            {**each, **_field(known[each["name"]]), "value": values.get(each["name"])}
+            for each in told["parameters"]
+        ],
+        "treatments": told["treatments"],
+        "agents": run.made_up,
+        "rounds": run.rounds,
+        "ticks": run.ticks,
+        "seed": run.seed,
+        "charts": [
+            asdict(to_diagram(chart.definition))
+            for chart in charts
+            if isinstance(chart, Statechart)
+        ],
+    }
+
+
+def _field(parameter: Parameter) -> dict[str, Any]:
+    """Return what kind of field of a form a parameter needs."""
+    hint = parameter.hint
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        options = [each.value if isinstance(each.value, str) else each.name for each in hint]
+        return {"kind": "choice", "options": options}
+    if get_origin(hint) is Literal:
+        return {"kind": "choice", "options": [*get_args(hint)]}
+
+    return {"kind": {bool: "switch", int: "whole", float: "number"}.get(hint, "text")}
+
+
+def command(run: Run[Any], asked: Mapping[str, Any]) -> str:
+    """Return the lines of a shell that make the same run.
+
+    Args:
+        run: The run.
+        asked: What was asked for.
+    """
+    words = ["prism", "run", asked["world"]]
+    given = {**asked, "seed": run.seed}
+    for name in ("agents", "rounds", "seed", "model"):
+        if given.get(name) is not None:
+            words += [f"--{name}", str(given[name])]
+    for name, value in (asked.get("parameters") or {}).items():
+        words += ["--set", f"{name}={_as_text(value)}"]
+
+    tables = [each for each in run.treatments if isinstance(each, SetParameters)]
+    for each in run.treatments:
+        if isinstance(each, str):
+            words += ["--treat", each]
+    if tables:
+        words += ["--treatments", _TREATMENTS]
+    words += ["--out", f"runs/{Path(asked['world'].partition(':')[0]).stem}"]
+    file = [
+        f"cat > {_TREATMENTS} <<'END'",
+        *(line for each in tables for line in _table(each)),
+        "END",
+    ]
+
+    return "\n".join([*(file if tables else []), join(words)])
+
+
+def _table(treatment: SetParameters) -> list[str]:
+    values = (f"{name} = {json.dumps(value)}" for name, value in treatment.parameters.items())
+    return [
+        "[[treatment]]",
+        'kind = "set"',
+        f"round = {treatment.round}",
+        f"parameters = {{ {', '.join(values)} }}",
+    ]
+
+
+def _as_text(value: Any) -> str:
+    return json.dumps(value) if isinstance(value, bool) else str(value)
+
+
+def fault(error: BaseException) -> dict[str, Any]:
+    """Return what went wrong, and where in the user's code."""
+    place = place_of(error)
+    said = str(error) if isinstance(error, PrismError) else f"{type(error).__name__}: {error}"
+    notes = [note for note in getattr(error, "__notes__", ()) if isinstance(note, str)]
+    if place is not None and not any(note.startswith(str(place)) for note in notes):
+        notes.insert(0, f"{place}: {place.text}")
+
+    return {"text": said, "notes": notes}
+
+
+def main() -> None:
+    """Play what the first line of standard input asks for."""
+    out = os.fdopen(os.dup(1), "wb", buffering=0)
+    # what the world prints must not be taken for what is told here
+    os.dup2(2, 1)
+    lock = Lock()
+
+    def tell(what: dict[str, Any]) -> None:
+        with lock:
+            out.write(orjson.dumps(what, option=orjson.OPT_NON_STR_KEYS, default=_plain) + b"\n")
+
+    sys.path.insert(0, str(Path.cwd()))
+    asked = orjson.loads(sys.stdin.buffer.readline())
+    try:
+        player = Player(asked, Path(asked["folder"]), tell)
+        Thread(target=_listen, args=(player,), daemon=True).start()
+        player.play()
+    except Exception as error:
+        print_exception(error)
+        tell({"state": "failed", "fault": fault(error)})
+
+    sys.stderr.flush()
+    # the thread that listens would hold an ordinary exit up
+    os._exit(0)
+
+
+def _plain(value: Any) -> Any:
+    return sorted(value) if isinstance(value, frozenset) else str(value)
+
+
+def _listen(player: Player) -> None:
+    """Pass orders on; who gives them has gone when there are no more."""
+    for line in sys.stdin.buffer:
+        player.order(orjson.loads(line))
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

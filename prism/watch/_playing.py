@@ -1,0 +1,300 @@
+"""A world to play with: the process that it runs in, and the folders of what was played."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import deque
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from shutil import copyfile, copytree, ignore_patterns, rmtree
+from subprocess import PIPE, Popen
+from tempfile import mkdtemp
+from threading import RLock, Thread
+from time import monotonic, sleep
+from typing import Any
+
+import orjson
+
+from prism.drawing import Arrow, Diagram
+from prism.errors import InputError
+from prism.runlog._reader import LOG_NAME
+from prism.runs._checkpoints import FOLDER_NAME
+from prism.runs._folder import is_begun
+from prism.runs._status import HEARTBEAT_NAME
+
+_MOST_PLAYED = 20
+"""Runs that can still be looked at; older ones are deleted."""
+
+_MOST_PRINTED = 200
+_SECONDS_TO_PAUSE = 3.0
+_OVER = ("complete", "failed", "stopped")
+_ORDERS = ("play", "pause", "tick", "round", "speed", "treat", "set")
+
+
+class Playing:
+    """A world that is played, again and again.
+
+    Args:
+        given: What is played to begin with: ``world``, and as far as they are given ``agents``,
+            ``seed``, ``rounds``, ``parameters`` and ``model``.
+
+    Attributes:
+        folder: The folder with a folder for each run that was played.
+        charts: The charts of the world.
+        version: Goes up with every change.
+    """
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        self.folder: Path = Path(mkdtemp(prefix="prism-play-"))
+        self.charts: tuple[Diagram, ...] = ()
+        self.version: int = 0
+        self._given = dict(given)
+        self._lock = RLock()
+        self._number = 0
+        self._process: Popen[bytes] | None = None
+        self._threads: list[Thread] = []
+        self._told: dict[str, Any] = {}
+        self._printed: deque[str] = deque(maxlen=_MOST_PRINTED)
+        self.start({})
+
+    @property
+    def name(self) -> str:
+        """The name of the run that is played now."""
+        return f"play {self._number}"
+
+    def told(self) -> dict[str, Any]:
+        """Return what the page shows of it."""
+        with self._lock:
+            begun = is_begun(self.folder / self.name)
+            return {
+                **self._told,
+                "run": self.name if begun else None,
+                "number": self._number,
+                "printed": "".join(self._printed),
+            }
+
+    def do(self, order: Mapping[str, Any]) -> dict[str, Any]:
+        """Carry out what the page asks for; return what there is to say.
+
+        Raises:
+            InputError: If it cannot be done.
+        """
+        does = order.get("do")
+        if does == "start":
+            self.start(order)
+        elif does == "stop":
+            self.stop("was stopped")
+        elif does == "keep":
+            return {"kept": str(self.keep(order.get("folder")))}
+        elif does in _ORDERS:
+            self._send(_checked(order))
+        else:
+            raise InputError(f"there is no {does!r} to do")
+
+        return {}
+
+    def start(self, asked: Mapping[str, Any]) -> None:
+        """Begin another run, and wait with it.
+
+        Args:
+            asked: What is to differ from what was given: ``agents``, ``seed``, ``rounds`` and
+                ``parameters``.
+
+        Raises:
+            InputError: If that is no run.
+        """
+        given = {**self._given, **_start_of(asked)}
+        self.stop("")
+        with self._lock:
+            self._number += 1
+            self._told, self._printed = {"state": "preparing"}, deque(maxlen=_MOST_PRINTED)
+            command = [sys.executable, "-m", "prism.watch._player"]
+            environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+            process = Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environment)
+            self._process = process
+            self._send({**given, "folder": str(self.folder / self.name)})
+            self._threads = [
+                Thread(target=follow, args=(process,), daemon=True)
+                for follow in (self._listen, self._collect)
+            ]
+            for thread in self._threads:
+                thread.start()
+            self._forget_old()
+
+    def stop(self, why: str) -> None:
+        """End the process, also if it does not answer."""
+        with self._lock:
+            process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+        for thread in self._threads:
+            thread.join()
+        with self._lock:
+            if self._told.get("state") not in _OVER:
+                self._tell(
+                    {"state": "stopped", "fault": {"text": f"The world {why}.", "notes": []}}
+                )
+
+    def keep(self, folder: Any) -> Path:
+        """Copy the run that is played to a folder, as far as it has come.
+
+        Args:
+            folder: Where, below the current folder.
+
+        Raises:
+            InputError: If there is something, or it is elsewhere.
+        """
+        kept, played = _place_for(folder), self.folder / self.name
+        if not is_begun(played):
+            raise InputError("nothing has been played yet")
+        if self._is_playing():
+            self._send({"do": "pause"})
+            due = monotonic() + _SECONDS_TO_PAUSE
+            while self._is_playing() and monotonic() < due:
+                sleep(0.02)
+        try:
+            _copy(played, kept)
+        except OSError as error:
+            rmtree(kept, ignore_errors=True)
+            raise InputError(f"cannot be written: {error.strerror or error}", path=kept) from None
+
+        return kept
+
+    def close(self) -> None:
+        """End the process and delete what was not kept."""
+        self.stop("was closed")
+        rmtree(self.folder, ignore_errors=True)
+
+    def _is_playing(self) -> bool:
+        return bool(self._told.get("state") == "playing")
+
+    def _send(self, order: Mapping[str, Any]) -> None:
+        with self._lock:
+            is_over = self._told.get("state") in _OVER
+            if is_over or self._process is None or self._process.stdin is None:
+                raise InputError("the world has ended: reset it")
+            try:
+                self._process.stdin.write(orjson.dumps(order) + b"\n")
+                self._process.stdin.flush()
+            except OSError:
+                raise InputError("the world has ended: reset it") from None
+
+    def _listen(self, process: Popen[bytes]) -> None:
+        """Take note of what a process tells, until it ends."""
+        assert process.stdout is not None
+        assert process.stdin is not None
+        with process.stdout:
+            for line in process.stdout:
+                if self._process is process:
+                    self._tell(_parsed(line))
+
+        status = process.wait()
+        with self._lock:
+            with suppress(OSError):  # what it did not read any more
+                process.stdin.close()
+            if self._process is process:
+                self._process = None
+                if self._told.get("state") not in _OVER:
+                    text = f"The world's process ended by itself, with status {status}."
+                    self._tell({"state": "failed", "fault": {"text": text, "notes": []}})
+
+    def _collect(self, process: Popen[bytes]) -> None:
+        """Take note of what the world's code prints."""
+        assert process.stderr is not None
+        with process.stderr:
+            while data := os.read(process.stderr.fileno(), 4096):
+                self._printed.append(data.decode(errors="replace"))
+                self.version += 1
+
+    def _tell(self, told: Mapping[str, Any]) -> None:
+        with self._lock:
+            self._told.update(told)
+            if "about" in told:
+                self.charts = tuple(map(_diagram, told["about"]["charts"]))
+            self.version += 1
+
+    def _forget_old(self) -> None:
+        rmtree(self.folder / f"play {self._number - _MOST_PLAYED}", ignore_errors=True)
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    try:
+        told = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def _checked(order: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an order with the keys that it may have, of the right types."""
+    does = order["do"]
+    wanted: dict[str, dict[str, Any]] = {
+        "speed": {"seconds": (int, float)},
+        "treat": {"name": str},
+        "set": {"parameters": dict},
+    }
+    found: dict[str, Any] = {"do": does}
+    for name, kind in wanted.get(does, {}).items():
+        if not isinstance(order.get(name), kind):
+            raise InputError(f"{does} needs {name}")
+        found[name] = order[name]
+
+    return found
+
+
+def _start_of(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a new run is to be, without what was left empty."""
+    found: dict[str, Any] = {}
+    for name in ("agents", "seed", "rounds"):
+        value = asked.get(name)
+        if value is not None:
+            if not isinstance(value, int) or isinstance(value, bool):
+                raise InputError(f"must be a whole number, got {value!r}", field=name)
+            found[name] = value
+    parameters = asked.get("parameters")
+    if isinstance(parameters, dict):
+        found["parameters"] = parameters
+
+    return found
+
+
+def _place_for(folder: Any) -> Path:
+    """Return where to keep a run: a new folder below the current one."""
+    if not isinstance(folder, str) or not folder.strip() or "\0" in folder:
+        raise InputError("name a folder to keep the run in, such as runs/first")
+
+    here, path = Path.cwd(), Path(folder.strip())
+    if path.is_absolute() or not (here / path).resolve().is_relative_to(here.resolve()):
+        raise InputError(f"must be below {here}", path=path)
+    if path.exists():
+        raise InputError("exists already: name another folder", path=path)
+
+    return path
+
+
+def _copy(played: Path, kept: Path) -> None:
+    """Copy a run so that the log is no shorter than its checkpoints say."""
+    kept.mkdir(parents=True)
+    if (played / FOLDER_NAME).is_dir():
+        copytree(played / FOLDER_NAME, kept / FOLDER_NAME, ignore=ignore_patterns(".*"))
+    names = (each.name for each in played.iterdir() if each.is_file())
+    for name in sorted(names, key=lambda name: name != LOG_NAME):
+        if name != HEARTBEAT_NAME and not name.startswith("."):
+            copyfile(played / name, kept / name)
+
+
+def _diagram(told: Mapping[str, Any]) -> Diagram:
+    arrows = (
+        Arrow(each["source"], each["target"], tuple(each["labels"])) for each in told["arrows"]
+    )
+    return Diagram(
+        tuple(told["states"]),
+        tuple(arrows),
+        told["initial"],
+        told["name"],
+        frozenset(told["decision_states"]),
+        told["timeouts"],
+        frozenset(told["final_states"]),
+    )

@@ -1,0 +1,43 @@
+"""What ``prism watch`` is given: a run, or a world to play with."""
+
+from pathlib import Path
+
+import pytest
+
+from prism.cli._watch import names_a_world
+from prism.errors import InputError
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Go to an empty folder, but for a file of Python."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").touch()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("text", "is_world"),
+    [
+        ("rumour", True),
+        ("feed", True),
+        ("mine.py", True),
+        ("mine.py:World", True),
+        ("package.module:World", True),
+        ("runs/first", False),
+        ("./rumour", False),
+        ("nothing", False),
+        ("runs/first/events.jsonl", False),
+    ],
+)
+def test_a_name_is_a_world_and_a_path_a_run(text: str, is_world: bool) -> None:
+    """Short names, modules and files of Python are worlds; everything else is a path."""
+    assert names_a_world(text) is is_world
+
+
+def test_what_could_be_both_is_an_error_that_says_how_to_tell_them_apart(here: Path) -> None:
+    """A folder with the name of a world is written with a dot before it."""
+    (here / "rumour").mkdir()
+    with pytest.raises(InputError, match=r"write \./rumour for the path"):
+        names_a_world("rumour")
+    assert not names_a_world("./rumour")

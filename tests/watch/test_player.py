@@ -1,0 +1,165 @@
+"""A world that is played in this process: what it tells, and what it follows."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import orjson
+import pytest
+
+from prism import replay, resume
+from prism.drawing import Diagram
+from prism.errors import InputError
+from prism.watch._player import Player, about, command, fault
+from prism.watch._playing import _diagram
+from prism.worlds import Run, SetParameters, World, param
+from tests.kit.lamps import Lamp
+from tests.kit.waiting import wait_until
+
+Told = list[dict[str, Any]]
+
+
+class Lit(World[Lamp]):
+    """A world with a parameter of each kind."""
+
+    bright: float = param(0.5, "how bright", least=0, most=1)
+    number: int = 3
+    is_warm: bool = True
+    name: str = "street"
+
+
+@contextmanager
+def played(folder: Path, **asked: Any) -> Iterator[tuple[Player, Told]]:
+    """Play the rumour in a thread, from its first order on, until it is complete."""
+    told: Told = []
+    player = Player({"world": "rumour", "agents": 20, "rounds": 6, **asked}, folder, told.append)
+    thread = Thread(target=player.play)
+    thread.start()
+    try:
+        yield player, told
+    finally:
+        player.order({"do": "play"})
+        thread.join()
+
+
+def paused_at(told: Told, number: int, tick: int) -> Callable[[], bool]:
+    """Return whether the last word is that the world waits at a round and tick."""
+    wanted = {"state": "paused", "round": number, "tick": tick}
+    return lambda: next((each for each in reversed(told) if "round" in each), {}) == wanted
+
+
+def test_a_step_goes_on_by_a_tick_or_to_the_end_of_the_round(tmp_path: Path) -> None:
+    """A tick stops before the round has ended, a round behind its end."""
+    with played(tmp_path / "run") as (player, told):
+        wait_until(paused_at(told, 0, 0))
+        player.order({"do": "tick"})
+        wait_until(paused_at(told, 1, 1))
+        lines = (tmp_path / "run" / "events.jsonl").read_bytes().splitlines()
+        assert not any(b"round.ended" in line for line in lines)
+        told.clear()
+        player.order({"do": "round"})
+        wait_until(paused_at(told, 1, 1))
+        assert b"round.ended" in (tmp_path / "run" / "events.jsonl").read_bytes()
+        player.order({"do": "round"})
+        wait_until(paused_at(told, 2, 1))
+
+
+def test_treatments_and_parameters_hold_from_the_next_round_and_the_run_is_replayed(
+    tmp_path: Path,
+) -> None:
+    """What was done by hand stands in run.json, so that the run is made again from it."""
+    with played(tmp_path / "run", seed=3) as (player, told):
+        player.order({"do": "round"})
+        wait_until(paused_at(told, 1, 1))
+        player.order({"do": "treat", "name": "warning"})
+        player.order({"do": "set", "parameters": {"tiring": "0.8"}})
+        player.order({"do": "set", "parameters": {"tiring": "much"}})
+        wait_until(lambda: any(each.get("refused") for each in told))
+
+    assert told[-1] == {"state": "complete"}
+    assert [each["refused"] for each in told if each.get("refused")] == [
+        "Rumour.tiring must be float, got 'much'"
+    ]
+    config = orjson.loads((tmp_path / "run" / "run.json").read_bytes())["config"]
+    assert config["treatments"] == [
+        "warning@2",
+        {"kind": "set", "parameters": {"tiring": 0.8}, "round": 2},
+    ]
+    replay(tmp_path / "run", tmp_path / "again")
+    logs = [(tmp_path / name / "events.jsonl").read_bytes() for name in ("run", "again")]
+    assert logs[0] == logs[1]
+
+
+def test_a_run_that_was_changed_is_resumed_from_every_round(tmp_path: Path) -> None:
+    """A copy of the folder goes on as the run itself does, also right after a change."""
+    from prism.watch._playing import _copy
+
+    with played(tmp_path / "run") as (player, told):
+        for number in (1, 2):
+            player.order({"do": "round"})
+            wait_until(paused_at(told, number, 1))
+            player.order({"do": "set", "parameters": {"tiring": str(0.1 * number)}})
+            wait_until(lambda number=number: told[-1].get("from") == number + 1)
+            _copy(tmp_path / "run", tmp_path / f"kept_{number}")
+
+    for number in (1, 2):
+        resume(tmp_path / f"kept_{number}")
+    whole = (tmp_path / "run" / "events.jsonl").read_bytes()
+    assert (tmp_path / "kept_2" / "events.jsonl").read_bytes() == whole
+    assert (tmp_path / "kept_1" / "events.jsonl").read_bytes() != whole
+
+
+def test_parameters_have_types_bounds_and_values() -> None:
+    """A form is made of what the world declares and of what was given."""
+    told = about(Run("tests.watch.test_player:Lit", 3, parameters={"number": 4}))
+    kinds = {each["name"]: each["kind"] for each in told["parameters"]}
+    assert kinds == {"bright": "number", "number": "whole", "is_warm": "switch", "name": "text"}
+    first, second = told["parameters"][:2]
+    assert (first["least"], first["most"], first["default"], first["help"]) == (
+        *(0, 1, 0.5),
+        "how bright",
+    )
+    assert second["value"] == 4
+    chart = orjson.loads(orjson.dumps(told["charts"][0], default=sorted))
+    assert isinstance(_diagram(chart), Diagram)
+
+
+def test_the_command_makes_the_same_run(tmp_path: Path) -> None:
+    """Parameters, treatments and seed are written as the command line takes them."""
+    asked = {"world": "rumour", "agents": 30, "parameters": {"friends": "8"}}
+    run = Run("rumour", 30, seed=4, treatments=["warning@3", SetParameters(5, {"tiring": 0.1})])
+    *file, line = command(run, asked).splitlines()
+    assert line == (
+        "prism run rumour --agents 30 --seed 4 --set friends=8 --treat warning@3 "
+        "--treatments treatments.toml --out runs/rumour"
+    )
+    path = tmp_path / "treatments.toml"
+    path.write_text("\n".join(file[1:-1]))
+    from prism.worlds._treatment_tables import read_treatment_file
+
+    assert [*read_treatment_file(path, run.world_class)] == [SetParameters(5, {"tiring": 0.1})]
+
+
+def test_a_fault_is_told_with_file_and_line() -> None:
+    """What the user's code raised is shown with where it did."""
+
+    class Failing(Lit):
+        rounds = 1
+
+        def round_begins(self) -> None:
+            raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken") as raised:
+        Run(Failing(), 3).run()
+    told = fault(raised.value)
+    assert told["text"] == "ValueError: broken"
+    assert "test_player.py:" in told["notes"][0]
+    assert "raise ValueError" in told["notes"][0]
+
+
+def test_a_world_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    """A name of nothing is an error with the names that there are."""
+    with pytest.raises(InputError, match="one of"):
+        Player({"world": "rumuor"}, tmp_path / "run", print)

@@ -1,0 +1,195 @@
+"""A world that is played in a process of its own, over the server, as the page does."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+
+from prism import replay, resume
+from prism.errors import InputError
+from prism.watch import Watching
+from prism.watch._playing import Playing, _place_for
+from prism.watch._runs import Runs
+from tests.kit.waiting import wait_until
+
+pytestmark = pytest.mark.slow
+
+Visit = Callable[[Watching], httpx.Client]
+
+WORLD = '''
+"""A world with faults."""
+
+from prism.worlds import param
+from prism.worlds.examples import Rumour
+
+
+class Faulty(Rumour):
+    """A world with faults."""
+
+    mode: int = param(0, "0 works, 1 fails, 2 never ends, 3 dies", least=0, most=3)
+
+    def round_begins(self) -> None:
+        """Fail in the second round."""
+        print("round", self.round)
+        if self.round == 2 and self.mode == 1:
+            raise ValueError("oh dear")
+        while self.round == 2 and self.mode == 2:
+            pass
+        if self.round == 2 and self.mode == 3:
+            import os
+
+            os._exit(9)
+'''
+
+
+class Game:
+    """A world that is played by requests."""
+
+    def __init__(self, playing: Playing, client: httpx.Client) -> None:
+        self.client = client
+        self.told = playing.told
+
+    def do(self, what: str, **more: Any) -> dict[str, Any]:
+        """Give an order; return the answer."""
+        answer = self.client.post("/do", json={"do": what, **more})
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def wait(self, **wanted: Any) -> dict[str, Any]:
+        """Wait until what is told has some values."""
+        wait_until(lambda: wanted.items() <= self.told().items())
+        return self.told()
+
+
+@pytest.fixture
+def game(
+    tmp_path: Path, visit: Visit, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., Any]]:
+    """Return a function that plays a world from a folder of the user's."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(WORLD)
+
+    @contextmanager
+    def played(**given: Any) -> Iterator[Game]:
+        playing = Playing({"world": "mine.py", "agents": 20, "rounds": 6, **given})
+        watching = Watching(Runs(playing, name="mine.py"))
+        watching.start()
+        try:
+            found = Game(playing, visit(watching))
+            found.wait(state="paused")
+            yield found
+        finally:
+            watching.stop()
+
+    return played
+
+
+def test_a_played_run_is_kept_resumed_and_replayed(game: Any, tmp_path: Path) -> None:
+    """It is seen while it is played, and its copy is a run like any other."""
+    with game(seed=5) as found:
+        found.do("round")
+        found.wait(round=1, tick=1, state="paused")
+        assert found.do("treat", name="warning") == {}
+        found.wait(applied="warning")
+        found.do("play")
+        found.wait(state="complete")
+        run = found.told()["run"]
+        view = found.client.get("/round", params={"run": run, "round": 3}).json()
+        assert {"picture", "chart"} <= {each["anchor"] for each in view["sections"]}
+        assert found.do("keep", folder="runs/kept") == {"kept": "runs/kept"}
+        assert "exists" in found.do("keep", folder="runs/kept")["problem"]
+        found.do("start", agents=10, seed=6, parameters={"friends": "4"})
+        told = found.wait(state="paused", number=2)
+        assert "--agents 10 --rounds 6 --seed 6 --set friends=4" in told["command"]
+
+        found.do("round")
+        found.wait(round=1, tick=1, state="paused")
+        found.do("keep", folder="runs/part")
+        temporary = found.client.get("/runs").json()["runs"]
+        assert [each["name"] for each in temporary] == ["play 1", "play 2"]
+
+    replay("runs/kept", "runs/again")
+    assert (
+        Path("runs/kept/events.jsonl").read_bytes() == Path("runs/again/events.jsonl").read_bytes()
+    )
+    assert orjson.loads(Path("runs/kept/run.json").read_bytes())["config"]["treatments"] == [
+        "warning@2"
+    ]
+    assert resume("runs/part") is not None
+
+
+@pytest.mark.parametrize(
+    ("mode", "words"), [(1, "ValueError: oh dear"), (3, "ended by itself, with status 9")]
+)
+def test_a_fault_of_the_world_is_told_with_its_line_and_the_next_run_is_whole(
+    game: Any, mode: int, words: str
+) -> None:
+    """Neither an exception nor a process that dies takes the page with it."""
+    with game(parameters={"mode": str(mode)}) as found:
+        found.do("play")
+        told = found.wait(state="failed")
+        assert words in told["fault"]["text"]
+        if mode == 1:
+            assert told["fault"]["notes"][0].startswith("mine.py:")
+            assert 'raise ValueError("oh dear")' in told["fault"]["notes"][0]
+        assert "round 2" in told["printed"]
+        assert "has ended" in found.do("round")["problem"]
+        found.do("start", parameters={})
+        found.wait(state="paused", number=2)
+
+
+def test_a_world_that_does_not_end_is_stopped(game: Any) -> None:
+    """A loop without an end is ended with its process, of which nothing is left."""
+    with game(parameters={"mode": "2"}) as found:
+        found.do("play")
+        wait_until(lambda: "round 2" in found.told()["printed"])
+        found.do("stop")
+        told = found.wait(state="stopped")
+        assert "was stopped" in told["fault"]["text"]
+    assert not [each for each in Path("/tmp").glob("prism-play-*/play 1") if _is_ours(each)]
+
+
+def _is_ours(folder: Path) -> bool:
+    config = folder / "run.json"
+    return config.exists() and "mine.py" in config.read_text() and os.access(folder, os.W_OK)
+
+
+def test_what_is_wrong_is_refused(game: Any) -> None:
+    """Orders, parameters and folders that there are not are errors in words."""
+    with game() as found:
+        for what, more, words in (
+            ("jump", {}, "there is no 'jump'"),
+            ("treat", {}, "needs name"),
+            ("start", {"seed": "x"}, "whole number"),
+            ("keep", {"folder": "/tmp/elsewhere"}, "must be below"),
+            ("keep", {"folder": "../elsewhere"}, "must be below"),
+        ):
+            assert words in found.do(what, **more)["problem"]
+        found.do("treat", name="nothing")
+        wait_until(lambda: "no treatment 'nothing'" in str(found.told().get("refused")))
+        form = found.client.post("/do", data={"do": "stop"})
+        assert form.status_code == 400
+        foreign = found.client.post(
+            "/do", json={"do": "stop"}, headers={"Origin": "http://evil.example"}
+        )
+        assert foreign.status_code == 403
+        assert found.told()["state"] == "paused"
+
+
+def test_a_model_is_estimated_before_it_is_asked(game: Any) -> None:
+    """What the run will ask is told while nothing has been sent anywhere."""
+    with game(model="ollama:llama3.2@127.0.0.1:9") as found:
+        told = found.wait(state="failed") if found.told()["state"] == "failed" else found.told()
+        assert told["estimate"]["models"]["llama3.2"]["calls"] > 0
+
+
+@pytest.mark.parametrize("folder", [None, "", "a\0b", 3])
+def test_a_place_is_a_text(folder: Any) -> None:
+    """What is no name of a folder is refused."""
+    with pytest.raises(InputError, match="name a folder"):
+        _place_for(folder)
