@@ -94,7 +94,7 @@ def _measured(preset: str, agents: int, rounds: int, seed: int) -> pl.DataFrame:
 
 def _held(measured: pl.DataFrame, target: Mapping[str, Any]) -> dict[str, Any]:
     values = measured[target["measure"]].drop_nulls()
-    mean = None if values.is_empty() else float(values.mean())  # type: ignore[arg-type]
+    mean = None if values.is_empty() else float(values.mean())
     value, spread = target["value"], target["spread"]
 
     return {
