@@ -492,7 +492,7 @@ def logged_of(agents: Any, asked: int | None) -> int | None:
         return require_count("log_agents", asked)
 
     many = agents if isinstance(agents, int) else None
-    # how many are in a file of the feed's is known only when it is read
+    # a file of social agents is read when the run is made
     if type(agents) is AgentTable:
         many = len(agents)
 
