@@ -73,6 +73,7 @@ SUB_ROOMS = {
         "_run",
     ),
     "prism.worlds": (
+        "_phase",
         "_fields",
         "_drawn",
         "_agent_set",
