@@ -260,8 +260,7 @@ def writer_panel() -> Panel:
     """Return the options that say who writes texts, and how."""
 
     def options() -> tuple[Parameter, ...]:
-        from prism.llm._settings import Server, settings_of
-        from prism.runs import WriterOptions
+        from prism.llm._settings import Server, WriterSettings, settings_of
 
         writer = option(
             *("writer", Server | None),
@@ -270,7 +269,7 @@ def writer_panel() -> Panel:
             "With --replay texts are taken from the earlier run, if it has any.",
             **_MODEL,
         )
-        declared = settings_of(WriterOptions).values()
+        declared = settings_of(WriterSettings).values()
         return (writer, *(_option_of(each, name=f"writer_{each.name}") for each in declared))
 
     return Panel(options)

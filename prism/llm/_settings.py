@@ -579,3 +579,41 @@ class RunSettings(AgentSettings):
             "in it; only you may read the file.",
         ),
     ] = None
+
+
+@dataclass(frozen=True)
+class WriterSettings:
+    """The settings of a model that writes the texts of a run."""
+
+    model: Annotated[
+        str | None,
+        Setting(
+            "model",
+            "Model that writes, if it is another one than --model.",
+            option="--writer-model",
+        ),
+    ] = None
+    max_length: Annotated[
+        int,
+        Setting(
+            "request",
+            "Most characters of a text. 280 by default; a longer one is cut.",
+            option="--writer-length",
+            least=1,
+        ),
+    ] = 280
+    language: Annotated[
+        str | None,
+        Setting("request", "Language of the texts, such as German.", option="--writer-language"),
+    ] = None
+    prompt: Annotated[
+        str | None,
+        Setting(
+            "request",
+            "Template of what the writer of a feed is told, with {fields} such as {task}, "
+            "{thread} and {reason}.",
+            option="--writer-prompt",
+            metavar="FILE",
+            is_file=True,
+        ),
+    ] = None

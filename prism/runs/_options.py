@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from prism.errors import FieldValueError, InputError
 from prism.files._durable import is_stream
@@ -12,7 +12,7 @@ from prism.llm import Model
 from prism.llm._assignments import ModelAssignment
 from prism.llm._model import LostClient, type_of
 from prism.llm._model_text import model_in_text
-from prism.llm._settings import Setting, problem_with, settings_of
+from prism.llm._settings import WriterSettings, problem_with, settings_of
 from prism.runlog._reader import locate_log
 from prism.runs._assigned import NO_LATER, Later
 from prism.statechart import Wording
@@ -156,7 +156,7 @@ def files_of(reasoner: DeciderOptions) -> dict[str, Path]:
 
 
 @dataclass(frozen=True, slots=True)
-class WriterOptions:
+class WriterOptions(WriterSettings):
     """A language model writes the texts of a run.
 
     Budget, cache and limits are those of the model that decides, if one does. In a run that is
@@ -173,38 +173,7 @@ class WriterOptions:
         InputError: If length or language cannot be.
     """
 
-    model: Annotated[
-        str | Model | Any | None,
-        Setting(
-            "model",
-            "Model that writes, if it is another one than --model.",
-            option="--writer-model",
-        ),
-    ] = None
-    max_length: Annotated[
-        int,
-        Setting(
-            "request",
-            "Most characters of a text. 280 by default; a longer one is cut.",
-            option="--writer-length",
-            least=1,
-        ),
-    ] = 280
-    language: Annotated[
-        str | None,
-        Setting("request", "Language of the texts, such as German.", option="--writer-language"),
-    ] = None
-    prompt: Annotated[
-        str | None,
-        Setting(
-            "request",
-            "Template of what the writer of a feed is told, with {fields} such as {task}, "
-            "{thread} and {reason}.",
-            option="--writer-prompt",
-            metavar="FILE",
-            is_file=True,
-        ),
-    ] = None
+    model: str | Model | Any | None = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         """Refuse what no text could follow."""

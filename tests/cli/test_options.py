@@ -4,6 +4,7 @@ from inspect import signature
 
 from prism.cli._options import DEFAULT_SECONDS_BETWEEN
 from prism.cli._world import check
+from prism.llm._settings import WriterSettings
 from prism.runs import WriterOptions
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN as SECONDS
 from prism.statechart.reasoner._wording import POST_LENGTH
@@ -14,4 +15,4 @@ def test_help_shows_the_defaults_of_the_library() -> None:
     """Defaults that the command line repeats, to load nothing for its help, are the real ones."""
     assert signature(check).parameters["agents"].default == str(DEFAULT_AGENTS)
     assert DEFAULT_SECONDS_BETWEEN == SECONDS
-    assert WriterOptions().max_length == POST_LENGTH
+    assert WriterSettings.max_length == WriterOptions().max_length == POST_LENGTH
