@@ -346,8 +346,8 @@ def watch(
 
     Returns:
         The server, which answers until its ``stop()`` or the end of the process. A notebook shows
-        it as a link; elsewhere its ``open()`` opens a browser. The address is good once: it gives the
-        browser a cookie.
+        it as a link; elsewhere its ``open()`` opens a browser. The address is good once: it
+        gives the browser a cookie.
 
     Raises:
         InputError: If there is no run, or the port is taken.

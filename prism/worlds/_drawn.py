@@ -90,7 +90,7 @@ def gamma(shape: float, scale: float = 1.0) -> float:
 
 
 def beta(alpha: float, beta: float) -> float:
-    """Declare a number from 0 to 1, drawn once for each agent.
+    """Declare a number from 0 to 1 that is drawn once for each agent.
 
     See `prism.randomness.RandomStream.beta`.
     """
