@@ -72,6 +72,7 @@ SUB_ROOMS = {
         "_run",
     ),
     "prism.worlds": (
+        "_phase",
         "_fields",
         "_drawn",
         "_agent_set",

@@ -15,8 +15,6 @@ from prism.errors import DefinitionError, PrismError
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 _MARK = "_prism_action"
-_OWN_FIELDS = ("tags", "value")
-"""Names that a reply has in any case; with one field, either may stand for that."""
 
 
 class ActionRefusedError(PrismError, ValueError):

@@ -286,7 +286,7 @@ class ColumnStage(AgentStage):
     def begin_round(self) -> None:
         """Return the counts to 0, and give everybody new random numbers."""
         host = self.host
-        host.begin_phase("")
+        host.begin_round()
         host.fires = self._fire
         self._counted.counts, self._transitions, self._turns = Counts(), 0, 0
         table = self._columns.table

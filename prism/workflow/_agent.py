@@ -273,7 +273,7 @@ class WorkflowAgent:
                 return runs
 
             asking.has_run(step)
-            self.variables.own["state"] = self.state.value
+            self.variables.own |= self._named_state()
             if self.state is not before:
                 self._asked_last = None
                 own = self.workflow.steps_in(self.state.value)
@@ -308,6 +308,9 @@ class WorkflowAgent:
         self.ticks_in_state = 0
         self._steps.warn(WORKFLOW_RESET, from_state=machine.undeclared, to_state=self.state.value)
 
+    def _named_state(self) -> dict[str, str]:
+        return dict.fromkeys(("state", "_current_state"), self.state.value)
+
     def _provided(self) -> dict[str, Any]:
         """Return the variables of the specification that the runner knows."""
         turns, done = self._turns, self.turn_number
@@ -315,7 +318,7 @@ class WorkflowAgent:
         provided: dict[str, Any] = {
             "agent_id": self.agent_id,
             "tick": done,
-            "state": self.state.value,
+            **self._named_state(),
             "action_history": self.actions.entries,
             "last_action_result": last,
             "success_rate": self.actions.success_rate,

@@ -197,7 +197,7 @@ class StepRunner:
         began, variables = perf_counter(), self._agent.variables
         given = {
             name: variables[name]
-            for name in step.code.reads
+            for name in (variables if step.code.sees_all else step.code.reads)
             if name not in variables.context and name in variables
         }
         # of a thousand agents each draws numbers of its own

@@ -15,11 +15,15 @@ from prism.statechart._engine.writing import make_record
 from prism.statechart.transitions import Edge
 from prism.worlds._agent_set import AgentSet
 from prism.worlds._fields import Fields, unknown_field
+from prism.worlds._phase import Phase
 
 HISTORY_DEPTH = 50
 """Transitions that an agent remembers."""
 
 _NONE: Mapping[str, Any] = MappingProxyType({})
+
+_STEPS = Phase.STEPPING, Phase.GOING_ON
+"""Phases in which a decision can wait for its answer."""
 
 
 class Host(Protocol):
@@ -29,7 +33,7 @@ class Host(Protocol):
         epoch: What goes on now, as a number: random numbers belong to one epoch.
         fires: Takes what an agent fires, or refuses it; None while it is carried out at once.
         unawaited: A decision that was asked for and not awaited yet.
-        may_ask: Whether a step is under way, in which a decision can wait for its answer.
+        phase: What the run is doing.
         meanings: What states mean, for a model.
         wording: Length and language of texts, where a call names none.
         has_writer: Whether a writer was given.
@@ -38,7 +42,7 @@ class Host(Protocol):
     epoch: int
     fires: Callable[[Any, str, Any, Any], Any] | None
     unawaited: Any
-    may_ask: bool
+    phase: Phase
     meanings: Mapping[Any, str]
     wording: Wording
     has_writer: bool
@@ -627,7 +631,7 @@ def _begin_waiting(waiting: Asked | Writing | Receiving, doing: str, instead: st
     """
     agent = waiting.agent
     host = agent._host or agent._joined(doing)
-    if not host.may_ask:
+    if host.phase not in _STEPS:
         raise SimulationError(
             f"agent {agent.agent_id!r}: {doing} belongs into a step (@during){instead}"
         )

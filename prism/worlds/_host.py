@@ -36,6 +36,7 @@ from prism.worlds._guest import Guest, Proxy, as_agent
 from prism.worlds._kinds import NEVER, Kind
 from prism.worlds._parameters import ParameterView
 from prism.worlds._people import AgentTable
+from prism.worlds._phase import OVERLAP_RULE, Phase
 from prism.worlds._world import RESERVED, World
 
 _EVENT_NAME = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)*")
@@ -44,8 +45,8 @@ _NO_ATTRIBUTE = re.compile(r"'(\w+)' object (?:has no )?attribute '(\w+)'(?: is 
 _ALWAYS_GUARDED, _OF_SO_MANY = 40, 32
 _UNGUARDED = nullcontext()
 
-SETTING_UP = "setup"
-ENDING = "end"
+_IN_SETUP, _AT_END = "setup", "end"
+"""Parts of a run that have random numbers of their own."""
 
 
 def population(world: World[Any], agents: int | Iterable[Any] | AgentTable) -> Iterable[Any]:
@@ -86,10 +87,8 @@ class RunHost:
         fires: Takes what agents fire, or refuses it; None while it is carried out at once.
         sends: Takes messages; None while they are delivered at once.
         unawaited: A decision that was asked for and not awaited yet.
-        may_ask: Whether a step is under way.
-        may_set_parameters: Whether a treatment is being applied.
+        phase: What the run is doing.
         refusing: Why nothing may change now; None if it may.
-        late: Why a step may not change the world now; None if it may.
         meanings: What states mean, for a model.
         has_guests: Whether objects of other classes are among the agents.
         has_proxies: Whether agents have the states of objects, which may change by themselves.
@@ -122,10 +121,8 @@ class RunHost:
         self.fires: Callable[[Any, str, Any, Any], Any] | None = self._refuse_fire
         self.sends: Callable[[Message, Any], None] | None = None
         self.unawaited: Any = None
-        self.may_ask: bool = False
-        self.may_set_parameters: bool = False
+        self.phase: Phase = Phase.SETTING_UP
         self.refusing: str | None = None
-        self.late: str | None = None
         self.meanings: Mapping[Any, str] = world.meanings
         self.has_guests: bool = False
         self.has_proxies: bool = False
@@ -147,7 +144,7 @@ class RunHost:
         self._world = world
         self._clock = clock
         self.logger: EventLogger | None = logger
-        self._phase = SETTING_UP
+        self._part = _IN_SETUP
         self._world_random: RandomStream | None = None
         self._turn_random: RandomStream | None = None
         self.epoch: int = 0
@@ -183,7 +180,20 @@ class RunHost:
     @property
     def is_setting_up(self) -> bool:
         """Whether the first round has not begun."""
-        return self._phase == SETTING_UP
+        return self.phase is Phase.SETTING_UP
+
+    @property
+    def may_set_parameters(self) -> bool:
+        """Whether a treatment is being applied."""
+        return self.phase is Phase.TREATING
+
+    @property
+    def late(self) -> str | None:
+        """Why a step may not change the world now; None if it may."""
+        if self.phase is not Phase.GOING_ON:
+            return None
+
+        return f"after its first await a step changes its own agent alone: {OVERLAP_RULE}"
 
     @property
     def time(self) -> float:
@@ -276,15 +286,20 @@ class RunHost:
         self.is_permuted = True
         object.__setattr__(self.world, "_everybody", Backwards(self.agents))
 
-    def begin_phase(self, phase: str) -> None:
-        """Give everybody new random numbers: for a round, or for its end."""
-        self._phase = phase
-        self._world_random = self._turn_random = None
-        self.epoch = 2 * self.round + (phase == ENDING)
+    def begin_round(self) -> None:
+        """Begin a round, which has random numbers of its own."""
+        self.phase, self.fires = Phase.BEGINNING, None
+        self._begin_part("")
 
     def begin_ending(self) -> None:
-        """Begin the end of a round, which has random numbers of its own."""
-        self.begin_phase(ENDING)
+        """Begin the end of a round, which has random numbers of its own, too."""
+        self.phase = Phase.ENDING
+        self._begin_part(_AT_END)
+
+    def _begin_part(self, part: str) -> None:
+        self._part = part
+        self._world_random = self._turn_random = None
+        self.epoch = 2 * self.round + (part == _AT_END)
 
     def keys_of(self, agent: Any) -> tuple[int, ...]:
         """Return 64 bits of an agent's own for each of: its places, its steps, its decisions."""
@@ -301,7 +316,7 @@ class RunHost:
     def turn_stream(self) -> RandomStream:
         """Return the random numbers of this round by which turns are drawn."""
         if self._turn_random is None:
-            self._turn_random = RandomStream(self.seed, "turn", self._phase, self.round)
+            self._turn_random = RandomStream(self.seed, "turn", self._part, self.round)
 
         return self._turn_random
 
@@ -413,14 +428,14 @@ class RunHost:
             )
         if self._world_random is None:
             # a part more than a decision's key has, as an agent may be called "world"
-            self._world_random = RandomStream(self.seed, "world", self._phase, self.round)
+            self._world_random = RandomStream(self.seed, "world", self._part, self.round)
 
         return self._world_random
 
     def network_stream(self) -> RandomStream:
         """Return the random numbers of the next network."""
-        self._networks += self._phase == SETTING_UP
-        return RandomStream(self.seed, "network", self._phase, f"{self.round}.{self._networks}")
+        self._networks += self._part == _IN_SETUP
+        return RandomStream(self.seed, "network", self._part, f"{self.round}.{self._networks}")
 
     def send(self, message: Message, to: Any) -> None:
         """Deliver a message.
@@ -543,11 +558,21 @@ class RunHost:
     @contextmanager
     def only_looking(self, reason: str) -> Iterator[None]:
         """Refuse every change and every draw inside the block."""
-        before, self.refusing, self.fires = self.fires, reason, self._refuse_fire
+        fires, self.refusing, self.fires = self.fires, reason, self._refuse_fire
+        try:
+            with self.in_phase(Phase.LOOKING):
+                yield
+        finally:
+            self.refusing, self.fires = None, fires
+
+    @contextmanager
+    def in_phase(self, phase: Phase) -> Iterator[None]:
+        """Do something else inside the block, and go on afterwards with what was being done."""
+        before, self.phase = self.phase, phase
         try:
             yield
         finally:
-            self.refusing, self.fires = None, before
+            self.phase = before
 
     @contextmanager
     def explaining(self) -> Iterator[None]:

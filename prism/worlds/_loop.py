@@ -492,7 +492,8 @@ def logged_of(agents: Any, asked: int | None) -> int | None:
         return require_count("log_agents", asked)
 
     many = agents if isinstance(agents, int) else None
-    if isinstance(agents, AgentTable):
+    # a file of social agents is read when the run is made
+    if type(agents) is AgentTable:
         many = len(agents)
 
     return LOGGED_OF_MANY if many is not None and many > MANY else None

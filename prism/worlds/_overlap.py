@@ -20,14 +20,10 @@ from prism.worlds._fields import Fields, slot_of
 from prism.worlds._guest import Proxy
 from prism.worlds._host import RunHost
 from prism.worlds._kinds import Step
+from prism.worlds._phase import OVERLAP_RULE, Phase
 from prism.worlds._ticks import Ticks, Waiting, asked_by
 from prism.worlds._turns import InTurn
 from prism.worlds._world import World
-
-_RULE = (
-    "in an overlap world agents go on while others wait, so that a step looks at its own agent "
-    "alone; leave  overlap = True  out, or let a hook such as round_begins do it"
-)
 
 
 class OverlapTicks(Ticks):
@@ -91,7 +87,7 @@ class OverlapTicks(Ticks):
                 else:
                     await self._turns_of_all()
         finally:
-            host.acting, host.may_ask = None, False
+            host.phase, host.acting = Phase.WAITING, None
 
         await asking.end_tick()
 
@@ -108,6 +104,7 @@ class OverlapTicks(Ticks):
 
         await self._asking.end_tick()
         await self._asking.end_round()
+        self._host.phase = Phase.ENDING
 
     async def end_round(self) -> None:
         """Settle every question that is still open."""
@@ -169,14 +166,14 @@ class OverlapTicks(Ticks):
     def _step(self, agent: Any, step: Any) -> Asked | None:
         """Let an agent take a step; return what it asks, if it does."""
         host = self._host
-        host.acting, host.may_ask = agent, True
+        host.phase, host.acting = Phase.STEPPING, agent
         running = step(self._world, agent)
         if running is not None:
             self._advance(agent, running, None)
         elif host.unawaited is not None:
             self._refuse_unawaited()
 
-        host.acting, host.may_ask = None, False
+        host.phase, host.acting = Phase.WAITING, None
         return self._asked_next() if self._waiting else None
 
     def _answered(self, question: Asked, answer: Answer) -> Asked | None:
@@ -189,24 +186,20 @@ class OverlapTicks(Ticks):
             return self._asked_next() if self._waiting else None
 
         host = self._host
-        host.late = "after its first await a step changes its own agent alone: " + _RULE
-        try:
-            in_its_tick = self.roster.in_tick(host.ticks)
-            with self._acting(waiting.owner), in_its_tick, host.guarding():
-                self._advance_with(waiting, answer)
-        finally:
-            host.late = None
+        in_its_tick = self.roster.in_tick(host.ticks)
+        with self._going_on(waiting.owner), in_its_tick, host.guarding():
+            self._advance_with(waiting, answer)
 
         return self._asked_next()
 
     def _go_on_with(self, waiting: Waiting, answer: Answer) -> None:
         """Let the step of a proxy go on, whose rest is no code of the user's."""
         host = self._host
-        host.acting, host.may_ask = waiting.owner, True
+        host.phase, host.acting = Phase.STEPPING, waiting.owner
         try:
             self._advance_with(waiting, answer)
         finally:
-            host.acting, host.may_ask = None, False
+            host.phase, host.acting = Phase.WAITING, None
 
     def _advance_with(self, waiting: Waiting, answer: Answer) -> None:
         if isinstance(waiting.wanted, Writing):
@@ -226,26 +219,28 @@ class OverlapTicks(Ticks):
         question = asked_by(waiting)
         if question is None or waiting.wanted.agent is not waiting.owner:
             waiting.running.close()
-            raise SimulationError(f"the step of {waiting.owner!r} waits for another agent: {_RULE}")
+            raise SimulationError(
+                f"the step of {waiting.owner!r} waits for another agent: {OVERLAP_RULE}"
+            )
 
         self._running[id(question)] = waiting
         self._busy.add(id(waiting.owner))
         return question
 
     @contextmanager
-    def _acting(self, agent: Any) -> Iterator[None]:
+    def _going_on(self, agent: Any) -> Iterator[None]:
         host = self._host
-        host.acting, host.may_ask = agent, True
+        host.phase, host.acting = Phase.GOING_ON, agent
         try:
             with host.explaining():
                 yield
         finally:
-            host.acting, host.may_ask = None, False
+            host.phase, host.acting = Phase.WAITING, None
 
 
 def _refuse_message(message: Message, to: Any) -> None:
     raise SimulationError(
-        f"agent {message.sender.agent_id!r} sends {to.agent_id!r} a message: {_RULE}"
+        f"agent {message.sender.agent_id!r} sends {to.agent_id!r} a message: {OVERLAP_RULE}"
     )
 
 
@@ -294,5 +289,5 @@ def _require_own(agent: Any, name: str) -> None:
     acting = agent._host.acting
     if acting is not None and acting is not agent:
         raise SimulationError(
-            f"the step of {acting.agent_id!r} looks at {name} of {agent.agent_id!r}: {_RULE}"
+            f"the step of {acting.agent_id!r} looks at {name} of {agent.agent_id!r}: {OVERLAP_RULE}"
         )

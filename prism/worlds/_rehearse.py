@@ -114,7 +114,7 @@ def rehearse(
         parts = parts_of(cls)
         # a population of its own may be of other kinds; it is looked at when it is made
         if cls.populate is World.populate and (kinds := kinds_of(cls)):
-            make_kinds(cls(**(parameters or {})), kinds, parts, None, lambda: 0.0)
+            make_kinds(options.world_with_parameters, kinds, parts, None, lambda: 0.0)
     except DefinitionError as error:
         return [Finding(problem) for problem in str(error).split("; ")]
 

@@ -28,6 +28,7 @@ import orjson
 
 from prism.errors import SimulationError
 from prism.runlog import RunLog
+from prism.runs._agent_loop import NobodyWriter
 from prism.statechart import Statechart
 from prism.telemetry._loggers import LateLogger
 from prism.worlds._addresses import code_of
@@ -68,7 +69,9 @@ class Rehearsal:
     def __init__(self, out: Path) -> None:
         self.out, self.way = out, out.name
         self._padding = _padding(5 if self.way == "second" else 0)
-        self.options: Run[Any] = Run.from_config(self._read("job"), out / "run.json")
+        # no model is asked, also where an agent's turn is to write
+        options: Run[Any] = Run.from_config(self._read("job"), out / "run.json")
+        self.options = options.replace(writer=NobodyWriter())
         self.last = self.options.rounds
         place = self.options.place
         self.files = {str(file) for file in code_of(self.options.world_class, place).values()}
@@ -161,7 +164,7 @@ def attempt(rehearsal: Rehearsal, first: int, last: int) -> None:
 def _left_by(run: Loop[Any, Any, Any]) -> dict[str, Any]:
     """Return what a round has left, also of the fields that no checkpoint keeps."""
     snapshot = run.snapshot()
-    kinds = [kind.__name__ for kind in dict.fromkeys(map(type, run.agents))]
+    kinds = [kind.__name__ for kind in dict.fromkeys(map(type, run._host.agents))]
     fields, unkept = dict(_fields(snapshot, kinds)), dict(_unkept(run))
 
     return {"snapshot": snapshot, "fields": fields, "unkept": unkept}
@@ -182,12 +185,12 @@ def _fields(snapshot: Mapping[str, Any], kinds: Sequence[str]) -> Iterator[tuple
 
 def _unkept(run: Loop[Any, Any, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the fields that no checkpoint keeps, as far as there is a form for them."""
-    owners: Sequence[Any] = [run.world, *run.agents]
+    owners: Sequence[Any] = [run.world, *run._host.agents]
     for cls in dict.fromkeys(map(type, owners)):
         for name, field in getattr(cls, "fields", {}).items():
             if field.declared.kept:
                 continue
-            code = Encoder(run.agents, type(run.world).__module__)
+            code = Encoder(run._host.agents, type(run.world).__module__)
             those = [each for each in owners if type(each) is cls]
             with suppress(SimulationError):  # there is no form for it
                 yield f"{cls.__name__}.{name}", code.column(those, attrgetter(name), name)

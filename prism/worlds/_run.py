@@ -7,7 +7,18 @@ from contextlib import contextmanager
 from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, Protocol, Self, TypedDict, TypeVar, Unpack, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    NamedTuple,
+    Protocol,
+    Self,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    overload,
+)
 
 from prism._faults import shortened
 from prism.errors import DefinitionError, FieldValueError, InputError, PrismError
@@ -157,14 +168,17 @@ class Run(Generic[WorldT_co]):
         FieldValueError: If a number is out of its range.
     """
 
-    def __new__(cls, world: Any = None, *agents: Any, **given: Any) -> Any:
-        """Make a run; of an agent in a file, one of that agent alone."""
-        is_file = isinstance(world, (str, Path))
-        made = _ALONE.get(Path(world).suffix.lower()) if is_file else None
-        if made is None:
-            return super().__new__(cls)
+    # type checkers would take what __new__ returns for what a run is
+    if not TYPE_CHECKING:
 
-        return _run_alone(made, Path(world), *agents, **given)
+        def __new__(cls, world: Any = None, *agents: Any, **given: Any) -> Any:
+            """Make a run; of an agent in a file, one of that agent alone."""
+            is_file = isinstance(world, (str, Path))
+            made = _ALONE.get(Path(world).suffix.lower()) if is_file else None
+            if made is None:
+                return super().__new__(cls)
+
+            return _run_alone(made, Path(world), *agents, **given)
 
     @overload
     def __init__(

@@ -314,8 +314,7 @@ class AgentStage:
 
     def begin_round(self) -> None:
         """Return the counts to 0, and give everybody new random numbers."""
-        self.host.begin_phase("")
-        self.host.fires = None
+        self.host.begin_round()
         self._ticks.counts, self._transitions, self._turns = Counts(), 0, 0
         self._world._prism_begin_round()
 

@@ -20,6 +20,7 @@ from prism.worlds._asking import Answer, Answerers
 from prism.worlds._asking import Asked as Put
 from prism.worlds._guest import Guest
 from prism.worlds._host import RunHost, last_record
+from prism.worlds._phase import Phase
 from prism.worlds._rates import ByRate
 from prism.worlds._results import fallback_group
 from prism.worlds._turns import Activation, Drawn, DrawnPair, InTurn, Roster
@@ -135,25 +136,26 @@ class Ticks:
         host, world = self._host, self._world
         with host.explaining():
             try:
+                host.phase = Phase.BEGINNING
                 self.roster.begin_tick(host.ticks, host.ticks)
                 with host.guarding():
                     world.tick_begins()
 
                 for agents in self._activation.batches():
+                    host.phase = Phase.STEPPING
                     with host.guarding():
-                        host.may_ask = True
                         await self._take_turns(agents)
 
                     await self._waves()
                     if host.stopped is not None or (self._is_by_event and host.is_to_end()):
                         break
 
+                host.phase, host.acting = Phase.ENDING, None
                 with host.guarding():
                     self._finish()
-                    host.may_ask, host.acting = False, None
                     world.tick_ends()
             finally:
-                host.may_ask = False
+                host.phase = Phase.ENDING
                 self.roster.end_turns()
                 self._elsewhere.close()
                 for left in self._waiting:
@@ -328,11 +330,12 @@ class Ticks:
 
         self.open_questions = len(asked)
         # whose step went on last has nothing to do with who decides now
-        self._host.acting = None
+        self._host.phase, self._host.acting = Phase.WAITING, None
         try:
             answers = await self._answerers.answers_to(asked, self._logger)
         finally:
             self.open_questions = 0
+            self._host.phase = Phase.STEPPING
 
         for answer in answers:
             self.counts.add(answer)

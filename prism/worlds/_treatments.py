@@ -30,6 +30,7 @@ from prism.worlds._parameters import (
     parsed_parameters,
     set_parameters,
 )
+from prism.worlds._phase import Phase
 from prism.worlds._world import World
 
 _PLAIN: Mapping[str, Any] = {"type": ["string", "number", "boolean"]}
@@ -366,11 +367,8 @@ class Treating:
         """Apply the treatments of a round."""
         for each in self._by_round.get(number, ()):
             before = parameters_told(self._world)
-            host.may_set_parameters = True
-            try:
+            with host.in_phase(Phase.TREATING):
                 self._carry_out(each)
-            finally:
-                host.may_set_parameters = False
 
             after = parameters_told(self._world)
             changed = {key: value for key, value in after.items() if value != before[key]}

@@ -135,8 +135,10 @@ class Roster:
         """Return those whose time-out is due in this tick, in the order of their places."""
         return self._in_order(self._popped())
 
-    def _popped(self) -> list[Any]:
-        return [each for each in self._due.pop(self.now, ()) if each._due == self.now]
+    def _popped(self) -> Iterable[Any]:
+        """Return those whose time-out is due now, each once, as often as it was noted."""
+        noted = self._due.pop(self.now, ())
+        return {each._place: each for each in noted if each._due == self.now}.values()
 
     def _in_order(self, agents: Iterable[Any]) -> list[tuple[int, str, Any]]:
         if self._is_listed:

@@ -65,9 +65,7 @@ class WorldHost(Protocol):
         acting: The agent whose step is under way.
         round: The round, counted from 1; 0 before the first.
         tick: The tick of the round.
-        may_set_parameters: Whether a treatment is being applied.
         refusing: Why nothing may change now; None if it may.
-        late: Why a step may not change the world now; None if it may.
         time: Time since the beginning, in rounds.
         assignments: Who is treated.
     """
@@ -78,9 +76,15 @@ class WorldHost(Protocol):
     acting: Any
     round: int
     tick: int
-    may_set_parameters: bool
     refusing: str | None
-    late: str | None
+
+    @property
+    def may_set_parameters(self) -> bool:
+        """Whether a treatment is being applied."""
+
+    @property
+    def late(self) -> str | None:
+        """Why a step may not change the world now; None if it may."""
 
     @property
     def time(self) -> float:

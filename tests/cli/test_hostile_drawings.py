@@ -69,7 +69,7 @@ def tidy(prism: Prism) -> Iterator[Prism]:
 def made_hostile(prism: Prism, *simulated: Argument, copies: list[Path]) -> None:
     """Simulate a run, and write its log with hostile names into some folders."""
     folder = prism.folder / f"{len(list(prism.folder.iterdir()))}"
-    assert prism("simulate", *simulated, "--rounds", 2, "--out", folder).status == 0
+    assert prism(*simulated, "--rounds", 2, "--out", folder).status == 0
     for copy in copies:
         copy.mkdir(parents=True)
         (copy / "events.jsonl").write_text(hostile_log(folder / "events.jsonl", IN_UTF_8))
@@ -82,7 +82,7 @@ def test_comparisons_of_hostile_names_are_drawn(kind: str, tidy: Prism) -> None:
     groups = [tidy.folder / f"{letter}{FILE_NAME}" for letter in "ab"]
     for number, group in enumerate(groups):
         for seed in (1, 2):
-            asked = ("--world", "rumour", "--agents", 20, "--seed", seed + 10 * number)
+            asked = ("run", "rumour", "--agents", 20, "--seed", seed + 10 * number)
             made_hostile(tidy, *asked, copies=[group / f"{seed}{FILE_NAME}"])
 
     drawn = ("--page", "compared.html", "--figures", kind, "--figure-format", kind)
@@ -97,7 +97,7 @@ def test_comparisons_of_hostile_names_are_drawn(kind: str, tidy: Prism) -> None:
 def test_a_run_with_hostile_names_is_drawn(tidy: Prism) -> None:
     """A report and a calibration draw it, in a folder of such a name, too."""
     run = tidy.folder / FILE_NAME
-    made_hostile(tidy, "--agents", 60, copies=[run])
+    made_hostile(tidy, "simulate", "--agents", 60, copies=[run])
     reported = ("-o", "report.html", "--figures", "reported", "--figure-format", "pdf")
     for arguments in (
         ("report", run, *reported),

@@ -26,6 +26,9 @@ SHIPPED: dict[type[World[Any]], int] = {
 }
 """The worlds that prism ships, with a number of agents that suits each."""
 
+WITHOUT_MODEL = {cls: size for cls, size in SHIPPED.items() if cls not in (Council, Bazaar)}
+"""Those whose agents have something to do where no model writes."""
+
 
 class Stopped(BaseException):
     """Ends a run as a signal would."""

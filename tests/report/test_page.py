@@ -169,6 +169,7 @@ def test_figures_are_saved_as_svg(report: Report, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_figures_are_saved_as_png(
     write_log: Callable[..., Path], make: Any, tmp_path: Path
 ) -> None:

@@ -31,6 +31,7 @@ def test_nothing_is_sent_or_written(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_an_estimate_is_near_what_a_run_costs(tmp_path: Path) -> None:
     """Requests, tokens and money of a run that a model decides are those of the estimate, or so."""
     with FakeOllama(reader=ReadingModel(), decision_models=[]) as server:

@@ -53,6 +53,7 @@ def test_the_posterior_is_the_known_one() -> None:
     assert np.mean(spreads) == pytest.approx(np.hypot(NOISE, spread), rel=0.15)
 
 
+@pytest.mark.slow
 def test_planted_coordinates_lie_in_their_intervals() -> None:
     """Of 100 fits about 90 hold what was planted, also near the edges."""
     dice = np.random.default_rng(5)

@@ -12,6 +12,7 @@ from prism.social import Feed, Likes
 from prism.testing import Asked, FakeOllama
 
 
+@pytest.mark.slow
 def test_arms_are_compared_in_pairs_within_runs(tmp_path: Path) -> None:
     """Difference, interval and p are those of scipy's paired t-test of the runs' means."""
     from scipy.stats import ttest_rel

@@ -148,6 +148,7 @@ def test_tables_alone_are_the_same_tables(done: Batch, tmp_path: Path) -> None:
     assert [each.status for each in read_batch(found.folder).runs] == ["complete"] * 4
 
 
+@pytest.mark.slow
 def test_half_a_row_is_run_again(tmp_path: Path) -> None:
     """A process that is killed may leave half a line; what is damaged is told."""
     whole = batch(Plan({**SMALL, "vary": {}}), tmp_path / "out", keep="tables", workers=1)

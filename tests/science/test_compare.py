@@ -155,7 +155,7 @@ def test_runs_without_partners_are_told(runs: Path) -> None:
 @pytest.mark.slow
 def test_runs_of_other_lengths_are_refused_or_cut(runs: Path, tmp_path: Path) -> None:
     """Runs of fewer rounds are compared by the first rounds of all, which are as in long runs."""
-    Run(Rumour, 20, rounds=3, seed=1).keep(tmp_path / "short")
+    Run(Rumour, 60, rounds=3, seed=1, parameters=PARAMETERS).keep(tmp_path / "short")
     long = runs / "plain" / "seed-1"
     with pytest.raises(InputError, match="to_round"):
         compare(long, tmp_path / "short")

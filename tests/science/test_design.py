@@ -52,6 +52,7 @@ def test_each_arm_is_compared_with_its_control_at_each_setting(done: Batch) -> N
         assert row.difference == pytest.approx(sum(own) / 4)
 
 
+@pytest.mark.slow
 def test_what_is_not_within_is_averaged_by_seed(done: Batch) -> None:
     """The unit stays the seed: runs that share their random numbers are not counted twice."""
     within = compare(done.folder, within=["friends"], resamples=99)
@@ -86,6 +87,7 @@ def test_main_effects_and_interactions_are_those_of_the_balanced_design(done: Ba
     assert min(found["p_holm"] - found["p"]) >= 0
 
 
+@pytest.mark.slow
 def test_tables_alone_are_compared_as_logs_are(done: Batch, tmp_path: Path) -> None:
     """Where no log is kept, measures come from the tables, and are the same."""
     tables = batch(done.plan, tmp_path / "out", keep="tables", workers=2).folder

@@ -87,6 +87,7 @@ def planted(plan: Plan, pull: float, seeds: Sequence[int]) -> list[dict[str, Any
     ]
 
 
+@pytest.mark.slow
 def test_a_planted_parameter_is_found(tmp_path: Path) -> None:
     """The fit comes near to it, with an interval around its median; see the long proof below."""
     plan = adoption(tmp_path, agents=30)

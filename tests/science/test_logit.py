@@ -80,6 +80,7 @@ def test_tests_against_intercepts_and_groups(write_log: Write) -> None:
     assert whole == pytest.approx(groups + by_null["by group", "logit"].statistic)
 
 
+@pytest.mark.slow
 def test_what_an_agent_says_again_and_again_is_no_further_evidence(write_log: Write) -> None:
     """Decisions that are repeated leave clustered errors as they are, and shrink the others."""
     rows = list(drawn_by_logit(150, seed=3))

@@ -57,6 +57,7 @@ def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return {"world": str(world), "agents": 1, "bounds": BOUNDS}
 
 
+@pytest.mark.slow
 def test_indices_stand_beside_the_tables_of_the_batch(plan: dict[str, Any]) -> None:
     """Each sample is a configuration; indices, figures and points are found again."""
     bounds = {

@@ -285,6 +285,7 @@ def test_runs_with_acts_are_resumed_and_replayed(tmp_path: Path) -> None:
     assert log_of(tmp_path / "again") == log_of(tmp_path / "stopped")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("begins", ["policy", "model"])
 @pytest.mark.sampled(2)
 def test_a_run_with_acts_is_switched_to_another_model(begins: str, tmp_path: Path) -> None:

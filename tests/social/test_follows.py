@@ -75,6 +75,7 @@ def test_a_muted_author_is_not_shown_until_unmuted() -> None:
     assert 2 in [post.number for post in ann.unread]
 
 
+@pytest.mark.slow
 def test_changes_of_mind_are_resumed_with_the_same_bytes(tmp_path: Path) -> None:
     """A run in which agents follow and mute others all the time is resumed to the same log."""
     options = Run(Quarrel, 30, rounds=4, seed=2)

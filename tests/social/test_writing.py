@@ -119,6 +119,7 @@ def test_one_pool_and_one_budget_serve_decisions_and_words() -> None:
     assert any("Words of a model." in prompt and "next_state" in prompt for prompt in asked)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_stopped_and_resumed_writes_the_same_bytes(tmp_path: Path) -> None:
     """A replay of words, stopped after each round, ends with the log of the run with the model."""
     with FakeOllama(

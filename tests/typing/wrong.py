@@ -84,11 +84,11 @@ Transition("bumped", Mood.CALM, Mood.ANGRY, action=lambda: None)  # type: ignore
 
 # Transitions and charts.
 Transition("bumped", "calm", Mood.ANGRY)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-Transition("bumped", Mood.CALM, "angry")  # type: ignore[type-var]  # pyright: ignore[reportArgumentType]
+Transition("bumped", Mood.CALM, "angry")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 Transition(Mood.CALM, Mood.ANGRY)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 Transition("bumped", Mood.CALM, Mood.ANGRY).target = Mood.CALM  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]
-Statechart(Mood, [], "calm")  # type: ignore[type-var]  # pyright: ignore[reportArgumentType]
-Statechart(["calm", "angry"], [], "calm")  # type: ignore[type-var]  # pyright: ignore[reportArgumentType]
+Statechart(Mood, [], "calm")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+Statechart(["calm", "angry"], [], "calm")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 mixed: Statechart[Mood] = Statechart(Mood, [Transition("bumped", Mood.CALM, AgentState.IDLE)], Mood.CALM)  # type: ignore[arg-type]
 alien: Statechart[Mood] = social_media_chart()  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
 state_enum("Mood", [1, 2])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]
@@ -130,7 +130,7 @@ Reasoner(Silent(), mode="guess")  # type: ignore[arg-type]  # pyright: ignore[re
 Reasoner(Silent(), pick="likeliest")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 Budget(10)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 OllamaPool("http://127.0.0.1:11434", 3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-Run(Feed(first_posts=()), [ada], reasoner=Mute())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType, reportCallIssue]
+Run(Feed(first_posts=()), [ada], reasoner=Mute())  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
 Run(Feed(first_posts=(), composer=Verbose()), [ada])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 RunLog(3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 configure(None)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

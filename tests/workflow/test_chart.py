@@ -42,6 +42,7 @@ ANY_TO_ANY = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["nothing listed", "from any, listed"])
 @pytest.mark.sampled(2)
 def test_a_large_chart_is_not_made_to_load_or_to_drive(name: str) -> None:

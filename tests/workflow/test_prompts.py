@@ -82,7 +82,7 @@ async def test_how_values_are_shown(value: Any, shown: str) -> None:
         "{x!r}",
         "{x:>99999999}",
         "{x }",
-        "{{",
+        '{"x": {"y": 1}}',
         "}",
         '{"x": 1}',
         "{x.__class__.__mro__}",
@@ -100,14 +100,33 @@ async def test_all_but_plain_names_stay_as_they_are(literal: str) -> None:
     assert prompts_of(writer) == [literal]
 
 
-async def test_double_braces_hold_a_variable() -> None:
-    """Braces around a variable's own stay, as JSON in a prompt needs it."""
+@pytest.mark.parametrize(
+    ("written", "asked"),
+    [
+        ('{{"id": "{x}_notes", "of": {{"a": [{x}]}}}}', '{"id": "1_notes", "of": {"a": [1]}}'),
+        ("{{x}} is {{{x}}}, {x:+.1f}", "{x} is {1}, +1.0"),
+        ("{{", "{"),
+    ],
+)
+async def test_doubled_braces_are_single_ones(written: str, asked: str) -> None:
+    """A prompt that doubles its braces, as `str.format` wants it, is asked with single ones."""
     writer = writer_of()
     agent = agent_of(
-        "steps: [{name: s, type: llm, prompt: '{{x}} {\"x\": {x}}'}]\n", writer, {"x": 1}
+        f"steps: [{{name: s, type: llm, prompt: {json.dumps(written)}}}]\n", writer, {"x": 1}
     )
     await agent.turn()
-    assert prompts_of(writer) == ['{1} {"x": 1}']
+    assert prompts_of(writer) == [asked]
+
+
+async def test_each_part_of_a_prompt_has_its_own_braces() -> None:
+    """A component that doubles its braces changes nothing of a prompt that does not."""
+    writer = writer_of()
+    text = (
+        'steps: [{name: s, type: llm, prompt: \'{"a": {"b": {x}}}\'}]\n'
+        "components: {traits: {t: {inject_into: [s], prompt_fragment: '{{\"c\": {x}}}'}}}\n"
+    )
+    await agent_of(text, writer, {"x": 1}).turn()
+    assert prompts_of(writer) == ['{"a": {"b": 1}}\n{"c": 1}']
 
 
 async def test_an_unknown_variable_stays_and_is_logged() -> None:

@@ -38,11 +38,12 @@ async def test_the_state_is_the_one_that_a_step_runs_in() -> None:
         "state_machine: {states: [a, b]}\nsteps:\n"
         "  - {name: go, code: 'was = state', in_state: a, transition_to: b}\n"
         "  - {name: now, code: 'now = state'}\n"
-        "  - {name: ask, type: llm, prompt: 'from {was} to {state}', run_if: state == 'b'}\n",
+        "  - {name: ask, type: llm, prompt: 'from {was} to {state}, {_current_state}',\n"
+        "     run_if: state == 'b'}\n",
         writer,
     )
     await agent.turn()
-    assert prompts_of(writer) == ["from a to b"]
+    assert prompts_of(writer) == ["from a to b, b"]
     assert agent.context["now"] == "b"
 
 

@@ -17,7 +17,7 @@ from prism.worlds import World, examples, random_graph
 from prism.worlds.examples import Bazaar, Council, Lake, Market, Rumour, Schelling
 from prism.worlds.examples.rumour import Mind, Person
 from tests.kit import processes
-from tests.kit.worlds import SHIPPED, run_logged
+from tests.kit.worlds import SHIPPED, WITHOUT_MODEL, run_logged
 
 FOLDER = Path(examples.__file__).parent
 PAGES = Path(prism.__file__).parents[1] / "docs" / "worlds"
@@ -213,7 +213,7 @@ else:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("world", "agents"), SHIPPED.items())
+@pytest.mark.parametrize(("world", "agents"), WITHOUT_MODEL.items())
 def test_a_killed_process_goes_on_to_the_same_bytes(
     world: type[World[Any]], agents: int, tmp_path: Path
 ) -> None:

@@ -35,6 +35,7 @@ def won(results: Any) -> float:
     return float(results.rounds[-1].states["red"] == 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("blue", [1, 3])
 def test_the_voters_agree_with_the_share_that_began(blue: int) -> None:
     """Of the voter model, the opinion of k of n wins with probability k / n."""
@@ -43,6 +44,7 @@ def test_the_voters_agree_with_the_share_that_began(blue: int) -> None:
     assert_mean(found, exact, sqrt(exact * (1 - exact)))
 
 
+@pytest.mark.slow
 def test_voters_take_as_long_as_their_chain() -> None:
     """Turns until two voters of four agree have the mean of the chain: 3 (n - 1) of 2 and 2."""
     # from two of four a turn leads to one or three with 2/3; from there to an end with 1/4
@@ -61,6 +63,7 @@ def _turns(blue: int, of: int) -> float:
     return expected[blue]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fitness", [2.0, 0.8])
 def test_a_fitter_mutant_takes_over_as_moran_says(fitness: float) -> None:
     """A mutant of fitness r is fixed with probability (1 - 1/r^k) / (1 - 1/r^n)."""
@@ -103,6 +106,7 @@ def _never_hear(ignorant: int, spreaders: int) -> float:
     return left(ignorant, spreaders)
 
 
+@pytest.mark.slow
 def test_ants_are_distributed_as_their_chain_is() -> None:
     """After 200 meetings the mean number at a source is that of Kirman's chain, so is its sd."""
     agents, world = 10, textbook.Ants()
@@ -150,6 +154,7 @@ def test_opinions_that_are_too_far_apart_stay_apart() -> None:
     assert len(set(results.series("spread"))) == 1
 
 
+@pytest.mark.slow
 def test_the_sir_of_ndlib_has_the_size_of_its_chain() -> None:
     """Where all meet all, the epidemic is as large as in the exact chain of Reed and Frost."""
     found = finals(textbook.Sir, 12, 40, lambda results: results.rounds[-1].states["removed"])
@@ -178,6 +183,7 @@ def _binomial(number: int, chance: float) -> Iterator[tuple[int, float]]:
         yield k, comb(number, k) * chance**k * (1 - chance) ** (number - k)
 
 
+@pytest.mark.slow
 def test_a_life_at_a_rate_lasts_as_long_as_it_says() -> None:
     """Times at a rate are exponential: mean and deviation are 1 / rate, whatever the ticks."""
 

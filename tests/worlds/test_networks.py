@@ -129,6 +129,7 @@ def test_a_scale_free_network_has_hubs() -> None:
     assert len(network) == 2 * 399 - 1
 
 
+@pytest.mark.slow
 def test_a_random_graph_of_many_is_made_from_its_connections_alone() -> None:
     """A sparse graph takes no look at each of the two billion pairs of its agents."""
     network, _ = network_of(lambda world: random_graph(world, 1e-6), 60_000)

@@ -24,9 +24,9 @@ from prism.worlds.examples import Rumour, Schelling, Vaccination
 from prism.worlds.examples.rumour import Mind, Person
 from prism.worlds.examples.schelling import Resident
 from tests.kit.medley import Medley
-from tests.kit.worlds import SHIPPED, run_in, run_logged
+from tests.kit.worlds import WITHOUT_MODEL, run_in, run_logged
 
-WORLDS = [(Medley, 12), *SHIPPED.items()]
+WORLDS = [(Medley, 12), *WITHOUT_MODEL.items()]
 """All worlds with a number of agents; the first one does everything that a world can."""
 
 FEW = settings(max_examples=max(1, settings().max_examples // 3))

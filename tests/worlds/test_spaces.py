@@ -98,6 +98,7 @@ def far(plane: Plane[Any], one: tuple[float, float], other: tuple[float, float])
     )
 
 
+@pytest.mark.slow
 @given(
     wraps=st.booleans(),
     size=st.tuples(st.sampled_from([1.0, 3.0, 10.0]), st.sampled_from([0.5, 3.0])),

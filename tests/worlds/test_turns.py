@@ -124,6 +124,40 @@ def test_ticks_in_a_state_may_be_set(to: int, state: Light) -> None:
     assert run.agents[0].state is state
 
 
+class Flickering(World[Lamp]):
+    """One lamp at a time is lit, goes out and is lit again, and times out into the same state."""
+
+    rounds = 8
+    activation = "rate"
+
+    @during(Light.OFF, rate=50)
+    def flicker(self, lamp: Lamp) -> None:
+        """Be lit three times in one turn."""
+        for trigger in ("light", "dim", "light"):
+            lamp.fire(trigger)
+
+
+class Restless(Lamp):
+    """A lamp that may go out."""
+
+    chart = Statechart(
+        Light,
+        [
+            Transition("light", Light.OFF, Light.ON),
+            Transition("dim", Light.ON, Light.OFF),
+            Transition("timeout", Light.ON, Light.ON),
+        ],
+        initial=Light.OFF,
+        timeouts={Light.ON: 3},
+    )
+
+
+def test_a_time_out_is_fired_once_a_tick() -> None:
+    """An agent that came back to its state within a tick times out as one that stayed does."""
+    results = Run(Flickering(), [Restless()]).run()
+    assert [each.timeouts.get("on", 0) for each in results.rounds] == [0, 0, 0, 0, 1, 1, 1, 1]
+
+
 @pytest.mark.parametrize("ticks", [-1, 1.5, True])
 def test_ticks_in_a_state_are_whole(ticks: Any) -> None:
     """What is no number of ticks is refused."""

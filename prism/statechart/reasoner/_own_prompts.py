@@ -61,7 +61,7 @@ class Template:
             PromptError: If the prompt is longer than prism asks.
         """
         if not self.names:
-            return self.text, []
+            return self._parts[0], []
 
         known = {name: shown(variables[name]) for name in self.names if name in variables}
         filled = list(self._parts)

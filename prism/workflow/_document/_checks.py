@@ -13,6 +13,7 @@ PROVIDED = frozenset(
         "agent_id",
         "tick",
         "state",
+        "_current_state",
         "time_remaining",
         "progress_percent",
         "action_history",

@@ -19,15 +19,18 @@ _SIGN_AND_WIDTH = r"[+\- ]?0?[1-9]?\d?"
 # a comma, a precision or a type: {x:1} alone is not told from a mapping that somebody writes down
 _FORMAT = rf"{_SIGN_AND_WIDTH}(?:,(?:\.\d\d?)?[dfeg%]?|\.\d\d?[feg%]?|[dfeg%])"
 _VARIABLE = re.compile(rf"\{{([^\W\d]\w*(?::{_FORMAT})?)\}}")
+_DOUBLED = re.compile(rf"\{{\{{|\}}\}}|{_VARIABLE.pattern}")
+_MARKED = re.compile(r"\0([^\0]+)\0")
 
 
 class Template(_own_prompts.Template):
     """A text with ``{variables}``, whose values are shown as JSON unless they are texts.
 
-    A number may have a plain format, ``{rate:.0%}``; any other value is shown as without one.
+    A number may have a plain format, ``{rate:.0%}``; any other value is shown as without one. A
+    part that has ``{{`` doubles its braces, as `str.format` wants it: they are single ones, then.
 
     Args:
-        text: The text.
+        parts: The parts of the text, a prompt and what joins it.
 
     Attributes:
         variables: The names of its variables.
@@ -35,8 +38,9 @@ class Template(_own_prompts.Template):
 
     __slots__ = ("variables",)
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text, _VARIABLE)
+    def __init__(self, *parts: str) -> None:
+        super().__init__("\n".join(map(_marked, parts)), _MARKED)
+        self.text = "\n".join(parts)
         self.variables: tuple[str, ...] = tuple(dict.fromkeys(map(_name, self.names)))
 
     def fill(
@@ -48,6 +52,13 @@ class Template(_own_prompts.Template):
         text, _ = super().fill(_Shown(known), shown)
 
         return text, [name for name in self.variables if name not in known]
+
+
+def _marked(part: str) -> str:
+    """Return a part of a prompt with its variables between marks, and its braces single."""
+    pattern = _DOUBLED if "{{" in part else _VARIABLE
+    clean = part.replace("\0", "\ufffd")
+    return pattern.sub(lambda found: f"\0{found[1]}\0" if found[1] else found[0][0], clean)
 
 
 class _Shown(Mapping[str, str]):

@@ -346,7 +346,7 @@ class _Reader:
             self._problems.add((*where, "prompt"), message, "prompt")
             return Template("")
 
-        return Template("\n".join(part.rstrip("\n") for part in parts))
+        return Template(*(part.rstrip("\n") for part in parts))
 
     def _in_state(self, given: str | list[str] | None, where: Where) -> frozenset[str] | None:
         if given is None:

@@ -19,7 +19,7 @@ MODULES = ("json", "math", "random", "re")
 """What a code step may import: a step has to give the same again when a run is replayed."""
 
 _REFUSED_NAMES = frozenset(
-    {"compile", "eval", "exec", "globals", "hash", "id", "input", "locals", "open", "vars"}
+    {"compile", "eval", "exec", "globals", "hash", "id", "input", "open", "vars"}
 )
 _LACKING: Mapping[type[ast.AST], str] = {
     ast.Delete: "del: write context.pop('name')",
@@ -59,7 +59,8 @@ _SIGNS = frozenset(
 """What every name and operation has, and what says nothing of a program."""
 
 _BUILTINS = frozenset(dir(builtins))
-_OPENING = "def _prism_step(context, _prism_given):\n    {}\n"
+_OPENING = "def _prism_step(context, _prism_given, _prism_locals=locals):\n    {}\n"
+_LOCALS = "locals = lambda: {**_prism_given, **context}"
 _CALL = "_prism_step(context, given)\n"
 _HEADER_LINES = 2
 
@@ -92,7 +93,7 @@ class Program:
         CodeError: If it is not Python, or uses what the sandbox does not have.
     """
 
-    __slots__ = ("_dressed", "_scan", "assigned", "code", "needs", "reads", "stored")
+    __slots__ = ("_dressed", "_scan", "assigned", "code", "needs", "reads", "sees_all", "stored")
 
     def __init__(self, code: str) -> None:
         # a carriage return ends a line, too, and a form feed ends an indentation: behind either a
@@ -110,6 +111,7 @@ class Program:
         known = scan.bound | {"context"} | _BUILTINS
         self.needs: tuple[str, ...] = tuple(sorted(scan.used - known))
         self.stored: tuple[str, ...] = tuple(sorted(scan.stored))
+        self.sees_all: bool = "locals" in scan.names
         self._scan = scan
         self._dressed: tuple[str, str] | None = None
 
@@ -127,6 +129,8 @@ class Program:
             for name in self.reads
             if name in context or name in given
         ]
+        if self.sees_all:
+            bare.append(_LOCALS)
         if "random" in self._scan.modules:
             bare.append(f"import random as _prism_random; _prism_random.seed({key!r})")
         opening = _OPENING.format("; ".join(bare) or "pass")
@@ -305,7 +309,7 @@ def _epilogue(assigned: Iterable[str]) -> str:
 
     return (
         "    import json as _prism_json\n"
-        "    _prism_all = locals()\n"
+        "    _prism_all = _prism_locals()\n"
         "    _prism_new = {}\n"
         f"    for _prism_name in ({names}):\n"
         "        if _prism_name in _prism_all:\n"

@@ -301,7 +301,7 @@ class Workers:
                 crew.hit_limit(program.code)
             raise failure from None
 
-        return Ran(_merged(context, text), printed)
+        return Ran(_merged(context, given, text), printed)
 
     def _ours(self) -> _Crew:
         # runs in several threads share one crew; a fork must not talk to its parent's workers
@@ -343,8 +343,12 @@ def _failure(error: Any, program: Program) -> CodeError:
     return CodeError(problem, line, is_of_limits=is_of_limits)
 
 
-def _merged(before: Mapping[str, Any], text: str) -> dict[str, Any]:
-    """Return the context after a step: what was assigned to it wins over a bare name."""
+def _merged(before: Mapping[str, Any], given: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """Return the context after a step: what was assigned to it wins over a bare name.
+
+    A bare name that only says again what the runner or the host provides stays theirs, or it would
+    be so for ever.
+    """
     if len(text) > MAX_RESULT_CHARACTERS:
         raise CodeError(f"the context grew over {MAX_RESULT_CHARACTERS:,} characters")
     try:
@@ -356,7 +360,8 @@ def _merged(before: Mapping[str, Any], text: str) -> dict[str, Any]:
 
     for name, value in assigned.items():
         was_set = name in after and (name not in before or after[name] != before[name])
-        if not was_set:
+        is_given = name in given and given[name] == value
+        if not was_set and not is_given:
             after[name] = value
 
     try:

@@ -57,6 +57,7 @@ def test_a_random_chart_does_what_appendix_d_says(seed: int) -> None:
     compare(seed)
 
 
+@pytest.mark.slow
 def test_the_random_charts_are_worth_comparing() -> None:
     """Most of them have something to compare, and a step in the wrong order would be seen."""
     counts = [compare(seed) for seed in range(40)]

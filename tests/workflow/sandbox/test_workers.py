@@ -72,6 +72,23 @@ async def test_what_is_given_beside_the_context_is_not_kept() -> None:
     assert await run("later = tick + 1", {}, tick=3) == {"later": 4}
 
 
+async def test_what_only_says_again_what_is_given_stays_given() -> None:
+    """A name that is assigned what the runner provides is the runner's again in the next step."""
+    assert await run("tick = tick\nbalance = balance + 1", {}, tick=3, balance=1) == {"balance": 2}
+    assert await run("tick = 4", {"tick": 3}) == {"tick": 4}
+
+
+async def test_locals_are_all_variables() -> None:
+    """`locals()` has the context and all that is given beside it, by names as texts."""
+    code = (
+        "_known = locals()\nnotes = _known.get('notes') or {}\ntick = _known.get('tick', 0)\n"
+        "aim = notes.get('aim', '') if isinstance(notes, dict) else ''\n"
+        "due = tick % 4 == 0\nmissing = _known.get('nobody', 7)"
+    )
+    after = await run(code, {"notes": {"aim": "sell"}}, tick=8)
+    assert after == {"notes": {"aim": "sell"}, "aim": "sell", "due": True, "missing": 7}
+
+
 async def test_nothing_of_a_step_outlives_it() -> None:
     """Functions, helpers and overwritten builtins of one step are unknown to the next."""
     await run("def helper():\n    return 1\nmax = None\n_secret = 7\nimport json")
