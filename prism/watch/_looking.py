@@ -149,7 +149,7 @@ def _joined(watched: Watched) -> Sequence[str]:
         frame = parse(block, _OF_MOVES).frame.filter(pl.col("event") == events.AGENT_JOINED)
         if frame.is_empty():
             break
-        found += frame["agent_id"].drop_nulls()
+        found += frame["agent_id"].drop_nulls().to_list()
 
     return found
 
