@@ -32,8 +32,9 @@ ChartArgument = Annotated[
     typer.Argument(
         metavar="CHART",
         help="Name of a built-in chart (social_media, social_feed, or either with _acts), a "
-        ".json file in prism's format, a workflow (.yaml), or package.module:attribute (also "
-        "file.py:attribute): a chart, a function that returns one, or a class of a world's agents.",
+        ".json file in prism's format, SCXML (.scxml), a workflow (.yaml), or "
+        "package.module:attribute (also file.py:attribute): a chart, a function that returns "
+        "one, or a class of a world's agents.",
         show_default=False,
     ),
 ]

@@ -25,6 +25,7 @@ BUILT_IN: dict[str, Callable[[], Statechart[Any]]] = {
 }
 MOST_CHARACTERS = 10_000_000
 
+_DOCUMENTS = (".json", ".scxml")
 _WORKFLOWS = (".yaml", ".yml")
 
 
@@ -35,16 +36,16 @@ def chart_from(text: str) -> Statechart[Any]:
     such a chart can be shown, written and checked, but not run.
 
     Args:
-        text: Name of a built-in chart, a ``.json`` file, a workflow (``.yaml``, ``.yml``), or
-            ``package.module:attribute``: a chart, a function that returns one, or the class of a
-            world's agents. ``file.py:attribute`` names a module by its file.
+        text: Name of a built-in chart, a ``.json`` or ``.scxml`` file, a workflow (``.yaml``,
+            ``.yml``), or ``package.module:attribute``: a chart, a function that returns one, or
+            the class of a world's agents. ``file.py:attribute`` names a module by its file.
 
     Raises:
         InputError: If there is none, or it cannot be read.
     """
     if text in BUILT_IN:
         return BUILT_IN[text]()
-    if text.endswith(".json"):
+    if text.endswith(_DOCUMENTS):
         return _from_file(Path(text))
     if text.endswith(_WORKFLOWS):
         return _of_workflow(Path(text))
@@ -54,7 +55,8 @@ def chart_from(text: str) -> Statechart[Any]:
 
     raise InputError(
         f"there is no chart {text!r}: give the name of a built-in one ({', '.join(BUILT_IN)}), "
-        "a .json file, a workflow (.yaml), or package.module:attribute (or file.py:attribute)"
+        "a .json or .scxml file, a workflow (.yaml), or package.module:attribute "
+        "(or file.py:attribute)"
     )
 
 
@@ -75,7 +77,8 @@ def _from_file(path: Path) -> Statechart[Any]:
 
     guards, actions = _Functions("guard", social_media_guards()), _Functions("action")
     try:
-        return Statechart.from_json(text, guards=guards, actions=actions)
+        read = Statechart.from_scxml if path.suffix == ".scxml" else Statechart.from_json
+        return read(text, guards=guards, actions=actions)
     except InputError as error:
         raise InputError(error.problem, path=path, line=error.line, field=error.field) from None
     except DefinitionError as error:

@@ -450,8 +450,9 @@ def check(
         str,
         typer.Option(
             metavar="CHART",
-            help="Name of a chart, a .json file, a workflow (.yaml), or package.module:attribute, "
-            "which may be a class of a world's agents (rumour.py:Person).",
+            help="Name of a chart, a .json or .scxml file, a workflow (.yaml), or "
+            "package.module:attribute, which may be a class of a world's agents "
+            "(rumour.py:Person).",
         ),
     ],
     timeout: Annotated[

@@ -16,12 +16,17 @@ from types import NoneType
 from typing import Any
 
 from prism.expressions._budget import Budget, ExpressionError
+from prism.expressions._dialects import PYTHON, Dialect
 from prism.expressions._operators import BINARY, COMPARISONS, FUNCTIONS, METHODS, UNARY
 
 MAX_CHARACTERS = 1000
 MAX_DEPTH = 100
 
 _CONSTANTS = (str, int, float, NoneType)
+
+
+class MalformedError(ExpressionError):
+    """A text is no expression of the language at all."""
 
 
 class UnknownNameError(ExpressionError):
@@ -54,20 +59,23 @@ class Expression:
 
     Args:
         source: The expression, at most 1,000 characters.
+        dialect: What it may have beside that.
 
     Raises:
         ExpressionError: If it is not an expression, or uses what expressions do not have.
 
     Attributes:
         source: The expression.
+        dialect: What it may have.
         names: The variables that it names.
     """
 
-    __slots__ = ("_closure", "names", "source")
+    __slots__ = ("_closure", "dialect", "names", "source")
 
-    def __init__(self, source: str) -> None:
-        tree = _parsed(source)
+    def __init__(self, source: str, dialect: Dialect = PYTHON) -> None:
+        tree = _parsed(source, dialect)
         self.source: str = source
+        self.dialect: Dialect = dialect
         self.names: frozenset[str] = frozenset(_checked(tree))
         # made when it is first needed: a file may have thousands
         self._closure: _Closure | None = None
@@ -97,7 +105,7 @@ class Expression:
             ExpressionError: If the expression fails.
         """
         if self._closure is None:
-            self._closure = _closure(_parsed(self.source))
+            self._closure = _closure(_parsed(self.source, self.dialect))
         try:
             return self._closure(_Run(variables, budget or Budget()))
         except ExpressionError:
@@ -105,19 +113,35 @@ class Expression:
         except Exception as error:  # whatever an expression of others can raise
             raise ExpressionError(f"{type(error).__name__}: {_first_line(error)}") from None
 
+    def __eq__(self, other: object) -> bool:
+        """Compare source and dialect."""
+        if not isinstance(other, Expression):
+            return NotImplemented
+        return (self.source, self.dialect) == (other.source, other.dialect)
+
+    def __hash__(self) -> int:
+        """Hash the source."""
+        return hash(self.source)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle by source and dialect."""
+        return Expression, (self.source, self.dialect)
+
 
 # Reading
 
 
-def _parsed(source: str) -> ast.expr:
+def _parsed(source: str, dialect: Dialect) -> ast.expr:
     if len(source) > MAX_CHARACTERS:
         raise ExpressionError(f"has more than {MAX_CHARACTERS:,} characters")
 
     try:
-        return ast.parse(source.strip(), mode="eval").body
+        return dialect.read(ast.parse(dialect.to_python(source).strip(), mode="eval").body)
+    except ExpressionError:
+        raise
     except (SyntaxError, ValueError) as error:
         problem = error.msg if isinstance(error, SyntaxError) else _first_line(error)
-        raise ExpressionError(f"is not an expression: {problem}") from None
+        raise MalformedError(f"is not an expression: {problem}") from None
     except (RecursionError, MemoryError):
         raise ExpressionError("is nested too deeply") from None
 

@@ -8,17 +8,45 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Generic, Self
+from typing import Any, ClassVar, Generic, Self
 
 from prism.errors import DefinitionError
 from prism.statechart.states import is_state, state_text
-from prism.statechart.transitions import Action, StateT_co, Transition, as_tuple, callable_problems
+from prism.statechart.transitions import (
+    Action,
+    DocumentPart,
+    History,
+    StateT_co,
+    Transition,
+    as_tuple,
+    callable_problems,
+)
 
 SEPARATOR = "+"
 """Stands between the leaves of a configuration."""
 
 DONE = "done.state."
 """What the triggers begin with that a chart raises when a composite is done (SCXML, 3.7)."""
+
+
+class EventDescriptor(str):
+    """What a transition of an SCXML document reacts to: ``"a b.*"`` (SCXML, 3.12.1).
+
+    It names events, or all that begin with the same parts between dots. ``*`` is any event.
+    """
+
+    __slots__ = ()
+
+    def matches(self, event: str) -> bool:
+        """Return whether an event is meant."""
+        return any(
+            prefix in {"*", event} or event.startswith(prefix + ".")
+            for prefix in map(_without_asterisk, self.split())
+        )
+
+
+def _without_asterisk(descriptor: str) -> str:
+    return descriptor if descriptor == "*" else descriptor.removesuffix("*").removesuffix(".")
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -45,6 +73,9 @@ class State(Generic[StateT_co]):
     parallel: bool
     entry: tuple[Action, ...]
     exit: tuple[Action, ...]
+
+    start: ClassVar[tuple[Action, ...]] = ()
+    """What a document does where the state's initial one is entered for want of another."""
 
     def __init__(
         self,
@@ -93,6 +124,20 @@ def _functions(given: Any) -> tuple[Any, ...]:
     if given is None:
         return ()
     return tuple(given) if isinstance(given, (list, tuple)) else (given,)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentState(State[StateT_co]):
+    """A state of an SCXML document, which may have an ``<initial>`` with content."""
+
+    start: tuple[Action, ...] = ()  # type: ignore[misc]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentHistory(History[StateT_co]):
+    """A history of an SCXML document, whose default transition may have content."""
+
+    content: Action | None = None  # type: ignore[misc]
 
 
 class In:
@@ -198,6 +243,15 @@ def leaf_texts(state: Any) -> list[str]:
 def is_nested(states: Iterable[Any], transitions: Iterable[Any]) -> bool:
     """Return whether a chart says something that a flat one cannot."""
     return any(isinstance(state, State) for state in states) or any(
-        isinstance(item, Transition) and (not item.is_plain or isinstance(item.guard, In))
+        isinstance(item, Transition)
+        and (not item.is_plain or isinstance(item.guard, In) or is_of_document(item))
         for item in transitions
+    )
+
+
+def is_of_document(item: Transition[Any]) -> bool:
+    """Return whether a transition says what only SCXML documents do."""
+    return any(
+        isinstance(each, (EventDescriptor, DocumentPart))
+        for each in (item.trigger, item.guard, item.action)
     )

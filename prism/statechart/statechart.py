@@ -126,7 +126,7 @@ class Described(Timing[StateT]):
         """Return the events that a state reacts to, in definition order, guards ignored."""
         row = self._row(state)
         if self._nested is not None:
-            return [trigger for trigger in self._triggers if trigger in row]
+            return [trigger for trigger in self._triggers if row.get(trigger)]
         leaving = (item for item in self.transitions if item.source == state)
         return list(dict.fromkeys(item.trigger for item in leaving))
 
@@ -245,6 +245,56 @@ class Written(Described[StateT]):
         from prism.files._source import Source
 
         return cls._read(Source.parse(text, "json"), **options)
+
+    def to_scxml(self, *, guards: Functions | None = None, actions: Functions | None = None) -> str:
+        """Return the chart as an SCXML document; ``docs/scxml.md`` says what stands in it.
+
+        Args:
+            guards: Guards by name, for those without a name of their own, such as lambdas.
+            actions: Actions by name.
+
+        Raises:
+            DefinitionError: If the chart was read from a document with content of its own.
+        """
+        from prism.statechart.formats._scxml import to_scxml
+
+        return to_scxml(self.definition, guards, actions)
+
+    @classmethod
+    def from_scxml(
+        cls,
+        text: str,
+        *,
+        guards: Functions | None = None,
+        actions: Functions | None = None,
+        states: type[Enum] | None = None,
+        tick: str = "1s",
+        logger: EventLogger | None = None,
+        clock: Callable[[], float] = time,
+    ) -> Statechart[Any]:
+        """Make a chart from an SCXML document; ``docs/scxml.md`` says what is read.
+
+        Nothing in the document is imported or fetched, and its expressions are evaluated within
+        bounds.
+
+        Args:
+            text: The document.
+            guards: The functions for the names of guards, in documents that prism has written.
+            actions: The functions for the names of actions, in the same way.
+            states: A ``str``-based Enum whose members the states are; without it one is made by
+                `state_enum`.
+            tick: What one tick stands for, for delays of events: a duration such as ``500ms``.
+            logger: As for the chart itself.
+            clock: As for the chart itself.
+
+        Raises:
+            InputError: If the text is not well-formed XML; names the line.
+            DefinitionError: Listing everything that is not read, each with its line.
+        """
+        from prism.statechart.formats._scxml_reading import read_scxml
+
+        make: Any = cls
+        return _remade(make, read_scxml(text, guards, actions, states, tick), logger, clock)
 
     @classmethod
     def _read(

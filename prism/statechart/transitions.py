@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from enum import Enum
 from functools import lru_cache, partial
 from math import inf
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from prism.errors import DefinitionError
 from prism.statechart._identity import Keys, pack, unpack
@@ -32,10 +32,22 @@ ANY_STATE: Literal["*"] = "*"
 ALWAYS = "always"
 """What logs and pictures call the trigger of an eventless transition."""
 
+_PLAIN = ("trigger", "source", "target", "guard", "action")
 _RARE = ("internal", "after", "rate", "probability")
 
 _MOST_VARIANTS = 64
 """Variants of one edge; contexts whose keys are data would make it grow without bound."""
+
+
+class DocumentPart:
+    """A guard or an action that an SCXML document has; it is called with an event as context."""
+
+    label: ClassVar[str] = "content"
+
+    @property
+    def __name__(self) -> str:
+        """What logs, pictures and explanations call it."""
+        return self.label
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +64,9 @@ class History(Generic[StateT_co]):
     state: StateT_co
     deep: bool = False
     default: StateT_co | tuple[StateT_co, ...] | None = None
+
+    content: ClassVar[Any] = None
+    """What a document does where the default is entered."""
 
     def __str__(self) -> str:
         """Return the composite with SCXML's and UML's mark of a history."""
@@ -140,6 +155,17 @@ class Transition(Generic[StateT_co]):
         if problems:
             raise DefinitionError(f"transition {self.trigger!r}: " + "; ".join(problems))
 
+    def between(self, source: Any, target: Any, guard: Guard | None) -> Transition[Any]:
+        """Return what this transition is from leaf to leaf; it is sound if this one is."""
+        made: Transition[Any] = object.__new__(Transition)
+        given = (trigger_text(self.trigger), source, target, guard, self.action)
+        for name, value in zip(_PLAIN, given, strict=True):
+            object.__setattr__(made, name, value)
+        for name in _RARE:
+            object.__setattr__(made, name, False if name == "internal" else None)
+
+        return made
+
     @property
     def is_plain(self) -> bool:
         """Whether a chart without composites can have it as it stands."""
@@ -159,7 +185,7 @@ class Transition(Generic[StateT_co]):
         """Show the call that makes it, without the defaults that most transitions have."""
         shown = [
             f"{name}={getattr(self, name)!r}"
-            for name in ("trigger", "source", "target", "guard", "action", *_RARE)
+            for name in (*_PLAIN, *_RARE)
             if name not in _RARE or getattr(self, name)
         ]
         return f"Transition({', '.join(shown)})"
@@ -397,7 +423,7 @@ def callable_problems(kind: str, value: object) -> list[str]:
         kind: ``guard`` or ``action``.
         value: What was given.
     """
-    if value is None:
+    if value is None or isinstance(value, DocumentPart):
         return []
     if not callable(value):
         return [f"{kind} must be callable as {kind}(agent, context), got {value!r}"]

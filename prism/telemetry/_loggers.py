@@ -226,6 +226,11 @@ def warn_standard(message: str) -> None:
     _standard.warning(message)
 
 
+def inform_standard(message: str) -> None:
+    """Say something by the standard library's logger alone, as a document's ``<log>`` does."""
+    _standard.info(message)
+
+
 def describe(error: BaseException) -> str:
     """Return an exception as ``Type: message`` on one line."""
     kind, message = type(error).__name__, " ".join(str(error).split())

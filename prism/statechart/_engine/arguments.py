@@ -291,7 +291,9 @@ class Checks(Generic[StateT]):
             # no trigger is unhashable
             is_known = False
 
-        if is_known:
+        # a document's chart need not know the events of others beforehand
+        tree = self._definition.tree
+        if is_known or (tree is not None and tree.is_document):
             return
 
         problem = (

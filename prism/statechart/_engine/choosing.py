@@ -133,6 +133,9 @@ class Chooser(Checks[StateT]):
 
     def _ask(self, edge: Edge, agent: Any, context: Any, arc: Arc) -> bool:
         """Evaluate the guard of one of several transitions; report one that raises."""
+        assert self._nested is not None
+        if self._nested.event_of is not None:
+            context = self._nested.event_of(edge.trigger, context)
         verdict = evaluate(arc.guard, agent, context)
         if engine_hooks and arc.guard is not None:
             number = (arc.place,)

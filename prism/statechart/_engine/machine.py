@@ -220,6 +220,8 @@ def nested_machine(
 
 
 def _beyond(hierarchy: Hierarchy) -> Iterator[str]:
+    if hierarchy.is_document:
+        yield "content of SCXML documents"
     if hierarchy.tree.has_regions:
         yield "regions"
     if hierarchy.planner.kept:

@@ -6,20 +6,25 @@ are candidates of its row, behind its own. Rows are made when they are first use
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prism.statechart._engine.machine import EVENTLESS, Candidate
 from prism.statechart._engine.resolvers import Resolver
-from prism.statechart._nesting import SEPARATOR, Configuration
+from prism.statechart._nesting import SEPARATOR, Configuration, EventDescriptor
 from prism.statechart._tree.numbers import Arc, HistoryAt
 from prism.statechart._tree.plans import Planner
 from prism.statechart.states import state_text
 from prism.statechart.transitions import ALWAYS, Edge
 
 if TYPE_CHECKING:
+    from prism.statechart._engine.documents import Session
     from prism.statechart._tree.hierarchy import Hierarchy
+
+MOST_EVENTS = 1_000
+"""Events whose candidates a row of a document's chart keeps."""
 
 MOST_ROWS = 20_000
 """Configurations whose rows are kept; beyond them the oldest are made again when needed."""
@@ -58,6 +63,13 @@ class NestedRows(dict[Any, dict[str, tuple[Candidate[Any], ...]]]):
         self._arcs_of: dict[int, list[Arc]] = {}
         for arc in hierarchy.arcs:
             self._arcs_of.setdefault(arc.source, []).append(arc)
+        # of a chart that was read from SCXML, which others need not load
+        self.event_of: Callable[[Any, Any], Any] | None = None
+        self.new_session: Callable[[Any, Any], Session] | None = None
+        if hierarchy.is_document:
+            from prism.statechart._engine.documents import Session, event_of
+
+            self.event_of, self.new_session = event_of, Session
         self._places: dict[Any, Place] = {}
         self._alone: dict[tuple[Any, int], Candidate[Any] | None] = {}
 
@@ -68,10 +80,15 @@ class NestedRows(dict[Any, dict[str, tuple[Candidate[Any], ...]]]):
             KeyError: If no agent of the chart can be in it.
         """
         place = self.place(state)
-        row = {
-            trigger: self._candidates(place, _shown(trigger), groups)
-            for trigger, groups in self.groups(place.leaves).items()
-        }
+        groups = self.groups(place.leaves)
+        row = (
+            {
+                trigger: self._candidates(place, _shown(trigger), groups)
+                for trigger, groups in groups.items()
+            }
+            if self.new_session is None
+            else MatchingRow(partial(self._matching, place))
+        )
         if len(self) >= MOST_ROWS:
             del self[next(iter(self))]
         self[place.state] = row
@@ -174,14 +191,19 @@ class NestedRows(dict[Any, dict[str, tuple[Candidate[Any], ...]]]):
 
         return leaves if is_possible and leaves == tuple(sorted(leaves)) else None
 
-    def groups(self, leaves: Iterable[int]) -> dict[Any, list[tuple[Arc, ...]]]:
-        """Return what may react, by trigger: for each leaf its own, then what lies around it."""
+    def groups(self, leaves: Iterable[int], event: Any = None) -> dict[Any, list[tuple[Arc, ...]]]:
+        """Return what may react, by trigger: for each leaf its own, then what lies around it.
+
+        Args:
+            leaves: The active leaves.
+            event: The one event that is asked about, which descriptors may match.
+        """
         found: dict[Any, list[tuple[Arc, ...]]] = {}
         for leaf in leaves:
             own: dict[Any, list[Arc]] = {}
             for number in (leaf, *self._tree.ancestors(leaf)):
                 for arc in self._arcs_of.get(number, ()):
-                    own.setdefault(_key(arc), []).append(arc)
+                    own.setdefault(_key(arc, event), []).append(arc)
             for key, arcs in own.items():
                 found.setdefault(key, []).append(tuple(arcs))
 
@@ -192,7 +214,7 @@ class NestedRows(dict[Any, dict[str, tuple[Candidate[Any], ...]]]):
     ) -> tuple[Candidate[Any], ...]:
         different = list(dict.fromkeys(groups))
         arcs = [arc for group in different for arc in group]
-        is_open = any(map(_is_open, arcs))
+        is_open = any(map(self._is_open, arcs))
         if len(different) == 1 and not is_open:
             return tuple(self._guarded(place, trigger, arc) for arc in arcs)
 
@@ -203,6 +225,17 @@ class NestedRows(dict[Any, dict[str, tuple[Candidate[Any], ...]]]):
             return (self.candidate(place, trigger, compatible, {}),)
 
         return (self._open(place, trigger, different),)
+
+    def _matching(self, place: Place, event: Any) -> tuple[Candidate[Any], ...]:
+        """Return the candidate of an event in a chart of a document; none if nothing reacts."""
+        groups = self.groups(place.leaves, event).get(event, [])
+        return (self._open(place, _shown(event), [*dict.fromkeys(groups)]),) if groups else ()
+
+    def _is_open(self, arc: Arc) -> bool:
+        """Return whether what a transition does depends on more than the active leaves."""
+        return arc.written.probability is not None or any(
+            self._tree.initial_histories or isinstance(target, HistoryAt) for target in arc.targets
+        )
 
     def _guarded(self, place: Place, trigger: str, arc: Arc) -> Candidate[Any]:
         _, action, target, edge = self.candidate(place, trigger, (arc,), {})
@@ -222,16 +255,49 @@ class NestedRows(dict[Any, dict[str, tuple[Candidate[Any], ...]]]):
         return None, None, place.state, edge
 
 
-def _key(arc: Arc) -> Any:
-    return EVENTLESS if arc.written.trigger is None else arc.written.trigger
+class MatchingRow(dict[Any, tuple[Candidate[Any], ...]]):
+    """The row of a state whose transitions name events by descriptors.
+
+    Args:
+        match: Returns the candidates of an event, which it is asked for on first sight.
+    """
+
+    def __init__(self, match: Callable[[Any], tuple[Candidate[Any], ...]]) -> None:
+        super().__init__()
+        self._match = match
+
+    def __missing__(self, event: Any) -> tuple[Candidate[Any], ...]:
+        """Look for what reacts to an event.
+
+        Raises:
+            KeyError: If nothing does.
+        """
+        is_event = isinstance(event, str) or event is EVENTLESS
+        found = self._match(event) if is_event else ()
+        if not found:
+            raise KeyError(event)
+        if len(self) >= MOST_EVENTS:
+            del self[next(iter(self))]
+        self[event] = found
+        return found
+
+    def get(self, event: Any, default: Any = None) -> Any:
+        """Return the candidates of an event."""
+        try:
+            return self[event]
+        except KeyError:
+            return default
+
+
+def _key(arc: Arc, event: Any) -> Any:
+    trigger = arc.written.trigger
+    if trigger is None:
+        return EVENTLESS
+    is_meant = (
+        isinstance(event, str) and isinstance(trigger, EventDescriptor) and trigger.matches(event)
+    )
+    return event if is_meant else trigger
 
 
 def _shown(key: Any) -> str:
     return ALWAYS if key is EVENTLESS else key
-
-
-def _is_open(arc: Arc) -> bool:
-    """Return whether what a transition does depends on more than the active leaves."""
-    return arc.written.probability is not None or any(
-        isinstance(target, HistoryAt) for target in arc.targets
-    )

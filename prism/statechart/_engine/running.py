@@ -19,6 +19,7 @@ from prism.statechart.transitions import Edge, StateT
 from prism.telemetry._instrument import engine_hooks
 
 if TYPE_CHECKING:
+    from prism.statechart._engine.documents import Session
     from prism.statechart._tree.plans import Call, Plan
 
 
@@ -68,6 +69,11 @@ class Running(Committing[StateT]):
 
     def _step(self, agent: Any, candidate: Candidate[StateT], context: Any) -> bool:
         """Make one step, and all that follows of itself; return False if none is enabled."""
+        assert self._nested is not None
+        if self._nested.new_session is not None:
+            session = self._nested.new_session(self, agent)
+            return self._step_of_document(agent, candidate, context, session)
+
         resolved = self._resolved(candidate, agent, context)
         if resolved is None:
             return False
@@ -75,26 +81,48 @@ class Running(Committing[StateT]):
         self._make_nested(agent, resolved, context)
         plan = resolved[3].plan
         if plan.settles:
-            self._settle(agent, context, deque(plan.raised))
+            # nothing says what is done is about
+            self._settle(agent, context, deque((each, None) for each in plan.raised))
         return True
 
-    def _settle(self, agent: Any, context: Any, raised: deque[str]) -> None:
+    def _step_of_document(
+        self, agent: Any, candidate: Candidate[StateT], context: Any, session: Session
+    ) -> bool:
+        """Make one step of a chart that was read from SCXML, whose content raises events itself."""
+        event = session.event_of(candidate[3].trigger, context)
+        resolved = self._resolved(candidate, agent, event)
+        if resolved is not None:
+            self._make_nested(agent, resolved, event)
+        elif not session.raised:
+            return False
+
+        self._settle(agent, event, session.raised, session)
+        return True
+
+    def _settle(
+        self,
+        agent: Any,
+        context: Any,
+        raised: deque[tuple[str, Any]],
+        session: Session | None = None,
+    ) -> None:
         """Make eventless transitions, and answer what was raised."""
         made = 0
         while True:
             following = self._reacting(agent, EVENTLESS, context)
             while following is None and raised:
-                # nothing says what is done is about
-                context = None
-                following = self._reacting(agent, raised.popleft(), context)
+                trigger, context = raised.popleft()
+                following = self._reacting(agent, trigger, context)
             if following is None:
                 return
 
             made += 1
             if made > MOST_QUEUED_FIRES:
                 raise restless(self._definition.name, agent)
+            if session is not None:
+                session.failed.clear()
             self._make_nested(agent, following, context)
-            raised.extend(following[3].plan.raised)
+            raised.extend((each, None) for each in following[3].plan.raised)
 
     def _reacting(self, agent: Any, trigger: Any, context: Any) -> Candidate[StateT] | None:
         candidates = self._rows[agent.state].get(trigger, ())

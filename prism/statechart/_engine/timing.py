@@ -45,6 +45,7 @@ class Schedule:
         rates: Transitions that compete in every tick.
         is_eventless: Whether there are transitions that need no event.
         remembers: Whether times are kept in the agent's memory, not in ``ticks_in_state``.
+        sends: Whether a document may have sent something that comes later.
     """
 
     limits: dict[int, int]
@@ -52,6 +53,7 @@ class Schedule:
     rates: dict[int, list[Arc]]
     is_eventless: bool
     remembers: bool
+    sends: bool
 
 
 def schedule_of(hierarchy: Hierarchy | None) -> Schedule | None:
@@ -70,9 +72,11 @@ def schedule_of(hierarchy: Hierarchy | None) -> Schedule | None:
 
     limits = {numbers[state_text(state)]: ticks for state, ticks in hierarchy.timeouts.items()}
     planner = hierarchy.planner
-    schedule = Schedule(limits, after, rates, bool(planner.reacting), bool(planner.timed))
+    sends = hierarchy.is_document
+    remembers = bool(planner.timed) or sends
+    schedule = Schedule(limits, after, rates, bool(planner.reacting), remembers, sends)
 
-    return schedule if limits or after or rates or schedule.is_eventless else None
+    return schedule if limits or after or rates or schedule.is_eventless or sends else None
 
 
 class Timing(Interpreter[StateT]):
@@ -157,6 +161,18 @@ class Timing(Interpreter[StateT]):
         following = self._reacting(agent, EVENTLESS, context) if schedule.is_eventless else None
         if following is not None:
             made = self._run(agent, following, context) or made
+
+        return (self._delivered(agent) or made) if schedule.sends else made
+
+    def _delivered(self, agent: Any) -> StateT | None:
+        """Bring what a document has sent and is due, in order; return the new state, if any."""
+        from prism.statechart._engine.documents import Event, next_due
+
+        made = None
+        memory = memory_of(self._definition.name, agent)
+        while (sent := next_due(memory)) is not None:
+            event = Event(sent["event"], sent["data"], sendid=sent["id"])
+            made = self._fire_or_queue(agent, sent["event"], event) or made
 
         return made
 

@@ -2,27 +2,51 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from prism.statechart._nesting import Configuration, In, State, leaf_texts
+from prism.statechart._nesting import (
+    Configuration,
+    EventDescriptor,
+    In,
+    State,
+    is_of_document,
+    leaf_texts,
+)
 from prism.statechart._tree.numbers import CHART, Arc, HistoryAt, Node, Tree
 from prism.statechart._tree.plans import Planner
 from prism.statechart.states import state_text
 from prism.statechart.transitions import (
+    DocumentPart,
     History,
     Transition,
     as_tuple,
     is_any_state,
-    trigger_text,
 )
 
 
 def member_of(state: Any) -> Any:
     """Return the member that names a state."""
     return state.state if isinstance(state, State) else state
+
+
+def _place(target: Any, nodes: Sequence[Node], numbers: Mapping[str, int]) -> int | HistoryAt:
+    """Return a target in numbers."""
+    if not isinstance(target, History):
+        return numbers[state_text(target)]
+
+    composite = numbers[state_text(target.state)]
+    node = nodes[composite]
+    # an initial history does not lead to itself
+    states = [each for each in node.initial if isinstance(each, int)] or node.children[:1]
+    default = tuple(node.children) if node.kind == "parallel" else tuple(states)
+    if target.default is not None:
+        default = tuple(numbers[state_text(each)] for each in as_tuple(target.default))
+
+    return HistoryAt(composite, target.deep, default, target.content)
 
 
 def with_insides(states: Iterable[Any]) -> Iterator[Any]:
@@ -33,7 +57,7 @@ def with_insides(states: Iterable[Any]) -> Iterator[Any]:
             yield from with_insides(state.states)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Hierarchy:
     """What was written of a sound chart with composites.
 
@@ -53,6 +77,23 @@ class Hierarchy:
     timeouts: Mapping[Any, int]
     final_states: tuple[Any, ...]
 
+    def __eq__(self, other: object) -> bool:
+        """Compare what was written; of decision and final states the order says nothing."""
+        if not isinstance(other, Hierarchy):
+            return NotImplemented
+        return self._compared == other._compared
+
+    @property
+    def _compared(self) -> tuple[Any, ...]:
+        return (
+            self.states,
+            self.transitions,
+            self.initial,
+            frozenset(self.decision_states),
+            self.timeouts,
+            frozenset(self.final_states),
+        )
+
     def __hash__(self) -> int:
         """Hash what is cheap to hash."""
         return hash((len(self.states), len(self.transitions)))
@@ -69,7 +110,8 @@ class Hierarchy:
         for state in with_insides(self.states):
             node = nodes[numbers[state_text(member_of(state))]]
             if isinstance(state, State) and state.initial:
-                node.initial = tuple(numbers[state_text(each)] for each in state.initial)
+                node.initial = tuple(_place(each, nodes, numbers) for each in state.initial)
+                node.start = state.start
             elif node.children:
                 node.initial = (node.children[0],)
 
@@ -113,17 +155,7 @@ class Hierarchy:
         return [number for number in top if tree.nodes[number].kind != "final"]
 
     def _target(self, target: Any) -> int | HistoryAt:
-        numbers = self.tree.numbers
-        if not isinstance(target, History):
-            return numbers[state_text(target)]
-
-        composite = numbers[state_text(target.state)]
-        node = self.tree.nodes[composite]
-        default = tuple(node.children) if node.kind == "parallel" else node.initial
-        if target.default is not None:
-            default = tuple(numbers[state_text(each)] for each in as_tuple(target.default))
-
-        return HistoryAt(composite, target.deep, default)
+        return _place(target, self.tree.nodes, self.tree.numbers)
 
     def _guard(self, guard: Any) -> Any:
         if not isinstance(guard, In):
@@ -134,29 +166,45 @@ class Hierarchy:
     def planner(self) -> Planner:
         """Plans the steps."""
         numbers = self.tree.numbers
+        targets = [target for arc in self.arcs for target in arc.targets]
+        targets += [each for node in self.tree.nodes for each in node.initial]
         is_deep = any(node.children for node in self.tree.nodes[1:])
         timed = {numbers[state_text(state)] for state in self.timeouts} | {
             arc.source for arc in self.arcs if arc.written.after is not None
         }
         return Planner(
             self.tree,
-            frozenset(
-                target.composite
-                for arc in self.arcs
-                for target in arc.targets
-                if isinstance(target, HistoryAt)
-            ),
+            frozenset(each.composite for each in targets if isinstance(each, HistoryAt)),
             # without composites, ``ticks_in_state`` says it
             frozenset(timed if is_deep else ()),
             frozenset(arc.source for arc in self.arcs if arc.written.trigger is None),
             self.triggers,
+            self.is_document,
+        )
+
+    @cached_property
+    def is_document(self) -> bool:
+        """Whether it was read from SCXML and does what only documents do."""
+        return any(map(is_of_document, self.transitions)) or any(
+            isinstance(each, DocumentPart)
+            for state in with_insides(self.states)
+            if isinstance(state, State)
+            for each in (*state.entry, *state.exit, *state.start)
         )
 
     @cached_property
     def triggers(self) -> dict[str, None]:
         """The events that the chart knows, in definition order."""
-        triggers = (item.trigger for item in self.transitions)
-        return dict.fromkeys(trigger for trigger in triggers if isinstance(trigger, str))
+        return dict.fromkeys(
+            name
+            for item in self.transitions
+            if item.trigger is not None
+            for name in (
+                item.trigger.split()
+                if isinstance(item.trigger, EventDescriptor)
+                else [item.trigger]
+            )
+        )
 
     @property
     def remembers(self) -> bool:
@@ -209,9 +257,14 @@ class Hierarchy:
         """Return the leaves inside a state, or the leaf itself."""
         return self._members(self.leaves_at(self.tree.numbers[state_text(state)]))
 
-    def leaves_at(self, number: int) -> list[int]:
-        tree = self.tree
-        return [leaf for leaf in tree.leaves if leaf == number or tree.is_inside(leaf, number)]
+    def leaves_at(self, number: int) -> Sequence[int]:
+        leaves = self.tree.leaves
+        # the states inside have the numbers behind it
+        first, last = (
+            bisect_left(leaves, number),
+            bisect_right(leaves, self.tree.nodes[number].last),
+        )
+        return leaves[first:last]
 
     def _members(self, numbers: Iterable[int]) -> tuple[Any, ...]:
         return tuple(self.tree.nodes[number].state for number in numbers)
@@ -231,25 +284,39 @@ class Hierarchy:
         """
         found = []
         for arc in sorted(self.arcs, key=lambda arc: -len([*self.tree.ancestors(arc.source)])):
-            item = arc.written
-            trigger = trigger_text(item.trigger)
             for leaf in self.leaves_at(arc.source):
                 for target in self.ends_of(arc, leaf):
                     source, end = self._members((leaf, target))
-                    flat = Transition(trigger, source, end, arc.guard, item.action)
+                    flat = arc.written.between(source, end, arc.guard)
                     found.append((flat, arc.place))
 
         return tuple(found)
 
-    def ends_of(self, arc: Arc, leaf: int) -> list[int]:
+    def sizes(self) -> Iterator[int]:
+        """Yield for how many transitions from leaf to leaf each one stands."""
+        for arc in self.arcs:
+            leaves = self.leaves_at(arc.source)
+            yield len(leaves) * len(self.ends_of(arc, leaves[0]))
+
+    def ends_of(self, arc: Arc, leaf: int) -> Sequence[int]:
         """Return the leaves to which a transition may lead from one leaf."""
         if not arc.targets:
             return [leaf]
+        if arc.number not in self._ends:
+            self._ends[arc.number] = self._found_ends(arc)
+        return self._ends[arc.number]
 
+    @cached_property
+    def _ends(self) -> dict[int, list[int]]:
+        return {}
+
+    def _found_ends(self, arc: Arc) -> list[int]:
         ends: dict[int, None] = {}
         for targets in self._alternatives(arc.targets):
             entered = self.tree.entered([replace(arc, targets=targets)])
-            ends |= dict.fromkeys(each for each in entered if not self.tree.nodes[each].children)
+            ends |= dict.fromkeys(
+                each for each in sorted(entered) if not self.tree.nodes[each].children
+            )
 
         return list(ends)
 
@@ -260,7 +327,7 @@ class Hierarchy:
         yield tuple(targets)
         for place, target in enumerate(targets):
             if isinstance(target, HistoryAt):
-                inside = (
+                inside: Sequence[int] = (
                     self.leaves_at(target.composite)
                     if target.deep
                     else self.tree.nodes[target.composite].children

@@ -37,6 +37,7 @@ class Node:
         exit: What is called when it is left.
         children: Numbers of the states directly inside.
         initial: Where entering it leads, for a composite.
+        start: What is called then.
         last: Number of the last state inside.
     """
 
@@ -47,7 +48,8 @@ class Node:
     entry: tuple[Action, ...] = ()
     exit: tuple[Action, ...] = ()
     children: list[int] = field(default_factory=list)
-    initial: tuple[int, ...] = ()
+    initial: tuple[int | HistoryAt, ...] = ()
+    start: tuple[Action, ...] = ()
     last: int = 0
 
 
@@ -57,6 +59,25 @@ class HistoryAt(NamedTuple):
     composite: int
     deep: bool
     default: tuple[int, ...]
+    content: Action | None = None
+
+
+class Entering(set[int]):
+    """States that are entered, and what is called where one is entered for want of another.
+
+    That is the content of ``<initial>`` and of a history's default transition, by the composite.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.content: dict[int, list[Action]] = {}
+
+    def call(self, number: int, *actions: Action) -> None:
+        """Note what is called once a composite has been entered."""
+        known = self.content.get(number, [])
+        new = [action for action in actions if action not in known]
+        if new:
+            self.content[number] = known + new
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,6 +117,12 @@ class Tree:
     def leaves(self) -> tuple[int, ...]:
         """The states without states inside, in document order."""
         return tuple(node.number for node in self.nodes[1:] if not node.children)
+
+    @cached_property
+    def initial_histories(self) -> tuple[int, ...]:
+        """The composites whose history is where some state begins."""
+        found = (each for node in self.nodes for each in node.initial)
+        return tuple({each.composite: None for each in found if isinstance(each, HistoryAt)})
 
     # Where states lie
 
@@ -198,9 +225,9 @@ class Tree:
 
     # What it enters
 
-    def entered(self, arcs: Iterable[Arc], memory: Memory = _NOTHING) -> list[int]:
-        """Return the states that are entered, in document order (``computeEntrySet``)."""
-        found: set[int] = set()
+    def entered(self, arcs: Iterable[Arc], memory: Memory = _NOTHING) -> Entering:
+        """Return the states that are entered (``computeEntrySet``)."""
+        found = Entering()
         for arc in arcs:
             for target in arc.targets:
                 self._enter(target, found, memory)
@@ -209,46 +236,54 @@ class Tree:
             for number in self.effective(arc.targets, memory):
                 self._enter_around(number, domain, found, memory)
 
-        return sorted(found)
+        return found
 
-    def begun(self) -> list[int]:
-        """Return the states that are entered when the chart begins, in document order."""
-        found: set[int] = set()
+    def begun(self) -> Entering:
+        """Return the states that are entered when the chart begins."""
+        found = Entering()
         self._enter(CHART, found, _NOTHING)
-        return sorted(found - {CHART})
+        found.discard(CHART)
+        return found
 
-    def _enter(self, target: int | HistoryAt, found: set[int], memory: Memory) -> None:
+    def _enter(self, target: int | HistoryAt, found: Entering, memory: Memory) -> None:
         if isinstance(target, HistoryAt):
+            if target.content is not None and target.composite not in memory:
+                found.call(target.composite, target.content)
             self._enter_all(self.remembered(target, memory), target.composite, found, memory)
             return
 
         found.add(target)
         node = self.nodes[target]
         if node.kind == "composite":
+            found.call(target, *node.start)
             self._enter_all(node.initial, target, found, memory)
         elif node.kind == "parallel":
             self._enter_regions(target, found, memory)
 
     def _enter_all(
-        self, numbers: Sequence[int], composite: int, found: set[int], memory: Memory
+        self,
+        targets: Sequence[int | HistoryAt],
+        composite: int,
+        found: Entering,
+        memory: Memory,
     ) -> None:
-        for number in numbers:
-            self._enter(number, found, memory)
+        for target in targets:
+            self._enter(target, found, memory)
         # only then, since the regions around one may hold another
-        for number in numbers:
+        for number in self.effective(targets, memory):
             self._enter_around(number, composite, found, memory)
 
     def _enter_around(
-        self, number: int, until: int | None, found: set[int], memory: Memory
+        self, number: int, until: int | None, found: Entering, memory: Memory
     ) -> None:
         for ancestor in self.ancestors(number, until):
             found.add(ancestor)
             if self._is(ancestor, "parallel"):
                 self._enter_regions(ancestor, found, memory)
 
-    def _enter_regions(self, parallel: int, found: set[int], memory: Memory) -> None:
+    def _enter_regions(self, parallel: int, found: Entering, memory: Memory) -> None:
         for child in self.nodes[parallel].children:
-            if not any(self.is_inside(number, child) for number in found):
+            if found.isdisjoint(range(child + 1, self.nodes[child].last + 1)):
                 self._enter(child, found, memory)
 
     # When a composite is done

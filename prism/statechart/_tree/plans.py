@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from prism.statechart._nesting import done
-from prism.statechart._tree.numbers import CHART, Arc, Memory, Tree
+from prism.statechart._tree.numbers import CHART, Arc, Entering, Memory, Tree
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Action
 
@@ -57,6 +57,7 @@ class Planner:
         timed: States whose time is kept.
         reacting: States that have eventless transitions.
         triggers: The triggers of the chart; nothing else need be raised.
+        is_document: Whether it was read from SCXML, whose content raises events itself.
     """
 
     tree: Tree
@@ -64,11 +65,12 @@ class Planner:
     timed: frozenset[int]
     reacting: frozenset[int]
     triggers: Collection[str]
+    is_document: bool = False
 
     @property
     def remembers(self) -> bool:
         """Whether agents need a memory."""
-        return bool(self.kept or self.timed)
+        return bool(self.kept or self.timed or self.is_document)
 
     def plan(self, arcs: Sequence[Arc], leaves: tuple[int, ...], memory: Memory) -> Plan:
         """Plan the step that some transitions make together.
@@ -98,14 +100,13 @@ class Planner:
 
     def histories(self, arcs: Iterable[Arc]) -> tuple[int, ...]:
         """Return the composites whose histories decide what transitions enter."""
-        return tuple(
-            {
-                target.composite: None
-                for arc in arcs
-                for target in arc.targets
-                if not isinstance(target, int)
-            }
-        )
+        named = {
+            target.composite: None
+            for arc in arcs
+            for target in arc.targets
+            if not isinstance(target, int)
+        }
+        return (*named, *self.tree.initial_histories)
 
     def _planned(
         self,
@@ -114,11 +115,15 @@ class Planner:
         gone: Iterable[int],
         left: Memory,
         rest: frozenset[int],
-        come: Sequence[int],
+        entering: Entering,
     ) -> Plan:
-        after, events = self._entries(come, rest)
+        come = sorted(entering)
+        after, events = self._entries(come, rest, entering.content)
         raised = tuple(trigger for trigger in events if trigger in self.triggers)
         active = rest.union(come)
+        if self.is_document and any(self._ends(number) for number in come):
+            # ``exitInterpreter``: nobody leaves the states that are active now
+            after += self._exits(sorted(active, reverse=True), active)
 
         stopped = self._texts(number for number in gone if number in self.timed)
         started = self._texts(number for number in come if number in self.timed)
@@ -149,18 +154,24 @@ class Planner:
             active -= {number}
         return calls
 
-    def _entries(self, come: Iterable[int], active: frozenset[int]) -> tuple[list[Call], list[str]]:
+    def _entries(
+        self, come: Iterable[int], active: frozenset[int], content: Mapping[int, Sequence[Action]]
+    ) -> tuple[list[Call], list[str]]:
         calls: list[Call] = []
         raised: list[str] = []
         for number in come:
             node = self.tree.nodes[number]
             active |= {number}
-            calls += [(action, active) for action in node.entry]
-            if node.kind == "final":
-                raised += self._done(node.parent, active)
+            calls += [(action, active) for action in (*node.entry, *content.get(number, ()))]
+            if node.kind == "final" and not self.is_document:
+                raised += self.done(node.parent, active)
         return calls, raised
 
-    def _done(self, composite: int, active: Collection[int]) -> list[str]:
+    def _ends(self, number: int) -> bool:
+        node = self.tree.nodes[number]
+        return node.kind == "final" and node.parent == CHART
+
+    def done(self, composite: int, active: Collection[int]) -> list[str]:
         """Return what a final state raises: done is its parent, perhaps the parallel around it."""
         if composite == CHART:
             return []

@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Any
 
 from prism.statechart._definition_problems import is_among, state_set_problems, tick_problems
-from prism.statechart._nesting import DONE, SEPARATOR, In, State
+from prism.statechart._nesting import DONE, SEPARATOR, EventDescriptor, In, State
 from prism.statechart._tree.hierarchy import Hierarchy, member_of, with_insides
 from prism.statechart._tree.numbers import CHART, Arc, Tree
 from prism.statechart.states import state_text
@@ -19,6 +19,9 @@ from prism.statechart.transitions import (
     as_tuple,
     is_any_state,
 )
+
+MOST_TRANSITIONS = 100_000
+"""Transitions from leaf to leaf that a chart with composites may stand for."""
 
 _ROUNDING = 1e-9
 
@@ -44,7 +47,7 @@ def nested_problems(hierarchy: Hierarchy) -> list[str]:
             for problem in _transition_problems(hierarchy, item)
         ),
         *_share_problems(hierarchy),
-    ] or [*_loop_problems(hierarchy)]
+    ] or [*(_size_problems(hierarchy) or _loop_problems(hierarchy))]
 
 
 # Names
@@ -103,7 +106,10 @@ def _named(hierarchy: Hierarchy) -> Iterator[tuple[str, Any]]:
     yield from (("state with a limit in timeouts", state) for state in hierarchy.timeouts)
     for each in _all(hierarchy):
         if isinstance(each, State):
-            yield from (("initial state", state) for state in each.initial)
+            yield from (
+                ("initial state", state.state if isinstance(state, History) else state)
+                for state in each.initial
+            )
 
 
 def _named_by(item: Transition[Any]) -> Iterator[tuple[str, Any]]:
@@ -130,7 +136,7 @@ def _state_problems(hierarchy: Hierarchy) -> Iterator[str]:
                 f"final state {state_text(state)!r} has states inside: name the final ones of "
                 "those, and it is done when one of them is entered"
             )
-        if node.exit and node.parent == CHART:
+        if node.exit and node.parent == CHART and not hierarchy.is_document:
             yield f"final state {state_text(state)!r} has an exit action, but no agent leaves it"
         if state in hierarchy.timeouts:
             yield f"final state {state_text(state)!r} cannot have a limit in timeouts"
@@ -152,11 +158,12 @@ def _initial_problems(hierarchy: Hierarchy) -> Iterator[str]:
     tree = hierarchy.tree
     for node in tree.nodes:
         text = "the chart" if node.number == CHART else repr(state_text(node.state))
-        for number in node.initial:
+        states = [number for number in node.initial if isinstance(number, int)]
+        for number in states:
             if not tree.is_inside(number, node.number):
                 inner = state_text(tree.nodes[number].state)
                 yield f"initial state {inner!r} does not lie inside {text}"
-        yield from (f"initial of {text}: {found}" for found in _apart(tree, node.initial))
+        yield from (f"initial of {text}: {found}" for found in _apart(tree, states))
 
 
 def _apart(tree: Tree, numbers: Iterable[int]) -> Iterator[str]:
@@ -175,6 +182,9 @@ def _apart(tree: Tree, numbers: Iterable[int]) -> Iterator[str]:
 
 def _transition_problems(hierarchy: Hierarchy, item: Transition[Any]) -> Iterator[str]:
     tree = hierarchy.tree
+    if isinstance(item.trigger, EventDescriptor):
+        yield from _place_problems(hierarchy, item)
+        return
     if item.trigger == "state":
         yield "a trigger cannot be called 'state', rename it"
     if item.trigger == ALWAYS and any(each.trigger is None for each in hierarchy.transitions):
@@ -184,6 +194,11 @@ def _transition_problems(hierarchy: Hierarchy, item: Transition[Any]) -> Iterato
         if number is None or not tree.nodes[number].children:
             yield "only a state with states inside is done: name a composite"
 
+    yield from _place_problems(hierarchy, item)
+
+
+def _place_problems(hierarchy: Hierarchy, item: Transition[Any]) -> Iterator[str]:
+    tree = hierarchy.tree
     yield from _target_problems(hierarchy, item)
     if is_any_state(item.source):
         if item.internal:
@@ -257,47 +272,72 @@ def _share_problems(hierarchy: Hierarchy) -> Iterator[str]:
             )
 
 
-# Loops
+# Size and loops
+
+
+def _size_problems(hierarchy: Hierarchy) -> list[str]:
+    count = 0
+    for size in hierarchy.sizes():
+        count += size
+        if count > MOST_TRANSITIONS:
+            return [
+                f"its transitions stand for more than {MOST_TRANSITIONS:,} from leaf to leaf: "
+                "make several charts of it"
+            ]
+
+    return []
 
 
 def _loop_problems(hierarchy: Hierarchy) -> Iterator[str]:
     """Yield eventless transitions without a guard that lead back to where they began."""
+    eventless: dict[int, Arc] = {}
+    for each in hierarchy.arcs:
+        if each.written.trigger is None:
+            # the first is the one that is asked first
+            eventless.setdefault(each.source, each)
     following = {
         leaf: hierarchy.ends_of(arc, leaf)
         for leaf in hierarchy.tree.leaves
-        if (arc := _unconditional(hierarchy, leaf)) is not None
+        if (arc := _unconditional(hierarchy.tree, eventless, leaf)) is not None
     }
-    for leaf in following:
-        if _comes_back(leaf, following):
-            text = state_text(hierarchy.tree.nodes[leaf].state)
-            yield (
-                f"eventless transitions without a guard lead from {text!r} back to it without "
-                "end: give one of them a guard or a trigger"
-            )
-            return
+    leaf = _on_a_circle(following)
+    if leaf is not None:
+        text = state_text(hierarchy.tree.nodes[leaf].state)
+        yield (
+            f"eventless transitions without a guard lead from {text!r} back to it without end: "
+            "give one of them a guard or a trigger"
+        )
 
 
-def _unconditional(hierarchy: Hierarchy, leaf: int) -> Arc | None:
+def _unconditional(tree: Tree, eventless: Mapping[int, Arc], leaf: int) -> Arc | None:
     """Return the eventless transition that is always made in a leaf."""
-    for number in (leaf, *hierarchy.tree.ancestors(leaf)):
-        arcs = [
-            arc for arc in hierarchy.arcs if arc.source == number and arc.written.trigger is None
-        ]
-        if arcs:
-            is_open = arcs[0].guard is not None or arcs[0].written.probability is not None
-            return None if is_open else arcs[0]
+    for number in (leaf, *tree.ancestors(leaf)):
+        arc = eventless.get(number)
+        if arc is not None:
+            is_open = arc.guard is not None or arc.written.probability is not None
+            return None if is_open else arc
 
     return None
 
 
-def _comes_back(leaf: int, following: Mapping[int, Sequence[int]]) -> bool:
-    reached, frontier = set[int](), [leaf]
-    while frontier:
-        for number in following.get(frontier.pop(), ()):
-            if number == leaf:
-                return True
-            if number not in reached:
-                reached.add(number)
-                frontier.append(number)
+def _on_a_circle(following: Mapping[int, Sequence[int]]) -> int | None:
+    """Return a leaf that is reached again from itself; None if there is none."""
+    done = set[int]()
+    for start in following:
+        path: dict[int, Iterator[int]] = {}
+        number: int | None = start
+        while number is not None:
+            if number in path:
+                return number
+            if number not in done:
+                path[number] = iter(following.get(number, ()))
+            # the next from the end of the path, or from further back
+            number = None
+            while path and number is None:
+                last = next(reversed(path))
+                number = next(path[last], None)
+                if number is None:
+                    done.add(last)
+                    del path[last]
 
-    return False
+    return None

@@ -33,10 +33,7 @@ class Names:
         return name
 
     def _found(self, function: object, item: object) -> str:
-        registered = next(
-            (name for name, known in (self.given or {}).items() if known == function), None
-        )
-        name = registered or own_name(function)
+        name = name_of(function, self.given)
         advice = f"register it, {self.kind}s={{'some_name': function}}"
         if name is None:
             self.problems.append(
@@ -52,6 +49,12 @@ class Names:
             )
 
         return name
+
+
+def name_of(function: object, given: Functions | None) -> str | None:
+    """Return the name under which a function is registered, else its own; None without any."""
+    found = (name for name, known in (given or {}).items() if known == function)
+    return next(found, None) or own_name(function)
 
 
 def joined(items: Sequence[str], separator: str = "; ", beyond: int = 0) -> str:

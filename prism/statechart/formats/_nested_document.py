@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from prism.errors import DefinitionError
 from prism.statechart._definition import Definition
 from prism.statechart._nesting import In, State
 from prism.statechart.formats._names import Names
@@ -17,6 +18,11 @@ def nested_data(chart: Definition[Any], guards: Names, actions: Names) -> dict[s
     """Return what a document has of a chart with composites beside what all charts have."""
     tree = chart.tree
     assert tree is not None
+    if tree.is_document:
+        raise DefinitionError(
+            f"chart {chart.name!r} was read from SCXML with content of its own, which JSON has no "
+            "room for: keep its document"
+        )
 
     return {
         "states": [_state_data(state, actions) for state in tree.states],

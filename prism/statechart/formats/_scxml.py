@@ -2,71 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
-from xml.sax.saxutils import escape
 
-from prism.errors import DefinitionError
 from prism.statechart._definition import Definition
-from prism.statechart._identity import own_name
+from prism.statechart.formats._names import Functions, name_of
+from prism.statechart.formats._scxml_names import head, scxml_guards, scxml_name
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Guard, Transition
 
-NAMESPACE = "http://www.w3.org/2005/07/scxml"
-PRISM_NAMESPACE = "urn:prism:statechart"
 
-_NO_DOCUMENT = "a chart with composites, timers or chance cannot be written as SCXML yet"
-
-_ESCAPED = re.compile(r"[^A-Za-z0-9_]|^[0-9]|_(?=x[0-9A-F])")
-_NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_OF_THE_PLATFORM = re.compile(r"\A(?:error|done)\Z")
-"""Event descriptors that would match the interpreter's own events (SCXML, section 5.10.2)."""
-
-
-def scxml_name(text: str) -> str:
-    """Return the name that a state or trigger has in the SCXML document.
-
-    Letters and digits of ASCII and the underscore stay; any other character becomes ``_x`` with its
-    code point in four to six hexadecimal digits and ``_``, as in .NET's ``XmlConvert.EncodeName``:
-    ``round ends`` becomes ``round_x0020_ends``. So do a digit at the beginning and an underscore
-    that would be read as the beginning of such a code. The names are different for different texts,
-    are NCNames, and hold no ``.``, blank or ``*``, which mean something in an event descriptor.
-
-    Args:
-        text: Text of a state, or a trigger.
-    """
-    escaped = _ESCAPED.sub(_code, text)
-    return _OF_THE_PLATFORM.sub(lambda found: _code(found) + found[0][1:], escaped)
-
-
-def scxml_guards(chart: Definition[Any]) -> dict[str, Guard]:
-    """Return the guards of a chart by the fields of event data in which SCXML expects outcomes.
-
-    The program that runs the document evaluates the guards and sends their outcomes with each
-    event. A field is ``guard_`` and the `scxml_name` of the function's name, or ``guard``; a number
-    follows if the name is taken.
-
-    Args:
-        chart: The chart's definition, ``chart.definition``.
-    """
-    fields: dict[str, Guard] = {}
-    for item in chart.transitions:
-        if item.guard is not None and item.guard not in fields.values():
-            stem = "guard_" + scxml_name(own_name(item.guard) or "guard")
-            number = 1
-            while (name := stem if number == 1 else f"{stem}_{number}") in fields:
-                number += 1
-
-            fields[name] = item.guard
-
-    return fields
-
-
-def _code(found: re.Match[str]) -> str:
-    return f"_x{ord(found[0][0]):04X}_"
-
-
-def to_scxml(chart: Definition[Any]) -> str:
+def to_scxml(
+    chart: Definition[Any], guards: Functions | None = None, actions: Functions | None = None
+) -> str:
     """Write an SCXML document that makes the same transitions as the chart.
 
     States and triggers are named by `scxml_name`. A guard reads its outcome from the event's data,
@@ -76,22 +23,21 @@ def to_scxml(chart: Definition[Any]) -> str:
 
     Args:
         chart: The chart's definition.
+        guards: Guards by name, for those without a name of their own.
+        actions: Actions by name.
     """
     if chart.tree is not None:
-        raise DefinitionError(f"chart {chart.name!r}: {_NO_DOCUMENT}")
+        # loaded only where there are composites, as what reads them
+        from prism.statechart.formats._scxml_nested import nested_scxml
 
-    fields = scxml_guards(chart)
+        return nested_scxml(chart, guards, actions)
+
+    fields = scxml_guards(chart, guards)
     leaving: dict[Any, list[str]] = {state: [] for state in chart.states}
     for item in chart.transitions:
-        leaving[item.source].append(_transition(item, fields))
+        leaving[item.source].append(_transition(item, fields, actions))
 
-    lines = [
-        '<?xml version="1.0" encoding="UTF-8"?>',
-        f'<scxml xmlns="{NAMESPACE}" xmlns:prism="{PRISM_NAMESPACE}" '
-        f'version="1.0" datamodel="ecmascript" '
-        f'name="{scxml_name(chart.name or "statechart")}" initial="{_id(chart.initial)}"'
-        f"{_description(chart)}>",
-    ]
+    lines = [*head(chart, _id(chart.initial))]
     for state, transitions in leaving.items():
         if state in chart.final_states:
             lines.append(f'  <final id="{_id(state)}"/>')
@@ -106,17 +52,6 @@ def _id(state: Any) -> str:
     return scxml_name(state_text(state))
 
 
-def _description(chart: Definition[Any]) -> str:
-    if not chart.description:
-        return ""
-
-    # what XML has no room for, not even escaped (XML 1.0, section 2.2)
-    text = _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", chart.description)
-    # line ends and tabs in an attribute would be read as spaces
-    signs = {sign: f"&#{ord(sign)};" for sign in '\t\n\r"'}
-    return f' prism:description="{escape(text, signs)}"'
-
-
 def _extras(chart: Definition[Any], state: Any) -> str:
     decision = ' prism:decision="true"' if state in chart.decision_states else ""
     return decision + (
@@ -124,13 +59,14 @@ def _extras(chart: Definition[Any], state: Any) -> str:
     )
 
 
-def _transition(item: Transition[Any], fields: dict[str, Guard]) -> str:
+def _transition(item: Transition[Any], fields: dict[str, Guard], actions: Functions | None) -> str:
     attributes = [f'event="{scxml_name(item.trigger)}"', f'target="{_id(item.target)}"']
     if item.guard is not None:
         field = next(name for name, guard in fields.items() if guard == item.guard)
         attributes.insert(1, f'cond="_event.data.{field}"')
 
     if item.action is not None:
-        attributes.append(f'prism:action="{scxml_name(own_name(item.action) or "action")}"')
+        name = name_of(item.action, actions) or "action"
+        attributes.append(f'prism:action="{scxml_name(name)}"')
 
     return f"    <transition {' '.join(attributes)}/>"

@@ -16,7 +16,8 @@ from prism.statechart import (
     state_enum,
 )
 from prism.statechart.formats import scxml_guards, scxml_name
-from prism.statechart.formats._scxml import NAMESPACE, PRISM_NAMESPACE, to_scxml
+from prism.statechart.formats._scxml import to_scxml
+from prism.statechart.formats._scxml_names import NAMESPACE, PRISM_NAMESPACE
 from tests.kit.texts import ANY
 
 CODE = re.compile(r"_x([0-9A-F]{4,6})_")

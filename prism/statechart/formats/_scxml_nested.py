@@ -1,0 +1,217 @@
+"""A chart with composites as SCXML.
+
+What SCXML has is written as SCXML: regions, histories, internal transitions, ``In``, and ``after``
+as events that a state sends when it is entered. What it has not stands in prism's namespace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from prism.errors import DefinitionError
+from prism.statechart._definition import Definition
+from prism.statechart._nesting import DONE, In, State
+from prism.statechart._tree.hierarchy import member_of, with_insides
+from prism.statechart._tree.numbers import CHART
+from prism.statechart.formats._names import Functions, name_of
+from prism.statechart.formats._scxml_names import attribute, head, scxml_guards, scxml_name
+from prism.statechart.states import state_text
+from prism.statechart.transitions import History, Transition, as_tuple, is_any_state
+
+
+def nested_scxml(
+    chart: Definition[Any], guards: Functions | None, actions: Functions | None
+) -> str:
+    """Write an SCXML document: see `to_scxml`.
+
+    Raises:
+        DefinitionError: If the chart was read from a document that does more.
+    """
+    return "\n".join(_Writer(chart, guards, actions).lines()) + "\n"
+
+
+class _Writer:
+    """Writes one chart."""
+
+    def __init__(
+        self, chart: Definition[Any], guards: Functions | None, actions: Functions | None
+    ) -> None:
+        assert chart.tree is not None
+        if chart.tree.is_document:
+            raise DefinitionError(
+                f"chart {chart.name!r} was read from SCXML with content of its own, which only "
+                "its document has: keep that"
+            )
+        self._chart = chart
+        self._tree = chart.tree
+        self._fields = scxml_guards(chart, guards)
+        self._guards, self._actions = guards, actions
+        self._histories: dict[Any, str] = {}
+        self._leaving: dict[str, list[tuple[int, Transition[Any]]]] = {}
+        self._collect()
+
+    def _collect(self) -> None:
+        tree = self._tree.tree
+        targets = [each for item in self._tree.transitions for each in _targets(item)]
+        for state in with_insides(self._tree.states):
+            targets += state.initial if isinstance(state, State) else ()
+        for target in targets:
+            if isinstance(target, History) and target not in self._histories:
+                number = len(self._histories) + 1
+                self._histories[target] = f"{_id(target.state)}.history.{number}"
+
+        for place, item in enumerate(self._tree.transitions):
+            sources = (
+                [tree.nodes[number].state for number in tree.nodes[CHART].children]
+                if is_any_state(item.source)
+                else [item.source]
+            )
+            for source in sources:
+                if source not in self._tree.final_states:
+                    self._leaving.setdefault(state_text(source), []).append((place, item))
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of the document."""
+        chart = self._chart
+        extras = ' prism:strict="true"' if chart.strict else ""
+        extras += attribute("prism:needs", " ".join(chart.needs)) if chart.needs else ""
+        yield from head(chart, self._places(as_tuple(self._tree.initial)), extras)
+        for state in self._tree.states:
+            yield from self._state(state, "  ")
+        yield "</scxml>"
+
+    def _state(self, state: Any, indent: str) -> Iterator[str]:
+        member = member_of(state)
+        tag = "state"
+        if member in self._tree.final_states:
+            tag = "final"
+        elif isinstance(state, State) and state.parallel:
+            tag = "parallel"
+
+        inside = [
+            *self._timers(member),
+            *self._history_lines(member),
+            *self._transition_lines(member),
+            *(
+                line
+                for each in (state.states if isinstance(state, State) else ())
+                for line in self._state(each, "  ")
+            ),
+        ]
+        opened = f"{indent}<{tag}{self._attributes(state)}"
+        if not inside:
+            yield f"{opened}/>"
+            return
+        yield f"{opened}>"
+        yield from (f"{indent}{line}" for line in inside)
+        yield f"{indent}</{tag}>"
+
+    def _attributes(self, state: Any) -> str:
+        member = member_of(state)
+        found = attribute("id", _id(member))
+        if isinstance(state, State):
+            if state.initial:
+                found += attribute("initial", self._places(state.initial))
+            for kind, functions in (("entry", state.entry), ("exit", state.exit)):
+                if functions:
+                    names = (self._action(each) for each in functions)
+                    found += attribute(f"prism:{kind}", " ".join(names))
+        if member in self._tree.decision_states:
+            found += ' prism:decision="true"'
+        if member in self._tree.timeouts:
+            found += f' prism:timeout="{self._tree.timeouts[member]}"'
+
+        return found
+
+    def _places(self, targets: Iterable[Any]) -> str:
+        return " ".join(
+            self._histories[each] if isinstance(each, History) else _id(each) for each in targets
+        )
+
+    def _timers(self, member: Any) -> Iterator[str]:
+        own = self._leaving.get(state_text(member), [])
+        timed = [(place, item) for place, item in own if item.after is not None]
+        if not timed:
+            return
+        yield "  <onentry>"
+        for place, item in timed:
+            name = _timer(place, member)
+            yield f'    <send event="{name}" id="{name}" delay="{item.after}s"/>'
+        yield "  </onentry>"
+        yield "  <onexit>"
+        yield from (f'    <cancel sendid="{_timer(place, member)}"/>' for place, _ in timed)
+        yield "  </onexit>"
+
+    def _history_lines(self, member: Any) -> Iterator[str]:
+        for history, name in self._histories.items():
+            if history.state != member:
+                continue
+            node = self._tree.tree.nodes[self._tree.tree.numbers[state_text(member)]]
+            implicit = "" if history.default is not None else ' prism:implicit="true"'
+            kind = "deep" if history.deep else "shallow"
+            numbers = node.children if node.kind == "parallel" else node.children[:1]
+            default = (
+                as_tuple(history.default)
+                if history.default is not None
+                else [self._tree.tree.nodes[number].state for number in numbers]
+            )
+            yield f'  <history id="{name}" type="{kind}"{implicit}>'
+            yield f'    <transition target="{self._places(default)}"/>'
+            yield "  </history>"
+
+    def _transition_lines(self, member: Any) -> Iterator[str]:
+        for place, item in self._leaving.get(state_text(member), []):
+            yield f"  <transition{self._transition(place, item, member)}/>"
+
+    def _action(self, action: Any) -> str:
+        return scxml_name(name_of(action, self._actions) or "action")
+
+    def _transition(self, place: int, item: Transition[Any], member: Any) -> str:
+        found = ""
+        if item.trigger is not None:
+            events = [_event(item.trigger)]
+            events += [_timer(place, member)] if item.after is not None else []
+            found += attribute("event", " ".join(events))
+        if isinstance(item.guard, In):
+            found += attribute("cond", f"In('{_id(item.guard.state)}')")
+        elif item.guard is not None:
+            field = next(name for name, guard in self._fields.items() if guard == item.guard)
+            found += attribute("cond", f"_event.data.{field}")
+        if item.target is not None:
+            found += attribute("target", self._places(_targets(item)))
+        if item.internal:
+            found += ' type="internal"'
+        if item.action is not None:
+            found += attribute("prism:action", self._action(item.action))
+        if is_any_state(item.source):
+            found += ' prism:source="*"'
+        for name in ("after", "rate", "probability"):
+            value = getattr(item, name)
+            if value is not None:
+                shown = (
+                    scxml_name(name_of(value, self._guards) or "rate")
+                    if callable(value)
+                    else repr(value)
+                )
+                found += attribute(f"prism:{name}", shown)
+
+        return found + f' prism:place="{place}"'
+
+
+def _targets(item: Transition[Any]) -> tuple[Any, ...]:
+    return () if item.target is None else as_tuple(item.target)
+
+
+def _id(state: Any) -> str:
+    return scxml_name(state_text(state))
+
+
+def _event(trigger: str) -> str:
+    if trigger.startswith(DONE):
+        return DONE + scxml_name(trigger.removeprefix(DONE))
+    return scxml_name(trigger)
+
+
+def _timer(place: int, state: Any) -> str:
+    return f"prism.after.{place}.{_id(state)}"

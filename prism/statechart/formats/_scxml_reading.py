@@ -1,0 +1,537 @@
+"""An SCXML document as a chart: its states, and the transitions between them.
+
+Everything that keeps a document from being read is told at once, with its line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from prism.errors import DefinitionError
+from prism.statechart._definition import DEFAULT_NAME, Definition
+from prism.statechart._nesting import (
+    DocumentHistory,
+    DocumentState,
+    EventDescriptor,
+    In,
+    State,
+)
+from prism.statechart.formats._names import Functions, joined
+from prism.statechart.formats._scxml_actions import ContentReader, Problems
+from prism.statechart.formats._scxml_content import Done, LateStart, Start
+from prism.statechart.formats._scxml_data import (
+    DEFAULT_LANGUAGE,
+    DIALECTS,
+    Condition,
+    Model,
+    require_tick,
+)
+from prism.statechart.formats._scxml_names import scxml_text
+from prism.statechart.formats._scxml_xml import Document, Element, parse
+from prism.statechart.states import state_enum, state_text
+from prism.statechart.transitions import ANY_STATE, DocumentPart, History, Transition
+from prism.telemetry._loggers import warn_standard
+
+MOST_STATES = 10_000
+MOST_TARGETS = 100
+
+_STATES = ("state", "parallel", "final")
+_GUARD = re.compile(r"_event\.data\.guard_?(\w*)")
+_ACTIVE = re.compile(r"In\(\s*(['\"])([^'\"]*)\1\s*\)")
+_PLAIN = re.compile(r"[^\s*]+")
+_INSIDE: Mapping[str, frozenset[str]] = {
+    "scxml": frozenset({*_STATES, "datamodel"}),
+    "state": frozenset(
+        {*_STATES, "datamodel", "onentry", "onexit", "transition", "initial", "history"}
+    ),
+    "parallel": frozenset(
+        {"state", "parallel", "datamodel", "onentry", "onexit", "transition", "history"}
+    ),
+    "final": frozenset({"onentry", "onexit", "donedata"}),
+    "history": frozenset({"transition"}),
+    "initial": frozenset({"transition"}),
+}
+"""What may lie in an element of the structure."""
+
+
+def read_scxml(
+    text: str,
+    guards: Functions | None,
+    actions: Functions | None,
+    enum: type[Enum] | None,
+    tick: str,
+) -> Definition[Any]:
+    """Read a chart: see `Statechart.from_scxml`."""
+    seconds = require_tick(tick)
+    document = parse(text)
+    problems = Problems()
+    reader = _Reader(document, problems, guards or {}, actions or {}, enum, seconds)
+    if not problems.found:
+        reader.read()
+    if problems.found:
+        name = document.root.attributes.get("name", DEFAULT_NAME)
+        raise _refused(name, problems)
+    for line, message in problems.notes:
+        warn_standard(f"SCXML document, line {line}: {message}")
+
+    return reader.definition()
+
+
+def _refused(name: str, problems: Problems) -> DefinitionError:
+    told = [f"line {line}: {message}" for line, message in sorted(problems.found)]
+    if len(told) == 1:
+        return DefinitionError(f"chart {name!r}: {told[0]}")
+    listed = joined(told, "\n  ")
+    return DefinitionError(f"chart {name!r} has {len(told)} problems:\n  {listed}")
+
+
+@dataclass
+class _Place:
+    """One state of the document."""
+
+    element: Element
+    text: str
+    inside: list[_Place]
+
+
+class _Reader:
+    """Makes a definition of a document."""
+
+    def __init__(
+        self,
+        document: Document,
+        problems: Problems,
+        guards: Functions,
+        actions: Functions,
+        enum: type[Enum] | None,
+        tick: float,
+    ) -> None:
+        self._root = document.root
+        self._is_own = document.is_own
+        self._problems = problems
+        self._guards, self._actions = guards, actions
+        self._enum = enum
+        self._texts: dict[str, Element] = {}
+        self._places: dict[int, _Place] = {}
+        self._histories: dict[str, tuple[_Place, Element]] = {}
+        self._members: dict[str, Any] = {}
+        self._after: dict[str, Any] = {}
+        self._made: list[tuple[int, Transition[Any]]] = []
+        self._top: list[_Place] = []
+        self._require_root()
+        if problems.found:
+            return
+
+        self._find_states()
+        language = self._root.attributes.get("datamodel", DEFAULT_LANGUAGE)
+        self._content = ContentReader(self._model(language, tick), problems)
+
+    def _require_root(self) -> None:
+        root = self._root
+        if root.tag != "scxml":
+            self._problems.add(root, f"the outermost element must be <scxml>, got <{root.tag}>")
+            return
+        language = root.attributes.get("datamodel", DEFAULT_LANGUAGE)
+        if language not in DIALECTS:
+            self._problems.add(
+                root, f"data models are {', '.join(DIALECTS)}: {language!r} is not read"
+            )
+        for element in root.walk():
+            if "src" in element.attributes or "srcexpr" in element.attributes:
+                self._problems.add(element, f"<{element.tag}> has a src, which is not fetched")
+
+    # States
+
+    def _find_states(self) -> None:
+        self._top = [self._place(child) for child in self._root.all(*_STATES)]
+        count = len(self._places)
+        if not self._top:
+            self._problems.add(self._root, "there are no states: give at least one")
+        if count > MOST_STATES:
+            self._problems.add(self._root, f"there are more than {MOST_STATES:,} states")
+            return
+        if self._problems.found:
+            return
+
+        texts = [place.text for place in self._places.values()]
+        known = self._enum or state_enum("State", texts)
+        by_text = {state_text(member): member for member in known}
+        missing = [repr(text) for text in texts if text not in by_text]
+        if missing:
+            self._problems.add(
+                self._root, f"{known.__name__} has no members {joined(missing, ', ')}"
+            )
+        self._members = by_text
+
+    def _place(self, element: Element) -> _Place:
+        text = self._id(element) or self._unused(element.tag)
+        if text in self._texts:
+            line = self._texts[text].line
+            self._problems.add(element, f"the id {text!r} is given already in line {line}")
+        self._texts[text] = element
+        place = _Place(element, text, [])
+        self._places[id(element)] = place
+        if len(self._places) > MOST_STATES:
+            return place
+
+        place.inside = [self._place(child) for child in element.all(*_STATES)]
+        for child in element.all("history"):
+            name = self._id(child)
+            if not name or name in self._histories or name in self._texts:
+                self._problems.add(child, f"a history needs an id of its own, got {name!r}")
+            self._histories[name or ""] = (place, child)
+        return place
+
+    def _id(self, element: Element) -> str:
+        return self._text(element.attributes.get("id", ""))
+
+    def _text(self, name: str) -> str:
+        return scxml_text(name) if self._is_own else name
+
+    def _unused(self, tag: str) -> str:
+        number = len(self._places) + 1
+        while f"{tag}{number}" in self._texts:
+            number += 1
+        return f"{tag}{number}"
+
+    def _model(self, language: str, tick: float) -> Model:
+        inside: dict[str, frozenset[str]] = {}
+
+        def collect(place: _Place) -> frozenset[str]:
+            found = [collect(each) for each in place.inside]
+            inside[place.text] = frozenset().union(*found) if found else frozenset({place.text})
+            return inside[place.text]
+
+        if not self._problems.found:
+            for place in self._top:
+                collect(place)
+        name = self._text(self._root.attributes.get("name", DEFAULT_NAME))
+        is_late = self._root.attributes.get("binding") == "late"
+        return Model(name, DIALECTS[language], tick, (), inside, is_late)
+
+    # Reading
+
+    def read(self) -> None:
+        """Read everything; what is wrong goes among the problems."""
+        self._require_known_children()
+        self._content.declare(self._root)
+        if self._problems.found:
+            return
+
+        self._tree = [self._state(place) for place in self._top]
+        for place in self._places.values():
+            for element in place.element.all("transition"):
+                self._transition(place, element)
+        if not self._problems.found:
+            self._simplify()
+
+    def _require_known_children(self) -> None:
+        for element in self._root.walk():
+            known = _INSIDE.get(element.tag)
+            for child in element.children if known is not None else ():
+                if " " in child.tag:
+                    self._problems.note(child, f"<{child.tag}> is passed over")
+                elif known is not None and child.tag not in known:
+                    self._problems.add(
+                        child, f"<{child.tag}> in <{element.tag}> is not read: remove it"
+                    )
+
+    def _state(self, place: _Place) -> Any:
+        element = place.element
+        member = self._members[place.text]
+        is_parallel = element.tag == "parallel" and bool(place.inside)
+        entry = [*self._functions(element, "entry"), *self._blocks(element, "onentry")]
+        leaving = [*self._functions(element, "exit"), *self._blocks(element, "onexit")]
+        if self._content.model.is_late and (data := self._content.data_of(element)):
+            entry.insert(0, LateStart(self._content.model, place.text, data))
+        if element.tag == "final" and place not in self._top:
+            entry.append(Done(self._content.model, place.text, self._content.donedata(element)))
+
+        initial, start = self._initial(place)
+        if not place.inside and not entry and not leaving:
+            return member
+        if start or (is_parallel and len(place.inside) == 1):
+            return DocumentState(
+                member,
+                tuple(map(self._state, place.inside)),
+                initial,
+                is_parallel,
+                tuple(entry),
+                tuple(leaving),
+                start,
+            )
+        return State(
+            member,
+            map(self._state, place.inside),
+            initial=initial or None,
+            parallel=is_parallel,
+            entry=entry,
+            exit=leaving,
+        )
+
+    def _initial(self, place: _Place) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        element = place.element
+        given = element.attributes.get("initial")
+        inside = element.all("initial")
+        if given is not None:
+            return self._targets(element, given), ()
+        if not inside:
+            return (), ()
+
+        transitions = inside[0].all("transition")
+        if len(transitions) != 1 or "target" not in transitions[0].attributes:
+            self._problems.add(inside[0], "<initial> needs one <transition> with a target")
+            return (), ()
+        content = self._content.block(transitions[0])
+        targets = self._targets(transitions[0], transitions[0].attributes["target"])
+        return targets, () if content is None else (content,)
+
+    def _targets(self, element: Element, names: str) -> tuple[Any, ...]:
+        found = []
+        for name in map(self._text, names.split()):
+            if name in self._members:
+                found.append(self._members[name])
+            elif name in self._histories:
+                found.append(self._history(*self._histories[name]))
+            else:
+                self._problems.add(element, f"names {name!r}, which is no state")
+        if not names.split():
+            self._problems.add(element, "names no state")
+        if len(found) > MOST_TARGETS:
+            self._problems.add(element, f"names more than {MOST_TARGETS} states")
+            return ()
+        return tuple(found)
+
+    def _history(self, place: _Place, element: Element) -> History[Any]:
+        member, deep = self._members[place.text], element.attributes.get("type") == "deep"
+        default: Any = None
+        content = None
+        for inside in element.all("transition") if "implicit" not in element.own else ():
+            content = self._content.block(inside)
+            names = inside.attributes.get("target", "")
+            found = [self._members.get(self._text(name)) for name in names.split()]
+            if not found or None in found:
+                self._problems.add(inside, f"a history's default must name states, got {names!r}")
+                return History(member, deep)
+            default = found[0] if len(found) == 1 else tuple(found)
+        if content is not None:
+            return DocumentHistory(member, deep, default, content)
+        return History(member, deep, default)
+
+    # Transitions
+
+    def _transition(self, place: _Place, element: Element) -> None:
+        own, given = element.own, element.attributes
+        targets = self._targets(element, given["target"]) if "target" in given else None
+        probability, rate = own.get("probability"), own.get("rate")
+        try:
+            item = Transition(
+                self._trigger(given),
+                ANY_STATE if own.get("source") == ANY_STATE else self._members[place.text],
+                targets,
+                self._guard(element),
+                self._action(element),
+                internal=given.get("type") == "internal" and self._is_internal(place, targets),
+                after=int(own["after"]) if "after" in own else None,
+                rate=None if rate is None else self._rate(rate, element),
+                probability=None if probability is None else float(probability),
+            )
+        except (DefinitionError, ValueError) as error:
+            self._problems.add(element, str(error))
+            return
+
+        number = own.get("place", "")
+        self._made.append((int(number) if number.isdecimal() else -1, item))
+
+    def _trigger(self, given: Mapping[str, str]) -> str | None:
+        if "event" not in given:
+            return None
+        events = given["event"].split()
+        if self._is_own:
+            # behind it stands what its timer sends
+            return done_text(events[0]) if events else ""
+        return EventDescriptor(" ".join(events))
+
+    def _is_internal(self, place: _Place, targets: Sequence[Any] | None) -> bool:
+        """Return whether a transition stays in its composite; else it is an external one."""
+        if not targets or place.element.tag != "state" or not place.inside:
+            return False
+        inside = {each.text for each in _all_inside(place)}
+        return all(
+            state_text(each.state if isinstance(each, History) else each) in inside
+            or (isinstance(each, History) and state_text(each.state) == place.text)
+            for each in targets
+        )
+
+    def _guard(self, element: Element) -> Any:
+        source = element.attributes.get("cond")
+        if source is None:
+            return None
+        active, guard = _ACTIVE.fullmatch(source.strip()), _GUARD.fullmatch(source.strip())
+        if active and self._text(active[2]) in self._members:
+            return In(self._members[self._text(active[2])])
+        if guard and self._is_own:
+            return self._named(self._guards, "guard", scxml_text(guard[1]) or "guard", element)
+
+        value = self._content.value(element, source)
+        return None if value is None else Condition(self._content.model, value)
+
+    def _rate(self, text: str, element: Element) -> Any:
+        try:
+            return float(text)
+        except ValueError:
+            return self._named(self._guards, "guard", scxml_text(text), element)
+
+    def _action(self, element: Element) -> Any:
+        name = element.own.get("action")
+        content = self._content.block(element)
+        if name is None:
+            return content
+        if content is not None:
+            self._problems.add(element, "has content beside prism's action: remove one of them")
+        return self._named(self._actions, "action", scxml_text(name), element)
+
+    def _functions(self, element: Element, kind: str) -> list[Any]:
+        names = element.own.get(kind, "").split()
+        found = [self._named(self._actions, "action", scxml_text(name), element) for name in names]
+        return [each for each in found if each is not None]
+
+    def _blocks(self, element: Element, tag: str) -> list[Any]:
+        found = [self._content.block(each, self._is_own) for each in element.all(tag)]
+        return [each for each in found if each is not None]
+
+    def _named(self, known: Functions, kind: str, name: str, element: Element) -> Any:
+        try:
+            return known[name]
+        except KeyError:
+            listing = joined([*map(repr, known)], ", ") or "none"
+            self._problems.add(
+                element, f"unknown {kind} {name!r}; known are {listing}: give it by {kind}s="
+            )
+            return None
+
+    # The chart
+
+    def _simplify(self) -> None:
+        """Take descriptors for plain triggers where nothing else is particular to documents."""
+        triggers = [item.trigger for _, item in self._made if item.trigger is not None]
+        parts = [item.guard for _, item in self._made] + [item.action for _, item in self._made]
+        parts += [each for state in self._tree for each in _functions_of(state)]
+        is_plain = (
+            not any(isinstance(each, DocumentPart) and type(each) is not Done for each in parts)
+            and not self._content.has_data
+            and not any(isinstance(each, Done) and each.payload for each in parts)
+            and (self._is_own or _are_plain(triggers))
+        )
+        if is_plain:
+            self._tree = [_without_done(state) for state in self._tree]
+            self._made = [(place, _plainly(item)) for place, item in self._made]
+        else:
+            model = self._content.model
+            self._tree = [_started(state, Start(model)) for state in self._tree]
+
+    def definition(self) -> Definition[Any]:
+        """Return the chart; nothing is wrong with the document."""
+        root, own = self._root.attributes, self._root.own
+        initial = (
+            self._targets(self._root, root["initial"])
+            if "initial" in root
+            else (self._members[self._top[0].text],)
+        )
+        places = self._places.values()
+        made = dict[int, Transition[Any]]()
+        for number, (place, item) in enumerate(self._made):
+            made.setdefault(place if place >= 0 else number, item)
+
+        return Definition(
+            self._tree,
+            [made[place] for place in sorted(made)],
+            initial[0] if len(initial) == 1 else initial,
+            self._content.model.name,
+            [self._members[each.text] for each in places if "decision" in each.element.own],
+            {
+                self._members[each.text]: int(each.element.own["timeout"])
+                for each in places
+                if each.element.own.get("timeout", "").isdecimal()
+            },
+            own.get("strict") == "true",
+            [self._members[each.text] for each in places if each.element.tag == "final"],
+            needs=own.get("needs", "").split(),
+            description=own.get("description", ""),
+        )
+
+
+def done_text(event: str) -> str:
+    """Return the trigger that prism has written as an event's name."""
+    prefix = "done.state."
+    return (
+        prefix + scxml_text(event.removeprefix(prefix))
+        if event.startswith(prefix)
+        else (scxml_text(event))
+    )
+
+
+def _all_inside(place: _Place) -> Iterator[_Place]:
+    for each in place.inside:
+        yield each
+        yield from _all_inside(each)
+
+
+def _functions_of(state: Any) -> Iterator[Any]:
+    if isinstance(state, State):
+        yield from (*state.entry, *state.exit, *state.start)
+        for each in state.states:
+            yield from _functions_of(each)
+
+
+def _are_plain(triggers: Sequence[str]) -> bool:
+    """Return whether descriptors are names, none of which begins another, which it would match."""
+    names = {*triggers}
+    return all(map(_PLAIN.fullmatch, names)) and not any(
+        name[:place] in names for name in names for place, sign in enumerate(name) if sign == "."
+    )
+
+
+def _plainly(item: Transition[Any]) -> Transition[Any]:
+    if item.trigger is None:
+        return item
+    return Transition(
+        str(item.trigger),
+        item.source,
+        item.target,
+        item.guard,
+        item.action,
+        internal=item.internal,
+        after=item.after,
+        rate=item.rate,
+        probability=item.probability,
+    )
+
+
+def _without_done(state: Any) -> Any:
+    if not isinstance(state, State):
+        return state
+    entry = tuple(each for each in state.entry if not isinstance(each, Done))
+    states = tuple(map(_without_done, state.states))
+    if not states and not entry and not state.exit:
+        return state.state
+    return _changed(state, states=states, entry=entry)
+
+
+def _started(state: Any, start: Callable[[Any, Any], object]) -> Any:
+    if not isinstance(state, State):
+        return State(state, entry=start)
+    return _changed(state, entry=(start, *state.entry))
+
+
+def _changed(state: State[Any], **changes: Any) -> State[Any]:
+    """Return a state with other attributes, whose constructor takes them in another form."""
+    made = object.__new__(type(state))
+    names = ["state", "states", "initial", "parallel", "entry", "exit"]
+    for name in [*names, *(["start"] if isinstance(state, DocumentState) else [])]:
+        object.__setattr__(made, name, changes.get(name, getattr(state, name)))
+    return made

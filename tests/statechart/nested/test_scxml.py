@@ -1,0 +1,70 @@
+"""Charts with composites as SCXML, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from prism.errors import DefinitionError
+from prism.statechart import Statechart, social_media_chart, social_media_guards
+from tests.statechart.nested.phone import day, whole_phone
+from tests.statechart.nested.random_charts import Kinds, make_twins
+from tests.statechart.nested.test_json import everything, functions_of, speed
+
+
+@pytest.mark.parametrize("chart", [everything(), whole_phone(), day()], ids=["all", "phone", "day"])
+def test_a_chart_comes_back_equal(chart: Statechart[Any]) -> None:
+    """By SCXML with the names of its functions, and over its own enum."""
+    actions = functions_of(chart)
+    text = format(chart, "scxml")
+    again = Statechart.from_scxml(text, guards={"speed": speed}, actions=actions)
+    assert again == chart
+    assert format(again, "scxml") == text
+    same = Statechart.from_scxml(
+        text, guards={"speed": speed}, actions=actions, states=chart.state_type
+    )
+    assert same.tree == chart.tree
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_random_chart_comes_back_equal(seed: int) -> None:
+    """Whatever it has."""
+    try:
+        chart = make_twins(seed, Kinds()).chart
+    except DefinitionError:
+        return
+    actions = functions_of(chart)
+    text = chart.to_scxml(actions=actions)
+    assert Statechart.from_scxml(text, actions=actions) == chart
+
+
+def test_a_flat_chart_comes_back_with_its_transitions_state_by_state() -> None:
+    """What decides between transitions of one state is their order there."""
+    chart = social_media_chart()
+    again = Statechart.from_scxml(format(chart, "scxml"), guards=social_media_guards())
+    assert again.definition.tree is None
+    assert set(again.transitions) == set(chart.transitions)
+    for state in chart.states:
+        own = [item for item in chart.transitions if item.source == state]
+        assert [item for item in again.transitions if item.source == state] == own
+    for name in ("states", "initial", "timeouts", "decision_states", "final_states"):
+        assert getattr(again, name) == getattr(chart, name)
+
+
+def test_a_chart_with_odd_texts_comes_back_equal() -> None:
+    """Names are told apart whatever signs they have."""
+    from prism.statechart import State, Transition, done, state_enum
+
+    Odd = state_enum("Odd", ["a b", "1", "done", "_x0020_", "é", "x.y"])
+    A, B, C, D, E, F = Odd
+    chart = Statechart(
+        [State(A, [B, State(C, [D])]), E, F],
+        [Transition("go on.", A, E), Transition(done(A), A, F), Transition("error", E, F)],
+        initial=A,
+        name="a chart",
+        description='two\nlines & "more"',
+        strict=True,
+        final_states=[B],
+    )
+    assert Statechart.from_scxml(format(chart, "scxml")) == chart
