@@ -45,6 +45,7 @@ from prism.columns._memory import (
     get_i8,
     get_u1,
     get_u8,
+    opaque,
     put_f8,
     put_i4,
     put_i8,
@@ -244,7 +245,7 @@ def float_floor(a: int, one: float, other: float, line: int) -> float:
     """Divide floats, and round down, in CPython's steps."""
     if other == 0.0:
         fault(a, 1, line)
-    rest = math.fmod(one, other)
+    rest = np.fmod(one, other)
     quotient = (one - rest) / other
     if rest != 0.0 and (other < 0.0) != (rest < 0.0):
         quotient -= 1.0
@@ -258,7 +259,7 @@ def float_rest(a: int, one: float, other: float, line: int) -> float:
     """Return what a division of floats leaves, with the sign of the divisor."""
     if other == 0.0:
         fault(a, 1, line)
-    rest = math.fmod(one, other)
+    rest = np.fmod(one, other)
     if rest != 0.0:
         return rest + other if (other < 0.0) != (rest < 0.0) else rest
     return math.copysign(0.0, other)
@@ -291,7 +292,7 @@ def finite(a: int, found: float, given: float, line: int) -> float:
 
 def power(a: int, base: float, exponent: float, line: int) -> float:
     """Raise a float to a power."""
-    return finite(a, math.pow(base, exponent), base + exponent, line)
+    return finite(a, math.pow(base, opaque(exponent)), base + exponent, line)
 
 
 def whole_size(a: int, number: int, line: int) -> int:

@@ -114,6 +114,8 @@ class Scope:
         self.own = own
         self.defined: set[str] = set(names)
         self.fixed: frozenset[str] = frozenset(names)
+        # what would have been set by statements that were refused
+        self.lost: set[str] = set()
         self.locals: dict[str, Type] = {}
         self.returned: Type | None = None
         self.is_waiting = False
@@ -221,6 +223,8 @@ class Language:
 
     def _name(self, node: ast.Name) -> Value:
         scope = self.scope
+        if node.id in scope.lost:
+            raise RefusedError(node, "")
         if node.id in scope.names:
             if node.id not in scope.defined:
                 raise RefusedError(
@@ -415,10 +419,11 @@ class Language:
 
     def _pair(self, left: Value, right: Value, node: ast.AST) -> tuple[Value, Value]:
         """Return two values, a text or a member among them as the number of an option."""
-        if left.type.options and not right.type.options:
+        if left.type.options and right.type is TEXT:
             return left, as_option(right, left.type, node)
-        if right.type.options and not left.type.options:
+        if right.type.options and left.type is TEXT:
             return as_option(left, right.type, node), right
+        left, right = map(self._as_state, (left, right))
         nothing = {AGENT: MAYBE_AGENT, STATE: MAYBE_STATE}
         if NONE in (left.type, right.type):
             kinds = [nothing.get(each.type, each.type) for each in (left, right)]
@@ -427,6 +432,11 @@ class Language:
                 return Value(left.text, known), Value(right.text, known)
 
         return left, right
+
+    def _as_state(self, value: Value) -> Value:
+        """Return the value of a field whose type is that of the states as a state."""
+        is_state = value.type.options and value.type.options == tuple(self.layout.states)
+        return Value(value.text, STATE) if is_state else value
 
     def _among(self, op: ast.cmpop, one: ast.expr, other: ast.expr) -> str:
         if not isinstance(other, (ast.Tuple, ast.List, ast.Set)) or not other.elts:
@@ -647,7 +657,8 @@ class Language:
         scope.defined.add(loop.target.id)
         conditions = [self.truth(each) for each in loop.ifs]
         element = self.value(node.elt)
-        truth = self.truth_of(element, node) if element.type is not FLOAT else ""
+        is_summed = name == "sum" or element.type is FLOAT
+        truth = "" if is_summed else self.truth_of(element, node)
         scope.names, scope.defined = before, defined
 
         number = len(self.parts)

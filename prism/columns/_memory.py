@@ -54,3 +54,22 @@ def _putter(of: str) -> Any:
 
 get_u1, get_i4, get_i8, get_u8, get_f8 = map(_getter, ("u1", "i4", "i8", "u8", "f8"))
 put_u1, put_i4, put_i8, put_u8, put_f8 = map(_putter, ("u1", "i4", "i8", "u8", "f8"))
+
+
+def _opaque(typing: Any, number: Any) -> Any:  # noqa: ARG001
+    """Return a number of which the optimizer knows nothing.
+
+    It would make ``x * x`` of ``pow(x, 2.0)``, which is another number in one of a thousand cases.
+    """
+
+    def carry(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
+        whole = ir.IntType(64)
+        # no instruction at all, behind which the optimizer does not look
+        nothing = ir.InlineAsm(ir.FunctionType(whole, [whole]), "", "=r,0", side_effect=True)
+        bits = builder.call(nothing, [builder.bitcast(given[0], whole)])
+        return builder.bitcast(bits, ir.DoubleType())
+
+    return types.float64(types.float64), carry
+
+
+opaque: Any = intrinsic(_opaque)

@@ -29,7 +29,7 @@ from numba import njit
 
 from prism.columns import _table as T
 from prism.columns._memory import (
-    get_f8, get_i4, get_i8, get_u1, get_u8, put_f8, put_i4, put_i8, put_u1, put_u8
+    get_f8, get_i4, get_i8, get_u1, get_u8, opaque, put_f8, put_i4, put_i8, put_u1, put_u8
 )
 
 jit = njit(error_model="numpy")

@@ -98,11 +98,11 @@ class Writer:
             try:
                 self._statement(node)
             except RefusedError as problem:
-                self.problems.append(problem)
-                # what it would have set is not missed besides
+                if problem.problem:
+                    self.problems.append(problem)
                 for each in ast.walk(node):
                     if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
-                        self._scope.defined.discard(each.id)
+                        self._scope.lost.add(each.id)
 
     def _statement(self, node: ast.stmt) -> None:
         method = getattr(self, f"_{type(node).__name__.lower()}", None)
@@ -231,9 +231,8 @@ class Writer:
         agent, name = language.agent(target.value), target.attr
         stored = language.layout.fields.get(name)
         if stored is None:
-            why = language.layout.others.get(name) or f"{ast.unparse(target)} cannot be set in a "
-            "step: fields are"
-            raise RefusedError(target, str(why))
+            told = f"{ast.unparse(target)} cannot be set in a step: a step sets fields of agents"
+            raise RefusedError(target, language.layout.others.get(name, told))
         if stored.type.options and value.type != stored.type:
             is_state = value.type is STATE and stored.type.options == tuple(language.layout.states)
             value = (

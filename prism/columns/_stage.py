@@ -254,6 +254,8 @@ class ColumnStage(AgentStage):
         columns[T.LOGGED][:] = 1 if logged is None else 0
         if logged is not None:
             columns[T.LOGGED][logged] = 1
+            assert self._sampled is not None
+            self._sampled.logged = frozenset(map(self._rows.id_of, logged.tolist()))
         columns.prepare(columns.size if logged is None else len(logged))
         if type(self._world).activation != "all":
             columns.set(T.CANONICAL, self._canonical())

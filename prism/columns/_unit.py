@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from linecache import getlines
+from operator import methodcaller
 from typing import Any
 
 from prism._faults import Place
@@ -116,8 +117,6 @@ def _agent_problems(agent: Any, about: str) -> Iterator[str]:
     for each in definition.transitions:
         if each.action is not None:
             yield f"{about}.chart: {each} has an action: let a step do it, or {_WITHOUT}"
-    if "timeout_threshold" in agent.fields:
-        yield f"{about}.timeout_threshold is a field: give the chart timeouts={{state: ticks}}"
     for name in ("archetype", "relevance"):
         if hasattr(agent, name):
             yield f"{about}.{name} speaks for options; columns draw by weights: {_WITHOUT}"
@@ -436,10 +435,8 @@ def _is_source(node: ast.AST, code: Any) -> bool:
 def _drawn_texts(each: Any) -> Type | None:
     """Return the type of a text that is one of several; None for any other field."""
     draw = each.declared.draw
-    reduce = getattr(draw, "__reduce__", None)
-    if reduce is None or each.annotation not in (str, "str"):
+    if not isinstance(draw, methodcaller) or each.annotation not in (str, "str"):
         return None
-    parts: Any = reduce()
-    given: Any = parts[1] if isinstance(parts, tuple) and len(parts) > 1 else ()
+    given: Any = draw.__reduce__()[1]
     is_choice = len(given) == 2 and given[0] == "choice"
     return Type("a text", tuple(given[1])) if is_choice else None

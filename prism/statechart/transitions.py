@@ -99,7 +99,7 @@ class Transition(Generic[StateT_co]):
             the same trigger and source.
 
     The types of the attributes are those of ``chart.transitions``, where every transition leads
-    from leaf to leaf. The transitions of `Definition.tree` have what they were written with.
+    from leaf to leaf. The transitions of the tree have what they were written with.
 
     Raises:
         DefinitionError: (a ValueError) if the trigger is empty, source or target is not a state, or

@@ -54,7 +54,7 @@ def machine_of(unit: Unit) -> Machine:
     module = ModuleType("prism_interpreted")
     names = {f"get_{kind}": _get(kind) for kind in _KINDS}
     names |= {f"put_{kind}": _put(kind) for kind in _KINDS}
-    vars(module).update(names, Any=Any, math=math, np=np, T=_table)
+    vars(module).update(names, opaque=float, Any=Any, math=math, np=np, T=_table)
     exec(compile(body, "<interpreted>", "exec"), vars(module))
 
     def quietly(function: Any) -> Any:

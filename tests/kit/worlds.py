@@ -12,11 +12,23 @@ from prism import Run, resume
 from prism.runlog import RunLog, SimulatedClock
 from prism.statechart import Statechart, Transition
 from prism.worlds import Agent, World, during, ring, uniform
-from prism.worlds.examples import Bazaar, Council, Lake, Market, Rumour, Schelling, Vaccination
+from prism.worlds.examples import (
+    Bazaar,
+    Council,
+    Epidemic,
+    Lake,
+    Market,
+    Rumour,
+    Schelling,
+    Threshold,
+    Vaccination,
+)
 from tests.kit.medley import Mood
 
 SHIPPED: dict[type[World[Any]], int] = {
     Rumour: 40,
+    Epidemic: 40,
+    Threshold: 40,
     Schelling: 60,
     Market: 40,
     Vaccination: 30,

@@ -7,12 +7,24 @@ from prism._lazy import lazy_names
 if TYPE_CHECKING:  # two of them bring workflows and thinking agents, which the others do without
     from prism.worlds.examples.bazaar import Bazaar
     from prism.worlds.examples.council import Council
+    from prism.worlds.examples.epidemic import Epidemic
     from prism.worlds.examples.lake import Lake
     from prism.worlds.examples.market import Market
     from prism.worlds.examples.rumour import Rumour
     from prism.worlds.examples.schelling import Schelling
+    from prism.worlds.examples.threshold import Threshold
     from prism.worlds.examples.vaccination import Vaccination
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
-__all__ = ["Bazaar", "Council", "Lake", "Market", "Rumour", "Schelling", "Vaccination"]
+__all__ = [
+    "Bazaar",
+    "Council",
+    "Epidemic",
+    "Lake",
+    "Market",
+    "Rumour",
+    "Schelling",
+    "Threshold",
+    "Vaccination",
+]

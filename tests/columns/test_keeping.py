@@ -1,0 +1,83 @@
+"""Kept runs of columns are resumed to the same bytes, sampled, and told by their logs."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prism.runlog import RunLog, SimulatedClock
+from prism.worlds import Run, resume
+from prism.worlds._loop import logged_of
+from tests.columns.same import require_same
+from tests.columns.worlds import Deffuant, Epidemic, Together, Voters
+
+
+def straight(world: Any, path: Path) -> tuple[bytes, list[Any]]:
+    """Run a world in columns; return its log, and a snapshot after each round."""
+    clock, kept = SimulatedClock(), []
+    with RunLog(path, clock) as log:
+        run: Run[Any] = Run(world, 36, seed=2, columns=True, logger=log.logger, clock=clock)
+
+        def keep(_: Any) -> None:
+            log.flush()
+            kept.append((json.dumps(run.loop.snapshot()), path.read_text().splitlines()))
+
+        run.run(keep)
+
+    return path.read_bytes(), kept
+
+
+@pytest.mark.parametrize("world", [Epidemic, Together, Voters, Deffuant])
+def test_a_run_goes_on_after_each_round(world: Any, tmp_path: Path) -> None:
+    """Killed after any round, a run is resumed to the bytes of one that never stopped."""
+    log, kept = straight(world, tmp_path / "straight.jsonl")
+    for number, (snapshot, lines) in enumerate(kept[:-1]):
+        clock, path = SimulatedClock(), tmp_path / f"{number}.jsonl"
+        with RunLog(path, clock) as again:
+            run: Run[Any] = Run(world, 36, seed=2, columns=True, logger=again.logger, clock=clock)
+            run.loop.restore(json.loads(snapshot), map(json.loads, lines))
+            run.run()
+        assert "\n".join([*lines, path.read_text()]).encode() == log
+
+
+@pytest.mark.parametrize("world", [Epidemic, Together])
+def test_objects_and_columns_resume_each_other(world: Any) -> None:
+    """What a checkpoint keeps has one form, so that snapshots of both engines are equal."""
+    kept: dict[bool, list[Any]] = {False: [], True: []}
+    for columns, snapshots in kept.items():
+        run: Run[Any] = Run(world, 36, seed=2, columns=columns)
+        run.run(lambda _, run=run, snapshots=snapshots: snapshots.append(run.loop.snapshot()))
+
+    for one, other in zip(kept[False], kept[True], strict=True):
+        assert one["kinds"] == other["kinds"]
+        assert one["world"] == other["world"]
+
+
+def test_a_kept_run_says_that_it_is_in_columns(tmp_path: Path) -> None:
+    """A folder knows how its run was carried out, and a resume goes on in columns."""
+    Run("rumour", 30, seed=1, rounds=3, columns=True).keep(tmp_path / "run")
+    config = json.loads((tmp_path / "run" / "run.json").read_text())["config"]
+    assert config["columns"] is True
+    assert resume(tmp_path / "run") is None
+
+
+@pytest.mark.parametrize("world", [Epidemic, Together])
+def test_a_sampled_log_is_the_same(world: Any, tmp_path: Path) -> None:
+    """Both engines draw the same agents for the log, and tell of these alone."""
+    log = require_same(world, 49, tmp_path, seed=3, log_agents=7)
+    lines = [json.loads(line) for line in log.splitlines()]
+    assert lines[0]["logged_agents"] == 7
+    joined = {line["agent_id"] for line in lines if line["event"] == "agent.joined"}
+    moved = {line["agent_id"] for line in lines if line["event"] == "statechart.transition"}
+    assert len(joined) == 7
+    assert moved
+    assert moved <= joined
+    ended = [line for line in lines if line["event"] == "round.ended"]
+    assert all(sum(line["states"].values()) == 49 for line in ended)
+
+
+def test_many_agents_are_sampled_by_default() -> None:
+    """Of more than 100,000 agents the log tells of 1,000, and of all of fewer."""
+    assert [logged_of(number, None) for number in (100_000, 100_001)] == [None, 1_000]
+    assert logged_of(100_001, 5) == logged_of(3, 5) == 5

@@ -1,0 +1,153 @@
+"""What cannot be compiled is refused by file, line and remedy; one test for every sentence."""
+
+from pathlib import Path
+
+import pytest
+
+from prism.columns import problems_of
+from prism.errors import DefinitionError, InputError
+from prism.llm import Model
+from prism.worlds import Run
+from prism.worlds.examples.rumour import Rumour
+from tests.columns.written import town, world
+
+STEPS = {
+    "x = [1, 2]": "has no form in columns",
+    "x = person.neighbours[0]": "has no form in columns",
+    "person.send(person, 1)": "messages have no column",
+    "await person.receive()": "messages have no column",
+    "await person.write('Say it', template='so')": "texts have no column",
+    "person.remember('it')": "notes have no column",
+    "x = person.state_history": "histories are not kept",
+    "x = len(person.agent_id)": "texts have no column",
+    "x = person.note": "has no column: use a number",
+    "x = self.random.random()": "the world's numbers depend on who draws first",
+    "self.log('seen')": "a step logs nothing",
+    "self.stop()": "let until say when the run ends",
+    "for other in self.agents:\n    pass": "use neighbours",
+    "self.network.connect(person, person)": "a network does not change in a step",
+    "x = self.time": "use round and tick",
+    "self.total = 1.0": "is set in a step, where the order of agents would decide",
+    "x = self.books": "is no number, bool, enum or Literal",
+    "person.money = 1": "write 0.0 for 0",
+    "person.age = 1.5": "is a whole number, and gets a float: use one type",
+    "person.side = 'middle'": "one of left, right is needed here",
+    "x = person.mood == 'CROSS'": "one of glad, sad is needed here",
+    "person.fire('away')": "the trigger must be named, one of up, down",
+    "person.fire('up', 3)": "as context: an agent or None can be one",
+    "person.decide('up')": "decide is awaited",
+    "await person.decide('up', prompt='Up?')": "is for a model",
+    "w = 3\nawait person.decide('up', weights=w)": "weights are written out",
+    "await person.decide('up', weights={1: 2.0})": "is no state of the chart",
+    "for other in person.neighbours:\n    await other.decide('up')": "await in a loop",
+    "x = 1.0 + (await person.decide('up') is None)": "give it a name first",
+    "x = 1\nx = 1.5": "use two names",
+    "if person.age > 3:\n    x = 1\ny = x": "may have no value yet",
+    "person = person": "is an argument: give the new value another name",
+    "x = None": "has no name in columns",
+    "x = y = 1": "two names for one value",
+    "x, y = 1, 2": "has no form in columns",
+    "x = person.is_glad + 1": "in arithmetic: use whole numbers and floats",
+    "x = person.age ** person.age": "a whole number to a whole power",
+    "x = person.age & 3": "of operators there are",
+    "x = ~person.age": "has no form in columns",
+    "x = person.age if person.is_glad else 0.5": "let both be of one type",
+    "x = 0 < person.age + 1 < 5": "the middle of a comparison: give it a name first",
+    "x = person.age is person.counted": "numbers are compared with == and !=",
+    "x = person.money < person.mood": "compare what is alike",
+    "x = person in NUMBERS": "has no form in columns",
+    "x = person.age + 1 in (1, 2)": "what is looked for: give it a name first",
+    "x = person.neighbours.sample(2)": "of neighbours there are count(state), len, for, in",
+    "x = person.random.normal(0, 1)": "random.normal has no form in columns",
+    "x = person.random.choice(3)": "choice draws from neighbours here",
+    "x = person.random.between(1.0)": "takes 2 arguments",
+    "x = print(3)": "has no form in columns",
+    "x = max(1, 2.0)": "of values of several types",
+    "x = sum(o.money for o in person.neighbours)": "begins with 0.0",
+    "x = any(o for o in NUMBERS)": "has no form in columns",
+    "x = sum(o.mood for o in person.neighbours)": "sum numbers",
+    "x = any(o.money for o in person.neighbours)": "a float has no truth here",
+    "x = self.helper(person=person)": "arguments by name: give them in their order",
+    "x = self.helper(person, 1)": "takes other arguments",
+    "x = self.endless(person)": "calls itself: use a loop",
+    "x = self.unsure(person)": "it returns nothing on some way",
+    "x = self.waiting(person)": "what a step calls cannot wait",
+    "try:\n    pass\nfinally:\n    pass": "a step has no such statement in columns",
+    "while person.is_glad:\n    break\nelse:\n    pass": "an else of a loop",
+    "for n in range(1, 10, 2):\n    pass": "range takes one or two numbers here",
+    "for n in NUMBERS:\n    pass": "has no form in columns",
+    "return 3": "a step returns nothing",
+    "x = float(person.mood)": "give it a number",
+    "x = not person.side": "has no truth here: compare it with something",
+    "person.neighbours = 3": "cannot be set in a step",
+}
+MORE = """
+def endless(self, person: Person) -> float:
+    return self.endless(person)
+
+def unsure(self, person: Person) -> float:
+    if person.age > 3:
+        return 1.0
+
+async def waiting(self, person: Person) -> float:
+    x = await person.decide("up")
+    return 1.0
+"""
+
+CHART = "chart = Statechart(Mind, [Transition('up', Mind.LOW, Mind.HIGH{more})], Mind.LOW{also})"
+PERSON = f"class Person(Agent):\n    {CHART}\n"
+TOWN = "\nclass Town(World[Person]):\n    pass\n"
+CLASSES = {
+    PERSON.format(more="", also="") + "\nclass Other(Person):\n    pass\n"
+    "\nclass Town(World[Person | Other]):\n    pass\n": "columns hold one kind of agents",
+    PERSON.format(more="", also="") + TOWN + "    overlap = True\n": "overlap = True",
+    PERSON.format(more="", also="") + TOWN + "    activation = 'rate'\n": "activation = 'rate'",
+    PERSON.format(more=", action=lambda a, c: None", also="") + TOWN: "has an action",
+    PERSON.format(more="", also="") + "    archetype = 3\n" + TOWN: "speaks for options",
+    "class Person(Agent):\n    chart = Statechart([State(Mind.LOW, states=[Mind.HIGH])], [], "
+    "Mind.HIGH)\n" + TOWN: "states inside of others",
+    "class Person(Agent):\n    pass\n" + TOWN: "has no chart of its own",
+    PERSON.format(
+        more=", guard=lambda a, c: True) if (lambda: 1)() else Transition('up', "
+        "Mind.LOW, Mind.HIGH",
+        also="",
+    )
+    + TOWN: "there are several in one line",
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_step_is_refused_by_its_line(step: str, tmp_path: Path) -> None:
+    """What a step cannot say is told with file, line, method, and what to do."""
+    found = problems_of(town(step, tmp_path, more=MORE))
+    assert any(STEPS[step] in each for each in found), found
+    assert all("written.py:" in each and "Town." in each for each in found), found
+
+
+@pytest.mark.parametrize("text", CLASSES)
+def test_a_class_is_refused(text: str, tmp_path: Path) -> None:
+    """What a class has that no column holds is told before anything is made."""
+    found = problems_of(world(text, tmp_path))
+    assert any(CLASSES[text] in each for each in found), found
+
+
+def test_run_refuses_before_anything_is_made(tmp_path: Path) -> None:
+    """There is no silent way back to objects: the run is refused, with all that is in the way."""
+    kind = town("x = self.time\nself.stop()", tmp_path)
+    with pytest.raises(DefinitionError, match=r"(?s)self\.time.*self\.stop"):
+        Run(kind, 1_000_000, columns=True)
+
+
+def test_a_model_is_refused() -> None:
+    """Who asks for a model gets no columns that draw by weights."""
+    run = Run(Rumour, 10, columns=True, model=Model("any"))
+    with pytest.raises(InputError, match="the weights of decisions decide"):
+        run.run()
+
+
+def test_pairs_with_time_outs_are_refused(tmp_path: Path) -> None:
+    """A chart that times out has no pairs in columns."""
+    text = PERSON.format(more="", also=", timeouts={Mind.LOW: 3}")
+    text = text.replace("[Transition(", "[Transition('timeout', Mind.LOW, Mind.HIGH), Transition(")
+    found = problems_of(world(text + TOWN + "    activation = 'pair'\n", tmp_path))
+    assert any("pairs and time-outs" in each for each in found)
