@@ -52,11 +52,11 @@ _LATER_KINDS: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class WorkflowRun(WritingOptions[WorkflowResults]):
-    """A run of a workflow's turns, kept by `keep`.
+    """A run of a workflow's turns, kept by ``keep``.
 
     An application that takes part in the run, by variables or by carrying out actions, overrides
-    `host` in a class of its own, and gives that class to `prism.runs.resume` and
-    `prism.runs.replay`, too.
+    `host` in a class of its own, and gives that class to `prism.worlds.resume` and
+    `prism.worlds.replay`, too.
 
     Args:
         file: The workflow, YAML.
