@@ -33,7 +33,10 @@ ALWAYS = "always"
 """What logs and pictures call the trigger of an eventless transition."""
 
 _PLAIN = ("trigger", "source", "target", "guard", "action")
-_RARE = ("internal", "after", "rate", "probability")
+TIMING = ("after", "rate", "probability")
+"""What says when, or with which chance, a transition is made."""
+
+_RARE = ("internal", *TIMING)
 
 _MOST_VARIANTS = 64
 """Variants of one edge; contexts whose keys are data would make it grow without bound."""
