@@ -103,6 +103,6 @@ def test_svg_has_every_box_inside_the_one_around_it() -> None:
 
 def test_traffic_is_drawn_at_leaves() -> None:
     """A picture with it has no boxes; a diagram with both is refused."""
-    assert "engaging</text>" not in whole_phone().to_svg({("pocket", "reading"): 3})
+    assert ">engaging<" not in whole_phone().to_svg({("pocket", "reading"): 3})
     with pytest.raises(DefinitionError, match="leave out boxes"):
         draw_svg(to_outline(day().definition), {("asleep", "idle"): 1})
