@@ -216,8 +216,8 @@ class CognitiveRun(WritingOptions[CognitiveResults]):
             return writer, kind(self.memory, self.storage), {}
         if self.reasoner is None:
             raise InputError(
-                "nobody would write: name the model, or an earlier run to take its texts from "
-                "(--model, --replay)",
+                "nobody would write: name the model (--model); prism replay repeats an earlier run "
+                "without one",
                 field="reasoner",
             )
 

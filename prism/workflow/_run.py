@@ -197,8 +197,8 @@ class WorkflowRun(WritingOptions[WorkflowResults]):
         if asking:
             names = ", ".join(asking[:5]) + (", ..." if len(asking) > 5 else "")
             raise InputError(
-                f"asks a model in {names}: name the model, or an earlier run to take its texts "
-                "from (--model, --replay)",
+                f"asks a model in {names}: name the model (--model); prism replay repeats an "
+                "earlier run without one",
                 path=self.file,
             )
 
