@@ -330,7 +330,8 @@ class Feed(FeedSteps):
         if given is not None and not isinstance(given, str):
             return given
 
-        return opened_by(self.agents, self.parameters.opening, self._played().seed)
+        now = self.parameters
+        return opened_by(self.agents, now.opening, now.opening_bias, self._played().seed)
 
     def should_engage(self, agent: Any, post: Post) -> bool:
         """Return whether a post is relevant enough for an agent; by default the agent says so."""

@@ -117,6 +117,10 @@ class Parameters:
         like_chance: As above, that it likes one; None as above, for both.
         dislike_chance: Probability that an agent dislikes a post that it has weighed and scrolls
             past.
+        virality_sigma: Standard deviation of the logarithm of a root's virality, which has a median
+            of 1: a factor on the chances of writing about any post of its cascade. The larger,
+            the heavier the tail of cascades.
+        visit_chance: Probability that an agent at leisure opens its feed in a tick.
         most_chance: Largest probability that an agent writes about a post.
         relevance_pull: What a post's relevance of 1 adds to the utility of writing and liking;
             where chances are given, as the logarithm of a factor.
@@ -133,7 +137,10 @@ class Parameters:
         replies_per_cascade: Most replies of an agent in one cascade; None for any number.
         resting_ticks: Longest time in RESTING, in ticks, from 1 on (the chart's is 2).
         opening: Who has a post before the first round, where no posts are given: ``each`` agent
-            with interests, the ``hub`` that has the most followers, or ``none``.
+            with interests, the ``hub`` that has the most followers, one ``drawn`` by its
+            followers, or ``none``.
+        opening_bias: Exponent of the followers to which ``drawn`` is in proportion; 0 for anybody,
+            and the larger, the nearer to the hub.
         feed: How feeds are made: ``interests``, ``chronological``, ``popular``, ``random``,
             ``collaborative``, ``mixed``, or a function as ``package.module:function``.
         feed_length: Most posts in a feed, from 1 on.
@@ -222,6 +229,8 @@ class Parameters:
     compose_chance: float | None = _of(0.011, 0, 1)
     like_chance: float | None = _of(0.026, 0, 1)
     dislike_chance: float = _of(0.0, 0, 1)
+    virality_sigma: float = _of(0.0, 0, 10)
+    visit_chance: float = _of(1.0, 0, 1)
     most_chance: float = _of(0.5, 0, 1)
     relevance_pull: float = 2.0
     herding: float = 0.0
@@ -233,7 +242,8 @@ class Parameters:
     reshares_once: bool = True
     replies_per_cascade: int | None = _of(3, 0)
     resting_ticks: int = _of(2, 1, settled=True)
-    opening: str = _of("each", among=("each", "hub", "none"), settled=True)
+    opening: str = _of("each", among=("each", "hub", "drawn", "none"), settled=True)
+    opening_bias: float = _of(1.0, 0, 100, settled=True)
     feed: str = "interests"
     feed_length: int = _of(20, 1)
     candidates: int = _of(100, 1, settled=True)

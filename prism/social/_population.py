@@ -145,13 +145,16 @@ def take_archetypes(agents: Iterable[SocialAgent], archetypes: Mapping[str, Arch
             agent.timeout_threshold = kind.timeout_threshold
 
 
-def opened_by(agents: Sequence[SocialAgent], opening: str, seed: int) -> list[SeedPost]:
+def opened_by(
+    agents: Sequence[SocialAgent], opening: str, bias: float, seed: int
+) -> list[SeedPost]:
     """Return the posts from before the first round, where none are given.
 
     Args:
         agents: The population.
         opening: Whose: of ``each`` with interests, of the ``hub`` with the most followers, of whom
-            the first in the order of ids, or of ``none``.
+            the first in the order of ids, of one ``drawn`` by its followers, or of ``none``.
+        bias: Exponent of the followers, to which the odds of being drawn are in proportion.
         seed: Seed of the run.
     """
     if opening == "each":
@@ -160,9 +163,15 @@ def opened_by(agents: Sequence[SocialAgent], opening: str, seed: int) -> list[Se
         return []
 
     followers = Counter(name for agent in agents for name in agent.following)
-    hub = min(agents, key=lambda agent: (-followers[agent.agent_id], agent.agent_id))
+    names = sorted(agent.agent_id for agent in agents)
+    if opening == "hub":
+        author = min(names, key=lambda name: (-followers[name], name))
+    else:
+        # where nobody is followed, anybody may be drawn
+        weights = [followers[name] ** bias for name in names] if followers else [1.0] * len(names)
+        author = names[RandomStream(seed, "opening").weighted_index(weights)]
 
-    return [SeedPost(hub.agent_id, "Have you heard? This changes everything.", ("rumour",))]
+    return [SeedPost(author, "Have you heard? This changes everything.", ("rumour",))]
 
 
 def check_population(agents: Sequence[SocialAgent], posts: Sequence[SeedPost]) -> None:

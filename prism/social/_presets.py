@@ -115,6 +115,13 @@ _RUMOUR = Preset(
         "replies_per_cascade": None,
     },
 )
+_HERDING = Preset(
+    "herding",
+    "As conversation, with votes that draw votes: a post with one like is 32 % more likely to be "
+    "liked than one without, and one with a dislike is corrected (Muchnik, Aral and Taylor 2013, "
+    "Social influence bias). The plan herd gives posts their first vote.",
+    {"herding": 0.2776, "herding_down": -0.2, "dislike_chance": 0.005},
+)
 _CLASSIC = Preset(
     "classic",
     "The feed as it was before there were presets, calibrated to nothing: archetypes say what "
@@ -142,7 +149,7 @@ _CLASSIC = Preset(
 
 PRESETS: Mapping[str, Preset] = {
     each.name: each
-    for each in (_CONVERSATION, _PARTICIPATION, _TWITTER, _BROWSING, _RUMOUR, _CLASSIC)
+    for each in (_CONVERSATION, _PARTICIPATION, _TWITTER, _BROWSING, _RUMOUR, _HERDING, _CLASSIC)
 }
 """All presets by their names."""
 

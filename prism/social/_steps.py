@@ -20,7 +20,7 @@ from prism.social._publishing import Network
 from prism.social._readers import Reader
 from prism.social._results import Activity
 from prism.social._treatments import PostTreatment
-from prism.social._weighing import dislike_odds, herding_pulls, odds_of, recollect
+from prism.social._weighing import dislike_odds, herding_pulls, odds_of, recollect, virality_of
 from prism.social._writing import PostTexts
 from prism.statechart import AgentState, Question, TextCall
 from prism.statechart.social import (
@@ -114,7 +114,9 @@ class FeedSteps(World[Any]):
     @during(AgentState.IDLE)
     def open_feed(self, reader: Reader) -> None:
         """Begin to scroll if there is anything to read, or to write if there is an idea."""
-        if not self._has_idea(reader) and self._playing.feeds.refresh(reader):
+        if self._has_idea(reader) or not self._visits(reader):
+            return
+        if self._playing.feeds.refresh(reader):
             reader.fire(FEED_READY)
 
     @during(AgentState.SCROLLING)
@@ -237,6 +239,16 @@ class FeedSteps(World[Any]):
         reader.agent.pending_action = "post"
         reader.fire(HAS_IDEA)
 
+    def _visits(self, reader: Reader) -> bool:
+        """Return whether an agent at leisure comes to its feed."""
+        playing = self._playing
+        chance, clock = playing.parameters.visit_chance, playing.clock
+        if chance >= 1:
+            return True
+
+        stream = RandomStream(playing.seed, "visits", reader.agent_id, clock.round, clock.tick)
+        return stream.chance(chance)
+
     # Weighing
 
     def _offers(self, reader: Reader, option: AgentState, is_model: bool) -> bool:
@@ -308,7 +320,8 @@ class FeedSteps(World[Any]):
         rating = getattr(reader.agent, "relevance", None)
         relevance = 0.0 if rating is None else rating(post)
 
-        return odds_of(now, reader.activity, relevance, post, pulls)
+        virality = virality_of(now, self._playing.seed, post)
+        return odds_of(now, reader.activity, relevance, post, pulls, virality)
 
     async def _decide(self, reader: Reader, question: Question) -> None:
         asked = Asked(reader, DECIDES, question.context, None, None, question)

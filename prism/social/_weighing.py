@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import copysign, exp, log2
+from statistics import NormalDist
 from typing import Any
 
+from prism.randomness import RandomStream
 from prism.social._parameters import Parameters
 from prism.social._posts import Post
 from prism.social._publishing import Network
 from prism.statechart import AgentState
 from prism.statechart.social import ACTION_DONE, COMPOSE_DONE, SEES_POST
+
+_NORMAL = NormalDist()
 
 
 def herding_pulls(
@@ -45,6 +49,7 @@ def odds_of(
     relevance: float,
     post: Post,
     pulls: Mapping[Any, float] | None,
+    virality: float = 1.0,
 ) -> Mapping[AgentState, float] | None:
     """Return the probability of each option in EVALUATING; None where archetypes say so.
 
@@ -54,6 +59,7 @@ def odds_of(
         relevance: How relevant the post is to it.
         post: The post.
         pulls: What else speaks for options, in units of utility.
+        virality: Factor on the chance of writing about posts of this cascade.
     """
     composes, likes = parameters.compose_chance, parameters.like_chance
     if composes is None or likes is None:
@@ -61,7 +67,7 @@ def odds_of(
 
     pull = exp(parameters.relevance_pull * relevance)
     fading = parameters.fading**post.depth
-    composing = min(parameters.most_chance, composes * activity * fading * pull)
+    composing = min(parameters.most_chance, composes * activity * virality * fading * pull)
     herding = exp(pulls.get(AgentState.ENGAGING_LIKE, 0.0)) if pulls else 1.0
     liking = min(1.0 - composing, likes * pull * herding)
 
@@ -70,6 +76,17 @@ def odds_of(
         AgentState.ENGAGING_LIKE: liking,
         AgentState.COMPOSING: composing,
     }
+
+
+def virality_of(parameters: Parameters, seed: int, post: Post) -> float:
+    """Return how much more than others the cascade of a post is spread, drawn for its root."""
+    sigma = parameters.virality_sigma
+    if not sigma:
+        return 1.0
+
+    drawn = RandomStream(seed, "virality", post.root.post_id).random()
+    # the logarithm is normal, and 0 has none
+    return exp(sigma * _NORMAL.inv_cdf(max(drawn, 2.0**-53)))
 
 
 def dislike_odds(chance: float, pulls: Mapping[Any, float] | None) -> float:

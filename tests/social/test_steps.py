@@ -16,7 +16,8 @@ from prism.agents._relevance import relevance, terms_of
 from prism.errors import FieldValueError
 from prism.llm import Model
 from prism.social import Dislikes, Draft, Feed, Likes, Network, Parameters, Post
-from prism.social._weighing import dislike_odds, herding_pulls
+from prism.social._population import opened_by
+from prism.social._weighing import dislike_odds, herding_pulls, virality_of
 from prism.statechart import AgentState, Decision, PolicyReasoner, Question
 from prism.statechart.reasoner._prompts import chat_prompt
 from prism.telemetry.events import DECISION, POST_PUBLISHED, POST_WEIGHED, TRANSITION
@@ -415,3 +416,37 @@ def test_scores_stand_in_questions_prompts_and_log(run_logged: Callable[..., Any
         assert often is not None
         rates[question.agent.agent_id] = float(often[1])
     assert min(rates.values()) < 0.1 < 10 < max(rates.values())
+
+
+def test_a_root_has_one_virality() -> None:
+    """All posts of a cascade have that of their root; over many roots its median is 1."""
+    now = Parameters(virality_sigma=1.0)
+    network = network_of_agents(synthetic_population(2).agents)
+    roots = [network.publish("agent_0001", Draft("post", "Hello.", ()), None) for _ in range(999)]
+    answer = network.publish("agent_0002", Draft("reply", "Hi.", ()), roots[0])
+    found = sorted(virality_of(now, 3, root) for root in roots)
+    assert virality_of(now, 3, answer) == virality_of(now, 3, roots[0]) != found[0]
+    assert found[499] == pytest.approx(1, abs=0.15)
+    assert found[-1] > 10
+    assert virality_of(Parameters(), 3, answer) == 1
+
+
+def test_who_opens_is_drawn_by_followers() -> None:
+    """Each agent in proportion to its followers, and with a large exponent the hub."""
+    agents = synthetic_population(20, seed=1).agents
+    followers = Counter(name for agent in agents for name in agent.following)
+
+    def authors(bias: float) -> Counter[str]:
+        return Counter(opened_by(agents, "drawn", bias, seed)[0].author_id for seed in range(2000))
+
+    drawn = authors(1.0)
+    for name, count in followers.most_common(3):
+        assert drawn[name] / 2000 == pytest.approx(count / followers.total(), abs=0.03)
+    (hub,) = opened_by(agents, "hub", 1.0, 0)
+    assert authors(99.0)[hub.author_id] > 1900
+
+
+def test_a_feed_is_opened_by_chance() -> None:
+    """Whoever never comes to its feed never scrolls."""
+    run = Run(Feed(parameters=Parameters(visit_chance=0.0, posts_per_tick=0.0)), 20, rounds=2)
+    assert run.run().totals.transitions == 0

@@ -1,4 +1,4 @@
-"""Components: traits and goals, inline or each in a file of its own."""
+"""Components: traits, behaviors and goals, inline or each in a file of its own."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ComponentReader:
     def components(
         self, places: Iterable[tuple[Where, ComponentsDeclaration]]
     ) -> tuple[Component, ...]:
-        """Return the traits, then the goals, in the order in which they are named.
+        """Return the traits, behaviors and goals, each kind in the order in which it names them.
 
         Args:
             places: Where ``components`` stands, and what stands there.
@@ -52,7 +52,7 @@ class ComponentReader:
         given = list(places)
         return tuple(
             _component(*found)
-            for kind in ("traits", "goals")
+            for kind in ("traits", "behaviors", "goals")
             for where, declared in given
             for found in self._of_kind(kind, getattr(declared, kind), (*where, kind))
         )

@@ -152,7 +152,7 @@ class ComponentDeclaration(Declaration):
     """A fragment that is added to the prompts of steps."""
 
     name: Text | None = None
-    type: Literal["trait", "goal"] | None = None
+    type: Literal["trait", "behavior", "goal"] | None = None
     version: Version | None = None
     description: str | None = None
     inject_into: list[Text] = Field([], description="Names of the steps whose prompts it joins.")
@@ -171,6 +171,7 @@ class ComponentsDeclaration(Declaration):
     """Names of components, each a file of its own, or the components themselves by name."""
 
     traits: Components = Field([])
+    behaviors: Components = Field([])
     goals: Components = Field([])
     folder: Text | None = Field(
         None, description="Where their files are; by default beside the workflow."

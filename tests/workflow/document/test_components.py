@@ -42,6 +42,16 @@ def test_components_are_files_beside_the_workflow(folder: Path) -> None:
     assert prompt_of(Workflow.load(path)) == "p\nBe calm.\nBe rich."
 
 
+def test_behaviors_stand_between_traits_and_goals(folder: Path) -> None:
+    """They are components like the others, in a folder of their name."""
+    (folder / "behaviors").mkdir()
+    (folder / "behaviors/bold.yaml").write_text(
+        "type: behavior\ninject_into: [ask]\nprompt_fragment: Be bold.\n"
+    )
+    path = written(folder, f"{ASK}components: {{goals: [rich], behaviors: [bold], traits: [calm]}}")
+    assert prompt_of(Workflow.load(path)) == "p\nBe calm.\nBe bold.\nBe rich."
+
+
 def test_they_may_stand_in_a_folder_of_their_own(folder: Path) -> None:
     """A folder `components` beside the workflow is looked through as well, also for .yml."""
     (folder / "components").mkdir()
