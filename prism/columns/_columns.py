@@ -45,6 +45,7 @@ class Columns:
         self.floats: Any = self.table.view(np.float64)
         self.event_width: int = _EVENT_WIDTH + self.states
         self._arrays: dict[int, Any] = {}
+        self._decision_keys: Any = None
         self.table[T.SIZE] = size
         self.set(T.STATE, np.zeros(size, np.uint8))
         self.set(T.LOGGED, np.zeros(size, np.uint8))
@@ -136,9 +137,8 @@ class Columns:
         self.of_streams(T.KEY_PLACE)[:] = keys[:, 0]
         self.of_streams(T.KEY_STEP)[:] = keys[:, 1]
         # only where there are decisions
-        self._decision_keys: Any = np.ascontiguousarray(keys[:, 2])
-        if not self.unit.uses_waits:
-            self._decision_keys = None
+        if self.unit.uses_waits:
+            self._decision_keys = keys[:, 2].copy()
 
     def _empty(self, place: int, length: int, kind: Any) -> None:
         # memory that nobody writes to is not taken
