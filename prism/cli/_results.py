@@ -10,6 +10,7 @@ from typing import Any, Literal
 from rich.table import Table
 
 from prism.cli._screen import Screen, evenly, plain, plain_table, print_place, table_of
+from prism.files import parse_json
 from prism.social import Activity, Cascade, Results
 from prism.worlds import WorldResults
 
@@ -51,7 +52,19 @@ def print_results(results: AnyResults, folder: Path | None) -> None:
         else:
             screen.print("No post was replied to or reshared.")
 
-    print_place("Every transition", folder)
+    print_place(_logged(results, folder), folder)
+
+
+def _logged(results: AnyResults, folder: Path | None) -> str:
+    """Say of which agents the log tells, where that is not all."""
+    path = None if folder is None else folder / "events.jsonl"
+    if path is None or not path.exists():
+        return "Every transition"
+    with path.open(encoding="utf-8") as file:
+        logged = parse_json(file.readline()).get("logged_agents")
+    told = "" if logged is None else f" of {logged:,} of {results.agents:,} agents"
+
+    return f"Every transition{told}"
 
 
 def _rounds_table(results: AnyResults, width: int, what: Literal["states", "measures"]) -> Table:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from prism.cli._results import print_results
 from prism.runlog import RunLog, SimulatedClock
 from prism.worlds import Run, resume
 from prism.worlds._loop import logged_of
@@ -81,3 +82,10 @@ def test_many_agents_are_sampled_by_default() -> None:
     """Of more than 100,000 agents the log tells of 1,000, and of all of fewer."""
     assert [logged_of(number, None) for number in (100_000, 100_001)] == [None, 1_000]
     assert logged_of(100_001, 5) == logged_of(3, 5) == 5
+
+
+def test_the_screen_says_of_whom_the_log_tells(tmp_path: Path, capsys: Any) -> None:
+    """Behind a run whose log is of a sample, the command line says so."""
+    outcome = Run("rumour", 30, rounds=2, log_agents=7).keep(tmp_path / "run")
+    print_results(outcome.results, tmp_path / "run")
+    assert "Every transition of 7 of 30 agents is in" in capsys.readouterr().out
