@@ -66,7 +66,10 @@ pygments_style = "tango"
 pygments_dark_style = "monokai"
 
 _PAGES = Path(__file__).parent / "reference"
-ROOMS = sorted({page.stem for page in _PAGES.glob("*.md")} - {"index", "command-line"})
+ROOMS = sorted(
+    {page.stem for page in _PAGES.glob("*.md")}
+    - {"index", "command-line", "events", "feed-parameters"}
+)
 PARTS = ("statechart.formats", "statechart.inspection", "statechart.reasoner")
 
 # these are imported when first used, so that autodoc would not see them

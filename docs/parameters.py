@@ -1,4 +1,4 @@
-"""The tables of parameters on the model's page: ``python docs/parameters.py`` writes them anew."""
+"""The tables of the feed's parameters: ``python docs/parameters.py`` writes them anew."""
 
 import re
 from dataclasses import fields
@@ -8,7 +8,7 @@ from typing import Any
 from prism.social import Parameters
 from prism.social._presets import PRESETS
 
-PAGE = Path(__file__).parent / "model.md"
+PAGE = Path(__file__).parent / "reference" / "feed-parameters.md"
 
 _ARGUMENT = re.compile(r"^    (\w+): (.*?)(?=^    \w+: |\Z)", re.DOTALL | re.MULTILINE)
 

@@ -9,19 +9,27 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from prism import Run
 from prism.agents import opening_posts, synthetic_population
 from prism.analysis import read_log
 from prism.cognition import CognitiveAgent, CognitiveState, Config, Memory, cognitive_chart
+from prism.drawing import beside, draw_curves
 from prism.report import make_report
 from prism.runlog import RunLog, SimulatedClock
 from prism.social import Feed, Parameters
 from prism.statechart import social_media_chart
+from prism.worlds.examples import Epidemic, Lake, Market, Threshold, Vaccination
+from prism.worlds.examples.epidemic import Person as Patient
+from prism.worlds.examples.market import Buyer
+from prism.worlds.examples.threshold import Person as Joiner
+from prism.worlds.examples.vaccination import Parent
 
 DOCS = Path(__file__).parent
 
@@ -107,13 +115,49 @@ def thinking(_folder: Path) -> str:
     return cognitive_chart().to_svg(taken)
 
 
+def curves_of(
+    world: Any, chart: Any, measure: str, title: str, rounds: int, **varied: Sequence[float]
+) -> Callable[[Path], str]:
+    """Return what draws a chart, if any, beside curves for the values of one parameter."""
+    ((name, values),) = varied.items()
+
+    def draw(_folder: Path) -> str:
+        groups = {
+            f"{name} {value}": list(map(partial(curve, value), (1, 2, 3))) for value in values
+        }
+        curves = draw_curves(groups, title=title, across="round", up="share")
+        return beside([chart.to_svg(), curves] if chart else [curves])
+
+    def curve(value: float, seed: int) -> list[float]:
+        found = Run(world(**{name: value}), 100, seed=seed, rounds=rounds).run().series(measure)
+        # a run that has ended stays where it is
+        return [*found, *[found[-1]] * (rounds - len(found))]
+
+    return draw
+
+
+_EPIDEMIC = curves_of(Epidemic, Patient.chart, "ill", "People who are ill", 60, rewired=(0.0, 0.3))
+_LAKE = curves_of(Lake, None, "left", "Fish left", 30, rest_below=(0.0, 0.5))
+_MARKET = curves_of(Market, Buyer.chart, "bought", "Buyers served", 20, raised=(1.1, 2.0))
+_THRESHOLD = curves_of(
+    Threshold, Joiner.chart, "joined", "People who have joined", 30, caution=(0.6, 0.8)
+)
+_VACCINATED = curves_of(
+    Vaccination, Parent.chart, "covered", "Children vaccinated", 10, friends=(2, 8)
+)
+
 PICTURES: dict[str, Callable[[Path], str]] = {
     "house.svg": rooms,
     "pictures/chart.svg": chart,
     "pictures/cognition.svg": thinking,
+    "pictures/epidemic.svg": _EPIDEMIC,
+    "pictures/lake.svg": _LAKE,
+    "pictures/market.svg": _MARKET,
     "pictures/states.svg": states,
     "pictures/town.svg": town,
+    "pictures/threshold.svg": _THRESHOLD,
     "pictures/tour.svg": tour,
+    "pictures/vaccination.svg": _VACCINATED,
 }
 """Each picture's path below this folder, and what draws it in a folder for temporary files."""
 

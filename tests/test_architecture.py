@@ -46,6 +46,7 @@ SUB_ROOMS = {
         "_sandbox",
         "_document",
         "_actions",
+        "_labels",
         "_replies",
         "_chart",
         "_workflow",

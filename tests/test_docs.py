@@ -103,7 +103,7 @@ def test_links_are_read_at_all() -> None:
     """The reader of links sees those that are there, with their anchors."""
     assert "glossary.md#statechart" in links_of(DOCS / "tutorial.md")
     assert "three-walks" in anchors_of(DOCS / "architecture.md")
-    assert "runstarted" in anchors_of(DOCS / "events.md")
+    assert "runstarted" in anchors_of(DOCS / "reference" / "events.md")
 
 
 def test_every_term_of_the_glossary_is_linked() -> None:

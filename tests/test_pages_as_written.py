@@ -7,15 +7,15 @@ import os
 import re
 import shutil
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from tests.how_to.conftest import code_of
+from tests.how_to.conftest import ADOPTING, GUIDES, SECTIONS, code_of
 from tests.kit.pages import ROOT, Block, Reader, blocks_of
 
 DOCS = ROOT / "docs"
-GUIDES = DOCS / "how-to"
 RUN = ("python", "pycon", "console")
 PAGES = [
     page
@@ -29,19 +29,28 @@ PAGES = [
 CLONED = ("prism", "docs", "tests", "pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE")
 """What somebody has who has cloned the repository, as far as pages need it."""
 
-_FROM_CHECKOUT = re.compile(
-    r"python3 -m venv \.venv(\n| && )\. \.venv/bin/activate\1pip install (\.|'\.\[\w+\]')( \S+)*\n"
-)
+INSTALL = DOCS / "install.md"
+OPENINGS = (ROOT / "README.md", DOCS / "index.md", INSTALL)
+
+_FROM_CHECKOUT = "python3 -m venv .venv && . .venv/bin/activate && pip install ."
+_NEEDED = re.compile(r"^Needs the extras? (.*) \(\[Install\]\((.*)\)\)\.$", re.MULTILINE)
 
 
 def name_of(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
+def extras_of(page: Path) -> list[str]:
+    """Return the extras that a page says it needs."""
+    found = _NEEDED.search(page.read_text(encoding="utf-8"))
+    return re.findall(r"`([\w-]+)`", found[1]) if found else []
+
+
 def install_of(page: Path) -> Block:
-    """Return the first block of a page that installs anything."""
-    blocks = blocks_of(page.read_text(encoding="utf-8"))
-    return next(block for block in blocks if block.language == "sh")
+    """Return the block that installs what a page needs, as the page on it says."""
+    extras = extras_of(page)
+    what = f"'.[{','.join(extras)}]'" if extras else "."
+    return Block("", "sh", f"{_FROM_CHECKOUT[:-1]}{what}\n")
 
 
 def is_contributing(page: Path) -> bool:
@@ -85,16 +94,38 @@ def checkout(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_every_page_installs_from_the_checkout(page: Path) -> None:
-    """A page with examples begins with an environment, its activation, and the checkout."""
-    if is_contributing(page):
-        assert ".venv install -q -e '.[dev,bench]'" in install_of(page).code
-        return
+def test_one_page_says_how_to_install() -> None:
+    """The opening pages and one other have the line that installs; each extra is on that page."""
+    carrying = [
+        page
+        for page in [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+        if any(
+            "pip install" in block.code and ".venv" in block.code
+            for block in blocks_of(page.read_text(encoding="utf-8"))
+            if not block.note
+        )
+    ]
+    assert {page.name for page in carrying} == {page.name for page in OPENINGS}
+    for page in OPENINGS:
+        first = blocks_of(page.read_text(encoding="utf-8"))[0]
+        assert first.code == f"{_FROM_CHECKOUT}\n"
 
-    first = blocks_of(page.read_text(encoding="utf-8"))[0]
-    assert first == install_of(page), "the first block installs prism"
-    assert _FROM_CHECKOUT.fullmatch(first.code), first.code
+    rows = re.findall(r"^\| (`[^|]*) \|", INSTALL.read_text(encoding="utf-8"), re.MULTILINE)
+    known = [name for row in rows for name in re.findall(r"`([\w-]+)`", row)]
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    extras = declared["project"]["optional-dependencies"]
+    assert {*known} == {*extras} - {"bench", "dev", "docs", "test"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_a_page_links_the_way_to_install_what_it_needs(page: Path) -> None:
+    """A page that needs an extra says so above its first block, with a link to the one page."""
+    text = page.read_text(encoding="utf-8")
+    needed = _NEEDED.search(text)
+    assert ("Needs the extra" in text) == (needed is not None)
+    if needed is not None:
+        assert (page.parent / needed[2]).resolve() == INSTALL
+        assert needed.start() < text.index("\n```")
 
 
 @pytest.mark.long
@@ -110,7 +141,16 @@ def test_pages_run_as_written(
         environments[install.code] = dict(reader.environment)
 
     assert reader.environment["VIRTUAL_ENV"].endswith("prism/.venv")
-    if page.parent == GUIDES:
-        reader.run(Block("", "python", code_of(page.stem, "+")))
-    else:
-        reader.follow(text.replace(f"```sh\n{install.code}```", "", 1))
+    own = [
+        block
+        for block in blocks_of(text)
+        if block.language == "sh" and block.code.startswith("pip ")
+    ]
+    guides = [page.stem] if page.parent == GUIDES else [*SECTIONS] if page == ADOPTING else []
+    for block in own if guides else []:
+        reader.run(block)
+    for guide in guides:
+        reader.run(Block("", "python", code_of(guide, "+")))
+    if not guides:
+        # README's one-line commands make the environment anew, and so does the first block
+        reader.follow(text.replace(f"```sh\n{_FROM_CHECKOUT}\n```", "", 1))

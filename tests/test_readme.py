@@ -14,35 +14,35 @@ from tests.kit.pages import ROOT, Block, Reader, blocks_of
 
 README = ROOT / "README.md"
 GUIDES = ROOT / "docs" / "how-to"
+ADOPTING = ROOT / "docs" / "adopting.md"
 EXPERIMENTS = ROOT / "docs" / "science"
-LONG = (
+EXPERIMENT = ROOT / "docs" / "science.md"
+SLOW = (
     "analysis",
     "charts",
     "cognition",
+    "details",
     "feed",
+    "from-mesa",
+    "gallery",
     "memory",
     "models",
-    "prompts",
     "report",
     "running",
-    "science",
     "testing",
     "tutorial",
     "workflows",
     "worlds",
 )
-"""Pages that start many processes, as those below `EXPERIMENTS` do: only test_pages_as_written.py
-follows them, which is slow."""
-
-SLOW = ("feeds", "from-mesa", "from-simulation", "lake", "market", "schelling", "vaccination")
-"""Pages whose examples take as long as those of twenty others."""
+"""Pages that start many processes, or whose examples take as long as those of twenty others. Those
+below `EXPERIMENTS` take minutes: only test_pages_as_written.py follows them, which is long."""
 
 PAGES = [
     README,
     *(
         page
         for page in sorted((ROOT / "docs").rglob("*.md"))
-        if page.parent not in (GUIDES, EXPERIMENTS) and page.stem not in LONG
+        if page.parent not in (GUIDES, EXPERIMENTS) and page not in (ADOPTING, EXPERIMENT)
     ),
 ]
 
@@ -132,7 +132,7 @@ def test_json_example_is_a_valid_population_line(tmp_path: Path) -> None:
 
     followed = '{"agent_id": "bo", "interests": ["music"]}\n'
     (tmp_path / "agents.jsonl").write_text(
-        blocks("json", ROOT / "docs" / "populations.md")[0].code + followed, encoding="utf-8"
+        blocks("json", ROOT / "docs" / "worlds" / "details.md")[0].code + followed, encoding="utf-8"
     )
     assert [agent.agent_id for agent in load_population(tmp_path / "agents.jsonl").agents] == [
         "ada",

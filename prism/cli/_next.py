@@ -21,6 +21,7 @@ _NEXT = {
     "ask": "prism memory show MEMORY shows what the answer came from",
     "batch": "prism compare {run} compares its arms",
     "compare": "prism compare --help tells how to write the figures and tables of a paper",
+    "merge": "prism compare {run} compares the arms of the whole batch",
     "rerun": "prism compare RUN {run} shows what the change did",
     "sensitivity": "prism fit --help tells how to find parameters that meet given figures",
     "fit": "prism run WORLD --set NAME=VALUE runs the world with what was found",

@@ -265,8 +265,7 @@ def writer_panel() -> Panel:
         writer = option(
             *("writer", Server | None),
             help="Have a model write the texts, too, instead of templates: ollama or openai, which "
-            "is what serves it. It shares servers, limits and budget with the model that decides. "
-            "With --replay texts are taken from the earlier run, if it has any.",
+            "is what serves it. It shares servers, limits and budget with the model that decides.",
             **_MODEL,
         )
         declared = settings_of(WriterSettings).values()

@@ -55,14 +55,14 @@ _KINDS: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class CognitiveRun(WritingOptions[CognitiveResults]):
-    """A run of an agent's cycles, kept by `keep`.
+    """A run of an agent's cycles, kept by ``keep``.
 
     The memory is changed where it is. What it was when the run began is kept in the run's folder,
     from which the run is repeated: a repeated run has a memory of its own there, and leaves that of
     the first one alone.
 
     An application with a token counter of its own overrides `host` in a class of its own, and gives
-    that class to `prism.runs.resume` and `prism.runs.replay`, too.
+    that class to `prism.worlds.resume` and `prism.worlds.replay`, too.
 
     Args:
         config: The configuration, JSON.
@@ -216,8 +216,8 @@ class CognitiveRun(WritingOptions[CognitiveResults]):
             return writer, kind(self.memory, self.storage), {}
         if self.reasoner is None:
             raise InputError(
-                "nobody would write: name the model, or an earlier run to take its texts from "
-                "(--model, --replay)",
+                "nobody would write: name the model (--model); prism replay repeats an earlier run "
+                "without one",
                 field="reasoner",
             )
 

@@ -7,7 +7,7 @@ from prism._lazy import lazy_names
 if TYPE_CHECKING:
     from prism.drawing._beside import beside
     from prism.drawing._curves import draw_curves
-    from prism.drawing._diagram import Arrow, Diagram
+    from prism.drawing._diagram import Arrow, Box, Diagram
     from prism.drawing._languages import to_dot, to_mermaid
     from prism.drawing._svg import draw_svg
     from prism.drawing._text import printable, showable
@@ -16,6 +16,7 @@ else:
 
 __all__ = [
     "Arrow",
+    "Box",
     "Diagram",
     "beside",
     "draw_curves",

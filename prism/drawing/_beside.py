@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from prism.drawing._picture import DARK, LIGHT
+
 _SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)"')
 _GAP = 12.0
 
@@ -22,10 +24,14 @@ def beside(pictures: Sequence[str]) -> str:
         placed.append(f'<g transform="translate({x:.0f} {(height - own) / 2:.0f})">{picture}</g>')
         x += width + _GAP
 
-    width = x - _GAP
+    width, size = x - _GAP, f'width="{x - _GAP:.0f}" height="{height:.0f}"'
+    paper = ".prism-beside {{ fill: {paper}; }}"
+    style = "{} @media (prefers-color-scheme: dark) {{ {} }}".format(
+        *(paper.format(**colours) for colours in (LIGHT, DARK))
+    )
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width:.0f}" '
-        f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" '
-        f'style="max-width: 100%; height: auto">\n<g class="prism-chart"><rect class="paper" '
-        f'width="{width:.0f}" height="{height:.0f}" rx="6"/></g>\n{"".join(placed)}</svg>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" {size} '
+        f'viewBox="0 0 {width:.0f} {height:.0f}" style="max-width: 100%; height: auto">\n'
+        f'<style>{style}</style><rect class="prism-beside" {size} rx="6"/>\n'
+        f"{''.join(placed)}</svg>\n"
     )

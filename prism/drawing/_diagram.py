@@ -25,6 +25,21 @@ class Arrow:
 
 
 @dataclass(frozen=True, slots=True)
+class Box:
+    """What lies inside a state of a diagram.
+
+    Args:
+        inside: Names of the states directly inside, in the order in which they are drawn.
+        initial: Where the state begins, for one whose states are not active together.
+        is_parallel: Whether the states inside are regions, all of which are active together.
+    """
+
+    inside: tuple[str, ...]
+    initial: tuple[str, ...] = ()
+    is_parallel: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Diagram:
     """States and the arrows between them; made from a chart, or by a report from a log.
 
@@ -36,6 +51,9 @@ class Diagram:
         decision_states: States in which a reasoner is asked.
         timeouts: Ticks after which a state times out, for states with a limit.
         final_states: States in which an agent is done.
+        boxes: What lies inside states that have states inside.
+        notes: What is written below a state's name, such as ``entry / unlock``.
+        marks: What is drawn in place of a name, for histories: ``H`` or ``H*``.
 
     Raises:
         DefinitionError: (a ValueError) if there are no states, a state is listed twice, or
@@ -49,12 +67,17 @@ class Diagram:
     decision_states: frozenset[str] = frozenset()
     timeouts: Mapping[str, int] = field(default_factory=dict)
     final_states: frozenset[str] = frozenset()
+    boxes: Mapping[str, Box] = field(default_factory=dict)
+    notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    marks: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check that everything can be drawn."""
         ends = [end for arrow in self.arrows for end in (arrow.source, arrow.target)]
         kinds = [*sorted(self.decision_states), *sorted(self.final_states)]
-        named = dict.fromkeys([*ends, self.initial, *kinds, *self.timeouts])
+        boxed = [name for box in self.boxes.values() for name in (*box.inside, *box.initial)]
+        told = [*self.timeouts, *self.boxes, *boxed, *self.notes, *self.marks]
+        named = dict.fromkeys([*ends, self.initial, *kinds, *told])
         unknown = [repr(state) for state in named if state is not None and state not in self.states]
         if unknown:
             raise DefinitionError(

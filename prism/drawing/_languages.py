@@ -7,9 +7,9 @@ DOT is Graphviz's (https://graphviz.org/doc/info/lang.html), Mermaid's is a ``st
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 
-from prism.drawing._diagram import Diagram
+from prism.drawing._diagram import Arrow, Diagram
 from prism.drawing._text import showable
 
 
@@ -30,11 +30,10 @@ def to_dot(diagram: Diagram) -> str:
         '    edge [fontname="Helvetica", fontsize=10];',
     ]
 
-    for state in diagram.states:
-        limit = diagram.timeouts.get(state)
-        label = [state] if limit is None else [state, f"time-out after {limit} ticks"]
-        border = ", peripheries=2" if state in diagram.decision_states else ""
-        lines.append(f"    {ids[state]} [label={_quoted(label)}{border}];")
+    if diagram.boxes:
+        lines.insert(1, "    compound=true;")
+    for state in _outermost(diagram):
+        lines += _dot_state(diagram, ids, state, "    ")
 
     if _has_rest(diagram):
         lines.append('    any [label="every other state", style="rounded,dashed"];')
@@ -42,20 +41,79 @@ def to_dot(diagram: Diagram) -> str:
     if diagram.initial is not None:
         lines += [
             '    start [shape=point, width=0.12, label=""];',
-            f"    start -> {ids[diagram.initial]};",
+            f"    start -> {_dot_end(diagram, ids, diagram.initial, 'lhead')};",
         ]
 
-    lines += [
-        f"    {ids[arrow.source]} -> {ids[arrow.target]} [label={_quoted(arrow.labels)}];"
-        for arrow in diagram.arrows
-    ]
-    if final := _nodes(diagram, ids, diagram.final_states):
+    lines += [f"    {_dot_arrow(diagram, ids, arrow)};" for arrow in diagram.arrows]
+    if final := _nodes(diagram, ids, diagram.final_states.intersection(_outermost(diagram))):
         lines.append(
             '    end [shape=doublecircle, width=0.1, style=filled, fillcolor=black, label=""];'
         )
         lines += [f"    {node} -> end;" for node in final]
 
     return "\n".join([*lines, "}"]) + "\n"
+
+
+def _dot_state(
+    diagram: Diagram, ids: Mapping[str | None, str], state: str, indent: str
+) -> Iterator[str]:
+    """Yield a node, or a cluster with what lies inside a state."""
+    limit = diagram.timeouts.get(state)
+    label = [state, *([] if limit is None else [f"time-out after {limit} ticks"])]
+    label += diagram.notes.get(state, ())
+    border = ", peripheries=2" if state in diagram.decision_states else ""
+    # one inside another state, where it is that state which is done
+    border += ", penwidth=3" if state in diagram.final_states and indent > "    " else ""
+    box = diagram.boxes.get(state)
+    if state in diagram.marks:
+        yield f"{indent}{ids[state]} [shape=circle, label={_quoted([diagram.marks[state]])}];"
+        return
+    if box is None:
+        yield f"{indent}{ids[state]} [label={_quoted(label)}{border}];"
+        return
+
+    style = "rounded" if not _is_region(diagram, state) else "rounded,dashed"
+    yield f"{indent}subgraph cluster_{ids[state]} {{"
+    yield f'{indent}    label={_quoted(label)}; style="{style}"; fontname="Helvetica";'
+    for inside in box.inside:
+        yield from _dot_state(diagram, ids, inside, indent + "    ")
+    for number, initial in enumerate(box.initial):
+        start = f"{ids[state]}_start{number}"
+        yield f'{indent}    {start} [shape=point, width=0.08, label=""];'
+        yield f"{indent}    {start} -> {_dot_end(diagram, ids, initial, 'lhead')};"
+    yield f"{indent}}}"
+
+
+def _dot_end(diagram: Diagram, ids: Mapping[str | None, str], state: str, side: str) -> str:
+    """Return where an arrow ends: a node, for a cluster one inside and the cluster itself."""
+    node, cluster = _dot_node(diagram, ids, state, side)
+    return node + (f" [{cluster}]" if cluster else "")
+
+
+def _dot_node(
+    diagram: Diagram, ids: Mapping[str | None, str], state: str | None, side: str
+) -> tuple[str, str]:
+    inner = state
+    while inner is not None and inner in diagram.boxes:
+        inner = diagram.boxes[inner].inside[0]
+    return ids[inner], "" if inner == state else f"{side}=cluster_{ids[state]}"
+
+
+def _dot_arrow(diagram: Diagram, ids: Mapping[str | None, str], arrow: Arrow) -> str:
+    source, tail = _dot_node(diagram, ids, arrow.source, "ltail")
+    target, head = _dot_node(diagram, ids, arrow.target, "lhead")
+    attributes = [f"label={_quoted(arrow.labels)}", *filter(None, (tail, head))]
+    return f"{source} -> {target} [{', '.join(attributes)}]"
+
+
+def _is_region(diagram: Diagram, state: str) -> bool:
+    return any(box.is_parallel and state in box.inside for box in diagram.boxes.values())
+
+
+def _outermost(diagram: Diagram) -> list[str]:
+    """Return the states that lie in no other one."""
+    inside = {name for box in diagram.boxes.values() for name in box.inside}
+    return [state for state in diagram.states if state not in inside]
 
 
 def _ids(diagram: Diagram) -> dict[str | None, str]:
@@ -103,7 +161,10 @@ def to_mermaid(diagram: Diagram) -> str:
     """
     ids = _ids(diagram)
     lines = ["stateDiagram-v2"]
-    lines += [f'    state "{_escaped(state)}" as {ids[state]}' for state in diagram.states]
+    around = {name: state for state, box in diagram.boxes.items() for name in box.inside}
+    within = {state: [*_states_around(state, around)] for state in diagram.states}
+    for state in _outermost(diagram):
+        lines += _mermaid_state(diagram, ids, state, within, "    ")
     lines += [
         f"    note right of {ids[state]} : time-out after {ticks} ticks"
         for state, ticks in diagram.timeouts.items()
@@ -113,12 +174,13 @@ def to_mermaid(diagram: Diagram) -> str:
     if diagram.initial is not None:
         lines.append(f"    [*] --> {ids[diagram.initial]}")
 
-    for arrow in diagram.arrows:
-        label = "<br/>".join(map(_escaped, arrow.labels))
-        said = f" : {label}" if label else ""
-        lines.append(f"    {ids[arrow.source]} --> {ids[arrow.target]}{said}")
-
-    lines += [f"    {node} --> [*]" for node in _nodes(diagram, ids, diagram.final_states)]
+    lines += [
+        f"    {_mermaid_arrow(ids, arrow)}"
+        for arrow in diagram.arrows
+        if _common(arrow, within) is None
+    ]
+    ends = diagram.final_states.intersection(_outermost(diagram))
+    lines += [f"    {node} --> [*]" for node in _nodes(diagram, ids, ends)]
     if decisions := _nodes(diagram, ids, diagram.decision_states):
         lines += [
             "    classDef decision stroke-width:3px",
@@ -126,6 +188,55 @@ def to_mermaid(diagram: Diagram) -> str:
         ]
 
     return "\n".join(lines) + "\n"
+
+
+def _mermaid_state(
+    diagram: Diagram,
+    ids: Mapping[str | None, str],
+    state: str,
+    within: Mapping[str, Sequence[str]],
+    indent: str,
+) -> Iterator[str]:
+    """Yield a state, with what lies inside it and the arrows that do not leave it."""
+    name = diagram.marks.get(state, state)
+    described = f'{indent}state "{_escaped(name)}" as {ids[state]}'
+    box = diagram.boxes.get(state)
+    yield described if box is None else described + " {"
+    for number, inside in enumerate(() if box is None else box.inside):
+        if box is not None and box.is_parallel and number:
+            yield f"{indent}    --"
+        yield from _mermaid_state(diagram, ids, inside, within, indent + "    ")
+    if box is not None:
+        ends = [ids[inside] for inside in box.inside if inside in diagram.final_states]
+        yield from (f"{indent}    [*] --> {ids[initial]}" for initial in box.initial)
+        yield from (f"{indent}    {node} --> [*]" for node in ends)
+        yield from (
+            f"{indent}    {_mermaid_arrow(ids, arrow)}"
+            for arrow in diagram.arrows
+            if _common(arrow, within) == state
+        )
+        yield indent + "}"
+    for note in diagram.notes.get(state, ()):
+        yield f"{indent}note left of {ids[state]} : {_escaped(note)}"
+
+
+def _mermaid_arrow(ids: Mapping[str | None, str], arrow: Arrow) -> str:
+    label = "<br/>".join(map(_escaped, arrow.labels))
+    said = f" : {label}" if label else ""
+    return f"{ids[arrow.source]} --> {ids[arrow.target]}{said}"
+
+
+def _states_around(state: str, around: Mapping[str, str]) -> Iterator[str]:
+    while state in around:
+        state = around[state]
+        yield state
+
+
+def _common(arrow: Arrow, within: Mapping[str, Sequence[str]]) -> str | None:
+    """Return the innermost state around both ends of an arrow; None for the diagram itself."""
+    ends = within[arrow.target]
+    found = (state for state in within.get(arrow.source or "", ()) if state in ends)
+    return next(found, None)
 
 
 def _escaped(text: str) -> str:

@@ -503,6 +503,7 @@ _IN_CONFIG = [
 _IN_CONFIG.insert(_IN_CONFIG.index("prompt"), "temperature")
 
 
+@dataclass(frozen=True)
 class LostClient:
     """Stands for the client of a run that was kept, which no file can hold.
 
@@ -510,16 +511,7 @@ class LostClient:
         kind: Its type.
     """
 
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
-
-    def __eq__(self, other: object) -> bool:
-        """Return whether it stands for a client of the same type."""
-        return isinstance(other, LostClient) and other.kind == self.kind
-
-    def __hash__(self) -> int:
-        """Return a hash that goes with `__eq__`."""
-        return hash(self.kind)
+    kind: str
 
 
 def lost(client: LostClient) -> InputError:

@@ -17,7 +17,7 @@ from prism.runlog._keys import COMMON, WORLD_EVENTS, Event, Key
 from prism.telemetry import events
 
 SCHEMA_NAME = "events.schema.json"
-PAGE_NAME = "events.md"
+PAGE_NAME = "reference/events.md"
 
 
 def json_schema(*, strict: bool = False) -> dict[str, Any]:
@@ -61,6 +61,7 @@ def write(folder: Path) -> None:
     """
     schema = json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
     (folder / SCHEMA_NAME).write_text(schema, encoding="utf-8")
+    (folder / PAGE_NAME).parent.mkdir(exist_ok=True)
     (folder / PAGE_NAME).write_text(page(), encoding="utf-8")
 
 
@@ -82,9 +83,9 @@ def _object(keys: Iterable[Key]) -> dict[str, Any]:
 _INTRODUCTION = f"""\
 # The events of a run log
 
-Version {events.SCHEMA_VERSION}. This page and [the JSON Schema]({SCHEMA_NAME}) are generated from
+Version {events.SCHEMA_VERSION}. This page and [the JSON Schema](../{SCHEMA_NAME}) are made of
 one definition by `python -m prism.runlog._schema docs`, and a test checks every event against it.
-[Logging](logging.md) shows how to log your own loop.
+[Logging](../logging.md) shows how to log your own loop.
 
 A log is a file of JSON objects, one a line, in UTF-8 and in the order of events. A reader must
 ignore unknown events and keys: they may be added without a new version number, and an application

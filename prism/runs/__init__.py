@@ -1,6 +1,6 @@
 """Runs that are kept in a folder: begun, resumed from a checkpoint, and replayed from a log.
 
-What is run is a `prism.Run`.
+What is run is a `prism.worlds.Run`.
 """
 
 from typing import TYPE_CHECKING

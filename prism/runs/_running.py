@@ -132,7 +132,7 @@ def go_on(
     checkpoint_every: float | None = None,
     observer: Observer | None = None,
 ) -> Outcome[ResultsT] | None:
-    """Go on with a run that was stopped; see `prism.resume`.
+    """Go on with a run that was stopped; see `prism.worlds.resume`.
 
     Args:
         folder: Where it is kept.
@@ -168,7 +168,7 @@ def repeat(
     folder: Path | str | None = None,
     **how: Any,
 ) -> Outcome[ResultsT]:
-    """Run an earlier run again; see `prism.replay`.
+    """Run an earlier run again; see `prism.worlds.replay`.
 
     Args:
         recorded: The folder of the earlier run.

@@ -60,7 +60,7 @@ def compare(
 
     Of the folder of a batch, each arm is compared with the first one, the control, at every setting
     of the other parameters that the plan varies, in pairs of the same parameters and seed; main
-    effects and interactions are told besides (`Comparison.model`). Where the plan has no arms, the
+    effects and interactions are told besides, as ``model``. Where the plan has no arms, the
     levels of its first parameter are compared. Of runs that have assigned posts to arms, these arms
     are compared, in pairs within each run.
 

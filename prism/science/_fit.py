@@ -294,7 +294,7 @@ def fit(
     The plan has ``bounds``, between which every value is as likely as every other before the fit
     (their logarithms, on a logarithmic scale), and ``target``, the figures. Each sample is run in
     every arm, with as many seeds as the plan has, of its own; its figures are the means over these.
-    See `prism.science._abc` for the method.
+    The method is a sequential ABC: each generation draws around the nearest points of the last.
 
     Args:
         plan: The plan, or its file.

@@ -13,6 +13,7 @@ from prism.runlog._writer import Moment
 from prism.statechart import Written
 from prism.telemetry._instrument import Level
 from prism.telemetry._loggers import EventLogger, report
+from prism.worlds._asking import RelayLogger
 
 PostKind = Literal["post", "reply", "reshare"]
 
@@ -157,35 +158,18 @@ class Later:
             self.told()
 
 
-class HoldingLogger:
+class HoldingLogger(RelayLogger):
     """Passes events on in their order; one that waits for a value holds back all that follow.
 
     Args:
         given: Where they go in the end.
         clock: The run's clock.
-
-    Attributes:
-        relays: Marks a logger that passes events on to another one.
     """
-
-    relays = True
 
     def __init__(self, given: EventLogger | None, clock: SimulatedClock) -> None:
         self._given = given
         self._clock = clock
         self._held: deque[tuple[Moment, Level, str, dict[str, Any]]] = deque()
-
-    def info(self, event: str, **keys: Any) -> None:
-        """Record something that happened."""
-        self._say("info", event, keys)
-
-    def warning(self, event: str, **keys: Any) -> None:
-        """Record something that went wrong and was dealt with."""
-        self._say("warning", event, keys)
-
-    def error(self, event: str, **keys: Any) -> None:
-        """Record a fault in the user's code."""
-        self._say("error", event, keys)
 
     def _say(self, level: Level, event: str, keys: dict[str, Any]) -> None:
         if not self._held and not _waits_for(keys):

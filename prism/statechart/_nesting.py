@@ -55,7 +55,7 @@ class State(Generic[StateT_co]):
 
     Args:
         state: The member that names it.
-        states: The states inside, in order: members, or `State`s with states of their own. Without
+        states: The states inside, in order: members, or ``State(...)`` with states inside. Without
             any it is a leaf.
         initial: Where a transition to this state leads: a state inside, or a tuple with one in each
             region. The first state inside by default.

@@ -33,7 +33,10 @@ ALWAYS = "always"
 """What logs and pictures call the trigger of an eventless transition."""
 
 _PLAIN = ("trigger", "source", "target", "guard", "action")
-_RARE = ("internal", "after", "rate", "probability")
+TIMING = ("after", "rate", "probability")
+"""What says when, or with which chance, a transition is made."""
+
+_RARE = ("internal", *TIMING)
 
 _MOST_VARIANTS = 64
 """Variants of one edge; contexts whose keys are data would make it grow without bound."""
@@ -96,7 +99,7 @@ class Transition(Generic[StateT_co]):
             the same trigger and source.
 
     The types of the attributes are those of ``chart.transitions``, where every transition leads
-    from leaf to leaf. The transitions of `Definition.tree` have what they were written with.
+    from leaf to leaf. The transitions of the tree have what they were written with.
 
     Raises:
         DefinitionError: (a ValueError) if the trigger is empty, source or target is not a state, or

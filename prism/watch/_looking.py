@@ -117,8 +117,8 @@ def agents_between(
 
 def agents_named(watched: Watched, words: str) -> Sequence[str]:
     """Return the agents whose ids hold a text, and first the one that is called so."""
-    # those that joined are at the beginning; others are found by their transitions
-    found = [agent for agent in _places(watched, None) if words.lower() in agent.lower()]
+    known = _joined(watched) or _places(watched, None)
+    found = [agent for agent in known if words.lower() in agent.lower()]
     return sorted(found, key=lambda agent: (agent != words, len(agent)))
 
 
@@ -140,6 +140,18 @@ def decisions_of(watched: Watched, agent: str) -> list[Recorded]:
         Recorded(each.id or "", "", each.event, records.get(each.id or "", {}), watched.folder)
         for each in asked
     ]
+
+
+def _joined(watched: Watched) -> Sequence[str]:
+    """Return the agents that joined, all of them at the beginning of a log."""
+    found: list[str] = []
+    for block in _blocks(watched, 0, None):
+        frame = parse(block, _OF_MOVES).frame.filter(pl.col("event") == events.AGENT_JOINED)
+        if frame.is_empty():
+            break
+        found += frame["agent_id"].drop_nulls().to_list()
+
+    return found
 
 
 def _places(watched: Watched, number: int | None) -> dict[str, str]:

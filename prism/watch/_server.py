@@ -252,7 +252,7 @@ def _text(name: str) -> str:
 
 
 class Watching:
-    """A server that shows runs; it ends with `stop`, or with the process.
+    """A server that shows runs; it ends with ``stop()``, or with the process.
 
     Args:
         runs: The runs.
@@ -345,9 +345,9 @@ def watch(
         port: The port; 0 takes a free one.
 
     Returns:
-        The server, which answers until its `stop` or the end of the process. A notebook shows it
-        as a link; elsewhere its `open` opens a browser. The address is good once: it gives the
-        browser a cookie.
+        The server, which answers until its ``stop()`` or the end of the process. A notebook shows
+        it as a link; elsewhere its ``open()`` opens a browser. The address is good once: it
+        gives the browser a cookie.
 
     Raises:
         InputError: If there is no run, or the port is taken.

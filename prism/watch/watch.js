@@ -339,7 +339,7 @@
   const showPlay = (play) => {
     worldPlayed.show(play);
     const before = state.played ?? null;
-    state.played = play.run;
+    state.played = play.run ?? before;
     if (play.run && play.run !== before && (state.run === null || state.run === before)) {
       history.replaceState(null, "", `#${new URLSearchParams({ run: play.run })}`);
       show();

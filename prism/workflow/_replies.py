@@ -9,11 +9,11 @@ from typing import Any
 from prism.errors import ReasonerError
 from prism.statechart.reasoner._replies import (
     find_json,
-    offered_labels,
     read_choice,
     what_is_said,
 )
 from prism.workflow._document._definition import Step
+from prism.workflow._labels import offered_labels
 from prism.workflow._sandbox._outputs import OutputError, Validator
 from prism.workflow._variables import through_json
 

@@ -52,11 +52,11 @@ _LATER_KINDS: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class WorkflowRun(WritingOptions[WorkflowResults]):
-    """A run of a workflow's turns, kept by `keep`.
+    """A run of a workflow's turns, kept by ``keep``.
 
     An application that takes part in the run, by variables or by carrying out actions, overrides
-    `host` in a class of its own, and gives that class to `prism.runs.resume` and
-    `prism.runs.replay`, too.
+    `host` in a class of its own, and gives that class to `prism.worlds.resume` and
+    `prism.worlds.replay`, too.
 
     Args:
         file: The workflow, YAML.
@@ -197,8 +197,8 @@ class WorkflowRun(WritingOptions[WorkflowResults]):
         if asking:
             names = ", ".join(asking[:5]) + (", ..." if len(asking) > 5 else "")
             raise InputError(
-                f"asks a model in {names}: name the model, or an earlier run to take its texts "
-                "from (--model, --replay)",
+                f"asks a model in {names}: name the model (--model); prism replay repeats an "
+                "earlier run without one",
                 path=self.file,
             )
 

@@ -237,7 +237,32 @@ class TickByTick:
         """Do nothing, as no question outlives its tick."""
 
 
-class OrderedLogger:
+class RelayLogger:
+    """A logger that passes events on to another one, at once or later.
+
+    Attributes:
+        relays: Marks such a logger.
+    """
+
+    relays = True
+
+    def info(self, event: str, **keys: Any) -> None:
+        """Record something that happened."""
+        self._say("info", event, keys)
+
+    def warning(self, event: str, **keys: Any) -> None:
+        """Record something that went wrong and was dealt with."""
+        self._say("warning", event, keys)
+
+    def error(self, event: str, **keys: Any) -> None:
+        """Record a fault in the user's code."""
+        self._say("error", event, keys)
+
+    def _say(self, level: Level, event: str, keys: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+
+class OrderedLogger(RelayLogger):
     """Passes events on, or buffers them while earlier ones are still to come.
 
     Args:
@@ -246,10 +271,7 @@ class OrderedLogger:
 
     Attributes:
         buffer: Where events wait; None while they are passed on.
-        relays: Marks a logger that passes events on to another one.
     """
-
-    relays = True
 
     def __init__(self, given: EventLogger | None, clock: SimulatedClock) -> None:
         self.buffer: Buffer | None = None
@@ -263,18 +285,6 @@ class OrderedLogger:
                 report(self._given, level, event, **keys)
 
         buffered.clear()
-
-    def info(self, event: str, **keys: Any) -> None:
-        """Record something that happened."""
-        self._say("info", event, keys)
-
-    def warning(self, event: str, **keys: Any) -> None:
-        """Record something that went wrong and was dealt with."""
-        self._say("warning", event, keys)
-
-    def error(self, event: str, **keys: Any) -> None:
-        """Record a fault in the user's code."""
-        self._say("error", event, keys)
 
     def _say(self, level: Level, event: str, keys: dict[str, Any]) -> None:
         if self.buffer is None:

@@ -58,37 +58,58 @@ def one_of(*options: ValueT) -> ValueT:
 
 
 def normal(mean: float = 0.0, sd: float = 1.0) -> float:
-    """Declare a number that is drawn once for each agent; see `RandomStream.normal`."""
+    """Declare a number that is drawn once for each agent.
+
+    See `prism.randomness.RandomStream.normal`.
+    """
     return cast(float, _declared("normal", mean, sd))
 
 
 def lognormal(mean: float = 0.0, sd: float = 1.0) -> float:
-    """Declare a number that is drawn once for each agent; see `RandomStream.lognormal`."""
+    """Declare a number that is drawn once for each agent.
+
+    See `prism.randomness.RandomStream.lognormal`.
+    """
     return cast(float, _declared("lognormal", mean, sd))
 
 
 def exponential(mean: float = 1.0) -> float:
-    """Declare a number that is drawn once for each agent; see `RandomStream.exponential`."""
+    """Declare a number that is drawn once for each agent.
+
+    See `prism.randomness.RandomStream.exponential`.
+    """
     return cast(float, _declared("exponential", mean))
 
 
 def gamma(shape: float, scale: float = 1.0) -> float:
-    """Declare a number that is drawn once for each agent; see `RandomStream.gamma`."""
+    """Declare a number that is drawn once for each agent.
+
+    See `prism.randomness.RandomStream.gamma`.
+    """
     return cast(float, _declared("gamma", shape, scale))
 
 
 def beta(alpha: float, beta: float) -> float:
-    """Declare a number from 0 to 1, drawn once for each agent; see `RandomStream.beta`."""
+    """Declare a number from 0 to 1 that is drawn once for each agent.
+
+    See `prism.randomness.RandomStream.beta`.
+    """
     return cast(float, _declared("beta", alpha, beta))
 
 
 def poisson(mean: float) -> int:
-    """Declare a count that is drawn once for each agent; see `RandomStream.poisson`."""
+    """Declare a count that is drawn once for each agent.
+
+    See `prism.randomness.RandomStream.poisson`.
+    """
     return cast(int, _declared("poisson", mean))
 
 
 def binomial(number: int, probability: float) -> int:
-    """Declare a count that is drawn once for each agent; see `RandomStream.binomial`."""
+    """Declare a count that is drawn once for each agent.
+
+    See `prism.randomness.RandomStream.binomial`.
+    """
     return cast(int, _declared("binomial", number, probability))
 
 

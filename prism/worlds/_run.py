@@ -114,8 +114,8 @@ class Ending(Protocol[ResultsT_co]):
 class Run(Generic[WorldT_co]):
     """A world, its agents, and everything else that its events depend on.
 
-    `run` carries it out, and `keep` carries it out in a folder, from which `prism.resume` goes on
-    with it after it was stopped in any way, and `prism.replay` repeats it.
+    `run` carries it out, and `keep` carries it out in a folder. From there `prism.worlds.resume`
+    goes on with it after it was stopped in any way, and `prism.worlds.replay` repeats it.
 
     A run of a world's class is made anew each time it is carried out; one of a world that was made
     already, or of agents that were, takes these for itself, and can be carried out once.

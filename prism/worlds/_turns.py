@@ -250,8 +250,8 @@ class Activation(Protocol):
         """Return what an agent does in its turn; None if there is nothing to do."""
 
 
-class InTurn:
-    """Everybody who has something to do, in the order of their places.
+class _ByState:
+    """Turns in which an agent does what its state calls for.
 
     Args:
         roster: Where agents are.
@@ -261,6 +261,18 @@ class InTurn:
     def __init__(self, roster: Roster, time_out: Step) -> None:
         self._roster = roster
         self._time_out = time_out
+
+    def step_of(self, agent: Any) -> Step | None:
+        """Return the time-out if one is due, else the step of an agent's kind and state."""
+        if agent._due <= self._roster.now:
+            return self._time_out
+
+        step: Step | None = agent._kind.steps.get(agent._state)
+        return step
+
+
+class InTurn(_ByState):
+    """Everybody who has something to do, in the order of their places."""
 
     def batches(self) -> Iterator[Iterable[Any]]:
         """Yield all of them, as they all ask together."""
@@ -295,16 +307,8 @@ class InTurn:
 
         roster.end_turns()
 
-    def step_of(self, agent: Any) -> Step | None:
-        """Return the time-out if one is due, else the step of an agent's kind and state."""
-        if agent._due <= self._roster.now:
-            return self._time_out
 
-        step: Step | None = agent._kind.steps.get(agent._state)
-        return step
-
-
-class Drawn:
+class Drawn(_ByState):
     """Those who time out, and one agent that is drawn.
 
     Args:
@@ -314,8 +318,7 @@ class Drawn:
     """
 
     def __init__(self, roster: Roster, time_out: Step, host: RunHost) -> None:
-        self._roster = roster
-        self._time_out = time_out
+        super().__init__(roster, time_out)
         self._host = host
         # of an order that is not that of the list
         self._agents = host.canonical()
@@ -331,14 +334,6 @@ class Drawn:
         agent = self._draw(self._host.turn_stream())
         if agent is not None and agent not in due:
             yield (agent,)
-
-    def step_of(self, agent: Any) -> Step | None:
-        """Return the time-out if one is due, else the step of an agent's kind and state."""
-        if agent._due <= self._roster.now:
-            return self._time_out
-
-        step: Step | None = agent._kind.steps.get(agent._state)
-        return step
 
     def _draw(self, stream: RandomStream) -> Any:
         return self._agents[stream.index(len(self._agents))]

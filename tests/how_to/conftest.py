@@ -12,13 +12,39 @@ import pytest
 
 Side = Literal["+", "-"]
 
-GUIDES = Path(__file__).parents[2] / "docs" / "how-to"
+DOCS = Path(__file__).parents[2] / "docs"
+ADOPTING = DOCS / "adopting.md"
+GUIDES = DOCS / "how-to"
+
+SECTIONS = {
+    "plain-class": "A class with its own state",
+    "older-calls": "Calls in another order",
+    "dataclass": "A dataclass",
+    "frozen": "Frozen values",
+    "pydantic": "A pydantic model",
+    "attrs": "An attrs class",
+    "asyncio": "Your own asyncio loop",
+    "copies": "Copies, pickles and other processes",
+}
+"""The sections of one page that are a guide each, by their names."""
 _BLOCK = re.compile(r"^```(python|diff)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
+
+
+def text_of(guide: str) -> str:
+    """Return a guide: a page, or a section of the page on agents that are there already."""
+    if guide not in SECTIONS:
+        return (GUIDES / f"{guide}.md").read_text(encoding="utf-8")
+
+    opening, *sections = re.split(r"^## ", ADOPTING.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    named = dict(section.split("\n", 1) for section in sections)
+    section = named[SECTIONS[guide]]
+    # some share the chart at the top of the page
+    return section if "chart = " in section else opening + section
 
 
 def code_of(guide: str, side: Side) -> str:
     """Return the code of a guide after its diffs (``+``) or before them (``-``)."""
-    text = (GUIDES / f"{guide}.md").read_text(encoding="utf-8")
+    text = text_of(guide)
     parts = [
         _side_of(code, side) if kind == "diff" else code for kind, code in _BLOCK.findall(text)
     ]

@@ -20,6 +20,25 @@ HOSTILE = (
     "x" * 100_000,
 )
 
+MORE_HOSTILE = (
+    *HOSTILE[:-1],
+    *("&lt;script&gt;window.hacked=1&lt;/script&gt;", "<b>", "</style><script>window.hacked=1"),
+    *("</textarea><img src=x onerror=window.hacked=1>", "<iframe srcdoc='<script>'></iframe>"),
+    *("<svg/onload=window.hacked=1>", "<math><mi//xlink:href='data:x,'>", "<a href=//evil>x</a>"),
+    *("<form action=//evil><button>x", "<base href=//evil/>", "<meta http-equiv=refresh>"),
+    *("<link rel=stylesheet href=//evil>", "<object data=//evil>", "<embed src=//evil>"),
+    *(
+        "${window.hacked=1}",
+        "`;window.hacked=1;`",
+        "');window.hacked=1;('",
+        '");window.hacked=1;("',
+    ),
+    *("__proto__", "constructor", "toString", "hasOwnProperty", "../../etc/passwd", "%2e%2e%2f"),
+    *("a&run=b#c?d", "a=b&agent=c", "\\u003cscript\\u003e", "\r\nSet-Cookie: a=b", "\n\ndata: {}"),
+    *("datum.agent", "javascript&colon;window.hacked=1", " ", "\u202eevil", "a\u0301" * 50),
+)
+"""Texts that would get out of their places on a page that runs scripts, or out of an address."""
+
 
 @pytest.fixture(scope="session")
 def hostile_log(tmp_path_factory: pytest.TempPathFactory, make: Any) -> Path:
@@ -81,9 +100,9 @@ class Browser:
         metrics = {"width": width, "height": 800, "deviceScaleFactor": 2, "mobile": True}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
-    def run(self, script: str) -> Any:
+    def run(self, script: str, *arguments: Any) -> Any:
         """Evaluate a script in the page."""
-        return self.driver.execute_script(script)
+        return self.driver.execute_script(script, *arguments)
 
     def wait(self, condition: str) -> None:
         """Wait until something is true in the page."""

@@ -1,5 +1,6 @@
 """The page in a real browser: live, at any round, with hostile names, on a phone, in two tabs."""
 
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,9 @@ from typing import Any
 import pytest
 
 from prism.watch import Watching
+from prism.watch._playing import Playing
+from prism.watch._runs import Runs
+from tests.kit.browsers import MORE_HOSTILE
 from tests.kit.commands import MAIN
 from tests.kit.processes import Process
 from tests.kit.processes import start as fork
@@ -22,6 +26,12 @@ PAGES = """
     const text = (id) => document.getElementById(id).textContent;
     return {state: text("state"), where: text("where"), notes: text("notes"),
         round: document.getElementById("at").dataset.round};
+"""
+UNNAMED = """
+    return [...document.querySelectorAll(arguments[0])].filter((each) => {
+        const labels = [each.textContent, each.title, each.getAttribute("aria-label")];
+        return !each.closest("[hidden]") && ![...labels, ...(each.labels ?? [])].some(Boolean);
+    }).map((each) => each.outerHTML);
 """
 OVERFLOW = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
@@ -136,3 +146,109 @@ def test_a_phone_need_not_scroll_sideways(browser: Any, shown: Show, folder: Pat
             assert browser.run(OVERFLOW) == 0
     finally:
         browser.be_a_phone(0)
+
+
+def hostile_run(folder: Path, make: Any) -> Path:
+    """Return a log in which every name, state, label and group is hostile, with a picture."""
+    names = [f"{text}{number}" for number, text in enumerate(MORE_HOSTILE)]
+    states = [f"{text} state" for text in MORE_HOSTILE]
+    pairs = list(zip(names, states, strict=True))
+    events = [make.started(), *(make.joined(name, state) for name, state in pairs)]
+    events += [make.move(name, state, states[0], trigger=name) for name, state in pairs]
+    told = {
+        "space": "grid",
+        "width": 8,
+        "height": 8,
+        "places": list(range(len(names))),
+        "state_names": states,
+        "states": list(range(len(names))),
+        "colours": names,
+        "sizes": [1.0] * len(names),
+        "labels": names,
+        "agents": names,
+    }
+    events.append({**make.move(names[0], "a", "b"), "event": "agents.pictured", **told})
+    folder.mkdir()
+    path = folder / "events.jsonl"
+    path.write_text("".join(json.dumps(event) + "\n" for event in events))
+    return path
+
+
+def test_forty_hostile_names_stay_texts_in_the_picture_and_its_tooltips(
+    browser: Any, shown: Show, tmp_path: Path, make: Any
+) -> None:
+    """Names are drawn, pointed at, chosen and found again, and nothing of them runs."""
+    assert len(MORE_HOSTILE) >= 40
+    see(browser, shown(hostile_run(tmp_path / "hostile", make)))
+    browser.wait("document.querySelectorAll('#at-picture .figure path').length > 40")
+    browser.run("""
+        const at = {bubbles: true, clientX: 90, clientY: 90};
+        for (const mark of document.querySelectorAll('#at-picture .figure path'))
+            for (const kind of ['pointermove', 'mousemove', 'mouseover'])
+                mark.dispatchEvent(new PointerEvent(kind, at));
+    """)
+    for number in range(0, len(MORE_HOSTILE), 8):
+        name = json.dumps(f"{MORE_HOSTILE[number]}{number}")
+        browser.run(f"location.hash = '#' + new URLSearchParams({{run: 'hostile', agent: {name}}})")
+        browser.wait(f"document.getElementById('panel-title').textContent.length > 0 && {name}")
+        browser.wait("document.getElementById('agent-story')")
+        browser.run("location.hash = '#run=hostile'")
+        browser.wait("!document.getElementById('panel').open")
+    assert browser.run("return window.hacked") is None
+    foreign = (
+        "[...document.querySelectorAll('main script, main iframe, main form[action], main base')]"
+    )
+    assert browser.run(f"return {foreign}.length") == 0
+    assert [line for line in browser.console() if "favicon" not in line] == []
+
+
+def test_a_world_is_played_by_hand_and_by_key(
+    browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Steps, a changed parameter, a treatment, keeping and reset work as the page says."""
+    monkeypatch.chdir(tmp_path)
+    playing = Playing({"world": "rumour", "agents": 30, "rounds": 5})
+    watching = Watching(Runs(playing, name="rumour"))
+    watching.start()
+    try:
+        browser.driver.get(watching.url)
+        browser.wait("document.body.dataset.played === 'paused 0 0'")
+        browser.wait("document.querySelector('#at-picture .figure path')")
+        browser.run("document.getElementById('play-round').click()")
+        browser.wait("document.body.dataset.played === 'paused 1 1'")
+        browser.wait("document.getElementById('at').dataset.round === '1'")
+        browser.run("""
+            const field = document.getElementById('play-field-tiring');
+            field.value = '0.9';
+            field.dispatchEvent(new Event('change'));
+        """)
+        browser.wait("/tiring = 0.9/.test(document.getElementById('play-command').textContent)")
+        browser.run("document.querySelector('#play-treatments button').click()")
+        browser.wait("/warning@2/.test(document.getElementById('play-command').textContent)")
+        press = "document.dispatchEvent(new KeyboardEvent('keydown', {key: '%s', bubbles: true}))"
+        browser.run(press % "t")
+        browser.wait("document.body.dataset.played === 'paused 2 1'")
+        browser.run(press % "p")
+        browser.wait("/^complete/.test(document.body.dataset.played)")
+        browser.run("document.querySelector('#play-keep button').click()")
+        browser.wait("/Kept in/.test(document.getElementById('play-kept').textContent)")
+        assert (tmp_path / "runs" / "rumour" / "run.json").is_file()
+
+        browser.run("""
+            document.getElementById('play-field-seed').value = '7';
+            document.getElementById('play-reset').click();
+        """)
+        browser.wait("/--seed 7/.test(document.getElementById('play-command').textContent)")
+        browser.wait("location.hash === '#run=play+2'")
+        try:
+            browser.be_a_phone(400)
+            for scheme in ("dark", "light"):
+                browser.prefer(scheme)
+                assert browser.run(OVERFLOW) == 0
+        finally:
+            browser.be_a_phone(0)
+        unnamed = "button, input, select, summary, a[href]"
+        assert browser.run(UNNAMED, unnamed) == []
+        assert browser.console() == []
+    finally:
+        watching.stop()

@@ -30,7 +30,7 @@ class AgentStreams:
         self._met = 0
 
     def of(self, agent: Any) -> RandomStream:
-        """Return ``agent.random`` where that is a `RandomStream`, else a stream kept for the agent.
+        """Return ``agent.random`` where that is a stream, else a stream kept for the agent.
 
         An agent that draws for itself, too, has ``decision_random`` beside it, which comes first.
 
@@ -112,7 +112,7 @@ class PolicyReasoner(BaseReasoner):
     What a question says of its ``pulls`` is added to the utility of those options. A question with
     weights of its own is drawn by these.
 
-    Draws come from ``agent.random`` where that is a `RandomStream` of the agent's own, as in a
+    Draws come from ``agent.random`` where that is a stream of the agent's own, as in a
     simulation, else from a stream keyed by this reasoner's seed and the agent's id.
 
     Args:

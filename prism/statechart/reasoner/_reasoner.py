@@ -100,7 +100,7 @@ class Reasoner(AsksModel, BaseReasoner):
             or a mapping of those by the name of a chart, by a state, or by the name of a chart and
             then by state. Memory, options and how to reply follow where a template does not name
             them. By default the specification's prompt in the social feed, else one of chart,
-            options, agent and event; ``docs/prompts.md`` shows them.
+            options, agent and event; ``docs/models.md`` shows them.
         attributes: Attributes of the agents that are told with who they are.
         memory: What agents remember when they decide, or how many things; None for nothing.
         reasons: Ask for a reason beside the choice, which is logged as ``said``; decision models

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import count
 from math import inf
@@ -37,29 +37,6 @@ LONGEST_BUSY_SECONDS = 30.0
 
 _ROUNDS_TO_GROW = 5
 """How often the limit has to be filled with answers before one question more is tried."""
-
-
-class Traffic:
-    """What is under way on one server, whatever models it is asked for.
-
-    Args:
-        limit: How many questions may be under way at once.
-
-    Attributes:
-        limit: How many questions may be under way at once.
-        in_flight: Questions under way.
-        doubts: Questions that it gave no usable answer to, and that are being asked elsewhere to
-            see whose fault that was.
-        throttle: How much it takes.
-        failing: How many of those who ask for a model have an open breaker, by model.
-    """
-
-    def __init__(self, limit: int = 1) -> None:
-        self.limit: int = limit
-        self.in_flight: int = 0
-        self.doubts: int = 0
-        self.throttle: Throttle = Throttle()
-        self.failing: Counter[str] = Counter()
 
 
 class CircuitBreaker:
@@ -265,6 +242,26 @@ class Throttle:
             0, self._first_hold if jitter is None else jitter
         )
         self._hold_until = max(self._hold_until, self._clock() + pause)
+
+
+@dataclass(eq=False)
+class Traffic:
+    """What is under way on one server, whatever models it is asked for.
+
+    Args:
+        limit: How many questions may be under way at once.
+        in_flight: Questions under way.
+        doubts: Questions that it gave no usable answer to, and that are being asked elsewhere to
+            see whose fault that was.
+        throttle: How much it takes.
+        failing: How many of those who ask for a model have an open breaker, by model.
+    """
+
+    limit: int = 1
+    in_flight: int = 0
+    doubts: int = 0
+    throttle: Throttle = field(default_factory=Throttle)
+    failing: Counter[str] = field(default_factory=Counter)
 
 
 LOGGER: logging.Logger = logging.getLogger("prism.llm")

@@ -1,6 +1,5 @@
 """Reading a model's reply, and refusing what it must not say."""
 
-from prism.statechart.reasoner._replies._names import offered_labels
 from prism.statechart.reasoner._replies._objects import find_json, what_is_said
 from prism.statechart.reasoner._replies._reading import (
     parse_reasoner_response,
@@ -11,7 +10,6 @@ from prism.statechart.reasoner._replies._reading import (
 
 __all__ = [
     "find_json",
-    "offered_labels",
     "parse_reasoner_response",
     "read_choice",
     "read_probabilities",

@@ -3,7 +3,7 @@
 import pytest
 
 from prism.errors import ReasonerError
-from prism.statechart.reasoner._replies import offered_labels, read_choice
+from prism.statechart.reasoner._replies import read_choice
 
 KEYS = ["continue", "pivot", "ship"]
 LETTERS = "A) CONTINUE - keep working\nB) PIVOT - try something different\nC) SHIP - move on\n"
@@ -152,42 +152,10 @@ def test_numbers_are_labels_where_a_prompt_offered_them(reply: str, expected: st
     assert read(reply, LABELS["1"]) == expected
 
 
-@pytest.mark.parametrize(
-    ("prompt", "labels"),
-    [
-        (LETTERS, LABELS["A"]),
-        (NUMBERS, LABELS["1"]),
-        ("Choose (a) continue, (b) pivot or (c) ship.", LABELS["a"]),
-        ("0 = continue, 1 = pivot", {"0": "continue", "1": "pivot"}),
-        ("- **A**: continue\n- **B**: ship", {"A": "continue", "B": "ship"}),
-        ("Option A: continue\nOption B: ship", {"A": "continue", "B": "ship"}),
-        ("A) Keep working (continue)\nB) Move on -> ship", {"A": "continue", "B": "ship"}),
-        ("Respond with: continue, pivot, or ship", {}),
-        ("A) continue", {}),
-        ("B) continue\nC) pivot", {}),
-        ("Score: 5. Continue or pivot?", {}),
-        ("1. Think.\n2. Never ship early.\n3. Respond with continue or pivot.", {}),
-        ("A) continue\nB) pivot\n\nA) ship\nB) pivot", {"B": "pivot"}),
-        ("A) continue\na) ship\nB) pivot", {"B": "pivot"}),
-    ],
-)
-def test_a_prompt_says_which_labels_there_are(prompt: str, labels: dict[str, str]) -> None:
-    """Lists of two keys or more, by lines or in a sentence; ambiguous labels are left out."""
-    assert offered_labels(prompt, KEYS) == labels
-
-
 def test_plain_texts_have_no_members() -> None:
     """What is named by the class of a text alone is no option."""
     for reply in ("str.", '{"decision": "str."}', "Answer: str.", "str.ship"):
         assert read(reply, {}) is None
-
-
-def test_a_label_that_is_a_key_stands_for_that_key() -> None:
-    """The keys' own texts go first."""
-    keys = ["b", "a"]
-    labels = offered_labels("A) b\nB) a", keys)
-    assert labels == {}
-    assert read_choice("a", keys, labels=labels) == "a"
 
 
 @pytest.mark.parametrize("key", ["next_state", "decision", "verdict"])

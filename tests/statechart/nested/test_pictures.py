@@ -1,0 +1,108 @@
+"""Charts with composites as SVG, Mermaid and DOT."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from prism.drawing import Box, draw_svg
+from prism.errors import DefinitionError
+from prism.statechart import History, Transition
+from prism.statechart.formats._export import to_outline
+from tests.statechart.nested.phone import Day, Phone, day, phone, whole_phone
+from tests.statechart.nested.test_json import everything
+
+
+def test_an_outline_says_what_lies_inside_what() -> None:
+    """Regions, where composites begin, entry and exit actions, and transitions as written."""
+    outline = to_outline(day().definition)
+    assert outline.boxes["awake"] == Box(("phone", "body"), (), is_parallel=True)
+    assert outline.boxes["phone"] == Box(("idle", "feed", "writing"), ("idle",))
+    assert outline.initial == "asleep"
+    ends = [(arrow.source, arrow.target) for arrow in outline.arrows]
+    assert ("awake", "asleep") in ends
+
+    noted = to_outline(whole_phone().definition)
+    assert noted.notes["engaging"] == ("entry / unlock", "exit / lock")
+
+
+def test_a_history_has_a_mark_inside_its_composite() -> None:
+    """Arrows to it end there."""
+    chart = phone(Transition("returns", Phone.POCKET, History(Phone.ENGAGING, deep=True)))
+    outline = to_outline(chart.definition)
+    (mark,) = (name for name, sign in outline.marks.items() if sign == "H*")
+    assert mark in outline.boxes["engaging"].inside
+    assert mark in {arrow.target for arrow in outline.arrows}
+
+
+def test_mermaid_has_states_in_states_and_regions() -> None:
+    """An arrow stands in the innermost state around both of its ends."""
+    lines = format(day(), "mermaid").splitlines()
+    opened = lines.index('    state "awake" as s1 {')
+    closed = lines.index("    }")
+    assert "        --" in lines[opened:closed]
+    assert "            s3 --> s4 : opens" in lines[opened:closed]
+    assert "    s1 --> s0 : sleeps" in lines[closed:]
+
+
+def test_dot_has_a_cluster_for_each_composite() -> None:
+    """An arrow of a composite ends at its border; regions have a dashed one."""
+    text = format(whole_phone(), "dot")
+    assert "subgraph cluster_s1" in text
+    assert '[label="opens", lhead=cluster_s1];' in text
+    assert 'style="rounded,dashed"' in format(day(), "dot")
+    assert text.count("{") == text.count("}")
+
+
+def test_labels_say_when_and_with_which_chance() -> None:
+    """Times, rates and probabilities stand behind the trigger."""
+    text = format(everything(), "dot")
+    for label in ("tires (after 20)", "idles (rate speed)", "looks (probability 0.3)", "always"):
+        assert label in text, label
+
+
+def test_a_chart_that_begins_in_regions_is_drawn() -> None:
+    """Its first state is a configuration, which no single arrow leads to."""
+    chart = day()
+    begun = type(chart)(chart.tree, chart.definition.written, initial=Day.AWAKE)
+    for name in ("mermaid", "dot", "svg"):
+        assert "feed" in format(begun, name)
+
+
+def test_svg_draws_what_lies_inside_in_its_box() -> None:
+    """Every state once, regions apart by a dashed line, and histories as circles."""
+    picture = day().to_svg()
+    texts = [found.text for found in ElementTree.fromstring(picture).iter() if found.text]
+    for name in ("asleep", "awake", "phone", "idle", "feed", "writing", "body", "fresh", "tired"):
+        assert texts.count(name) == 2, name  # the name and its tooltip
+    assert picture.count('class="line rest"') == 1
+
+    picture = everything().to_svg()
+    assert re.search(r">H\*<", picture)
+    said = ["entry / unlock", "resumes → H*", "reading: idles (rate speed)", "swipes → replying"]
+    for each in said:
+        assert each in picture, each
+
+
+def test_svg_has_every_box_inside_the_one_around_it() -> None:
+    """No state sticks out of its composite."""
+    picture = whole_phone().to_svg()
+    sizes = r'class="box[^"]*" x="(.*?)" y="(.*?)" width="(.*?)" height="(.*?)"'
+    boxes = [[float(part) for part in found] for found in re.findall(sizes, picture)]
+    outer = max(boxes, key=lambda box: box[2] * box[3])
+    inner = re.findall(r'<g transform="translate\(([\d.-]+) ([\d.-]+)\)">', picture)[1]
+    left, top = map(float, inner)
+    for x, y, width, height in boxes[boxes.index(outer) + 1 :][:3]:
+        assert outer[0] <= left + x
+        assert left + x + width <= outer[0] + outer[2]
+        assert outer[1] <= top + y
+        assert top + y + height <= outer[1] + outer[3]
+
+
+def test_traffic_is_drawn_at_leaves() -> None:
+    """A picture with it has no boxes; a diagram with both is refused."""
+    assert ">engaging<" not in whole_phone().to_svg({("pocket", "reading"): 3})
+    with pytest.raises(DefinitionError, match="leave out boxes"):
+        draw_svg(to_outline(day().definition), {("asleep", "idle"): 1})
