@@ -108,11 +108,9 @@ def test_decisions_come_from_the_model(
 @pytest.mark.parametrize("kind", ["client", "agent"])
 def test_failures_fall_back(kind: str, python: Path, server: FakeOllama) -> None:
     """What is refused, or twice of no use, falls back with its reason; an error is retried once."""
-    # in a single slot the third comes before the second is asked once more
-    nonsense_twice = [Fault.says("nonsense"), Fault.says("nonsense")]
-    answer = Fault.says('{"next_state": "scrolling"}')
-    inside = [Fault.status(500, "inside"), answer]
-    server.fail(Fault.status(400, "boom"), nonsense_twice[0], *inside, nonsense_twice[1])
+    first = (Fault.status(400, "boom"), Fault.says("nonsense"), Fault.status(500, "inside"))
+    # in a single slot the second is asked once more before the third is
+    server.fail(*first, Fault.says("nonsense"), Fault.says('{"next_state": "scrolling"}'))
     refused, nonsense, answered = decide(python, server, kind)
     assert (
         (refused["chosen"], refused["source"])

@@ -90,6 +90,8 @@ def check(
 ) -> None:
     """List the probable mistakes of a chart, one a line.
 
+    A chart without any time-out may be meant so, which a note says.
+
     Exit status 0 if there are none, 1 if there are some, 2 if the chart cannot be read.
 
     [bold]Example[/bold]
@@ -101,6 +103,11 @@ def check(
 
     found = chart_from(chart)
     findings = found.check()
+    if all(each.trigger != "timeout" for each in found.transitions) and not found.timeouts:
+        findings = [each for each in findings if each.kind != "no_timeout"]
+        if not as_json:
+            note("the chart has no time-outs: an agent stays in a state until an event moves it")
+
     listing = [
         {"kind": each.kind, "state": state_text(each.state), "message": each.message}
         for each in findings

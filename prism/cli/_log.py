@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 import typer
 
 from prism.cli import _log_forms as forms
+from prism.cli._log_decision import list_decisions
 from prism.cli._options import OutFile, Runs, TableFile, command_group, command_of, option
 from prism.cli._output import write_bytes
 from prism.cli._screen import note
@@ -103,6 +104,14 @@ class LogTable:
         hint = None
         if chosen is TableFormat.TABLE and self.drawn is not None:
             table, hint = self.drawn(table, given)
+        if chosen is TableFormat.TABLE:
+            table = forms.in_chart_order(table, runs)
+            if self.name == "why" and not table.height:
+                # where there are no posts, the reasons are those of decisions
+                for run in runs:
+                    list_decisions(run, given["agent_id"], None, as_json=False)
+                return
+
         write(table, chosen, out, shown or table.collect_schema().names(), hint, reads=runs)
 
     def _made(self, runs: list[Path], given: Given) -> tuple[Any, bool]:
@@ -277,7 +286,9 @@ TABLES = (
     LogTable(
         "why",
         """Say why an agent let posts pass: relevance and threshold, what was open, what it
-        chose.""",
+        chose.
+
+        Of an agent of a world without posts, its decisions are listed.""",
         made_by="let_pass",
         examples=("prism log why agent_0001 runs/first",),
         agent="AGENT",

@@ -61,7 +61,7 @@ def decision(
     from prism.runlog._reader import locate_log
 
     if record_id is None:
-        _list(run, agent, round_, as_json=as_json)
+        list_decisions(run, agent, round_, as_json=as_json)
         return
     if agent is not None or round_ is not None:
         raise InputError("--agent and --round choose what is listed: leave them out with an ID")
@@ -85,7 +85,8 @@ def decision(
         note(_how_to_record(folder, record_id))
 
 
-def _list(run: Path, agent: str | None, round_: int | None, *, as_json: bool) -> None:
+def list_decisions(run: Path, agent: str | None, round_: int | None, *, as_json: bool) -> None:
+    """Print the decisions and texts of a run, as a table or as JSON."""
     from prism.runlog._prompts import asked_in
 
     found = asked_in(run, note, agent)

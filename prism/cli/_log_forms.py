@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from io import BytesIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -39,6 +40,42 @@ NetworkFile = Annotated[
         "one line for each pair: who, whose, how often, with tabs between them.",
     ),
 ]
+
+
+def in_chart_order(table: Any, runs: Sequence[Path]) -> Any:
+    """Return a table with a row a state in the order of the chart, as far as the log has it.
+
+    Args:
+        table: The table, in the order of the alphabet.
+        runs: The runs whose table it is.
+    """
+    import polars as pl
+
+    if not isinstance(table, pl.DataFrame) or "state" not in table.columns:
+        return table
+    if {"round", _RUN, "agent_id"} & {*table.columns}:
+        return table
+
+    places = {state: place for place, state in enumerate(_states_of(runs[0]))}
+    order = pl.col("state").replace_strict(places, default=len(places), return_dtype=pl.Int64)
+    return table.sort(order, maintain_order=True)
+
+
+def _states_of(run: Path) -> Iterable[str]:
+    """Return the states of a run's first round, which have the order of the charts."""
+    from prism.files import parse_json
+    from prism.runlog._reader import locate_log, read_blocks
+
+    path = locate_log(run)
+    if not path.is_file():  # a pipe has been read
+        return ()
+
+    for block in read_blocks(path):
+        for line in bytes(block.data).splitlines():
+            if b'"event":"round.ended"' in line[:80]:
+                return tuple(parse_json(line.decode()).get("states", ()))
+
+    return ()
 
 
 def side_by_side(

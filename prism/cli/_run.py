@@ -205,6 +205,13 @@ def run(
     model: Annotated[Given, model_panel(without=("server",))],
     writer: Annotated[Given, writer_panel()],
     keeping: Annotated[Keeping, _KEEPING],
+    watch: Annotated[
+        bool,
+        typer.Option(
+            "--watch",
+            help="Open the run in the browser, beside it, as prism watch does. Needs --out.",
+        ),
+    ] = False,
 ) -> None:
     """Run a world, an agent in YAML, or a thinking agent, through rounds and ticks.
 
@@ -223,7 +230,7 @@ def run(
 
     prism run story/config.json --memory story/memory.json --model ollama:llama3.2 --rounds 30
     """
-    carry_out_new(world, asked, model, writer, keeping, alone=alone)
+    carry_out_new(world, asked, model, writer, keeping, alone=alone, is_watched=watch)
 
 
 def simulate(
@@ -355,6 +362,7 @@ def carry_out_new(
     *,
     given: Given = MappingProxyType({}),
     alone: Given = MappingProxyType({}),
+    is_watched: bool = False,
 ) -> None:
     """Carry out a new run, and print what came of it.
 
@@ -366,6 +374,7 @@ def carry_out_new(
         keeping: Where it is kept.
         given: Parameters that have options of their own.
         alone: What is for an agent that is run alone.
+        is_watched: Whether to open it in the browser.
     """
     from prism.cli._running import carried_out, kept_in, naming_options, run_screen, tell
 
@@ -385,10 +394,19 @@ def carry_out_new(
         return
 
     folder = kept_in(keeping)
-    with run_screen(folder, _NAMES) as screen:
-        outcome = carried_out(make(), folder, screen, keeping)
+    if not is_watched:
+        with run_screen(folder, _NAMES) as screen:
+            outcome = carried_out(make(), folder, screen, keeping)
+        tell(outcome, as_json=keeping.as_json)
+        return
 
-    tell(outcome, as_json=keeping.as_json)
+    from prism.cli._watch import opening_beside
+
+    with opening_beside(folder) as begin:
+        with run_screen(folder, _NAMES) as screen:
+            screen.begins = begin
+            outcome = carried_out(make(), folder, screen, keeping)
+        tell(outcome, as_json=keeping.as_json)
 
 
 _NAMES = {"world": "WORLD"}

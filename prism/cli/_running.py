@@ -59,10 +59,14 @@ class RunScreen(Observer):
     Args:
         stack: Closes the bar.
         progress: Makes the bar, given the run.
+
+    Attributes:
+        begins: Called when the run is there to be looked at.
     """
 
     def __init__(self, stack: ExitStack, progress: MakeProgress) -> None:
         self.stack = stack
+        self.begins: Callable[[], object] = dict
         self._make_progress = progress
         self._progress: RunProgress | None = None
 
@@ -75,7 +79,8 @@ class RunScreen(Observer):
         self.note(message)
 
     def started(self, run: Runnable[Any]) -> None:
-        """Draw the bar."""
+        """Draw the bar, and begin whatever goes beside the run."""
+        self.begins()
         # only now: a bar and the messages before the first round would overwrite each other
         self._progress = self._make_progress(run)
         if self._progress is not None:

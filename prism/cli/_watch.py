@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from subprocess import Popen
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,6 +19,8 @@ from prism.errors import InputError
 if TYPE_CHECKING:
     from prism.watch import Watching
 
+_MAIN = "from prism.cli import main; main()"
+_NICENESS = 10
 _LOOPBACK = "127.0.0.1"
 
 Watched = Annotated[
@@ -102,6 +109,8 @@ def watch(
         )
     charts = [chart_from(name) for name in chart or ()]
 
+    if not is_world:
+        _give_way()
     # the room's extra is named by its import
     from prism.watch import watch
     from prism.watch._guard import is_loopback
@@ -124,6 +133,46 @@ def watch(
         pass
     finally:
         watching.stop()
+
+
+def _give_way() -> None:
+    """Leave the processor to the run that is watched; before polars, which counts its threads."""
+    os.environ.setdefault("POLARS_MAX_THREADS", "1")
+    if hasattr(os, "nice"):
+        os.nice(_NICENESS)
+
+
+@contextmanager
+def opening_beside(folder: Path | None) -> Iterator[Callable[[], object]]:
+    """Show a run in the browser by a process of its own, until the user ends that.
+
+    Args:
+        folder: The run's folder.
+
+    Yields:
+        What begins to show it, once the run is there.
+
+    Raises:
+        InputError: If it has no folder.
+    """
+    if folder is None:
+        raise InputError("--watch needs --out, the folder that is watched")
+
+    # the extra is missed before the run begins
+    import prism.watch  # noqa: F401
+
+    begun: list[Popen[bytes]] = []
+    command = [sys.executable, "-c", _MAIN, "watch", str(folder)]
+    try:
+        yield lambda: begun.append(Popen(command, stdout=sys.stderr))
+        if begun:
+            note("the page goes on showing the run; Ctrl-C ends it")
+            with suppress(KeyboardInterrupt):
+                begun[0].wait()
+    finally:
+        for process in begun:
+            process.terminate()
+            process.wait()
 
 
 def names_a_world(text: str) -> bool:

@@ -319,9 +319,11 @@ class Written(Described[StateT]):
                 arrow.
         """
         from prism.drawing._svg import draw_svg
-        from prism.statechart.formats._export import to_diagram
+        from prism.statechart.formats._export import to_diagram, to_outline
 
-        return draw_svg(to_diagram(self.definition), traffic)
+        # what agents went from and to are leaves
+        found = to_outline(self.definition) if traffic is None else to_diagram(self.definition)
+        return draw_svg(found, traffic)
 
     def __format__(self, spec: str) -> str:
         """Write the chart as ``mermaid``, ``dot``, ``scxml``, ``json`` or ``svg``, else as `str`.

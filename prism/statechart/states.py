@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from enum import Enum, StrEnum
@@ -34,9 +35,10 @@ class AgentState(StrEnum):
 def state_enum(name: str, values: Iterable[str]) -> type[StrEnum]:
     """Make a state enum at run time, for charts whose states are read from a file.
 
-    Member names are generated (``S0``, ``S1``, ...), so any text can be a state, also ``"mro"`` or
-    ``"two words"``. Look members up by value: ``Mood = state_enum("Mood", ["calm", "mro"]);
-    Mood("mro")``.
+    A member is called as its text, in capitals and with underscores: ``Mood = state_enum("Mood",
+    ["calm", "very angry"])`` has ``Mood.CALM`` and ``Mood.VERY_ANGRY``. Any text can be a state:
+    one from which no name of its own can be made, such as ``"7"``, is called ``S0``, ``S1``, ... by
+    its place. Members are found by value, too: ``Mood("very angry")``.
 
     Args:
         name: Name of the enum class.
@@ -91,9 +93,9 @@ def made_enum(name: str, texts: tuple[str, ...], names: tuple[str, ...] = ()) ->
     Args:
         name: Name of the enum class.
         texts: The members' texts.
-        names: The members' names; generated ones (``S0``, ``S1``, ...) by default.
+        names: The members' names; by default made of their texts.
     """
-    names = names or tuple(f"S{number}" for number in range(len(texts)))
+    names = names or _names_for(texts)
     enum = _enums_made.get((name, texts, names))
     if enum is None:
         members = list(zip(names, texts, strict=True))
@@ -102,6 +104,21 @@ def made_enum(name: str, texts: tuple[str, ...], names: tuple[str, ...] = ()) ->
         enum = _enums_made.setdefault((name, texts, names), enum)
 
     return enum
+
+
+def _names_for(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a name for each text: in capitals, or else by its place."""
+    wished = [re.sub(r"\W+", "_", text, flags=re.ASCII).upper() for text in texts]
+    counted = Counter(wished)
+    return tuple(
+        name
+        if name.isidentifier()
+        and name[0] != "_"
+        and counted[name] == 1
+        and not re.fullmatch(r"S\d+", name)
+        else f"S{place}"
+        for place, name in enumerate(wished)
+    )
 
 
 def _member(name: str, texts: tuple[str, ...], value: str, names: tuple[str, ...] = ()) -> StrEnum:

@@ -314,7 +314,8 @@ def test_an_agent_may_have_states_of_another_enum() -> None:
     assert agent.state is MOOD("calm")
     agent.state = MOOD("cross")
     with pytest.raises(
-        FieldTypeError, match=r"state must be a member of Mood, got .*: use one of Mood.S0, Mood.S1"
+        FieldTypeError,
+        match=r"state must be a member of Mood, got .*: use one of Mood.CALM, Mood.CROSS",
     ):
         agent.state = S.IDLE
 

@@ -1,11 +1,20 @@
 """What ``prism watch`` is given: a run, or a world to play with."""
 
+import os
+import re
+import signal
+import sys
 from pathlib import Path
+from subprocess import PIPE
 
+import httpx
 import pytest
 
-from prism.cli._watch import names_a_world
+from prism.cli._watch import names_a_world, opening_beside
 from prism.errors import InputError
+from tests.kit.commands import MAIN
+from tests.kit.processes import start
+from tests.kit.waiting import wait_until
 
 
 @pytest.fixture(autouse=True)
@@ -41,3 +50,36 @@ def test_what_could_be_both_is_an_error_that_says_how_to_tell_them_apart(here: P
     with pytest.raises(InputError, match=r"write \./rumour for the path"):
         names_a_world("rumour")
     assert not names_a_world("./rumour")
+
+
+def test_a_run_that_is_watched_has_a_folder() -> None:
+    """Without one there is nothing to look at."""
+    with pytest.raises(InputError, match="needs --out"), opening_beside(None):
+        pass
+
+
+@pytest.mark.slow
+def test_a_run_opens_beside_its_page_until_it_is_interrupted(here: Path) -> None:
+    """The page shows the run while it goes on and afterwards; an interruption ends both."""
+    words = ("run", "rumour", "--agents", "20", "--out", "runs/first", "--watch")
+    told, environment = here / "told", {**os.environ, "BROWSER": "true"}
+    with told.open("wb") as err:
+        process = start(
+            [sys.executable, "-c", MAIN, *words],
+            stdout=PIPE,
+            stderr=err,
+            env=environment,
+            start_new_session=True,
+        )
+    wait_until(lambda: b"Ctrl-C ends it" in told.read_bytes() and b"token=" in told.read_bytes())
+    address = re.search(r"http://\S+", told.read_text())
+    assert address is not None
+    with httpx.Client() as client:
+        assert "prism watch" in client.get(address[0]).text
+        runs = client.get(address[0].partition("?")[0] + "runs").json()["runs"]
+    assert [each["state"] for each in runs] == ["complete"]
+
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(10) == 0
+    assert process.stdout is not None
+    process.stdout.close()

@@ -98,16 +98,16 @@ def test_needs_are_kept_in_their_order(given: Any, kept: tuple[str, ...]) -> Non
             "states must all come from one enum, got members of AgentState, Light",
         ),
         ({"initial": "idle"}, "initial state 'idle' is not among the states (idle, scrolling,"),
-        ({"initial": OTHER("idle")}, "initial state <Other.S0: 'idle'> is not among the states"),
+        ({"initial": OTHER("idle")}, "initial state <Other.IDLE: 'idle'> is not among the states"),
         ({"initial": None}, "initial state None is not among the states"),
         ({"states": (S.IDLE,), "initial": S.RESTING}, "is not among the states (idle)"),
         (
             {"decision_states": [OTHER("elsewhere")]},
-            "decision state <Other.S1: 'elsewhere'> is not among the states",
+            "decision state <Other.ELSEWHERE: 'elsewhere'> is not among the states",
         ),
         (
             {"timeouts": {OTHER("elsewhere"): 2}},
-            "timeouts names <Other.S1: 'elsewhere'>, which is not among",
+            "timeouts names <Other.ELSEWHERE: 'elsewhere'>, which is not among",
         ),
         (
             {"timeouts": {S.IDLE: 0}},
@@ -127,7 +127,7 @@ def test_needs_are_kept_in_their_order(given: Any, kept: tuple[str, ...]) -> Non
         (
             {"transitions": [Transition("go", OTHER("idle"), S.RESTING)]},
             "transition 1 (idle --go--> resting): "
-            "source <Other.S0: 'idle'> is not among the states",
+            "source <Other.IDLE: 'idle'> is not among the states",
         ),
         (
             {"states": (S.IDLE,), "transitions": [Transition("go", S.IDLE, S.RESTING)]},

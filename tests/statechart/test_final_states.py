@@ -65,7 +65,7 @@ def test_a_wildcard_does_not_stand_for_a_final_state() -> None:
         ),
         (
             {"final_states": [state_enum("Other", ["lost"])("lost")]},
-            "final state <Other.S0: 'lost'> is not among the states",
+            "final state <Other.LOST: 'lost'> is not among the states",
         ),
     ],
 )

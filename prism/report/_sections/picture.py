@@ -65,7 +65,7 @@ def draw_picture(picture: Picture, name: str, figures: PageFigures) -> Markup:
     layers: list[alt.Chart] = []
     if picture.edges:
         lines = alt.Chart(_lines(picture.edges, points)).mark_rule(
-            color=GREY, opacity=0.4, strokeWidth=0.6
+            color=GREY, opacity=0.6, strokeWidth=0.8
         )
         layers = [lines.encode(x, y, x2="x2:Q", y2="y2:Q")]
 

@@ -140,7 +140,7 @@ _WRITERS: dict[str, Callable[[Definition[Any]], str]] = {
     "dot": lambda chart: to_dot(to_outline(chart)),
     "scxml": to_scxml,
     "json": lambda chart: to_text(to_data(chart, None, None)),
-    "svg": lambda chart: draw_svg(to_diagram(chart)),
+    "svg": lambda chart: draw_svg(to_outline(chart)),
 }
 FORMATS = tuple(_WRITERS)
 

@@ -39,8 +39,9 @@ class TextCall:
         read: Returns what the text says; a ValueError means that it cannot be used, and that the
             model is asked again.
         most_requests: Requests that may be sent in all, those of the client's own included; None
-            leaves it to the client, and asks once. What only finds out who can be asked, and how,
-            comes on top: a request to a server without the model, one without ``think``.
+            leaves it to the client, and asks once more, in other words, where a text is of no use.
+            What only finds out who can be asked, and how, comes on top: a request to a server
+            without the model, one without ``think``.
         fallback: What to take if no usable text comes: a text, or data of the schema. None for
             nothing.
         cuts: Returns whether ``read`` leaves out a part of what the text says, as it is too long;

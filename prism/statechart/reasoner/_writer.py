@@ -151,7 +151,14 @@ class Writer(AsksModel, BaseWriter):
 
             total.follow(cost)
             text = text if found.text is None else found.text
-            if is_final or total.attempts >= (call.most_requests or 1):
+            is_repaired = prompt != call.prompt
+            may_repair = is_useless and not is_repaired and self.budget.spent() is None
+            is_last = (
+                not may_repair
+                if call.most_requests is None
+                else total.attempts >= call.most_requests
+            )
+            if is_final or is_last:
                 return replace(found, text=text, cost=total)
 
             prompt = again(call.prompt, found.reason or "", _how(schema)) if is_useless else prompt

@@ -1,8 +1,14 @@
-"""Charts with composites as Mermaid and DOT."""
+"""Charts with composites as SVG, Mermaid and DOT."""
 
 from __future__ import annotations
 
-from prism.drawing import Box
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from prism.drawing import Box, draw_svg
+from prism.errors import DefinitionError
 from prism.statechart import History, Transition
 from prism.statechart.formats._export import to_outline
 from tests.statechart.nested.phone import Day, Phone, day, phone, whole_phone
@@ -63,3 +69,40 @@ def test_a_chart_that_begins_in_regions_is_drawn() -> None:
     begun = type(chart)(chart.tree, chart.definition.written, initial=Day.AWAKE)
     for name in ("mermaid", "dot", "svg"):
         assert "feed" in format(begun, name)
+
+
+def test_svg_draws_what_lies_inside_in_its_box() -> None:
+    """Every state once, regions apart by a dashed line, and histories as circles."""
+    picture = day().to_svg()
+    texts = [found.text for found in ElementTree.fromstring(picture).iter() if found.text]
+    for name in ("asleep", "awake", "phone", "idle", "feed", "writing", "body", "fresh", "tired"):
+        assert texts.count(name) == 2, name  # the name and its tooltip
+    assert picture.count('class="line rest"') == 1
+
+    picture = everything().to_svg()
+    assert re.search(r">H\*<", picture)
+    said = ["entry / unlock", "resumes → H*", "reading: idles (rate speed)", "swipes → replying"]
+    for each in said:
+        assert each in picture, each
+
+
+def test_svg_has_every_box_inside_the_one_around_it() -> None:
+    """No state sticks out of its composite."""
+    picture = whole_phone().to_svg()
+    sizes = r'class="box[^"]*" x="(.*?)" y="(.*?)" width="(.*?)" height="(.*?)"'
+    boxes = [[float(part) for part in found] for found in re.findall(sizes, picture)]
+    outer = max(boxes, key=lambda box: box[2] * box[3])
+    inner = re.findall(r'<g transform="translate\(([\d.-]+) ([\d.-]+)\)">', picture)[1]
+    left, top = map(float, inner)
+    for x, y, width, height in boxes[boxes.index(outer) + 1 :][:3]:
+        assert outer[0] <= left + x
+        assert left + x + width <= outer[0] + outer[2]
+        assert outer[1] <= top + y
+        assert top + y + height <= outer[1] + outer[3]
+
+
+def test_traffic_is_drawn_at_leaves() -> None:
+    """A picture with it has no boxes; a diagram with both is refused."""
+    assert ">engaging<" not in whole_phone().to_svg({("pocket", "reading"): 3})
+    with pytest.raises(DefinitionError, match="leave out boxes"):
+        draw_svg(to_outline(day().definition), {("asleep", "idle"): 1})

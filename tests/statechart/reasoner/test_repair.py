@@ -92,11 +92,11 @@ async def test_a_second_question_that_fails_leaves_the_first_reply(server: FakeO
     assert "Certainly!" in (decision.reason or "")
 
 
-@pytest.mark.parametrize(("most_requests", "asked"), [(None, 1), (1, 1), (2, 2), (3, 3)])
+@pytest.mark.parametrize(("most_requests", "asked"), [(None, 2), (1, 1), (2, 2), (3, 3)])
 async def test_a_text_is_asked_for_within_its_requests(
     server: FakeOllama, most_requests: int | None, asked: int
 ) -> None:
-    """A text of no use is asked for again, with its fault, as often as its call allows."""
+    """A text of no use is asked for again, with its fault, once or as often as its call allows."""
     server.write = lambda prompt, schema: "no JSON"
     async with OllamaPool([server.host], "tiny") as pool:
         call = TextCall("ada", "mood", "How?", read=json.loads, most_requests=most_requests)

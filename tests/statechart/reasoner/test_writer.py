@@ -187,10 +187,22 @@ async def test_no_more_requests_are_sent_than_may_be(
 async def test_a_call_without_a_number_is_asked_as_the_client_asks(
     counting: FakeOllama, connect: Connect
 ) -> None:
-    """Without a number of requests, the client's own retries are all there is."""
-    counting.fail(BUSY, NONSENSE)
+    """Without a number of requests, a text of no use is asked for once more, in other words."""
+    counting.fail(BUSY, NONSENSE, NONSENSE)
     written = await Writer(unpaused(connect(counting, attempts=3))).write(call())
-    assert (written.text, written.source, counting.asked) == ("nonsense", "failed", 2)
+    assert (written.text, written.source, counting.asked) == ("nonsense", "failed", 3)
+    assert written.cost is not None
+    assert written.cost.repaired
+
+
+async def test_a_text_is_not_asked_for_once_more_with_the_budget_spent(
+    counting: FakeOllama, connect: Connect
+) -> None:
+    """The reason of the failure is the reply that came, and not the budget."""
+    counting.fail(NONSENSE)
+    written = await Writer(connect(counting), budget=Budget(max_calls=1)).write(call())
+    assert (written.source, counting.asked) == ("failed", 1)
+    assert "cannot be used" in (written.reason or "")
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 413])
@@ -421,12 +433,12 @@ async def test_another_call_is_asked(
 async def test_a_failed_text_is_not_kept(counting: FakeOllama, connect: Connect) -> None:
     """What could not be used is asked for again; so is a kept text that cannot be any more."""
     store: Any = Store()
-    counting.fail(NONSENSE)
+    counting.fail(NONSENSE, NONSENSE)
     writer = Writer(connect(counting), cache=store)
     assert [(await writer.write(call())).source for _ in range(3)] == ["failed", "model", "cache"]
     strict = call(read=int)
     assert (await writer.write(strict)).source == "failed"
-    assert counting.asked == 3
+    assert counting.asked == 5
 
 
 async def test_decisions_and_texts_do_not_share_a_key(server: FakeOllama, connect: Connect) -> None:

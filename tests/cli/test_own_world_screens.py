@@ -1,0 +1,124 @@
+"""What somebody sees of a world of their own: states in order, reasons, whole names."""
+
+from pathlib import Path
+
+import pytest
+
+from prism.statechart import state_enum
+from tests.kit.commands import Prism
+
+WORLD = '''
+from enum import StrEnum
+
+from prism import Agent, Statechart, Transition, World, during, measure
+
+Act = StrEnum("Act", ["WAITING", "COOPERATING", "DEFECTING"])
+MOVES = [("plays", Act.WAITING, Act.COOPERATING), ("plays", Act.WAITING, Act.DEFECTING),
+         ("rests", Act.COOPERATING, Act.WAITING), ("rests", Act.DEFECTING, Act.WAITING)]
+
+
+class Player(Agent):
+    """Somebody who plays."""
+
+    chart = Statechart(
+        Act, [Transition(*each) for each in MOVES], Act.WAITING, decision_states=[Act.WAITING],
+        timeouts={},
+    )
+
+
+class Game(World[Player]):
+    """A game."""
+
+    rounds = 12
+
+    @during(Act.WAITING)
+    async def play(self, player):
+        await player.decide("plays")
+
+    @during(Act.COOPERATING, Act.DEFECTING)
+    def rest(self, player):
+        player.fire("rests")
+
+    @measure
+    def cooperation_among_all_players(self) -> float:
+        """Return the share of those who cooperate."""
+        return self.share(Act.COOPERATING)
+'''
+
+
+@pytest.fixture(scope="module")
+def game(tmp_path_factory: pytest.TempPathFactory) -> tuple[Prism, str]:
+    """Return the command line in a folder with a run of the world, and what the run printed."""
+    folder = tmp_path_factory.mktemp("game")
+    (folder / "mine.py").write_text(WORLD, encoding="utf-8")
+    prism = Prism(folder)
+    return prism, prism("run", "mine.py", "--agents", "20", "--out", "run").out
+
+
+@pytest.mark.parametrize("table", ["states", "dwell"])
+def test_states_have_the_order_of_the_chart(table: str, game: tuple[Prism, str]) -> None:
+    """A table to read has them as the chart has, not in the order of the alphabet."""
+    lines = game[0]("log", table, "run").out.split()
+    places = [lines.index(state) for state in ("waiting", "cooperating", "defecting")]
+    assert places == sorted(places)
+
+
+def test_why_lists_the_decisions_where_there_are_no_posts(game: tuple[Prism, str]) -> None:
+    """An agent of an own world decided something, and its decisions are what explains it."""
+    ended = game[0]("log", "why", "player_1", "run")
+    assert ended.status == 0
+    assert "waiting on plays" in ended.out
+    assert "player_1:1" in ended.out
+
+
+def test_names_of_measures_are_whole(game: tuple[Prism, str]) -> None:
+    """A long name is broken, and none of its letters is left out."""
+    _, _, measures = game[1].partition("Measures when a round ends")
+    table, _, _ = measures.partition("What happened")
+    firsts = [line.strip().partition(" ")[0] for line in table.splitlines()]
+    assert "cooperation_among_all_players" in "".join(firsts)
+
+
+def test_a_chart_may_have_no_time_outs(game: tuple[Prism, str]) -> None:
+    """A chart without any is told of in a note and passes; one that lacks some does not."""
+    ended = game[0]("chart", "check", "mine.py:Player")
+    assert (ended.status, ended.out) == (0, "")
+    assert "no time-outs" in ended.err
+    (game[0].folder / "some.py").write_text(
+        WORLD.replace("timeouts={}", "timeouts={Act.DEFECTING: 5}").replace(
+            "]\n\n\nclass Player", '] + [("timeout", Act.DEFECTING, Act.WAITING)]\n\n\nclass Player'
+        ),
+        encoding="utf-8",
+    )
+    ended = game[0]("chart", "check", "some.py:Player")
+    assert ended.status == 1
+    assert "cooperating" in ended.out
+
+
+def test_a_class_of_a_file_is_held_against_a_chart(game: tuple[Prism, str]) -> None:
+    """``chart fits`` takes a file for the class, as for the chart."""
+    assert game[0]("chart", "fits", "social_media", "mine.py:Player").status == 1
+    assert game[0]("chart", "fits", "mine.py:Player", "mine.py:Player").status == 0
+
+
+def test_states_of_texts_are_members_of_their_names() -> None:
+    """A member is called as its text; what makes no name, or the same twice, is numbered."""
+    mood = state_enum("Mood", ["calm", "very angry", "7", "a b", "a-b", "S1"])
+    assert list(mood.__members__) == ["CALM", "VERY_ANGRY", "S2", "S3", "S4", "S5"]
+    assert mood("very angry") is mood.VERY_ANGRY  # type: ignore[attr-defined]
+
+
+def test_a_report_of_an_own_world_has_no_words_of_the_feed(
+    game: tuple[Prism, str], tmp_path: Path
+) -> None:
+    """Nobody is sent to idle, likes or reshares in a world without posts."""
+    import re
+
+    page = tmp_path / "page.html"
+    assert game[0]("report", "run", "-o", page).status == 0
+    body = re.sub(r"<(script|style).*?</\1>", "", page.read_text(encoding="utf-8"), flags=re.S)
+    words = re.sub(r"<[^>]+>", " ", body).lower()
+    assert "cooperation_among_all_players" in words
+    assert not re.findall(
+        r"\b(idle|cascades?|likes?|liked|reshares?|posts?|repl(?:y|ies))\b", words
+    )
