@@ -12,16 +12,7 @@ from tests.columns.worlds import Deffuant, Epidemic, ListedEpidemic, Together, V
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize(
-    "world",
-    [
-        Rumour,
-        *(
-            pytest.param(each, marks=pytest.mark.long)
-            for each in (Epidemic, ListedEpidemic, Together, Voters, Deffuant)
-        ),
-    ],
-)
+@pytest.mark.parametrize("world", [Rumour, Epidemic, ListedEpidemic, Together, Voters, Deffuant])
 def test_compiled_worlds_are_the_same(world: Any, tmp_path: Path) -> None:
     """Compiled by numba, each world writes the folder of the object engine."""
     for seed in range(3):
