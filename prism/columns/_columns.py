@@ -14,6 +14,7 @@ from prism.columns._unit import Unit
 _EVENTS_BESIDES, _EVENTS_EACH = 65_536, 16
 _PUT_OFF_EACH = 4
 _MOST_BUCKETS = 2**20
+_NO_EPOCH = 2**64 - 1
 
 # `_kernel` was imported with the chart of its example, which has one state
 _WAIT_WIDTH, _EVENT_WIDTH = WAIT_WIDTH - 1, EVENT_WIDTH - 1
@@ -44,16 +45,15 @@ class Columns:
         self.floats: Any = self.table.view(np.float64)
         self.event_width: int = _EVENT_WIDTH + self.states
         self._arrays: dict[int, Any] = {}
+        self._decision_keys: Any = None
         self.table[T.SIZE] = size
-        for place, kind in (
-            *((each, np.uint8) for each in (T.STATE, T.LOGGED)),
-            *((each, np.int32) for each in (T.SINCE, T.DUE, T.MOVES, T.QUEUED)),
-            *((each, np.uint64) for each in (T.KEY_PLACE, T.KEY_STEP, T.DRAWN)),
-        ):
-            self.set(place, np.zeros(size, kind))
-        self.set(T.DRAWN_IN, np.full(size, -1, np.int32))
-        self[T.DUE][:] = T.NEVER
-        self[T.QUEUED][:] = -1
+        self.set(T.STATE, np.zeros(size, np.uint8))
+        self.set(T.LOGGED, np.zeros(size, np.uint8))
+        self.set(T.LIFE, np.zeros(4 * size, np.int32))
+        self.set(T.STREAMS, np.zeros(4 * size, np.uint64))
+        self.of_life(T.DUE)[:] = T.NEVER
+        self.of_life(T.QUEUED)[:] = -1
+        self.of_streams(T.DRAWN_IN)[:] = _NO_EPOCH
         self.set(T.OFFSETS, np.zeros(1, np.int64))
         self.set(T.NEIGHBOURS, np.zeros(1, np.int32))
         self.set(T.COUNTS, np.zeros(self.states, np.int64))
@@ -69,6 +69,14 @@ class Columns:
         """Set a column, and tell compiled code where it is."""
         self._arrays[place] = array
         self.table[place] = array.ctypes.data
+
+    def of_life(self, which: int) -> Any:
+        """Return one of the numbers that `T.LIFE` has of each agent."""
+        return self[T.LIFE].reshape(-1, 4)[:, which]
+
+    def of_streams(self, which: int) -> Any:
+        """Return one of the numbers that `T.STREAMS` has of each agent."""
+        return self[T.STREAMS].reshape(-1, 4)[:, which]
 
     @property
     def address(self) -> int:
@@ -99,14 +107,13 @@ class Columns:
             most_sorted = most
             for stored, place in unit.shadows.values():
                 self.set(place, np.zeros_like(self[stored.place]))
-        else:
-            self._empty(T.HEAP, most_sorted, np.int32)
-            self._empty(T.HEAP_PLACES, most_sorted, np.uint64)
-
         self._empty(T.ACTS, most_sorted, np.int32)
         self._empty(T.PLACES, most_sorted, np.uint64)
         self._empty(T.SPARE_ITEMS, most_sorted, np.int32)
         self._empty(T.SPARE_KEYS, most_sorted, np.uint64)
+        # newcomers come when everybody is sorted
+        self.set(T.HEAP, self[T.SPARE_ITEMS])
+        self.set(T.HEAP_PLACES, self[T.SPARE_KEYS])
         self._empty(T.BUCKETS, min(2 * most_sorted, _MOST_BUCKETS) + 64, np.int32)
         if unit.uses_waits:
             self._prepare_waiting(most_events)
@@ -114,10 +121,11 @@ class Columns:
     def _prepare_waiting(self, most_events: int) -> None:
         size, (wholes, numbers) = self.size, self.unit.widths
         self._empty(T.EVENT_CHANCES, most_events * self.states, np.float64)
-        self.set(T.KEY_DECISION, self._decision_keys)
-        self.set(T.DECISION_DRAWN, np.zeros(size, np.uint64))
-        self.set(T.DECISION_DRAWN_IN, np.full(size, -1, np.int32))
-        self.set(T.TAKEN, np.zeros(size, np.int32))
+        decisions = np.zeros((size, 4), np.uint64)
+        decisions[:, T.KEY_DECISION] = self._decision_keys
+        decisions[:, T.DECISION_DRAWN_IN] = _NO_EPOCH
+        self.set(T.DECISIONS, decisions.reshape(-1))
+        self._decision_keys = None
         self._empty(T.WAITS, size * (_WAIT_WIDTH + self.states), np.int32)
         self._empty(T.WAIT_NUMBERS, size * (2 * self.states + numbers), np.float64)
         self._empty(T.WAIT_WHOLE, size * max(wholes, 1), np.int64)
@@ -126,11 +134,11 @@ class Columns:
 
     def take_keys(self, keys: Any) -> None:
         """Take 64 bits of each agent's own for each of: its places, its steps, its decisions."""
-        self[T.KEY_PLACE][:], self[T.KEY_STEP][:] = keys[:, 0], keys[:, 1]
+        self.of_streams(T.KEY_PLACE)[:] = keys[:, 0]
+        self.of_streams(T.KEY_STEP)[:] = keys[:, 1]
         # only where there are decisions
-        self._decision_keys: Any = np.ascontiguousarray(keys[:, 2])
-        if not self.unit.uses_waits:
-            self._decision_keys = None
+        if self.unit.uses_waits:
+            self._decision_keys = keys[:, 2].copy()
 
     def _empty(self, place: int, length: int, kind: Any) -> None:
         # memory that nobody writes to is not taken

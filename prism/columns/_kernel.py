@@ -87,17 +87,17 @@ def unit(number: Any) -> float:
     return np.float64(mixed(number) >> BY_11) * 1.1102230246251565e-16
 
 
-def draw_from(a: int, agent: int, drawn: int, drawn_in: int, key: int) -> float:
-    """Draw a number of an agent's, from one of its two streams."""
+def draw_from(a: int, column: int, first: int) -> float:
+    """Draw a number from one of an agent's streams: its key, its place, the epoch it is of."""
     epoch = get_i8(a, T.EPOCH)
-    if get_i4(get_i8(a, drawn_in), agent) != epoch:
-        put_i4(get_i8(a, drawn_in), agent, epoch)
-        at = mixed(get_u8(get_i8(a, key), agent) + np.uint64(epoch) * GOLDEN)
+    if get_i8(column, first + 2) != epoch:
+        put_i8(column, first + 2, epoch)
+        at = mixed(get_u8(column, first) + np.uint64(epoch) * GOLDEN)
     else:
-        at = get_u8(get_i8(a, drawn), agent)
+        at = get_u8(column, first + 1)
 
     at = at + GOLDEN
-    put_u8(get_i8(a, drawn), agent, at)
+    put_u8(column, first + 1, at)
     return unit(at)
 
 
@@ -105,12 +105,12 @@ def draw(a: int, agent: int, line: int) -> float:
     """Draw a number of an agent's steps."""
     if TOGETHER and agent != get_i8(a, T.ACTING):
         fault(a, 10, line)
-    return draw_from(a, agent, T.DRAWN, T.DRAWN_IN, T.KEY_STEP)
+    return draw_from(a, get_i8(a, T.STREAMS), 4 * agent + 1)
 
 
 def draw_decision(a: int, agent: int) -> float:
     """Draw a number of an agent's decisions."""
-    return draw_from(a, agent, T.DECISION_DRAWN, T.DECISION_DRAWN_IN, T.KEY_DECISION)
+    return draw_from(a, get_i8(a, T.DECISIONS), 4 * agent)
 
 
 def draw_turn(a: int) -> float:
@@ -347,11 +347,21 @@ def truncated(a: int, number: float, line: int) -> int:
 # Transitions
 
 
+def life(a: int, agent: int, which: int) -> int:
+    """Return one of the numbers that `T.LIFE` has of an agent."""
+    return get_i4(get_i8(a, T.LIFE), 4 * agent + which)
+
+
+def set_life(a: int, agent: int, which: int, number: int) -> None:
+    """Set one of the numbers that `T.LIFE` has of an agent."""
+    put_i4(get_i8(a, T.LIFE), 4 * agent + which, number)
+
+
 def place_of(a: int, agent: int) -> Any:
     """Return an agent's place in this tick."""
     if LISTED:
         return np.uint64(agent)
-    return mixed(get_u8(get_i8(a, T.KEY_PLACE), agent) + get_u8(a, T.SALT))
+    return mixed(get_u8(get_i8(a, T.STREAMS), 4 * agent) + get_u8(a, T.SALT))
 
 
 def has_had_turn(a: int, agent: int) -> bool:
@@ -367,7 +377,7 @@ def state_of(a: int, agent: int) -> int:
 
 def ticks_of(a: int, agent: int) -> int:
     """Return the turns that an agent has had in its state."""
-    return get_i8(a, T.NOW) - (not has_had_turn(a, agent)) - get_i4(get_i8(a, T.SINCE), agent)
+    return get_i8(a, T.NOW) - (not has_had_turn(a, agent)) - life(a, agent, T.SINCE)
 
 
 def add(a: int, column: int, number: int, more: int) -> None:
@@ -402,19 +412,19 @@ def set_due(a: int, agent: int, state: int) -> None:
     due = T.NEVER
     if after >= 0:
         now = get_i8(a, T.NOW)
-        due = max(get_i4(get_i8(a, T.SINCE), agent) + after, now + has_had_turn(a, agent))
-    put_i4(get_i8(a, T.DUE), agent, min(due, T.NEVER))
+        due = max(life(a, agent, T.SINCE) + after, now + has_had_turn(a, agent))
+    set_life(a, agent, T.DUE, min(due, T.NEVER))
 
 
 def is_due(a: int, agent: int) -> bool:
     """Return whether an agent's time-out is due."""
-    return HAS_LIMITS and get_i4(get_i8(a, T.DUE), agent) <= get_i8(a, T.NOW)
+    return HAS_LIMITS and life(a, agent, T.DUE) <= get_i8(a, T.NOW)
 
 
 def put_off_time_out(a: int, agent: int) -> None:
     """Look again in the next tick at a time-out that has led to no other state."""
     if is_due(a, agent):
-        put_i4(get_i8(a, T.DUE), agent, get_i8(a, T.NOW) + 1)
+        set_life(a, agent, T.DUE, get_i8(a, T.NOW) + 1)
 
 
 def give_turn(a: int, agent: int, state: int) -> None:
@@ -423,8 +433,8 @@ def give_turn(a: int, agent: int, state: int) -> None:
         return
 
     place, now = place_of(a, agent), get_i8(a, T.NOW)
-    if place > get_u8(a, T.AT) and get_i4(get_i8(a, T.QUEUED), agent) != now:
-        put_i4(get_i8(a, T.QUEUED), agent, now)
+    if place > get_u8(a, T.AT) and life(a, agent, T.QUEUED) != now:
+        set_life(a, agent, T.QUEUED, now)
         push(a, place, agent)
 
 
@@ -434,10 +444,10 @@ def move(a: int, agent: int, target: int, trigger: int, context: int) -> None:
     add(a, T.COUNTS, left, -1)
     add(a, T.COUNTS, target, 1)
     turns = get_i8(a, T.NOW) - (not has_had_turn(a, agent))
-    dwell = turns - get_i4(get_i8(a, T.SINCE), agent)
-    put_i4(get_i8(a, T.SINCE), agent, turns)
+    dwell = turns - life(a, agent, T.SINCE)
+    set_life(a, agent, T.SINCE, turns)
     put_u1(get_i8(a, T.STATE), agent, target)
-    put_i4(get_i8(a, T.MOVES), agent, get_i4(get_i8(a, T.MOVES), agent) + 1)
+    put_i4(get_i8(a, T.LIFE), 4 * agent + T.MOVES, life(a, agent, T.MOVES) + 1)
     if HAS_LIMITS:
         set_due(a, agent, target)
     give_turn(a, agent, target)
@@ -555,7 +565,7 @@ def settle(a: int, slot: int, line: int) -> int:
         if choices > 1:
             put_i4(waits, at + T.CHOICES, choices)
             put_i4(waits, at + T.ASKED_IN, state)
-            put_i4(waits, at + T.MOVES_THEN, get_i4(get_i8(a, T.MOVES), whom))
+            put_i4(waits, at + T.MOVES_THEN, life(a, whom, T.MOVES))
             if get_i4(waits, at + T.WEIGHTED):
                 require_weights(a, slot, line)
             return T.ASKED
@@ -656,12 +666,12 @@ def waves(a: int) -> None:
 
 def open_questions(a: int, wave: int, count: int) -> None:
     """Choose what is asked in a wave: one question an agent; others wait for the next."""
-    waits, taken, number = get_i8(a, T.WAITS), get_i8(a, T.TAKEN), get_i8(a, T.WAVE)
+    waits, taken, number = get_i8(a, T.WAITS), get_i8(a, T.DECISIONS), get_i8(a, T.WAVE)
     for each in range(count):
         slot = get_i4(wave, each)
         at = slot * WAIT_WIDTH
         whom = get_i4(waits, at + T.WHOM)
-        if get_i4(taken, whom) == number:
+        if get_i8(taken, 4 * whom + T.TAKEN) == number:
             put_i4(waits, at + T.LATE, 2)
             continue
 
@@ -670,14 +680,14 @@ def open_questions(a: int, wave: int, count: int) -> None:
             put_i8(a, T.ACTING, get_i4(waits, at + T.OWNER))
             put_i4(waits, at + T.LATE, 1)
             answer = -1
-            if get_i4(get_i8(a, T.MOVES), whom) == get_i4(waits, at + T.MOVES_THEN):
+            if life(a, whom, T.MOVES) == get_i4(waits, at + T.MOVES_THEN):
                 answer = settle(a, slot, 0)
             is_open = 1 if answer == T.ASKED else 0
             put_i4(waits, at + T.ANSWER, answer)
 
         put_i4(waits, at + T.OPEN, is_open)
         if is_open:
-            put_i4(taken, whom, number)
+            put_i8(taken, 4 * whom + T.TAKEN, number)
 
 
 def answer_questions(a: int, wave: int, count: int) -> None:
@@ -720,7 +730,7 @@ def carry_out(a: int, slot: int, chosen: int) -> int:
     if TOGETHER:
         put_off(a, whom, trigger, context, chosen)
         return chosen
-    if get_i4(get_i8(a, T.MOVES), whom) != get_i4(waits, at + T.MOVES_THEN):
+    if life(a, whom, T.MOVES) != get_i4(waits, at + T.MOVES_THEN):
         discard(a, whom, trigger, context, asked_in, chosen, T.HAS_MOVED)
         return -1
 
@@ -790,12 +800,12 @@ def take_back(a: int, agent: int) -> None:
 
 def collect(a: int) -> int:
     """List those who have something to do in this tick; return how many they are."""
-    acts, queued, now = get_i8(a, T.ACTS), get_i8(a, T.QUEUED), get_i8(a, T.NOW)
+    acts, now = get_i8(a, T.ACTS), get_i8(a, T.NOW)
     count = 0
     for agent in range(get_i8(a, T.SIZE)):
         if (ALL_ACT and VISITED[state_of(a, agent)]) or is_due(a, agent):
             put_i4(acts, count, agent)
-            put_i4(queued, agent, now)
+            set_life(a, agent, T.QUEUED, now)
             count += 1
 
     if not LISTED:
@@ -864,7 +874,7 @@ def drawn_turn(a: int) -> None:
         return
 
     # who timed out has had its turn
-    is_over = HAS_LIMITS and get_i4(get_i8(a, T.QUEUED), agent) == get_i8(a, T.NOW)
+    is_over = HAS_LIMITS and life(a, agent, T.QUEUED) == get_i8(a, T.NOW)
     if not is_over:
         take_turn(a, agent, other)
         waves(a)

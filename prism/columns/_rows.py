@@ -187,22 +187,21 @@ class RowStream(RandomStream):
     Args:
         columns: The columns.
         place: The agent's place.
-        drawn: The column of the numbers drawn so far.
     """
 
-    __slots__ = ("_columns", "_drawn", "_first", "_place")
+    __slots__ = ("_columns", "_first", "_place")
 
-    def __init__(self, columns: Columns, place: int, drawn: int) -> None:
-        self._columns, self._place, self._drawn = columns, place, drawn
+    def __init__(self, columns: Columns, place: int) -> None:
+        self._columns, self._place = columns, 4 * place + T.DRAWN
         self._put_back, self._first = None, 0
 
     @property
     def _at(self) -> int:
-        return int(self._columns[self._drawn][self._place])
+        return int(self._columns[T.STREAMS][self._place])
 
     @_at.setter
     def _at(self, number: int) -> None:
-        self._columns[self._drawn][self._place] = number
+        self._columns[T.STREAMS][self._place] = number
 
     @property
     def _key(self) -> int:
@@ -237,8 +236,8 @@ def _row_class(cls: Any, rows: Rows, host: Any, kind: Any) -> Any:
         "name": property(lambda self: rows.names.get(self._place) or rows.id_of(self._place)),
         "neighbours": property(neighbours),
         "_keys": property(lambda self: host.keys_at(self._place)),
-        "_random": property(lambda self: RowStream(columns, self._place, T.DRAWN)),
-        "_epoch": _number(columns, T.DRAWN_IN),
+        "_random": property(lambda self: RowStream(columns, self._place)),
+        "_epoch": _epoch(columns),
         "_host": host,
         "_chart": kind.chart,
         "_kind": kind,
@@ -258,12 +257,12 @@ def _row_class(cls: Any, rows: Rows, host: Any, kind: Any) -> Any:
     return Fields(cls.__name__, (cls,), body)
 
 
-def _number(columns: Columns, place: int) -> property:
+def _epoch(columns: Columns) -> property:
     def read(self: Any) -> int:
-        return int(columns[place][self._place])
+        return int(columns[T.STREAMS][4 * self._place + T.DRAWN_IN])
 
     def write(self: Any, value: int) -> None:
-        columns[place][self._place] = value
+        columns[T.STREAMS][4 * self._place + T.DRAWN_IN] = value
 
     return property(read, write)
 

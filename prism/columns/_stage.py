@@ -78,7 +78,7 @@ class ColumnHost(RunHost):
 
     def keys_at(self, place: int) -> tuple[int, ...]:
         """Return 64 bits of an agent's own for its places and for its steps."""
-        return tuple(int(self.columns[each][place]) for each in (T.KEY_PLACE, T.KEY_STEP))
+        return tuple(self.columns[T.STREAMS][4 * place : 4 * place + 2].tolist())
 
     def neighbours_of(self, place: int) -> RowSet:
         """Return the neighbours of an agent."""
@@ -97,7 +97,7 @@ class ColumnHost(RunHost):
         """Return the turns that an agent has had in its state."""
         table = self.columns.table
         had_turn = table[T.PHASE] == T.OVER
-        return int(table[T.NOW]) - (not had_turn) - int(self.columns[T.SINCE][row._place])
+        return int(table[T.NOW]) - (not had_turn) - int(self.columns.of_life(T.SINCE)[row._place])
 
     def set_ticks(self, agent: Any, ticks: int) -> None:
         """Refuse to let an agent have been in its state for another time."""
@@ -263,7 +263,7 @@ class ColumnStage(AgentStage):
 
     def _canonical(self) -> Any:
         """Return places in an order that does not depend on that of the list."""
-        return np.argsort(self._columns[T.KEY_PLACE], kind="stable").astype(np.int32)
+        return np.argsort(self._columns.of_streams(T.KEY_PLACE), kind="stable").astype(np.int32)
 
     def _set_due(self, now: int) -> None:
         """Note when agents time out, between two ticks."""
@@ -272,9 +272,11 @@ class ColumnStage(AgentStage):
             return
         columns = self._columns
         after = [kind.due_after.get(each, -1) for each in self.unit.layout.states]
-        due = columns[T.SINCE] + np.array(after, np.int64)[columns[T.STATE]]
+        due = columns.of_life(T.SINCE) + np.array(after, np.int64)[columns[T.STATE]]
         never = np.array(after)[columns[T.STATE]] < 0
-        columns[T.DUE][:] = np.where(never, T.NEVER, np.minimum(np.maximum(due, now + 1), T.NEVER))
+        columns.of_life(T.DUE)[:] = np.where(
+            never, T.NEVER, np.minimum(np.maximum(due, now + 1), T.NEVER)
+        )
 
     def announce(self) -> None:
         """Announce the agents that the log tells of."""
@@ -510,7 +512,7 @@ class ColumnStage(AgentStage):
         kept = {
             "ids": ids,
             "states": [texts[number] for number in columns[T.STATE].tolist()],
-            "ticks": (now - columns[T.SINCE]).tolist(),
+            "ticks": (now - columns.of_life(T.SINCE)).tolist(),
             "inboxes": [],
             "fields": fields,
         }
@@ -529,7 +531,7 @@ class ColumnStage(AgentStage):
 
         numbers = {state.value: number for number, state in enumerate(layout.states)}
         columns[T.STATE][:] = [numbers[text] for text in kept["states"]]
-        columns[T.SINCE][:] = self.host.ticks - np.array(kept["ticks"], np.int64)
+        columns.of_life(T.SINCE)[:] = self.host.ticks - np.array(kept["ticks"], np.int64)
         columns[T.COUNTS][:] = np.bincount(columns[T.STATE], minlength=columns.states)
         for name, column in kept["fields"].items():
             values = [code.value(value) for value in column]

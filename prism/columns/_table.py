@@ -13,9 +13,7 @@ MOVED, DECIDED, EVENTS, MOST_EVENTS, MADE, MOST_MADE, SLOTS, LAST = (_next() for
 WAITING, WAVE, NEWCOMERS, WRITTEN = (_next() for _ in range(4))
 
 # Columns with a value for each agent
-STATE, SINCE, DUE, MOVES, QUEUED, TAKEN, BEGAN, LOGGED = (_next() for _ in range(8))
-KEY_PLACE, KEY_STEP, KEY_DECISION = (_next() for _ in range(3))
-DRAWN, DRAWN_IN, DECISION_DRAWN, DECISION_DRAWN_IN = (_next() for _ in range(4))
+STATE, LIFE, STREAMS, DECISIONS, BEGAN, LOGGED = (_next() for _ in range(6))
 OFFSETS, NEIGHBOURS, CANONICAL, HAS_WRITTEN, WRITERS = (_next() for _ in range(5))
 
 # What a tick works with
@@ -26,6 +24,15 @@ COUNTS, TIMED_OUT = (_next() for _ in range(2))
 
 FIRST_OWN: int = _next()
 """Where the columns of the user's fields, and the values of the world, begin."""
+
+SINCE, DUE, MOVES, QUEUED = range(4)
+"""What `LIFE` has of each agent, four numbers beside each other, as they are looked at together."""
+
+KEY_PLACE, KEY_STEP, DRAWN, DRAWN_IN = range(4)
+"""What `STREAMS` has of each agent."""
+
+KEY_DECISION, DECISION_DRAWN, DECISION_DRAWN_IN, TAKEN = range(4)
+"""What `DECISIONS` has of each agent."""
 
 NOT_BEGUN, UNDER_WAY, OVER = range(3)
 """Phases of a tick: nobody has had a turn yet, some have, all have."""
