@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from prism.watch import Watching
 
 _MAIN = "from prism.cli import main; main()"
+_NICENESS = 10
 _LOOPBACK = "127.0.0.1"
 
 Watched = Annotated[
@@ -107,6 +109,8 @@ def watch(
         )
     charts = [chart_from(name) for name in chart or ()]
 
+    if not is_world:
+        _give_way()
     # the room's extra is named by its import
     from prism.watch import watch
     from prism.watch._guard import is_loopback
@@ -129,6 +133,13 @@ def watch(
         pass
     finally:
         watching.stop()
+
+
+def _give_way() -> None:
+    """Leave the processor to the run that is watched; before polars, which counts its threads."""
+    os.environ.setdefault("POLARS_MAX_THREADS", "1")
+    if hasattr(os, "nice"):
+        os.nice(_NICENESS)
 
 
 @contextmanager

@@ -91,25 +91,27 @@ _BROWSING = Preset(
 )
 _RUMOUR = Preset(
     "rumour",
-    "One post of the most followed agent spreads over a follow graph as in the 198 Twitter "
-    "cascades of OASIS (arXiv 2411.11581): 248 to 401.5 users in the middle half, depth 3 in the "
-    "median and 9 at the most. Nobody writes anything else, so it says nothing about "
-    "participation.",
+    "Calibrated to users, depth and pace of 99 of the 198 Twitter cascades of OASIS (arXiv "
+    "2411.11581). One post by an author who is drawn by its followers spreads over a follow "
+    "graph. Nobody writes anything else, so it says nothing about participation.",
     {
         "activity": "equal",
         "posts_per_tick": 0.0,
         "common_topics": 0,
         "network": "scale_free",
-        "mean_follows": 20.0,
+        "mean_follows": 40.0,
         "follower_exponent": 2.02,
         "feed": "chronological",
         "beyond_follows": 0.0,
-        "opening": "hub",
+        "opening": "drawn",
+        "opening_bias": 1.18,
+        "visit_chance": 0.0165,
+        "virality_sigma": 0.34,
         "relevance_pull": 0.0,
-        "compose_chance": 0.3,
+        "compose_chance": 0.75,
         "like_chance": 0.05,
         "most_chance": 1.0,
-        "fading": 0.12,
+        "fading": 0.18,
         "reply_share": 0.0,
         "reshare_share": 1.0,
         "replies_per_cascade": None,
