@@ -247,8 +247,12 @@ class _Rehearsal:
         """Return where a run parts from the first; where turns are turned, only fields count."""
         for number in range(self._options.rounds + 1):
             one, other = (self._read(each, str(number)) for each in (_FIRST, name))
-            if other is None:
-                return _Difference(number, "the run", self._read(name, "error"))
+            error = self._read(name, "error")
+            if one is None and other is None and error is None:
+                # the world has ended before its last round, in both
+                return None
+            if one is None or other is None:
+                return _Difference(number, "the run", error)
 
             # sums of the same numbers in another order differ in their last digits
             is_same = _is_close if name == _BACKWARDS else eq

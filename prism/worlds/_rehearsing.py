@@ -31,6 +31,7 @@ from prism.runlog import RunLog
 from prism.runs._agent_loop import NobodyWriter
 from prism.statechart import Statechart
 from prism.telemetry._loggers import LateLogger
+from prism.telemetry.events import ROUND_ENDED
 from prism.worlds._addresses import code_of
 from prism.worlds._loop import Loop
 from prism.worlds._run import Run
@@ -94,8 +95,13 @@ class Rehearsal:
             child = context.Process(target=attempt, args=(self, number, number))
             child.start()
             child.join()
-            if (self.out / "error.json").exists() or child.exitcode:
+            if (self.out / "error.json").exists() or child.exitcode or self._has_ended(number):
                 return
+
+    def _has_ended(self, number: int) -> bool:
+        """Return whether the world has ended the run with a round."""
+        events = map(orjson.loads, self._read(str(number))["lines"])
+        return any(event["event"] == ROUND_ENDED and event.get("stopped") for event in events)
 
     def rounds(self, first: int, last: int) -> None:
         """Make some rounds, from what the one before them has left."""

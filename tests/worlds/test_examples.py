@@ -235,4 +235,5 @@ def test_a_killed_process_goes_on_to_the_same_bytes(
         run = folder / "run"
         return (run / "events.jsonl").read_bytes() + (run / "run.json").read_bytes()
 
-    assert run(tmp_path / "killed", 2, 5) == run(tmp_path / "whole")
+    # one of them ends in its fourth round
+    assert run(tmp_path / "killed", 2, 3) == run(tmp_path / "whole")
