@@ -123,14 +123,18 @@ EVENTS = (
     Event(
         events.AGENTS_PICTURED,
         "Where the agents of a world are and how each is drawn: before the first round, and at the "
-        "end of each. Lists have a value for each agent, in the order of `agents`. Written where "
-        "the world has a space, a network of at most 2,000 agents, or a picture of its own.",
+        "end of each. Lists have a value for each agent, in the order of `agent_ids`. Written "
+        "where the world has a space, a network of at most 2,000 agents, or a picture of its own.",
         (
             Key("state_names", keys.TEXTS, "States that agents are in."),
-            Key("states", _LIST, "The place of each agent's state in these; null if it has left."),
+            Key(
+                "agent_states",
+                _LIST,
+                "The place of each agent's state in these; null if it has left.",
+            ),
             *optional(
                 (
-                    Key("agents", keys.TEXTS, "Their ids; before the first round alone."),
+                    Key("agent_ids", keys.TEXTS, "Their ids; before the first round alone."),
                     Key("space", one_of("grid", "plane", "network"), "What they are in."),
                     Key("width", keys.NUMBER, "Cells in a row, or the width of a plane."),
                     Key("height", keys.NUMBER, "Rows, or the height of a plane."),
@@ -143,8 +147,8 @@ EVENTS = (
                     Key(
                         "edges",
                         _LIST,
-                        "Pairs of connected agents, by their places in `agents`; before the first "
-                        "round, and in each once connections have changed.",
+                        "Pairs of connected agents, by their places in `agent_ids`; before the "
+                        "first round, and in each once connections have changed.",
                     ),
                     Key("colours", _LIST, "Colours, or groups that have one; null for the state."),
                     Key("sizes", _LIST, "Sizes; 1 where there are none."),

@@ -412,9 +412,9 @@ class AgentStage:
         texts = [None if each._place in gone else state_text(each._state) for each in agents]
         names = {name: place for place, name in enumerate(dict.fromkeys(filter(None, texts)))}
         states = [None if text is None else names[text] for text in texts]
-        ids = {"agents": [agent.agent_id for agent in agents]} if first else {}
+        ids = {"agent_ids": [agent.agent_id for agent in agents]} if first else {}
 
-        return {"state_names": [*names], "states": states, **ids}
+        return {"state_names": [*names], "agent_states": states, **ids}
 
     # Keeping
 

@@ -14,6 +14,9 @@ PAGES = sorted([*SECTIONS, *(path.stem for path in GUIDES.glob("*.md"))])
 ELSEWHERE = {"mesa"}
 """Guides whose packages are too heavy for the usual environment; their own tests run them."""
 
+WRITTEN_ANEW = {"from-xstate"}
+"""Guides in which a chart is written anew, instead of changing a class that is there."""
+
 
 def run(script: Path) -> tuple[int, str]:
     """Run a file with warnings as errors; return its exit code and stderr."""
@@ -35,7 +38,7 @@ def test_examples_run(guide: str, side: str, script: Callable[..., Path]) -> Non
     assert run(script(guide, side)) == (0, "")
 
 
-@pytest.mark.parametrize("guide", PAGES)
+@pytest.mark.parametrize("guide", [page for page in PAGES if page not in WRITTEN_ANEW])
 def test_diffs_add_a_few_lines(guide: str) -> None:
     """Every diff of a guide adds less than twenty lines."""
     text = text_of(guide)

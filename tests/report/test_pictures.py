@@ -79,10 +79,10 @@ def test_a_damaged_picture_is_left_out(tmp_path: Path) -> None:
     line = next(each for each in path.read_bytes().splitlines() if b"pictured" in each)
     for wrong in (
         line[:-20],
-        line.replace(b'"states":[0', b'"states":[9'),
+        line.replace(b'"agent_states":[0', b'"agent_states":[9'),
         line.replace(b'"places":[[', b'"places":[[1],['),
         b"[]",
-        b'{"agents":null}',
+        b'{"agent_ids":null}',
     ):
         assert read_picture(wrong, wrong) is None
 

@@ -37,7 +37,7 @@ def way(html: str, tmp_path_factory: pytest.TempPathFactory) -> Way:
 
 def test_a_log_becomes_a_page_through_few_files(way: Way) -> None:
     """A log becomes a page through at most 45 files."""
-    assert len(way.files) <= 45
+    assert len(way.files) <= 45, way.files
 
 
 def test_the_architecture_page_has_the_count(way: Way) -> None:

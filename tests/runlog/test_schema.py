@@ -98,7 +98,8 @@ def run_python(folder: Path, *arguments: str) -> None:
 def test_one_command_writes_both(tmp_path: Path) -> None:
     """The command of the module writes the schema and the page, and nothing else."""
     run_python(tmp_path, "-m", "prism.runlog._schema", ".")
-    assert {path.name for path in tmp_path.iterdir()} == {schema.PAGE_NAME, schema.SCHEMA_NAME}
+    written = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert written == {schema.PAGE_NAME, schema.SCHEMA_NAME}
 
 
 def test_importing_the_run_log_does_not_load_the_schema(tmp_path: Path) -> None:

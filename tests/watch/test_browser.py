@@ -161,11 +161,11 @@ def hostile_run(folder: Path, make: Any) -> Path:
         "height": 8,
         "places": list(range(len(names))),
         "state_names": states,
-        "states": list(range(len(names))),
+        "agent_states": list(range(len(names))),
         "colours": names,
         "sizes": [1.0] * len(names),
         "labels": names,
-        "agents": names,
+        "agent_ids": names,
     }
     events.append({**make.move(names[0], "a", "b"), "event": "agents.pictured", **told})
     folder.mkdir()

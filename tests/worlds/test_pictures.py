@@ -27,9 +27,9 @@ def test_a_picture_comes_before_the_first_round_and_at_the_end_of_each(tmp_path:
     """The first one names the agents; each has the states of its round."""
     found = pictures(tmp_path, Street())
     assert [each["round"] for each in found] == [0, 1, 2, 3]
-    assert found[0]["agents"] == [f"lamp_{number}" for number in range(1, 7)]
+    assert found[0]["agent_ids"] == [f"lamp_{number}" for number in range(1, 7)]
     assert "agents" not in found[1]
-    on = [[found[at]["state_names"][state] for state in found[at]["states"]] for at in (0, 1)]
+    on = [[found[at]["state_names"][state] for state in found[at]["agent_states"]] for at in (0, 1)]
     assert on[0] == ["off"] * 6
     assert "on" in on[1]
 

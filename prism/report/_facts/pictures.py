@@ -86,9 +86,9 @@ def read_picture(first: bytes, line: bytes) -> Picture | None:
 
 
 def _picture(named: Mapping[str, Any], told: Mapping[str, Any]) -> Picture:
-    agents = [str(agent) for agent in named["agents"]]
+    agents = [str(agent) for agent in named["agent_ids"]]
     count, names = len(agents), told["state_names"]
-    states = [None if place is None else str(names[place]) for place in told["states"]]
+    states = [None if place is None else str(names[place]) for place in told["agent_states"]]
     space = told.get("space") or ""
     width, height = float(told.get("width") or 1), float(told.get("height") or 1)
     edges = told["edges"] if "edges" in told else named.get("edges", ())
