@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from prism.drawing._picture import DARK, LIGHT
+from prism.drawing._svg import DARK, LIGHT
 
 _SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)"')
 _GAP = 12.0

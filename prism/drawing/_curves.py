@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from math import floor, log10
 
-from prism.drawing._picture import DARK, LIGHT
+from prism.drawing._svg import DARK, LIGHT
 from prism.errors import DefinitionError
 
 Curve = Sequence[float]

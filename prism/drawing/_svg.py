@@ -1,13 +1,615 @@
-"""A diagram as SVG, drawn without any other program."""
+"""A diagram as SVG, drawn without any other program.
+
+Of a diagram with states in states each level is laid out alone, then as one box in the level around
+it. An arrow whose end lies deeper than its level ends at the box around that, and says where it
+leads.
+
+The picture brings its own colours, for light and dark surroundings; a page may set others with the
+CSS variables ``--chart-ink``, ``--chart-paper``, ``--chart-box``, ``--chart-line`` and
+``--chart-accent``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
+from html import escape
+from math import hypot, sqrt
+from typing import Protocol
 
-from prism.drawing._diagram import Diagram
-from prism.drawing._nested_svg import draw_nested
-from prism.drawing._picture import Counts, Drawing, Traffic
+from prism.drawing._diagram import Arrow, Diagram
+from prism.drawing._layout import Box, Layout, Link, Placed, Point, Route, lay_out
+from prism.drawing._text import Text, label_text, showable, state_text
 from prism.errors import DefinitionError
+
+LIGHT = {
+    "ink": "#1f2328",
+    "paper": "#ffffff",
+    "box": "#f0f3f6",
+    "line": "#6e7781",
+    "accent": "#8250df",
+}
+DARK = {
+    "ink": "#e6edf3",
+    "paper": "#0d1117",
+    "box": "#1c232c",
+    "line": "#8b949e",
+    "accent": "#b58cff",
+}
+
+_STYLE = """
+.prism-chart text { font-family: system-ui, "Segoe UI", Helvetica, Arial, sans-serif; fill: INK; }
+.prism-chart .paper { fill: PAPER; }
+.prism-chart .box { fill: BOX; stroke: LINE; stroke-width: 1.3; }
+.prism-chart .decision { stroke: ACCENT; stroke-width: 2.4; }
+.prism-chart .mark { fill: ACCENT; }
+.prism-chart .ring { fill: none; stroke: ACCENT; }
+.prism-chart .rest { stroke-dasharray: 4 3; fill: none; }
+.prism-chart .line { fill: none; stroke: LINE; }
+.prism-chart .head, .prism-chart .start { fill: LINE; }
+.prism-chart .idle { opacity: 0.45; stroke-dasharray: 3 3; }
+.prism-chart .small { font-size: 11px; }
+.prism-chart .name { font-size: 13px; font-weight: 600; }
+.prism-chart .count { font-size: 11px; font-weight: 700; }
+"""
+
+
+def style_sheet() -> str:
+    """Return the style sheet, with plain colours first for programs without CSS variables."""
+    return (
+        f"{_with_colours(LIGHT)}"
+        f"@supports (fill: var(--chart-ink)) {{\n{_colour_rules(LIGHT)}\n}}\n"
+        f"@media (prefers-color-scheme: dark) {{\n{_colour_rules(DARK)}\n}}\n"
+    )
+
+
+def _with_colours(colours: Mapping[str, str]) -> str:
+    style = _STYLE
+    for name, colour in colours.items():
+        style = style.replace(f" {name.upper()};", f" {colour};")
+
+    return style
+
+
+def _colour_rules(colours: Mapping[str, str]) -> str:
+    """Return the rules that set a colour, each as a variable with its default."""
+    variables = {name: f"var(--chart-{name}, {colour})" for name, colour in colours.items()}
+    rules = _with_colours(variables).splitlines()
+    return "\n".join(rule for rule in rules if "var(" in rule or "none" in rule)
+
+
+_MARGIN = 14.0
+_MIN_BOX_WIDTH = 64.0
+_BOX_PADDING, _MARKED_BOX_PADDING = 26.0, 46.0
+_LOOP_WIDTH = 26.0
+_THINNEST, _THICKEST = 1.3, 7.0
+
+
+Counts = Mapping[tuple[str, str], int]
+_Ends = tuple[str | None, str]
+
+
+class Traffic:
+    """How often each arrow was used, in this picture and in those beside it.
+
+    An arrow from every other state counts the traffic that no arrow of its own accounts for.
+
+    Args:
+        diagram: What is drawn.
+        pictures: The traffic of each picture, this one's first.
+    """
+
+    def __init__(self, diagram: Diagram, pictures: Sequence[Counts]) -> None:
+        _refuse_unknown(diagram, pictures)
+        drawn = {(arrow.source, arrow.target) for arrow in diagram.arrows}
+        self._counts = [_by_arrow(counts, drawn) for counts in pictures]
+        self.without_arrow = _without_arrow(self._counts, drawn)
+        self._most = max((max(counts.values(), default=0) for counts in self._counts), default=0)
+
+    def of(self, arrow: Arrow) -> int:
+        """Return how often an arrow was used."""
+        return self.of_all(arrow)[0]
+
+    def of_all(self, arrow: Arrow) -> list[int]:
+        """Return how often an arrow was used in each picture."""
+        return [counts.get((arrow.source, arrow.target), 0) for counts in self._counts]
+
+    def width(self, arrow: Arrow) -> float:
+        """Return the width of an arrow in pixels."""
+        # The root, since twice the width looks like more than twice the traffic.
+        return _THINNEST + (_THICKEST - _THINNEST) * sqrt(self.of(arrow) / (self._most or 1))
+
+
+def _refuse_unknown(diagram: Diagram, pictures: Sequence[Counts]) -> None:
+    named = {end for counts in pictures for ends in counts for end in ends}
+    if unknown := sorted(named.difference(diagram.states)):
+        raise DefinitionError(
+            f"the traffic names {', '.join(map(repr, unknown))}, not among the states: add them"
+        )
+
+
+def _without_arrow(pictures: Sequence[Mapping[_Ends, int]], drawn: Set[_Ends]) -> list[Arrow]:
+    """Return an arrow for all traffic that has none."""
+    used = (ends for counts in pictures for ends, count in counts.items() if count)
+    extra = [Arrow(*ends) for ends in dict.fromkeys(used) if ends not in drawn]
+    if len(pictures) == 1:
+        return extra
+
+    # each of several pictures is to draw them in the same order
+    return sorted(extra, key=lambda arrow: (arrow.source or "", arrow.target))
+
+
+def _by_arrow(counts: Counts, drawn: Set[_Ends]) -> dict[_Ends, int]:
+    """Add up traffic by the ends of the arrow that counts it, its own or one from all states."""
+    found = Counter[_Ends]()
+    for (source, target), count in counts.items():
+        has_own = (source, target) in drawn or (None, target) not in drawn
+        found[source if has_own else None, target] += count
+
+    return found
+
+
+class Drawing:
+    """One picture in the making."""
+
+    _layout: Layout
+    _places: dict[object, Placed]
+
+    def __init__(
+        self,
+        diagram: Diagram,
+        traffic: Traffic | None,
+        agents: Mapping[str, int] | None,
+    ) -> None:
+        self._diagram = diagram
+        self._traffic = traffic
+        self._agents = agents
+        self._names = {state: self._name(state) for state in diagram.states}
+
+        arrows = [*diagram.arrows, *(traffic.without_arrow if traffic else ())]
+        self._loops = {
+            arrow.target: (arrow, self._label(arrow))
+            for arrow in arrows
+            if arrow.source == arrow.target
+        }
+        self._arrows = [arrow for arrow in arrows if arrow.source != arrow.target]
+        self._labels = [self._label(arrow) for arrow in self._arrows]
+        self._rest = Text(("every other state",), ("small",))
+        self._lay_out()
+
+    def _name(self, state: str) -> Text:
+        agents = None if self._agents is None else self._agents.get(state, 0)
+        return state_text(state, self._diagram.timeouts.get(state), agents)
+
+    def _label(self, arrow: Arrow) -> Text:
+        source = "every other state" if arrow.source is None else arrow.source
+        full = f"{source} → {arrow.target}: {', '.join(arrow.labels)}"
+        counts = None if self._traffic is None else self._traffic.of_all(arrow)
+        return label_text(arrow.labels, counts, full)
+
+    def _lay_out(self) -> None:
+        """Place everything; the dot and the box for all other states come first, so on top."""
+        boxes: dict[object, Box] = {}
+        if self._diagram.initial is not None:
+            boxes[_DOT] = Box(10, 10)
+        if any(arrow.source is None for arrow in self._arrows):
+            boxes[None] = Box(self._rest.width + 22, 24)
+        for state in self._diagram.states:
+            boxes[state] = self._box(state)
+
+        numbers = {key: number for number, key in enumerate(boxes)}
+        links = [
+            Link(
+                numbers[arrow.source],
+                numbers[arrow.target],
+                label.width + 8 if label.lines else 0,
+                label.height,
+            )
+            for arrow, label in zip(self._arrows, self._labels, strict=True)
+        ]
+        if self._diagram.initial is not None:
+            links.append(Link(numbers[_DOT], numbers[self._diagram.initial]))
+
+        self._layout = lay_out(list(boxes.values()), links)
+        self._places = dict(zip(boxes, self._layout.boxes, strict=True))
+
+    def _box(self, state: str) -> Box:
+        name = self._names[state]
+        is_marked = state in self._diagram.decision_states | self._diagram.final_states
+        width = name.width + (_MARKED_BOX_PADDING if is_marked else _BOX_PADDING)
+        height = name.height + 14
+        right_margin = 0.0
+        if state in self._loops:
+            _, label = self._loops[state]
+            height = max(height, label.height)
+            right_margin = _LOOP_WIDTH + 6 + label.width
+
+        return Box(max(width, _MIN_BOX_WIDTH), height, right_margin)
+
+    def svg(self) -> str:
+        """Return the picture as text."""
+        layout = self._layout
+        legend = self._legend()
+        width = max(layout.width, legend.width) + 2 * _MARGIN
+        height = layout.height + 2 * _MARGIN + (legend.height + 10 if legend.lines else 0)
+        size = f'width="{width:.0f}" height="{height:.0f}"'
+
+        parts = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="prism-chart" role="img" {size} '
+            f'viewBox="0 0 {width:.0f} {height:.0f}" style="max-width: 100%; height: auto">',
+            title(self._diagram.name),
+            f"<style>{style_sheet()}</style>",
+            f'<rect class="paper" {size} rx="6"/>',
+            f'<g transform="translate({(width - layout.width) / 2:.1f} {_MARGIN:.0f})">',
+            *self.parts(),
+            "</g>",
+            legend.at(_MARGIN, height - _MARGIN - legend.height / 2, "start"),
+            "</svg>",
+        ]
+
+        return "\n".join(filter(None, parts)) + "\n"
+
+    def parts(self) -> Iterator[str]:
+        """Yield everything but the frame."""
+        yield from self._drawn_arrows()
+        yield from self._drawn_labels()
+        yield from self._drawn_extras()
+        yield from self._drawn_states()
+
+    def _legend(self) -> Text:
+        lines = []
+        if self._diagram.decision_states:
+            lines.append("◆ decision state: a reasoner chooses if several transitions are enabled")
+        if self._diagram.final_states:
+            lines.append("◉ final state: an agent that reaches it is done")
+        if self._traffic is not None:
+            lines.append("number and width of an arrow: how often its transitions were made")
+
+        return Text(tuple(lines), ("small",) * len(lines))
+
+    def _drawn_arrows(self) -> Iterator[str]:
+        # One more route than arrows where there is an initial state; it comes last.
+        for arrow, route in zip(self._arrows, self._layout.routes, strict=False):
+            path = _path(route, self._width(arrow))
+            yield self._drawn(arrow, path, route.points[-1], _direction(route))
+
+    def _drawn_labels(self) -> Iterator[str]:
+        for arrow, label, route in zip(
+            self._arrows, self._labels, self._layout.routes, strict=False
+        ):
+            if label.lines:
+                x, y = route.label
+                yield (
+                    f"<g{self._found_by(arrow)}>{title(label.full)}"
+                    f'<rect class="paper" x="{x - label.width / 2 - 3:.1f}" '
+                    f'y="{y - label.height / 2:.1f}" width="{label.width + 6:.1f}" '
+                    f'height="{label.height:.1f}"/>{label.at(x, y)}</g>'
+                )
+
+    def _drawn_extras(self) -> Iterator[str]:
+        """Draw the dot with its arrow, and the box for all other states."""
+        if dot := self._places.get(_DOT):
+            route = self._layout.routes[-1]
+            path = _path(route, _THINNEST)
+            yield f'<circle class="start" cx="{dot.x:.1f}" cy="{dot.y:.1f}" r="5"/>'
+            yield f'<path class="line" stroke-width="{_THINNEST}" d="{path}"/>'
+            yield _head(route.points[-1], (0, 1), _THINNEST)
+
+        if box := self._places.get(None):
+            text = self._rest.at(box.x, box.y)
+            yield f'<rect class="box rest" {rectangle(box)} rx="12"/>{text}'
+
+    def _drawn_states(self) -> Iterator[str]:
+        for state, name in self._names.items():
+            box = self._places[state]
+            yield from self._drawn_state(state, name, box)
+            if state in self._loops:
+                yield from self._drawn_loop(*self._loops[state], box.left + box.width, box.y)
+
+    def _drawn_state(self, state: str, name: Text, box: Placed) -> Iterator[str]:
+        is_decision = state in self._diagram.decision_states
+        found = "" if self._agents is None else f' data-state="{escape(showable(state))}"'
+        yield (
+            f"<g{found}>{title(name.full)}"
+            f'<rect class="box{" decision" if is_decision else ""}" '
+            f'{rectangle(box)} rx="7"/>{name.at(box.x, box.y)}</g>'
+        )
+        if is_decision:
+            diamond = f"M{box.left + 12:.1f} {box.y - 4.5:.1f} l4.5 4.5 l-4.5 4.5 l-4.5 -4.5 z"
+            yield f'<path class="mark" d="{diamond}"/>'
+
+        if state in self._diagram.final_states:
+            x, y = box.left + 13, box.y
+            yield f'<circle class="ring" cx="{x:.1f}" cy="{y:.1f}" r="5.5"/>'
+            yield f'<circle class="mark" cx="{x:.1f}" cy="{y:.1f}" r="3"/>'
+
+    def _drawn_loop(self, arrow: Arrow, label: Text, x: float, y: float) -> Iterator[str]:
+        far = x + _LOOP_WIDTH
+        path = (
+            f"M{x:.1f} {y - 8:.1f} "
+            f"C{far:.1f} {y - 16:.1f} {far:.1f} {y + 16:.1f} {x + 7:.1f} {y + 9:.1f}"
+        )
+        yield self._drawn(arrow, path, (x, y + 7), (-1, -0.25))
+        yield f"<g{self._found_by(arrow)}>{title(label.full)}{label.at(far - 2, y, 'start')}</g>"
+
+    def _drawn(self, arrow: Arrow, path: str, tip: Point, direction: Point) -> str:
+        width = self._width(arrow)
+        is_idle = self._traffic is not None and not self._traffic.of(arrow)
+        idle = " idle" if is_idle else ""
+        line = f'<path class="line{idle}" stroke-width="{width:.1f}" d="{path}"/>'
+        return line + _head(tip, direction, width, idle)
+
+    def _found_by(self, arrow: Arrow) -> str:
+        if self._agents is None or arrow.source is None:
+            return ""
+        ends = {"source": arrow.source, "target": arrow.target}
+        return "".join(f' data-{end}="{escape(showable(name))}"' for end, name in ends.items())
+
+    def _width(self, arrow: Arrow) -> float:
+        return _THINNEST if self._traffic is None else self._traffic.width(arrow)
+
+
+_DOT = object()
+"""Key of the initial state's dot, beside those of the boxes: no text of a state equals it."""
+
+
+def title(text: str) -> str:
+    """Return the title of an element."""
+    # Shown as a tooltip, and read aloud by screen readers.
+    return f"<title>{escape(showable(text), quote=False)}</title>"
+
+
+def rectangle(box: Placed) -> str:
+    """Return the attributes of a placed box."""
+    return (
+        f'x="{box.left:.1f}" y="{box.y - box.height / 2:.1f}" '
+        f'width="{box.width:.1f}" height="{box.height:.1f}"'
+    )
+
+
+def _path(route: Route, width: float) -> str:
+    """Return the path of an arrow that ends where its head begins."""
+    x, y = route.points[-1]
+    _, is_down = _direction(route)
+    points = [*route.points[:-1], (x, y - is_down * (_head_length(width) - 1))]
+
+    (x0, y0), *_ = points
+    parts = [f"M{x0:.1f} {y0:.1f}"]
+    for number, ((x1, y1), (x2, y2)) in enumerate(zip(points[::2], points[1::2], strict=True)):
+        if number:
+            parts.append(f"L{x1:.1f} {y1:.1f}")
+        middle = (y1 + y2) / 2
+        parts.append(f"C{x1:.1f} {middle:.1f} {x2:.1f} {middle:.1f} {x2:.1f} {y2:.1f}")
+
+    return " ".join(parts)
+
+
+def _direction(route: Route) -> Point:
+    (_, before), (_, tip) = route.points[-2:]
+    return 0.0, 1.0 if tip > before else -1.0
+
+
+def _head_length(width: float) -> float:
+    return 6.0 + 1.1 * width
+
+
+def _head(tip: Point, direction: Point, width: float, idle: str = "") -> str:
+    length, half = _head_length(width), 2.6 + 0.8 * width
+    size = hypot(*direction)
+    dx, dy = direction[0] / size, direction[1] / size
+
+    x, y = tip[0] - dx * length, tip[1] - dy * length
+    corners = [tip, (x - dy * half, y + dx * half), (x + dy * half, y - dx * half)]
+    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in corners)
+
+    return f'<polygon class="head{idle}" points="{points}"/>'
+
+
+# states in states
+
+_PADDING = 12.0
+_GAP = 20.0
+
+
+def draw_nested(diagram: Diagram) -> str:
+    """Draw a diagram with states in states; see `prism.drawing.draw_svg`."""
+    levels = _Levels(diagram)
+    return _Level(levels.at(None), levels).svg()
+
+
+class _Inside(Protocol):
+    """What is drawn inside a box."""
+
+    width: float
+    height: float
+
+    def parts(self) -> Iterator[str]:
+        """Yield it."""
+
+
+class _Levels:
+    """Which states and arrows belong to which level; None is the outermost."""
+
+    def __init__(self, diagram: Diagram) -> None:
+        self.diagram = diagram
+        self._around = {name: state for state, box in diagram.boxes.items() for name in box.inside}
+        self._arrows: dict[str | None, dict[tuple[str, str], dict[str, None]]] = {}
+        for arrow in diagram.arrows:
+            self._add(arrow)
+
+    def _add(self, arrow: Arrow) -> None:
+        source, target = arrow.source or arrow.target, arrow.target
+        from_top, to_top = self._path(source), self._path(target)
+        depth = 0
+        while depth < min(len(from_top), len(to_top)) - 1 and from_top[depth] == to_top[depth]:
+            depth += 1
+        level = from_top[depth - 1] if depth else None
+        if level is not None and self.diagram.boxes[level].is_parallel:
+            # no arrow leads from region to region: it stands at the state around them
+            depth -= 1
+            level = from_top[depth - 1] if depth else None
+
+        ends = from_top[depth], to_top[depth]
+        labels = self._arrows.setdefault(level, {}).setdefault(ends, {})
+        for label in arrow.labels:
+            before = f"{source}: " if ends[0] != source else ""
+            behind = f" → {self._shown(target)}" if ends[1] != target else ""
+            labels[before + label + behind] = None
+
+    def _path(self, state: str) -> list[str]:
+        """Return a state with all around it, outermost first."""
+        found = [state]
+        while found[0] in self._around:
+            found.insert(0, self._around[found[0]])
+        return found
+
+    def _shown(self, state: str) -> str:
+        return self.diagram.marks.get(state, state)
+
+    def at(self, state: str | None) -> Diagram:
+        """Return one level as a diagram."""
+        whole = self.diagram
+        if state is None:
+            states = tuple(each for each in whole.states if each not in self._around)
+            initial = None if whole.initial is None else self._path(whole.initial)[0]
+        else:
+            states = whole.boxes[state].inside
+            path = self._path((*whole.boxes[state].initial, states[0])[0])
+            initial = path[path.index(state) + 1]
+
+        return Diagram(
+            states,
+            tuple(
+                Arrow(*ends, tuple(labels)) for ends, labels in self._arrows.get(state, {}).items()
+            ),
+            initial,
+            whole.name,
+            whole.decision_states.intersection(states),
+            {name: ticks for name, ticks in whole.timeouts.items() if name in states},
+            whole.final_states.intersection(states),
+            notes={name: lines for name, lines in whole.notes.items() if name in states},
+            marks={name: sign for name, sign in whole.marks.items() if name in states},
+        )
+
+    def inside(self, state: str) -> _Inside:
+        """Return what is drawn inside a state."""
+        if self.diagram.boxes[state].is_parallel:
+            return _Regions(self, state)
+        return _Level(self.at(state), self)
+
+
+class _Level(Drawing):
+    """One level of a picture."""
+
+    def __init__(self, diagram: Diagram, levels: _Levels) -> None:
+        boxes = levels.diagram.boxes
+        self._whole = levels.diagram
+        self._insides = {name: levels.inside(name) for name in diagram.states if name in boxes}
+        super().__init__(diagram, None, None)
+        self.width: float = self._layout.width
+        self.height: float = self._layout.height
+
+    def _name(self, state: str) -> Text:
+        return _named(self._whole, state)
+
+    def _box(self, state: str) -> Box:
+        box = super()._box(state)
+        inside = self._insides.get(state)
+        if state in self._diagram.marks:
+            return Box(26.0, 26.0, box.right_margin)
+        if inside is None:
+            return box
+        name = self._names[state]
+        return Box(
+            max(box.width, inside.width + 2 * _PADDING),
+            name.height + inside.height + 3 * _PADDING,
+            box.right_margin,
+        )
+
+    def _drawn_state(self, state: str, name: Text, box: Placed) -> Iterator[str]:
+        if state in self._diagram.marks:
+            yield (
+                f'<g>{title(state)}<circle class="box" cx="{box.x:.1f}" cy="{box.y:.1f}" '
+                f'r="13"/>{name.at(box.x, box.y)}</g>'
+            )
+            return
+        inside = self._insides.get(state)
+        if inside is None:
+            yield from super()._drawn_state(state, name, box)
+            return
+
+        top = box.y - box.height / 2
+        is_decision = state in self._diagram.decision_states
+        yield (
+            f'<g>{title(name.full)}<rect class="box inner{" decision" if is_decision else ""}" '
+            f'{rectangle(box)} rx="9"/>{name.at(box.x, top + _PADDING + name.height / 2)}</g>'
+        )
+        x, y = box.x - inside.width / 2, top + name.height + 2 * _PADDING
+        yield f'<g transform="translate({x:.1f} {y:.1f})">'
+        yield from inside.parts()
+        yield "</g>"
+
+    def _legend(self) -> Text:
+        """Explain what stands on any level."""
+        lines = []
+        if self._whole.decision_states:
+            lines.append("◆ decision state: a reasoner chooses if several transitions are enabled")
+        if self._whole.final_states:
+            lines.append("◉ final state: an agent, or the state around it, is done")
+        if self._whole.marks:
+            lines.append("H, H*: the state, or the leaves, in which it was left last")
+
+        return Text(tuple(lines), ("small",) * len(lines))
+
+
+class _Regions:
+    """Regions side by side, with a dashed line between them."""
+
+    def __init__(self, levels: _Levels, state: str) -> None:
+        self._regions = [
+            (_named(levels.diagram, region), _inside(levels, region))
+            for region in levels.diagram.boxes[state].inside
+        ]
+        self._widths = [
+            max(name.width + 2 * _PADDING, 0.0 if inside is None else inside.width)
+            for name, inside in self._regions
+        ]
+        self.width: float = sum(self._widths) + _GAP * (len(self._widths) - 1)
+        self.height: float = max(
+            name.height + _PADDING + (0.0 if inside is None else inside.height)
+            for name, inside in self._regions
+        )
+
+    def parts(self) -> Iterator[str]:
+        """Yield the regions."""
+        left = 0.0
+        for number, ((name, inside), width) in enumerate(
+            zip(self._regions, self._widths, strict=True)
+        ):
+            if number:
+                x = left - _GAP / 2
+                line = f"M{x:.1f} -6 V{self.height + 6:.1f}"
+                yield f'<path class="line rest" stroke-width="1.3" d="{line}"/>'
+            yield f"<g>{title(name.full)}{name.at(left + width / 2, name.height / 2)}</g>"
+            if inside is not None:
+                x, y = left + (width - inside.width) / 2, name.height + _PADDING
+                yield f'<g transform="translate({x:.1f} {y:.1f})">'
+                yield from inside.parts()
+                yield "</g>"
+            left += width + _GAP
+
+
+def _inside(levels: _Levels, state: str) -> _Inside | None:
+    return levels.inside(state) if state in levels.diagram.boxes else None
+
+
+def _named(diagram: Diagram, state: str) -> Text:
+    """Return a state's name with the notes below it."""
+    if state in diagram.marks:
+        return Text((diagram.marks[state],), ("name",), state)
+    name = state_text(state, diagram.timeouts.get(state))
+    notes: Sequence[str] = diagram.notes.get(state, ())
+    return Text((*name.lines, *notes), (*name.classes, *("small",) * len(notes)), name.full)
 
 
 def draw_svg(
