@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, cast
@@ -12,7 +12,7 @@ from prism.errors import DefinitionError
 from prism.statechart._definition_problems import flat_problems, need_problems
 from prism.statechart._nesting import State, is_nested
 from prism.statechart.states import state_text
-from prism.statechart.transitions import StateT, Transition, is_any_state
+from prism.statechart.transitions import OtherThan, StateT, Transition, is_any_state
 
 if TYPE_CHECKING:
     from prism.statechart._tree.hierarchy import Hierarchy
@@ -75,8 +75,9 @@ class Definition(Generic[StateT]):
         needs: Iterable[str] = (),
         description: str = "",
     ) -> None:
-        given, transitions = tuple(states), tuple(transitions)
+        given = tuple(states)
         decision_states, final_states = listed(decision_states), listed(final_states)
+        transitions = tuple(_one_source_each(transitions, given, final_states))
         timeouts = dict(timeouts or {})
         # as for states, a single text is not a list of characters
         needs = (needs,) if isinstance(needs, str) else tuple(needs)
@@ -182,6 +183,32 @@ def listed(states: Iterable[StateT]) -> tuple[StateT, ...]:
     """Return states as a tuple, also a single one."""
     # as text it is iterable, too, but not a list of characters
     return (cast("StateT", states),) if isinstance(states, str) else tuple(states)
+
+
+def _one_source_each(
+    transitions: Iterable[Transition[Any]], states: Sequence[Any], final_states: Sequence[Any]
+) -> Iterator[Transition[Any]]:
+    """Replace each transition of several sources by one for each of them, in place.
+
+    Raises:
+        DefinitionError: If one is to leave all states but some that the chart does not have.
+    """
+    ordered = in_definition_order(states)
+    top = [each.state if isinstance(each, State) else each for each in ordered]
+    for item in transitions:
+        source = item.source if isinstance(item, Transition) else None
+        if isinstance(source, OtherThan):
+            if unknown := [state_text(each) for each in source.states if each not in top]:
+                raise DefinitionError(
+                    f"transition {item}: {', '.join(unknown)}: not a top-level state of the chart"
+                )
+            left_out = (*source.states, *final_states)
+            source = tuple(each for each in top if each not in left_out)
+
+        if isinstance(source, tuple):
+            yield from (replace(item, source=each) for each in source)
+        else:
+            yield item
 
 
 def _expanded(

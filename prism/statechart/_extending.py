@@ -11,7 +11,7 @@ from typing import Any, TypedDict, cast
 from prism.errors import DefinitionError
 from prism.statechart._definition import Definition, arguments_of, listed
 from prism.statechart.states import is_made, made_enum, state_text
-from prism.statechart.transitions import Action, Guard, Transition, is_any_state
+from prism.statechart.transitions import Action, Guard, OtherThan, Transition, is_any_state
 from prism.telemetry._loggers import EventLogger
 
 TransitionName = tuple[str | None, Enum | str | None, Enum | str | None]
@@ -242,12 +242,22 @@ def _translated(item: Any, members: Mapping[str, Any]) -> Any:
         # the definition says what is wrong with it
         return item
 
-    source = item.source if is_any_state(item.source) else _member(item.source, members)
+    source = _translated_source(item.source, members)
     target = _member(item.target, members)
     if source is item.source and target is item.target:
         return item
 
     return replace(item, source=source, target=target)
+
+
+def _translated_source(source: Any, members: Mapping[str, Any]) -> Any:
+    if is_any_state(source):
+        return source
+    if isinstance(source, OtherThan):
+        return OtherThan(tuple(_member(each, members) for each in source.states))
+    if isinstance(source, tuple):
+        return tuple(_member(each, members) for each in source)
+    return _member(source, members)
 
 
 def _refused(base: Definition[Any], problems: Iterable[str]) -> DefinitionError:

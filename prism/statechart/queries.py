@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import Enum
-from typing import Any, TypeVar, overload
+from math import inf
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from prism.errors import UnknownStateError
+from prism.errors import FieldValueError, UnknownStateError
 from prism.statechart._identity import agent_name
+from prism.statechart._nesting import State
 from prism.statechart.states import AgentState, state_text
+
+if TYPE_CHECKING:
+    from prism.statechart.statechart import Statechart
 
 EnumT = TypeVar("EnumT", bound=Enum)
 
 
-def agents_in_state(state: Enum, agents: Iterable[Any]) -> int:
+def agents_in_state(
+    state: Enum, agents: Iterable[Any], *, chart: Statechart[Any] | None = None
+) -> int:
     """Count the agents that are in a state.
 
     Args:
         state: The state asked about.
         agents: Any objects with a ``state``.
+        chart: Their chart, if the state may be a composite: agents in a state inside it are in it.
     """
+    if chart is not None:
+        return sum(1 for agent in agents if chart.is_in(agent, state))
     return sum(1 for agent in agents if agent.state == state)
 
 
@@ -32,8 +42,18 @@ def state_distribution(agents: Iterable[Any], states: None = None) -> dict[Any, 
 def state_distribution(agents: Iterable[Any], states: Iterable[EnumT]) -> dict[EnumT, int]: ...
 
 
+@overload
 def state_distribution(
-    agents: Iterable[Any], states: Iterable[Enum] | None = None
+    agents: Iterable[Any], *, chart: Statechart[EnumT], depth: int | None = None
+) -> dict[EnumT, int]: ...
+
+
+def state_distribution(
+    agents: Iterable[Any],
+    states: Iterable[Enum] | None = None,
+    *,
+    chart: Statechart[Any] | None = None,
+    depth: int | None = None,
 ) -> dict[Any, int]:
     """Count the agents in every state.
 
@@ -41,14 +61,24 @@ def state_distribution(
         agents: Any objects with a ``state``.
         states: The states to report, in this order. By default all members of the enum that the
             first agent's state belongs to (`AgentState` for no agents or plain texts).
+        chart: The agents' chart, instead of ``states``: its states are reported.
+        depth: The level of the chart's tree to report: 1 for the outermost states. A state without
+            states inside is reported on every level below its own. By default the innermost states.
 
     Returns:
-        ``{state: count}`` with an entry for every state, also those that no agent is in.
+        ``{state: count}`` with an entry for every state, also those that no agent is in. An agent
+        in several regions counts in each of them.
 
     Raises:
         UnknownStateError: If an agent is in a state that is not reported; the counts would not add
             up.
+        FieldValueError: If the depth is less than 1, or is given without a chart.
     """
+    if depth is not None and (chart is None or depth < 1):
+        raise FieldValueError(f"depth needs a chart, and is 1 or more, got {depth!r}")
+    if chart is not None:
+        return _at_level(agents, chart, inf if depth is None else depth)
+
     population = list(agents)
     counts = dict.fromkeys(_enum_of(population) if states is None else states, 0)
     found = Counter(agent.state for agent in population)
@@ -64,6 +94,26 @@ def state_distribution(
         counts[state] += count
 
     return counts
+
+
+def _at_level(agents: Iterable[Any], chart: Statechart[Any], depth: float) -> dict[Any, int]:
+    """Count the agents in the states on one level of a chart."""
+    counts = dict.fromkeys(_level(chart.tree, depth), 0)
+    for agent in agents:
+        for state in {*chart.active(agent.state)} & counts.keys():
+            counts[state] += 1
+
+    return counts
+
+
+def _level(states: Iterable[Any], depth: float) -> Iterator[Any]:
+    """Yield the states on a level of a tree, and those above it that have none inside."""
+    for each in states:
+        inside = each.states if isinstance(each, State) else ()
+        if depth > 1 and inside:
+            yield from _level(inside, depth - 1)
+        else:
+            yield each.state if isinstance(each, State) else each
 
 
 def _enum_of(population: list[Any]) -> Iterable[Enum]:

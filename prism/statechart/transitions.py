@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
@@ -76,6 +76,26 @@ class History(Generic[StateT_co]):
         return f"{state_text(self.state)}.H" + ("*" if self.deep else "")
 
 
+@dataclass(frozen=True, slots=True)
+class OtherThan(Generic[StateT_co]):
+    """What `other_than` returns."""
+
+    states: tuple[StateT_co, ...]
+
+    def __str__(self) -> str:
+        """Return the call that makes it."""
+        return f"other_than({', '.join(map(state_text, self.states))})"
+
+
+def other_than(*states: StateT) -> OtherThan[StateT]:
+    """Return a source of a transition: every top-level state that is not final, but for these.
+
+    Args:
+        states: Top-level states of the chart.
+    """
+    return OtherThan(states)
+
+
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Transition(Generic[StateT_co]):
     """One transition that a chart allows. Immutable, so one chart can serve every agent.
@@ -83,7 +103,8 @@ class Transition(Generic[StateT_co]):
     Args:
         trigger: Name of the event that causes it. None for an eventless transition, which is taken
             as soon as its guard passes.
-        source: State it leaves, or ``"*"`` for every state of the chart.
+        source: State it leaves, a list of them, ``"*"`` for every state of the chart, or
+            `other_than` some. A chart has one transition for each.
         target: State it leads to: a member, a `History`, or a tuple with one of them in each
             region. None if only the action is to run and nothing is left.
         guard: ``guard(agent, context)``; the transition is enabled while the result is truthy. None
@@ -120,7 +141,7 @@ class Transition(Generic[StateT_co]):
     def __init__(
         self,
         trigger: str | None,
-        source: StateT_co | Literal["*"],
+        source: StateT_co | Literal["*"] | Sequence[StateT_co] | OtherThan[StateT_co],
         target: StateT_co | History[StateT_co] | tuple[StateT_co | History[StateT_co], ...] | None,
         guard: Guard | None = None,
         action: Action | None = None,
@@ -132,7 +153,7 @@ class Transition(Generic[StateT_co]):
     ) -> None:
         put = object.__setattr__
         put(self, "trigger", trigger)
-        put(self, "source", source)
+        put(self, "source", tuple(source) if isinstance(source, list) else source)
         # one target in a tuple is that target
         if isinstance(target, tuple) and len(target) == 1:
             (target,) = target
@@ -149,7 +170,7 @@ class Transition(Generic[StateT_co]):
         """Refuse what could never work."""
         problems = [
             *_trigger_problems(self.trigger),
-            *([] if is_any_state(self.source) else _state_problems("source", self.source)),
+            *_source_problems(self.source),
             *_target_problems(self.target),
             *callable_problems("guard", self.guard),
             *callable_problems("action", self.action),
@@ -181,7 +202,7 @@ class Transition(Generic[StateT_co]):
 
     def __str__(self) -> str:
         """Return ``source --trigger--> target``."""
-        source, trigger = state_text(self.source), trigger_text(self.trigger)
+        source, trigger = source_text(self.source), trigger_text(self.trigger)
         return f"{source} --{trigger}--> {target_text(self.target)}"
 
     def __repr__(self) -> str:
@@ -209,6 +230,13 @@ def trigger_text(trigger: str | None) -> str:
     return ALWAYS if trigger is None else trigger
 
 
+def source_text(source: Any) -> str:
+    """Return how messages show a source."""
+    if isinstance(source, OtherThan):
+        return str(source)
+    return ", ".join(map(state_text, as_tuple(source)))
+
+
 def target_text(target: Any) -> str:
     """Return how messages show a target."""
     if target is None:
@@ -216,6 +244,15 @@ def target_text(target: Any) -> str:
     return " + ".join(
         str(each) if isinstance(each, History) else state_text(each) for each in as_tuple(target)
     )
+
+
+def _source_problems(source: Any) -> list[str]:
+    if is_any_state(source):
+        return []
+    states = source.states if isinstance(source, OtherThan) else as_tuple(source)
+    if not states:
+        return ["source must name a state, got none"]
+    return [problem for state in states for problem in _state_problems("source", state)]
 
 
 def _target_problems(target: Any) -> list[str]:

@@ -1,11 +1,13 @@
 """Questions about a population."""
 
+from enum import StrEnum
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from prism.errors import UnknownStateError
+from prism.errors import FieldValueError, UnknownStateError
+from prism.statechart import State, Statechart, Transition
 from prism.statechart.queries import agents_in_state, state_distribution
 from prism.statechart.states import AgentState, state_enum
 
@@ -64,3 +66,49 @@ def test_an_agent_outside_the_states_is_an_error() -> None:
     )
     with pytest.raises(UnknownStateError, match=message):
         state_distribution(population(S.IDLE, S.RESTING), [S.IDLE])
+
+
+class Day(StrEnum):
+    """States inside states, and regions."""
+
+    ASLEEP = "asleep"
+    AWAKE = "awake"
+    PHONE = "phone"
+    IDLE = "idle"
+    FEED = "feed"
+    BODY = "body"
+    FRESH = "fresh"
+    TIRED = "tired"
+
+
+def day() -> Statechart[Day]:
+    phone = State(Day.PHONE, [Day.IDLE, Day.FEED])
+    body = State(Day.BODY, [Day.FRESH, Day.TIRED])
+    return Statechart(
+        [Day.ASLEEP, State(Day.AWAKE, [phone, body], parallel=True)],
+        [Transition("wakes", Day.ASLEEP, Day.AWAKE), Transition("opens", Day.IDLE, Day.FEED)],
+        Day.ASLEEP,
+    )
+
+
+def test_composites_count_with_all_that_is_inside() -> None:
+    """With their chart, agents count in every state that is active, and by level of the tree."""
+    chart, agents = day(), population(*[Day.ASLEEP] * 3)
+    for agent in agents[1:]:
+        chart.fire(agent, "wakes")
+    chart.fire(agents[2], "opens")
+    assert agents_in_state(Day.AWAKE, agents, chart=chart) == 2
+    assert agents_in_state(Day.FEED, agents, chart=chart) == 1
+    assert state_distribution(agents, chart=chart, depth=1) == {Day.ASLEEP: 1, Day.AWAKE: 2}
+    regions = {Day.ASLEEP: 1, Day.PHONE: 2, Day.BODY: 2}
+    assert state_distribution(agents, chart=chart, depth=2) == regions
+    leaves = {Day.ASLEEP: 1, Day.IDLE: 1, Day.FEED: 1, Day.FRESH: 2, Day.TIRED: 0}
+    assert state_distribution(agents, chart=chart) == leaves
+    assert list(state_distribution([], chart=chart)) == list(leaves)
+
+
+@pytest.mark.parametrize("given", [{"depth": 1}, {"chart": day(), "depth": 0}])
+def test_a_depth_is_of_a_chart(given: Any) -> None:
+    """A depth without a chart, or below 1, is refused."""
+    with pytest.raises(FieldValueError, match="depth"):
+        state_distribution([], **given)

@@ -7,6 +7,7 @@ import pickle
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime, timedelta, timezone
+from enum import StrEnum
 from functools import partial
 from typing import Any
 from unittest.mock import AsyncMock, Mock
@@ -14,7 +15,7 @@ from unittest.mock import AsyncMock, Mock
 import pytest
 
 from prism.errors import DefinitionError
-from prism.statechart import Statechart
+from prism.statechart import State, Statechart, other_than
 from prism.statechart.states import AgentState, state_enum
 from prism.statechart.transitions import (
     Edge,
@@ -412,3 +413,63 @@ def test_a_document_with_such_a_function_is_refused() -> None:
     }
     with pytest.raises(DefinitionError, match="guard 'short' must take two arguments"):
         Statechart.from_dict(data, guards={"short": short})
+
+
+class Door(StrEnum):
+    """A door, and where it ends."""
+
+    OPEN = "open"
+    SHUT = "shut"
+    LOCKED = "locked"
+    GONE = "gone"
+
+
+def arrows(chart: Statechart[Door]) -> list[str]:
+    return [str(item) for item in chart.transitions]
+
+
+def test_a_transition_may_have_several_sources() -> None:
+    """A list of sources, and all states but some, stand for one transition from each."""
+    given = [
+        Transition("kicked", [Door.SHUT, Door.LOCKED], Door.OPEN),
+        Transition("falls", other_than(Door.LOCKED), Door.GONE),
+    ]
+    chart = Statechart(Door, given, Door.OPEN, final_states=[Door.GONE])
+    assert arrows(chart) == [
+        *("shut --kicked--> open", "locked --kicked--> open"),
+        *("open --falls--> gone", "shut --falls--> gone"),
+    ]
+    assert str(given[0]) == "shut, locked --kicked--> open"
+    assert str(given[1]) == "other_than(locked) --falls--> gone"
+    assert Statechart.from_dict(chart.to_dict()).transitions == chart.transitions
+    assert pickle.loads(pickle.dumps(chart)) == chart
+
+
+def test_other_states_are_the_outermost_ones() -> None:
+    """In a nested chart all outermost states but some are left, with whatever is inside."""
+    chart = Statechart(
+        [State(Door.SHUT, [Door.LOCKED, Door.OPEN]), Door.GONE],
+        [Transition("falls", other_than(Door.GONE), Door.GONE)],
+        Door.SHUT,
+    )
+    assert arrows(chart) == ["locked --falls--> gone", "open --falls--> gone"]
+    with pytest.raises(DefinitionError, match=r"open: not a top-level state of the chart"):
+        Statechart(
+            [State(Door.SHUT, [Door.LOCKED, Door.OPEN]), Door.GONE],
+            [Transition("falls", other_than(Door.OPEN), Door.GONE)],
+            Door.SHUT,
+        )
+
+
+@pytest.mark.parametrize("source", [[], other_than(), [Door.OPEN, "shut"], {Door.OPEN}])
+def test_sources_are_states(source: Any) -> None:
+    """No source at all, a text and a set, which has no order, are refused."""
+    with pytest.raises(DefinitionError, match="source must"):
+        Transition("falls", source, Door.GONE)
+
+
+def test_several_sources_are_extended() -> None:
+    """A transition of several sources may be added to a chart, whose own members it takes."""
+    chart = Statechart(Door, [Transition("falls", Door.OPEN, Door.GONE)], Door.OPEN)
+    more = chart.extended(transitions=[Transition("shuts", [Door.OPEN, Door.LOCKED], Door.SHUT)])
+    assert arrows(more)[1:] == ["open --shuts--> shut", "locked --shuts--> shut"]
