@@ -50,9 +50,9 @@ class Game(World[Player]):
 def game(tmp_path_factory: pytest.TempPathFactory) -> tuple[Prism, str]:
     """Return the command line in a folder with a run of the world, and what the run printed."""
     folder = tmp_path_factory.mktemp("game")
-    (folder / "mine.py").write_text(WORLD, encoding="utf-8")
+    (folder / "own_game.py").write_text(WORLD, encoding="utf-8")
     prism = Prism(folder)
-    return prism, prism("run", "mine.py", "--agents", "20", "--out", "run").out
+    return prism, prism("run", "own_game.py", "--agents", "20", "--out", "run").out
 
 
 @pytest.mark.parametrize("table", ["states", "dwell"])
@@ -81,7 +81,7 @@ def test_names_of_measures_are_whole(game: tuple[Prism, str]) -> None:
 
 def test_a_chart_may_have_no_time_outs(game: tuple[Prism, str]) -> None:
     """A chart without any is told of in a note and passes; one that lacks some does not."""
-    ended = game[0]("chart", "check", "mine.py:Player")
+    ended = game[0]("chart", "check", "own_game.py:Player")
     assert (ended.status, ended.out) == (0, "")
     assert "no time-outs" in ended.err
     (game[0].folder / "some.py").write_text(
@@ -97,8 +97,8 @@ def test_a_chart_may_have_no_time_outs(game: tuple[Prism, str]) -> None:
 
 def test_a_class_of_a_file_is_held_against_a_chart(game: tuple[Prism, str]) -> None:
     """``chart fits`` takes a file for the class, as for the chart."""
-    assert game[0]("chart", "fits", "social_media", "mine.py:Player").status == 1
-    assert game[0]("chart", "fits", "mine.py:Player", "mine.py:Player").status == 0
+    assert game[0]("chart", "fits", "social_media", "own_game.py:Player").status == 1
+    assert game[0]("chart", "fits", "own_game.py:Player", "own_game.py:Player").status == 0
 
 
 def test_states_of_texts_are_members_of_their_names() -> None:
