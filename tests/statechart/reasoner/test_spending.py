@@ -10,6 +10,7 @@ import pytest
 
 from prism.statechart import Budget, Question
 from prism.statechart.reasoner import Reasoner
+from prism.statechart.reasoner._faults import is_busy
 from prism.statechart.reasoner._slots import FAILURES_TO_OPEN, CircuitBreaker
 from prism.testing import FakeOllama, Fault
 from tests.kit.clients import Counting, bare
@@ -395,14 +396,24 @@ async def test_a_client_that_says_nothing_of_slots_is_bounded() -> None:
 
 
 async def test_a_server_that_keeps_refusing_is_named_when_time_is_over(
-    server: FakeOllama, connect: Connect, events: Any, loop_clock: Clock
+    server: FakeOllama,
+    connect: Connect,
+    events: Any,
+    loop_clock: Clock,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A time-out says what the server answered last, and what it asked for, to all who waited."""
+    heard: list[BaseException] = []
+
+    def hears(error: BaseException) -> bool:
+        heard.append(error)
+        return is_busy(error)
+
+    monkeypatch.setattr("prism.statechart.reasoner._pool.is_busy", hears)
     server.fail_always(Fault.status(429, "slow down", retry_after="30"))
     reasoner = Reasoner(connect(concurrency=1, attempts=3), mode="chat", timeout=20)
     deciding = asyncio.create_task(reasoner.decide_many(crowd(3)))
-    await loop_clock.passes(0, when=lambda: server.asked == 1)
-    await loop_clock.passes(20)
+    await loop_clock.passes(20, when=lambda: heard)
     assert {str(each.reason) for each in await deciding} == {
         "TimedOutError: no answer within 20 s: "
         f"{server.host} answered 429: slow down (asks to wait 30 s)"
