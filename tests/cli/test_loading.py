@@ -35,7 +35,7 @@ OWN = {
     "replay": {"_run", *SETTINGS},
     "status": {"_status", "_spent"},
     "report": {"_report"},
-    "calibrate": {"_calibrate", "_log", "_log_forms", *EVENTS},
+    "calibrate": {"_calibrate", "_log", "_log_forms", "_log_decision", *EVENTS},
     "doctor": {"_doctor"},
     "batch": {"_batch", *SETTINGS},
     "rerun": {"_rerun", *SETTINGS},

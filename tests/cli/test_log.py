@@ -204,15 +204,16 @@ def test_runs_of_different_times_are_all_drawn(run: Path, log: Prism) -> None:
 
 
 @pytest.mark.slow
-def test_long_table_says_how_to_get_the_rest(run: Path, log: Prism) -> None:
+def test_long_table_says_how_to_get_the_rest(log: Prism) -> None:
     """A long table is cut after 40 rows and says so; in a file it is whole."""
-    said = log("cascades", run)
+    run = simulated(log.folder / "many", "--agents", "50", "--rounds", "1")
+    said = log("agents", run)
     assert "the first 40 rows of " in said.out
     assert "all with --format csv" in said.out
-    log("cascades", run, "-o", "all.txt")
-    count = len(log("cascades", run, "--format", "json").rows)
+    log("agents", run, "-o", "all.txt")
+    count = len(log("agents", run, "--format", "json").rows)
     assert count > 40
-    assert (log.folder / "all.txt").read_text().count("post_0") == count
+    assert (log.folder / "all.txt").read_text().count("agent_0") == count
 
 
 def test_several_runs_have_a_column(run: Path, log: Prism) -> None:
