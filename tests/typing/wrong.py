@@ -83,7 +83,7 @@ Transition("bumped", Mood.CALM, Mood.ANGRY, action=one_argument)  # type: ignore
 Transition("bumped", Mood.CALM, Mood.ANGRY, action=lambda: None)  # type: ignore[arg-type,misc]  # pyright: ignore[reportArgumentType]
 
 # Transitions and charts.
-Transition("bumped", "calm", Mood.ANGRY)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+Transition("bumped", "calm", Mood.ANGRY)  # type: ignore[type-var]  # pyright: ignore[reportArgumentType]
 Transition("bumped", Mood.CALM, "angry")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 Transition(Mood.CALM, Mood.ANGRY)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 Transition("bumped", Mood.CALM, Mood.ANGRY).target = Mood.CALM  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]

@@ -54,7 +54,7 @@ def test_a_run_is_seen_from_its_first_round_to_its_end_killed_and_resumed(
 ) -> None:
     """Rounds come by themselves; a kill and a resume are told and nothing is lost."""
     folder = tmp_path / "run"
-    first = simulate(folder, "--agents", 1500, "--rounds", 8, "--seed", 3, "--out")
+    first = simulate(folder, "--agents", 1500, "--rounds", 30, "--seed", 3, "--out")
     wait_until(lambda: (folder / "events.jsonl").exists())
     see(browser, shown(folder))
     browser.wait("Number(document.getElementById('at').dataset.round) >= 2")
@@ -66,9 +66,9 @@ def test_a_run_is_seen_from_its_first_round_to_its_end_killed_and_resumed(
     browser.wait("document.getElementById('state').dataset.state === 'running'")
     second.wait()
     browser.wait("document.getElementById('state').dataset.state === 'complete'")
-    browser.wait("document.getElementById('at').dataset.round === '8'")
+    browser.wait("document.getElementById('at').dataset.round === '30'")
     page = browser.run(PAGES)
-    assert "round 8 of 8" in page["state"]
+    assert "round 30 of 30" in page["state"]
     assert "as when a run is resumed" in page["notes"]
     assert browser.console() == []
 

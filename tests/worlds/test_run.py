@@ -92,7 +92,9 @@ def test_a_run_that_is_stopped_goes_on_to_the_same_bytes(
     """Stopped after every round and resumed each time, a run leaves the same log and run.json."""
     options = Run(world, agents, seed=3, rounds=5)
     whole = run_in(tmp_path / "whole", options)
-    assert run_in(tmp_path / "stopped", options, stops=range(1, 6)) == whole
+    # a world may end by itself before its rounds are over
+    ended = whole.count(b'{"event":"round.ended"')
+    assert run_in(tmp_path / "stopped", options, stops=range(1, ended + 1)) == whole
 
 
 @given(plan=st.integers(0, 999), seed=st.integers(0, 999), stops=st.sets(st.integers(1, 4)))
