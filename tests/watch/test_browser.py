@@ -1,9 +1,11 @@
 """The page in a real browser: live, at any round, with hostile names, on a phone, in two tabs."""
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from signal import SIGCONT, SIGSTOP
 from subprocess import DEVNULL
 from typing import Any
 
@@ -54,16 +56,25 @@ def test_a_run_is_seen_from_its_first_round_to_its_end_killed_and_resumed(
 ) -> None:
     """Rounds come by themselves; a kill and a resume are told and nothing is lost."""
     folder = tmp_path / "run"
-    first = simulate(folder, "--agents", 1500, "--rounds", 30, "--seed", 3, "--out")
-    wait_until(lambda: (folder / "events.jsonl").exists())
+    log = folder / "events.jsonl"
+
+    def paused(run: Process, rounds: int) -> Process:
+        """Pause a run behind some rounds, however slow the page is on a busy machine."""
+        ended = b'"event":"round.ended"'
+        wait_until(lambda: log.exists() and log.read_bytes().count(ended) >= rounds)
+        os.kill(run.pid, SIGSTOP)
+        return run
+
+    first = paused(simulate(folder, "--agents", 1500, "--rounds", 30, "--seed", 3, "--out"), 2)
     see(browser, shown(folder))
     browser.wait("Number(document.getElementById('at').dataset.round) >= 2")
     first.kill()
     first.wait()
     browser.wait("document.getElementById('state').dataset.state === 'stopped'")
 
-    second = simulate(folder)
+    second = paused(simulate(folder), 4)
     browser.wait("document.getElementById('state').dataset.state === 'running'")
+    os.kill(second.pid, SIGCONT)
     second.wait()
     browser.wait("document.getElementById('state').dataset.state === 'complete'")
     browser.wait("document.getElementById('at').dataset.round === '30'")
