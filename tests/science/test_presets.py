@@ -65,16 +65,23 @@ def test_people_answer_as_often_at_small_sizes(agents: int, rounds: int) -> None
     assert answered == pytest.approx(0.29, abs=0.05)
 
 
-@pytest.mark.long
-def test_a_rumour_spreads_as_real_ones_do() -> None:
-    """Over 200 runs: users, depth, and the median's place in time, by Kolmogorov and Smirnov.
+@pytest.fixture(scope="module")
+def spreads() -> pl.DataFrame:
+    """Return how 200 rumours spread."""
+    return pl.DataFrame([_spread(seed) for seed in range(200)])
 
-    Depth and place were seen to be .21 and .31 apart: real cascades differ more among each other.
-    """
+
+NOT_MET = pytest.mark.xfail(reason="the preset does not meet it: .21 and .31 were seen")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "name", ["users", pytest.param("depth", marks=NOT_MET), pytest.param("place", marks=NOT_MET)]
+)
+def test_a_rumour_spreads_as_real_ones_do(spreads: pl.DataFrame, name: str) -> None:
+    """Users, depth, and the median's place in time are within .2, by Kolmogorov and Smirnov."""
     real = pl.read_csv(CASCADES)
-    found = pl.DataFrame([_spread(seed) for seed in range(200)])
-    for name, most in (("users", 0.2), ("depth", 0.25), ("place", 0.35)):
-        assert _distance(found[name].to_list(), real[name].to_list()) <= most, name
+    assert _distance(spreads[name].to_list(), real[name].to_list()) <= 0.2
 
 
 def _spread(seed: int) -> dict[str, float]:
