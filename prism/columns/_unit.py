@@ -349,7 +349,7 @@ class _Builder:
 
     def _constants(self, steps: Any, rows: Any) -> Iterator[str]:
         cls, layout, definition = self._cls, self._layout, self._definition
-        due_after, _ = _limits_of(self._agent)
+        due_after = _limits_of(self._agent)
         count = len(layout.states)
         wholes, numbers = self._unit.widths
         triggers = layout.triggers
