@@ -50,7 +50,6 @@ from prism.testing import FakeOllama, FakeOpenAI, Fault, ReadingModel, ScriptedW
 from prism.workflow import Workflow, WorkflowAgent
 from prism.worlds import Treatment, treatment
 from tests.kit.cognition import all_that_happens, interrupted_run
-from tests.kit.kept import begin
 from tests.kit.pictured import WORLDS
 from tests.kit.social import run_of_feed
 from tests.kit.worlds import run_logged
@@ -331,7 +330,7 @@ def run_turns(folder: Path) -> Lines:
     """Run the turns of a workflow that asks nobody, as a run that is kept."""
     file = folder / "turns.yaml"
     file.write_text("steps: [{name: count, code: 'seen = 1'}]\n")
-    begin(Run(file, rounds=2), folder / "turns")
+    Run(file, rounds=2).keep(folder / "turns")
     return read(folder / "turns" / "events.jsonl")
 
 
