@@ -283,14 +283,15 @@ class Ticks:
         for each in wave:
             if id(each) in late:
                 self._waiting.append(each)
-            elif each.is_open:
-                each.is_open = False
-                self._host.acting = each.owner
-                self._advance(each.owner, each.running, self._apply(each.wanted, next(answers)))
+            elif type(each.wanted) is Asked:
+                self._host.acting, value = each.owner, each.answer
+                if each.is_open:
+                    each.is_open, value = False, self._apply(each.wanted, next(answers))
+                self._advance(each.owner, each.running, value)
             elif type(each.wanted) is Writing:
                 self._advance(each.owner, each.running, self._wrote(each.wanted, next(answers)))
-            elif type(each.wanted) is Asked or is_quiet or each.wanted.agent.inbox:
-                self._advance(each.owner, each.running, each.answer)
+            elif is_quiet or each.wanted.agent.inbox:
+                self._advance(each.owner, each.running, None)
             else:
                 self._waiting.append(each)
 
