@@ -115,7 +115,10 @@ _OPTIONS = (
         rich_help_panel=MODEL_PANEL,
     ),
 )
-_RUN = Panel(lambda: _OPTIONS)
+_RUN = Panel(
+    lambda: _OPTIONS,
+    essential=("agents", "rounds", "seed", "parameters", "treatments", "reasoner", "dry_run"),
+)
 """What every run is made of, which both commands take."""
 
 _YAML: dict[str, Any] = {"rich_help_panel": "An agent in YAML"}
@@ -201,7 +204,7 @@ def run(
         ),
     ],
     asked: Annotated[Given, _RUN],
-    alone: Annotated[Given, Panel(lambda: _ALONE)],
+    alone: Annotated[Given, Panel(lambda: _ALONE, essential=("action", "memory"))],
     model: Annotated[Given, model_panel(without=("server",))],
     writer: Annotated[Given, writer_panel()],
     keeping: Annotated[Keeping, _KEEPING],
