@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import cache, wraps
 from importlib import import_module
 from inspect import Parameter, signature
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -22,6 +23,7 @@ from prism.cli._screen import note, say
 from prism.errors import LLMError, PrismError, TooManyFallbacksError
 
 _INTERRUPTED = 130
+_MOST_NAMED = 8
 _TRACEBACK = "--traceback"
 """An option that may stand anywhere."""
 
@@ -64,7 +66,26 @@ _GROUPS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 _MODULES = {name: places for group in _GROUPS.values() for name, places in group.items()}
 
 
-class _OnDemand(TyperGroup):
+class _Group(TyperGroup):
+    """Commands, one of which has to stand before what it is about."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that is called.
+
+        Raises:
+            typer.TyperException: If a path stands where a command has to; it names some.
+        """
+        path = args[0]
+        names = self.list_commands(ctx)
+        if path not in names and Path(path).exists():
+            known = ", ".join(names[:_MOST_NAMED]) + (", ..." if len(names) > _MOST_NAMED else "")
+            problem = f"{ctx.command_path} needs a command before {path}: {known}"
+            raise typer.TyperException(problem)
+
+        return super().resolve_command(ctx, args)
+
+
+class _OnDemand(_Group):
     """All commands, of which only those are imported that are called or listed."""
 
     def __init__(self, **options: Any) -> None:
@@ -100,7 +121,7 @@ def _make(name: str) -> Any:
                 each.callback = _with_panels(each.callback)
         for one in found.registered_commands:
             one.cls = _Command
-        holder.add_typer(found, name=name, rich_help_panel=group)
+        holder.add_typer(found, name=name, cls=_Group, rich_help_panel=group)
     else:
         holder.command(name, cls=_Command, rich_help_panel=group)(_with_panels(found))
 

@@ -47,8 +47,8 @@ Runs = Annotated[
     list[Path],
     typer.Argument(
         metavar="RUN...",
-        help="Folders of runs, or their logs (.jsonl, also .gz). Several stand side by side, or "
-        "make one table, with a column for the run.",
+        help="Folders of runs, or their logs (.jsonl, also .gz or .zst). Several stand side "
+        "by side, or make one table, with a column for the run.",
         show_default=False,
     ),
 ]

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from prism.worlds import World
 
 Reasoner = Literal["policy", "ollama", "openai"]
+LogForm = Literal["plain", "zstd", "rounds"]
 Given = Mapping[str, Any]
 
 _OUT = (
@@ -83,6 +84,11 @@ _OPTIONS = (
         metavar="N",
         help="How many agents the log tells of, a sample that the seed draws. By default all, and "
         "1000 of more than 100000. Counts and measures are of all.",
+    ),
+    option(
+        *("log", LogForm, "plain"),
+        help="How the log is written: plain, compressed with zstd as events.jsonl.zst, or rounds "
+        "alone, which leaves out what single agents do.",
     ),
     option("parameters", Parameters),
     option("treatments", Treatments),
@@ -441,6 +447,7 @@ def _made(world: str, asked: Given, model: Given, writer: Given, given: Given, a
         keep=listed(asked["keep"]) if "keep" in asked else (),
         columns=asked.get("columns", False),
         log_agents=asked.get("log_agents"),
+        log=asked.get("log", "plain"),
     )
 
 

@@ -130,6 +130,7 @@ def go_on(
     *,
     hosts: Sequence[str] = (),
     model: Any = None,
+    application: Mapping[str, Any] | None = None,
     on_round: Callable[[Any], object] | None = None,
     checkpoint_every: float | None = None,
     observer: Observer | None = None,
@@ -141,6 +142,7 @@ def go_on(
         kind: What reads what the run is.
         hosts: Addresses of its servers with names and passwords.
         model: The client of another library that it asks.
+        application: What the application brings to an agent that is run alone.
         on_round: Called with every round as it ends.
         checkpoint_every: Seconds between checkpoints.
         observer: What to tell of the run.
@@ -158,6 +160,7 @@ def go_on(
     options = kind.from_config(with_credentials(config, hosts, summary), summary)
     if model is not None:
         options = with_client(options, model)
+    options = _with_application(options, application)
 
     return carry_out(
         options, kept, on_round=on_round, checkpoint_every=checkpoint_every, observer=observer
@@ -168,6 +171,8 @@ def repeat(
     recorded: Path | str,
     kind: type[RunOptions[ResultsT]],
     folder: Path | str | None = None,
+    *,
+    application: Mapping[str, Any] | None = None,
     **how: Any,
 ) -> Outcome[ResultsT]:
     """Run an earlier run again; see `prism.worlds.replay`.
@@ -176,13 +181,25 @@ def repeat(
         recorded: The folder of the earlier run.
         kind: What reads what the run is.
         folder: Where to keep the new run.
+        application: What the application brings to an agent that is run alone.
         how: As for `carry_out`.
     """
     path = Path(recorded)
     config = read_summary(path)["config"]
     options = kind.from_config(config, path / SUMMARY_NAME).replaying(path)
+    options = _with_application(options, application)
 
     return carry_out(options, None if folder is None else RunFolder.for_new(Path(folder)), **how)
+
+
+def _with_application(options: Any, application: Mapping[str, Any] | None) -> Any:
+    """Return a run with what an application brings to its agent, if it brings anything."""
+    if application is None:
+        return options
+    if not hasattr(options, "application"):
+        raise InputError("is for an agent that is run alone: leave it out", field="application")
+
+    return options.replace(application=application)
 
 
 def carry_out(

@@ -18,7 +18,7 @@ import orjson
 from prism.errors import InputError
 from prism.files import parse_json
 from prism.runlog import SimulatedClock
-from prism.runlog._reader import LOG_NAME, locate_log
+from prism.runlog._reader import LOG_NAME, LOG_NAMES, locate_log, read_blocks
 from prism.runlog._writer import is_being_written
 from prism.runs._checkpoints import FOLDER_NAME
 from prism.runs._folder import SUMMARY_NAME, read_summary
@@ -33,7 +33,7 @@ _MOST_BYTES = 64 << 10
 _MOST = 2**53
 _OF_MODELS = ("spent", "asking")
 
-_MARKS = (LOG_NAME, f"{LOG_NAME}.gz", SUMMARY_NAME)
+_MARKS = (*LOG_NAMES, SUMMARY_NAME)
 _DEEPEST = 4
 _TAIL_BYTES = 64 << 10
 _ALIVE_SECONDS = 5 * SECONDS_BETWEEN
@@ -245,7 +245,10 @@ def _count(found: Mapping[str, Any], name: str) -> int | None:
 
 
 def _last_event(log: Path) -> dict[str, Any]:
-    """Return the last whole event of a log, or nothing if it is compressed or has none."""
+    """Return the last whole event of a log, or nothing if it has none."""
+    if log.suffix != ".jsonl":
+        return _last_packed(log)
+
     with log.open("rb") as file:
         file.seek(max(log.stat().st_size - _TAIL_BYTES, 0))
         lines = file.read().split(b"\n")
@@ -259,6 +262,19 @@ def _last_event(log: Path) -> dict[str, Any]:
             return event
 
     return {}
+
+
+def _last_packed(log: Path) -> dict[str, Any]:
+    data = b""
+    for block in read_blocks(log):
+        data = block.data or data
+    lines = data.splitlines()
+    try:
+        found = orjson.loads(lines[-1]) if lines else {}
+    except orjson.JSONDecodeError:
+        return {}
+
+    return found if isinstance(found, dict) else {}
 
 
 def _runs_below(folder: Path, levels: int) -> Iterator[Path]:

@@ -197,15 +197,15 @@ class Ticks:
 
     def _time_out(self, world: Any, agent: Any) -> Any:
         """Fire the time-out that is due; if no transition applies, the turn is that of the step."""
-        state, kind = agent._state, agent._kind
-        has_fired = is_due(agent) and agent._chart.fire(agent, TIMEOUT) is not None
+        state = agent._state
+        has_fired = agent._chart.fire(agent, TIMEOUT) is not None
         # a transition to the state itself leaves it due, as does a guard that lets none pass
         self.roster.put_off(agent)
         if has_fired:
             self.counts.timeouts[state_text(state)] += 1
             return None
 
-        step = kind.steps.get(agent._state)
+        step = self._activation.own_step_of(agent)
 
         return None if step is None else step(world, agent)
 
@@ -407,16 +407,6 @@ def asked_by(waiting: Waiting) -> Put | None:
         return wanted.call
 
     return wanted.question if isinstance(wanted, Asked) and waiting.is_open else None
-
-
-def is_due(agent: Any) -> bool:
-    """Return whether an agent, whose turn it is, has been in its state for too long."""
-    if agent._due:
-        return True
-
-    # a limit of its own, which may change in every tick
-    limit = agent.timeout_threshold
-    return limit is not None and agent.ticks_in_state > limit
 
 
 class Elsewhere:

@@ -269,3 +269,21 @@ def test_text_that_the_output_cannot_show_is_replaced(prism: Prism) -> None:
     assert (ran.status, ran.err) == (0, "")
     assert ran.out.isascii()
     assert "caf? ?" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        (("log", "kept"), "prism log needs a command before kept: states, transitions,"),
+        (("chart", "kept"), "prism chart needs a command before kept: show, export,"),
+        (("kept",), "prism needs a command before kept: tour, run,"),
+    ],
+)
+def test_a_path_in_the_place_of_a_command_is_told(
+    prism: Prism, line: tuple[str, ...], named: str
+) -> None:
+    """Whoever names a run or a file first is told which commands may stand before it."""
+    (prism.folder / "kept").mkdir()
+    ran = prism(*line)
+    assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert named in ran.err
