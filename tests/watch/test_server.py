@@ -14,6 +14,7 @@ from prism.analysis import agent_story, read_log
 from prism.errors import InputError
 from prism.watch import Watching, watch
 from prism.watch._looking import doings_of
+from prism.watch._watched import Watched
 from tests.kit.waiting import wait_until
 
 Show = Callable[[Path], Watching]
@@ -227,7 +228,6 @@ def test_bars_over_time_lead_to_as_many_agents_as_they_count(client: httpx.Clien
 
 
 def test_one_agent_is_told_from_its_own_lines_alone(
-    shown: Show,
     folder: Path,
     events: list[dict[str, Any]],
     monkeypatch: pytest.MonkeyPatch,
@@ -235,7 +235,7 @@ def test_one_agent_is_told_from_its_own_lines_alone(
     """All agents are told as from the whole log, replies and likes of others among it."""
     whole = read_log(folder)
     joined = [event["agent_id"] for event in events if event["event"] == "agent.joined"]
-    watched = shown(folder)._runs.watched("real")
+    watched = Watched(folder, "real")
     wait_until(lambda: watched.tail.position == watched.tail.size > 0)
     for agent in joined[:40]:
         story, _ = doings_of(watched, agent)
@@ -251,6 +251,7 @@ def test_one_agent_is_told_from_its_own_lines_alone(
     monkeypatch.setattr("os.pread", pread)
     doings_of(watched, joined[0])
     assert sum(read) < watched.tail.size / 5
+    watched.close()
 
 
 @pytest.mark.parametrize("number", ["-1", "1.5", "x", "9" * 30, "99"])
