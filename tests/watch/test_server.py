@@ -255,6 +255,7 @@ def test_news_come_with_the_head_and_again_when_the_log_grows(
     ],
 )
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.sampled(2)
 def test_a_log_that_is_damaged_meanwhile_is_told_on_the_page(
     tmp_path: Path,
     shown: Show,
