@@ -1,6 +1,7 @@
 """What the server answers, and to whom: one browser on this machine, and nothing else."""
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter
@@ -8,9 +9,13 @@ from typing import Any
 
 import httpx
 import pytest
+from polars.testing import assert_frame_equal
 
+from prism.analysis import agent_story, read_log
 from prism.errors import InputError
 from prism.watch import Watching, watch
+from prism.watch._looking import doings_of
+from prism.watch._watched import Watched
 from tests.kit.waiting import wait_until
 
 Show = Callable[[Path], Watching]
@@ -200,11 +205,58 @@ def test_agents_behind_a_state_and_an_arrow_are_as_many_as_shown(
 def test_an_agent_is_found_and_its_story_told(client: httpx.Client) -> None:
     """An agent is found and its story told."""
     found = ask(client, "/agents", words="agent_0007")
-    assert found["agents"][0] == {"agent": "agent_0007"}
+    assert found["agents"][0]["agent"] == "agent_0007"
     view = ask(client, "/agent", agent="agent_0007")
     assert {"way", "asked", "story"} <= {each["anchor"] for each in view["sections"]}
     missing = client.get("/agent", params={"run": "real", "agent": "nobody"})
     assert (missing.status_code, "no agent 'nobody'" in missing.json()["problem"]) == (400, True)
+
+
+def bars(client: httpx.Client, figure: str) -> list[dict[str, Any]]:
+    """Return the rows that a figure over time draws."""
+    (rows,) = ask(client, "/time")["figures"][f"figure-{figure}-1"]["datasets"].values()
+    found: list[dict[str, Any]] = rows
+    return found
+
+
+def test_bars_over_time_lead_to_as_many_agents_as_they_count(client: httpx.Client) -> None:
+    """What a bar's own round, tick and state lead to is what its height says."""
+    for bar in bars(client, "states")[::17]:
+        own = {name: bar[name] for name in ("round", "tick", "state")}
+        assert ask(client, "/agents", **own)["found"] == bar["agents"], own
+    for bar in bars(client, "choices"):
+        found = ask(client, "/agents", round=bar["round"], chosen=bar["chosen"])
+        assert sum(each["times"] for each in found["agents"]) == bar["asked"]
+    for bar in bars(client, "sources"):
+        found = ask(client, "/agents", round=bar["round"], by=bar["source"])
+        assert sum(each["times"] for each in found["agents"]) == bar["decisions"]
+
+
+def test_one_agent_is_told_from_its_own_lines_alone(
+    folder: Path,
+    events: list[dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All agents are told as from the whole log, replies and likes of others among it."""
+    whole = read_log(folder)
+    joined = [event["agent_id"] for event in events if event["event"] == "agent.joined"]
+    watched = Watched(folder, "real")
+    wait_until(lambda: watched.tail.position == watched.tail.size > 0)
+    for agent in joined[:40]:
+        story, _ = doings_of(watched, agent)
+        assert_frame_equal(story.drop("line"), agent_story(whole, agent).drop("line"))
+
+    read: list[int] = []
+    original = os.pread
+
+    def pread(file: int, size: int, place: int) -> bytes:
+        read.append(len(data := original(file, size, place)))
+        return data
+
+    monkeypatch.setattr("os.pread", pread)
+    doings_of(watched, joined[0])
+    assert sum(read) < watched.tail.size / 5
+    watched.close()
 
 
 @pytest.mark.parametrize("number", ["-1", "1.5", "x", "9" * 30, "99"])
