@@ -13,14 +13,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from prism.cognition._memory._values import to_text
 from prism.errors import UnknownStateError
 from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
-
-if TYPE_CHECKING:  # it holds its own texts against the limits
-    from prism.cognition._config._config import Config
 
 _PAGING_ACTIONS = ("page_out", "page_in")
 _WITH_VALUE = ("working_memory_add", "storage_save")
@@ -64,6 +61,30 @@ _MOST_TAGS = 10
 """What is told of the last action, in characters of its reason, and tags that have moved."""
 
 
+class PromptTexts(Protocol):
+    """What a prompt takes from a configuration."""
+
+    @property
+    def role(self) -> str:
+        """What the agent is."""
+
+    @property
+    def instructions(self) -> str:
+        """How it is to reply."""
+
+    @property
+    def goal(self) -> str | None:
+        """What it is to achieve."""
+
+    @property
+    def state_description(self) -> Mapping[str, str]:
+        """What each state is for."""
+
+    @property
+    def available_actions(self) -> Mapping[str, str]:
+        """What each action does."""
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
     """What an agent sees of its memory.
@@ -105,7 +126,7 @@ class Prompt:
 
 
 def build_prompt(
-    config: Config,
+    config: PromptTexts,
     state: str,
     seen: Seen,
     *,
@@ -221,7 +242,7 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _MOST_REASON else f"{text[:_MOST_REASON]} …"
 
 
-def _now(config: Config, state: str, own: Mapping[str, str]) -> str:
+def _now(config: PromptTexts, state: str, own: Mapping[str, str]) -> str:
     if state == "thinking":
         form = _FORMS[state].format()
         # an agent that knows what it can do decides better whether to do it
