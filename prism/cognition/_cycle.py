@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from prism.cognition._actions import ActionResult, carry_out, problem_of
@@ -385,19 +385,9 @@ class CycleUnderWay:
         # the next prompt says where memories are that the last one showed
         if moved := _moved(self._paged):
             self._agent.memory.note_action({**(self._agent.memory.last_action or {}), **moved})
-        self._say(
-            COGNITION_PAGED,
-            why=paged.why,
-            by=paged.by,
-            moved_out=list(paged.moved_out),
-            moved_in=list(paged.moved_in),
-            shortened=list(paged.shortened),
-            versions=list(paged.versions),
-            tokens_before=paged.tokens_before,
-            tokens_after=paged.tokens_after,
-            limit=paged.limit,
-            reason=paged.reason,
-        )
+        told = asdict(paged).items()
+        lists = {key: list(value) if isinstance(value, tuple) else value for key, value in told}
+        self._say(COGNITION_PAGED, **lists)
 
 
 def _moved(paged: Iterable[Paged]) -> dict[str, list[str]]:
