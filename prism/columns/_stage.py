@@ -119,8 +119,6 @@ class ColumnStage(AgentStage):
         InputError: If somebody else than the policy is to decide.
     """
 
-    has_fields = True
-
     def __init__(self, setting: Setting) -> None:
         if problems := problems_of(type(setting.world)):
             raise DefinitionError("\n".join(problems))
@@ -177,6 +175,8 @@ class ColumnStage(AgentStage):
         first = self.unit.layout.number_of(kind.chart.definition.initial)
         self._columns[T.STATE][:] = first
         host.roster = None
+        # those with columns refuse to be changed by a measure
+        self.has_fields = bool(self.unit.layout.others)
         self._take_in(cls, made)
 
     def _take_in(self, cls: Any, made: Sequence[Any] | None) -> None:
