@@ -221,7 +221,10 @@ def _row_class(cls: Any, rows: Rows, host: Any, kind: Any) -> Any:
         return states[columns[T.STATE][self._place]]
 
     def write_state(self: Any, state: Any) -> None:
-        columns[T.STATE][self._place] = columns.unit.layout.number_of(state)
+        number = columns.unit.layout.number_of(state)
+        columns[T.COUNTS][columns[T.STATE][self._place]] -= 1
+        columns[T.COUNTS][number] += 1
+        columns[T.STATE][self._place] = number
 
     def neighbours(self: Any) -> Any:
         return host.neighbours_of(self._place)

@@ -127,6 +127,10 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         self._parts = parts_of(type(world))
         self._groups = groups_of(type(world))
         self._treatments: tuple[str | Treatment, ...] = tuple(treatments)
+        self._measured = {
+            name: f"{place_of_method(type(world), name)}: {type(world).__name__}.{name}"
+            for name in self._parts.measures
+        }
         self._treating = Treating(world, self._parts, treatments, self.rounds)
         self._log_agents = logged_of(agents, log_agents)
         make: Any = column_stage() if columns else AgentStage
@@ -375,7 +379,10 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         before = self._fields(of_agents=of_agents_too) if self._is_to_be_checked else None
         looking = self._host.only_looking(reason)
         with looking, self._host.explaining(), self._host.guarding():
-            found = {name: self._measured(name) for name in self._parts.measures}
+            found = {
+                name: require_number(getattr(self.world, name)(), what)
+                for name, what in self._measured.items()
+            }
             of_agents = [] if self._of_agents is None else self._of_agents.take()
 
         if before is not None:
@@ -387,11 +394,6 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
                 )
 
         return found, of_agents
-
-    def _measured(self, name: str) -> Measured:
-        where = place_of_method(type(self.world), name)
-        what = f"{where}: {type(self.world).__name__}.{name}"
-        return require_number(getattr(self.world, name)(), what)
 
     # Keeping
 
