@@ -11,11 +11,13 @@ from typing import (
     TYPE_CHECKING,
     Any,
     Generic,
+    Literal,
     Protocol,
     Self,
     TypedDict,
     TypeVar,
     Unpack,
+    get_args,
     overload,
 )
 
@@ -24,6 +26,7 @@ from prism.errors import DefinitionError, FieldValueError, InputError, PrismErro
 from prism.llm import Model
 from prism.llm._assignments import ModelAssignment
 from prism.runlog import SimulatedClock
+from prism.runlog._reader import zstd
 from prism.runs import Observer, Outcome, ReplayOptions, WriterOptions
 from prism.runs._config import (
     DECIDER_KINDS,
@@ -83,6 +86,7 @@ _KINDS: Mapping[str, Any] = {
 
 
 Agents = int | str | Path | AgentTable | Iterable[Any] | None
+LogForm = Literal["plain", "zstd", "rounds"]
 
 
 class Arguments(TypedDict, total=False):
@@ -102,6 +106,7 @@ class Arguments(TypedDict, total=False):
     clock: SimulatedClock | None
     columns: bool
     log_agents: int | None
+    log: LogForm
 
 
 class Ending(Protocol[ResultsT_co]):
@@ -151,6 +156,8 @@ class Run(Generic[WorldT_co]):
             agents, of a world that can be compiled (``prism world check WORLD --columns``).
         log_agents: How many agents the log tells of, a sample that the seed draws; by default all,
             and 1,000 of more than 100,000. Counts and measures are of all.
+        log: How the log of a run that is kept is written: ``plain``, compressed with ``zstd`` as
+            ``events.jsonl.zst``, or with ``rounds`` alone, without what single agents do.
         agent_id: Of an agent alone: its name.
         application: Of an agent alone: what the application brings, which no run keeps. For an
             agent in YAML that is any of ``variables``, ``on_action`` and ``action_seconds``, as
@@ -179,6 +186,7 @@ class Run(Generic[WorldT_co]):
         treatments: The treatments.
         columns: Whether agents are columns.
         log_agents: How many agents the log tells of, as it was given.
+        log: How the log is written.
         reasoner: Who decides, as it was given; a model if one does.
         writer: Who writes, as it was given.
 
@@ -230,6 +238,7 @@ class Run(Generic[WorldT_co]):
         clock: SimulatedClock | None = None,
         columns: bool = False,
         log_agents: int | None = None,
+        log: LogForm = "plain",
     ) -> None:
         self._given: dict[str, Any] = {
             name: value for name, value in locals().items() if name not in ("self", "__class__")
@@ -237,6 +246,7 @@ class Run(Generic[WorldT_co]):
         made, self._class, self._address = _found(world)
         self.columns: bool = columns
         self.log_agents: int | None = log_agents
+        self.log: LogForm = _log_form(log, log_agents)
         if columns:
             _require_columns(self._class)
         if log_agents is not None:
@@ -425,6 +435,7 @@ class Run(Generic[WorldT_co]):
             **({"keep": list(columns)} if columns else {}),
             **({"columns": True} if self.columns else {}),
             **({} if self.log_agents is None else {"log_agents": self.log_agents}),
+            **({} if self.log == "plain" else {"log": self.log}),
             "inputs": self._digests(),
         }
 
@@ -444,7 +455,7 @@ class Run(Generic[WorldT_co]):
         if is_old:
             config = _of_the_feed(config, path)
 
-        optional = {"keep": list, "writer": dict, "columns": bool, "log_agents": int}
+        optional = {"keep": list, "writer": dict, "columns": bool, "log_agents": int, "log": str}
         check_config(config, path, _KINDS, optional)
         with naming(path):
             world = load_world(config["world"])
@@ -461,6 +472,7 @@ class Run(Generic[WorldT_co]):
                 keep=tuple(config.get("keep", ())),
                 columns=config.get("columns", False),
                 log_agents=config.get("log_agents"),
+                log=config.get("log", "plain"),
             )
 
         began, now = config["inputs"], run._digests()
@@ -562,7 +574,7 @@ class Run(Generic[WorldT_co]):
             logger=self._logger if logger is None else logger,
             clock=self._clock,
             columns=self.columns,
-            log_agents=self.log_agents,
+            log_agents=0 if self.log == "rounds" else self.log_agents,
         )
 
     @property
@@ -912,3 +924,23 @@ def kept_treatments(config: Any, cls: type[World[Any]], path: Path) -> tuple[Any
     from prism.worlds._treatment_tables import treatments_in
 
     return treatments_in(config, cls, path)
+
+
+def _log_form(log: LogForm, log_agents: int | None) -> LogForm:
+    """Return how a log is written.
+
+    Raises:
+        InputError: If that is unknown, or leaves out the agents that it is to tell of.
+        MissingExtraError: If it takes zstd, which is not installed.
+    """
+    if log not in get_args(LogForm):
+        raise InputError(f"must be {', '.join(get_args(LogForm))}, got {log!r}", field="log")
+    if log == "rounds" and log_agents is not None:
+        raise InputError(
+            "is of no use where the log is of rounds alone: leave one of them out",
+            field="log_agents",
+        )
+    if log == "zstd":
+        zstd()
+
+    return log
