@@ -118,8 +118,8 @@ class Parameters:
         dislike_chance: Probability that an agent dislikes a post that it has weighed and scrolls
             past.
         virality_sigma: Standard deviation of the logarithm of a root's virality, which has a median
-            of 1: a factor on the chances of writing about any post of its cascade. The larger,
-            the heavier the tail of cascades.
+            of 1: a factor on the chance of writing about the root, and once more for each step from
+            it. The larger, the heavier the tails of sizes and depths of cascades.
         visit_chance: Probability that an agent at leisure opens its feed in a tick.
         pace_sigma: Standard deviation of the logarithm of a run's pace, which has a median of 1 and
             is drawn by the seed: a factor on a ``visit_chance`` below 1, as some days are busier.

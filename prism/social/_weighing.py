@@ -60,7 +60,8 @@ def odds_of(
         relevance: How relevant the post is to it.
         post: The post.
         pulls: What else speaks for options, in units of utility.
-        virality: Factor on the chance of writing about posts of this cascade.
+        virality: Factor on the chance of writing about the root of this cascade, and once more for
+            each step from it.
     """
     composes, likes = parameters.compose_chance, parameters.like_chance
     if composes is None or likes is None:
@@ -68,7 +69,8 @@ def odds_of(
 
     pull = exp(parameters.relevance_pull * relevance)
     fading = parameters.fading**post.depth
-    composing = min(parameters.most_chance, composes * activity * virality * fading * pull)
+    spread = virality ** (post.depth + 1)
+    composing = min(parameters.most_chance, composes * activity * spread * fading * pull)
     herding = exp(pulls.get(AgentState.ENGAGING_LIKE, 0.0)) if pulls else 1.0
     liking = min(1.0 - composing, likes * pull * herding)
 
