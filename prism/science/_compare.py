@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import chain
@@ -196,19 +196,16 @@ def _by_design(
     factor = design.factor(asked.by)
     strata = design.strata(factor, asked.within)
     levels = design.factors[factor]
-    measured = [
-        [cell.measured for cell in design.cells if cell.levels[factor] == level] for level in levels
-    ]
+    measured = [design.with_level(factor, level) for level in levels]
     kinds = _of_batch(measured, asked.measures, design.wanted)
 
     notes = list(design.notes)
     contrast = partial(_contrast, design, factor, kinds, asked.paired, options, notes)
-    rows = _corrected([row for setting in design.settings(strata) for row in contrast(setting)])
+    rows = _corrected(contrast(design.settings(strata)))
     over = rows if strata else []
     if len(strata) > 1:
         # a figure shows the effect over each parameter, whatever the others are
-        each = [setting for name in strata for setting in design.settings([name])]
-        over = [row for setting in each for row in contrast(setting)]
+        over = contrast(chain.from_iterable(design.settings([name]) for name in strata))
 
     return Comparison(
         tuple(
@@ -235,21 +232,25 @@ def _contrast(
     paired: bool | None,
     options: _Options,
     notes: list[str],
-    setting: Mapping[str, Any],
-) -> Iterator[Difference]:
-    """Compare every level of a factor with the first at a setting of others."""
-    control, *others = (
-        _Side(_label(factor, level), design.runs_at({factor: level, **setting}))
-        for level in design.factors[factor]
-    )
-    where = text_of(setting)
-    for side in others:
-        if not control.runs or not side.runs:
-            notes.append(f"no run of {side.label if control.runs else control.label} at {where}")
-            continue
-        pair = _paired(control, side, paired, notes)
-        for name, kind in kinds.items():
-            yield replace(_difference(name, kind, pair, options), setting=where)
+    settings: Iterable[Mapping[str, Any]],
+) -> list[Difference]:
+    """Compare every level of a factor with the first at each setting of others."""
+    rows = []
+    for setting in settings:
+        where = text_of(setting)
+        control, *others = (
+            _Side(_label(factor, level), design.runs_at({factor: level, **setting}))
+            for level in design.factors[factor]
+        )
+        for side in others:
+            if lacking := [each.label for each in (control, side) if not each.runs]:
+                notes.append(f"no run of {lacking[0]} at {where}")
+                continue
+            pair = _paired(control, side, paired, notes)
+            found = (_difference(name, kind, pair, options) for name, kind in kinds.items())
+            rows += [replace(row, setting=where) for row in found]
+
+    return rows
 
 
 def _label(factor: str, level: Any) -> str:

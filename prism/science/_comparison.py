@@ -263,8 +263,8 @@ class Comparison:
         from prism.science._paper import seeds_of, versions
 
         first, *others = self.groups
-        runs = [run for group in self.groups for run in group.runs]
-        seeds = seeds_of([run.seed for run in runs if run.seed is not None])
+        runs = list(chain.from_iterable(group.runs for group in self.groups))
+        seeds = seeds_of(list(chain.from_iterable(group.seeds for group in self.groups)))
         tests = dict.fromkeys(row.test for row in self.differences if row.test)
         tested = sum(row.p is not None for row in self.differences)
         said = [

@@ -83,6 +83,10 @@ class Design:
         for levels in product(*(self.factors[name] for name in strata)):
             yield dict(zip(strata, levels, strict=True))
 
+    def with_level(self, factor: str, level: Any) -> list[Measured]:
+        """Return all runs at a level of one factor."""
+        return [cell.measured for cell in self.cells if cell.levels[factor] == level]
+
     def runs_at(self, levels: Mapping[str, Any]) -> list[Measured]:
         """Return the runs at some levels, averaged by seed over all that differs besides."""
         found: dict[int | None, list[Measured]] = {}
@@ -122,14 +126,16 @@ def design_of_batch(
 
     batch = read_batch(folder)
     runs = [each for each in batch.runs if each.status == COMPLETE]
+    if not runs:
+        return None
+
     names = _factors(batch.plan.data)
     levels = [{name: _level(run, name) for name in names} for run in runs]
-    if runs and ARM not in names and _assigns(folder / runs[0].name):
+    if ARM not in names and _assigns(folder / runs[0].name):
         paths = [folder / run.name for run in runs]
         found = in_arms(list(zip(levels, paths, (run.seed for run in runs), strict=True)))
-        factors = {**({} if found is None else found.factors), **names}
-        return None if found is None else replace(found, factors=factors, folder=folder)
-    if not names or not runs:
+        return found and replace(found, factors={**found.factors, **names}, folder=folder)
+    if not names:
         return None
 
     left = len(batch.runs) - len(runs)
@@ -153,18 +159,20 @@ def _measured(
 ) -> list[Measured]:
     """Measure runs by the tables of their batch; where these lack a measure, by logs."""
     paths = [folder / run.name for run in runs]
-    summaries = BatchFolder(folder).summaries([run.name for run in runs])
     found = []
-    for path, run, summary in zip(paths, runs, summaries, strict=True):
-        results = all_results(folder, run.name, (summary or {})["results"])
+    for path, run, summary in zip(
+        paths, runs, BatchFolder(folder).summaries([run.name for run in runs]), strict=True
+    ):
+        assert summary is not None
+        results = all_results(folder, run.name, summary["results"])
         head = ComparedRun(path, run.seed, len(results["rounds"]), ended=True)
         found.append(_of_results(head, results, from_round, to_round))
 
     known = {name for each in found for name in each.values}
-    if not known.issuperset(measures or ()) and all(map(_has_log, paths)):
-        return [measure_run(path, from_round, to_round) for path in paths]
+    if known.issuperset(measures or ()) or not all(map(_has_log, paths)):
+        return found
 
-    return found
+    return [measure_run(path, from_round, to_round) for path in paths]
 
 
 def in_arms(runs: Sequence[tuple[Mapping[str, Any], Path, int | None]]) -> Design | None:
@@ -258,19 +266,19 @@ def _of_results(
     last = to_round or run.rounds
     rounds = [each for each in results["rounds"] if from_round <= each["round"] <= last]
     own = dict.fromkeys(name for each in rounds for name in each.get("measures", {}))
-    totals = dict.fromkeys(name for each in rounds for name in each if name not in _NO_TOTALS)
     for each in rounds:
         for name, value in {**each, **each.get("measures", {})}.items():
-            if name not in _NO_TOTALS:
-                found.add_round(name, each["round"], value)
+            found.add_round(name, each["round"], value)
+        for name in _NO_TOTALS:
+            found.by_round.pop(name, None)
 
     for name in own:
-        values = list(found.by_round.get(name, {}).values())
-        if values and rounds[-1]["round"] in found.by_round[name]:
-            found.add("own", name, values[-1])
-            found.add("own", f"{name}_mean", fmean(values))
-    for name in totals:
+        by_round = found.by_round.get(name, {})
+        if rounds[-1]["round"] in by_round:
+            found.add("own", name, by_round[rounds[-1]["round"]])
+            found.add("own", f"{name}_mean", fmean(by_round.values()))
+    for name, by_round in found.by_round.items():
         if name not in own:
-            found.add("run", name, sum(found.by_round.get(name, {}).values()))
+            found.add("run", name, sum(by_round.values()))
 
     return found
