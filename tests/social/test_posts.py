@@ -105,7 +105,7 @@ def test_feed_has_a_bounded_length(liking: dict[str, Any]) -> None:
 
 
 def test_of_more_opening_posts_than_a_feed_holds_each_reader_has_a_draw() -> None:
-    """Nearly every opening post is in somebody's first feed, though all are as new as each other."""
+    """Nearly every opening post is in somebody's first feed, as all are equally new."""
     names = [f"reader_{number}" for number in range(40)]
     network = network_of_agents([SocialAgent(name, interests=["art"]) for name in names])
     readers = network.readers
