@@ -145,11 +145,6 @@ class ModelPool(Pool[Host]):
         """Addresses of the servers, without names and passwords of users."""
         return [host.address for host in self._hosts]
 
-    @property
-    def slots(self) -> Slots:
-        """The slots on the servers, which other pools may share."""
-        return self._slots
-
     async def warm_up(
         self, limit: float | None = None, cost: Cost | None = None
     ) -> dict[str, LLMError | None]:

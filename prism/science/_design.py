@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from prism.analysis import arms, read_log
 from prism.errors import InputError
-from prism.runlog._reader import LOG_NAME
+from prism.runlog._reader import LOG_NAMES
 from prism.science._batch import read_batch
 from prism.science._batch_child import COMPLETE
 from prism.science._batch_door import BatchRun
@@ -232,7 +232,7 @@ def _assigns(run: Path) -> bool:
 
 
 def _has_log(run: Path) -> bool:
-    return any((run / name).exists() for name in (LOG_NAME, f"{LOG_NAME}.gz"))
+    return any((run / name).exists() for name in LOG_NAMES)
 
 
 def _factors(plan: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:

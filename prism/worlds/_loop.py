@@ -356,8 +356,8 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         return summary  # type: ignore[no-any-return]
 
     def _picture(self, *, first: bool = False) -> dict[str, Any]:
-        """Return what a picture shows, if anybody is told."""
-        if active_logger(self._stage.logger) is None:
+        """Return what a picture shows, if anybody is told of agents."""
+        if active_logger(self._stage.logger) is None or self._log_agents == 0:
             return {}
 
         reason = "a picture only looks; let a hook change things, such as round_ends"
@@ -483,13 +483,13 @@ def logged_of(agents: Any, asked: int | None) -> int | None:
 
     Args:
         agents: How many there are, or a table of them; those that are given are all told of.
-        asked: How many were asked for, if any were.
+        asked: How many were asked for, if any were; 0 where rounds alone are told.
 
     Raises:
         FieldValueError: If it is none from 1 on.
     """
     if asked is not None:
-        return require_count("log_agents", asked)
+        return asked if asked == 0 else require_count("log_agents", asked)
 
     many = agents if isinstance(agents, int) else None
     # a file of social agents is read when the run is made

@@ -62,6 +62,21 @@ BUDGET_LOGGER: logging.Logger = logging.getLogger("prism.statechart.budget")
 
 
 @dataclass(frozen=True, slots=True)
+class OpenRequest:
+    """A request that has no reply yet.
+
+    Args:
+        text: The prompt.
+        model: Name of the model, if it is known.
+        since: When it was put, on the clock of the event loop.
+    """
+
+    text: str
+    model: str | None
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
 class TextRequest:
     """A prompt to be answered by a text.
 
@@ -151,6 +166,7 @@ class AsksModel:
         named: Model name that was given for the client.
         cache: Where answers are kept; it is not closed here.
         record: Where every prompt and reply is kept; None where they are not.
+        open: The requests that have no reply yet; other threads may copy it.
     """
 
     def __init__(
@@ -182,6 +198,7 @@ class AsksModel:
         self.named: str | None = model
         self.cache: AnswerStore | None = cache
         self.record: PromptRecord | None = record
+        self.open: dict[int, OpenRequest] = {}
         self._adapted: ModelClient = adapt(
             client,
             model,
@@ -198,6 +215,11 @@ class AsksModel:
         self._depends_on = depends_on(client, model, seed)
         self._flights: SingleFlight[Reply] = SingleFlight()
         self._says_no_tokens = False
+
+    @property
+    def pool(self) -> ModelClient:
+        """The client as it is asked, which has slots of its own if the given one has none."""
+        return self._adapted
 
     async def close(self) -> None:
         """Close the client's connections, if it opens new ones later (``client.reopens``)."""
@@ -271,6 +293,7 @@ class AsksModel:
         most = cost.allowance.most_attempts
         allowance = cost.allowance = Allowance(self.budget, self._timeout, most)
         allowance.require_some()
+        self.open[id(cost)] = OpenRequest(request.text, self._model, loop_time())
         try:
             async with allowance.lease(len(request.text), lambda: (cost.attempts, cost.tokens)):
                 # the client says itself when the request has a slot
@@ -281,6 +304,7 @@ class AsksModel:
             cost.host = cost.host or error.host
             raise
         finally:
+            del self.open[id(cost)]
             cost.settle(*allowance.seconds_gone())
 
     async def _sent(self, request: Request | TextRequest, cost: Cost) -> Reply:

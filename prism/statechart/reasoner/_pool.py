@@ -164,6 +164,11 @@ class Pool(Generic[HostT]):
         return self._hosts
 
     @property
+    def slots(self) -> Slots:
+        """The slots on the hosts, which other pools may share."""
+        return self._slots
+
+    @property
     def waiting(self) -> int:
         """How many questions wait for a slot."""
         return self._slots.waiting
