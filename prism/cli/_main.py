@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from prism._version import __version__
 from prism.cli._next import tell_next
-from prism.cli._options import Panel, with_signature
+from prism.cli._options import Panel, option, with_signature
 from prism.cli._screen import note, say
 from prism.errors import LLMError, PrismError, TooManyFallbacksError
 
@@ -119,9 +119,11 @@ def _make(name: str) -> Any:
         for each in (*found.registered_commands, found.registered_callback):
             if each is not None and each.callback is not None:
                 each.callback = _with_panels(each.callback)
+        for one in found.registered_commands:
+            one.cls = _Command
         holder.add_typer(found, name=name, cls=_Group, rich_help_panel=group)
     else:
-        holder.command(name, rich_help_panel=group)(_with_panels(found))
+        holder.command(name, cls=_Command, rich_help_panel=group)(_with_panels(found))
 
     made: Any = typer.main.get_command(holder)
     return made.commands[name]
@@ -141,6 +143,7 @@ def _with_panels(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def command(**given: Any) -> Any:
+        given.pop(_HELP_ALL.name, None)
         for name, (options, panel) in panels.items():
             values = {each.name: given.pop(each.name) for each in options}
             # an option that was not given is None, a flag False, and a list may be empty
@@ -157,7 +160,51 @@ def _with_panels(function: Callable[..., Any]) -> Callable[..., Any]:
         for name, own_one in own.items()
         for each in (panels[name][0] if name in panels else (own_one,))
     ]
-    return with_signature(command, parameters)
+    rare = {
+        each.name
+        for options, panel in panels.values()
+        for each in options
+        if panel.essential is not None and each.name not in panel.essential
+    }
+    if rare:
+        parameters.append(_HELP_ALL)
+    made = with_signature(command, parameters)
+    made.rare = rare  # type: ignore[attr-defined]
+
+    return made
+
+
+class _Command(TyperCommand):
+    """A command whose ``--help`` shows the options that most readers look for."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help: of all options where ``--help-all`` asked for it."""
+        # typer copies what a callback has
+        rare = () if ctx.meta.get(_ALL) else getattr(self.callback, "rare", ())
+        hidden = [each for each in self.params if each.name in rare]
+        for each in hidden:
+            each.hidden = True  # type: ignore[attr-defined]
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            for each in hidden:
+                each.hidden = False  # type: ignore[attr-defined]
+
+
+def _show_all(ctx: typer.Context, asked: bool) -> None:
+    if asked:
+        ctx.meta[_ALL] = True
+        say(ctx.get_help())
+        raise typer.Exit
+
+
+_ALL = "prism.help_all"
+_HELP_ALL = option(
+    *("help_all", bool, False, "--help-all"),
+    callback=_show_all,
+    is_eager=True,
+    help="Show all options, the rarer ones too, and exit.",
+)
 
 
 def _nothing() -> None:

@@ -86,8 +86,8 @@ _OPTIONS = (
         "1000 of more than 100000. Counts and measures are of all.",
     ),
     option(
-        *("log", LogForm, "plain"),
-        help="How the log is written: plain, compressed with zstd as events.jsonl.zst, or rounds "
+        *("log", LogForm | None),
+        help="How the log is written: plain by default, zstd for events.jsonl.zst, or rounds "
         "alone, which leaves out what single agents do.",
     ),
     option("parameters", Parameters),
@@ -121,7 +121,10 @@ _OPTIONS = (
         rich_help_panel=MODEL_PANEL,
     ),
 )
-_RUN = Panel(lambda: _OPTIONS)
+_RUN = Panel(
+    lambda: _OPTIONS,
+    essential=("agents", "rounds", "seed", "parameters", "treatments", "reasoner", "dry_run"),
+)
 """What every run is made of, which both commands take."""
 
 _YAML: dict[str, Any] = {"rich_help_panel": "An agent in YAML"}
@@ -207,7 +210,7 @@ def run(
         ),
     ],
     asked: Annotated[Given, _RUN],
-    alone: Annotated[Given, Panel(lambda: _ALONE)],
+    alone: Annotated[Given, Panel(lambda: _ALONE, essential=("action", "memory"))],
     model: Annotated[Given, model_panel(without=("server",))],
     writer: Annotated[Given, writer_panel()],
     keeping: Annotated[Keeping, _KEEPING],

@@ -36,7 +36,9 @@ from prism.runs._options import with_client
 from prism.runs._prices import Prices, models_of, prices_of, with_money
 from prism.runs._runnable import ResultsT, Runnable, RunOptions
 from prism.runs._status import beating, remove_heartbeat
+from prism.statechart.reasoner._pool import Pool
 from prism.statechart.reasoner._router import Router, costs_by_model
+from prism.statechart.reasoner._spending import loop_time
 from prism.telemetry._loggers import LateLogger
 
 if TYPE_CHECKING:
@@ -296,9 +298,12 @@ def _begin_keeping(
             if isinstance(who, Router):
                 who.earlier.append(folder.unfinished)
     spent = partial(spent_by, *_askers(run), prices=prices_of(options))
+    asked = partial(asked_by, *_askers(run))
     # what a model has answered is worth more than a write to the log
     flush = folder.flush if asking else _nothing
-    stack.enter_context(beating(folder.path, run, run.clock, observer.warn, spent, flush))
+    stack.enter_context(
+        beating(folder.path, run, run.clock, observer.warn, lambda: {**spent(), **asked()}, flush)
+    )
 
 
 def _nothing() -> None:
@@ -599,6 +604,53 @@ def spent_by(*reasoners: Any, prices: Prices = MappingProxyType({})) -> dict[str
         told["money"] = round(sum(money), 6)
 
     return {"spent": {**told, **({"by_model": by_model} if by_model else {})}}
+
+
+_MOST_OPEN = 10
+_MOST_CHARACTERS = 600
+
+
+def asked_by(*reasoners: Any) -> dict[str, Any]:
+    """Return what models are asked now, as the heartbeat tells it; nothing where none is asked.
+
+    Args:
+        reasoners: Who decides and who writes.
+    """
+    askers = [each for reasoner in reasoners for each in askers_in(reasoner)]
+    if not askers:
+        return {}
+
+    requests = sorted(
+        (request for each in askers for request in tuple(each.open.values())),
+        key=lambda request: request.since,
+    )
+    pools = [each.pool for each in askers if isinstance(each.pool, Pool)]
+    # pools share servers, and what is under way on them
+    hosts = {id(host.traffic): host for pool in pools for host in pool.servers}
+    waiting = {id(pool.slots): pool.slots.waiting for pool in pools}
+    now = loop_time()
+
+    return {
+        "asking": {
+            "open": [
+                {
+                    "text": request.text[:_MOST_CHARACTERS],
+                    "model": request.model,
+                    "seconds": round(now - request.since, 1),
+                }
+                for request in requests[:_MOST_OPEN]
+            ],
+            "hosts": [
+                {
+                    "address": host.address,
+                    "in_flight": host.traffic.in_flight,
+                    "limit": host.traffic.limit,
+                }
+                for host in hosts.values()
+            ],
+            "waiting": sum(waiting.values()),
+        }
+    }
 
 
 ResultT = TypeVar("ResultT")

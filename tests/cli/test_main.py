@@ -164,8 +164,8 @@ def test_version_is_shown(prism: Prism) -> None:
 
 
 def test_help_explains_every_option(prism: Prism) -> None:
-    """``simulate --help`` names every option, with its default, and shows examples."""
-    ran = prism("simulate", "--help")
+    """``simulate --help-all`` names every option, with its default, and shows examples."""
+    ran = prism("simulate", "--help-all")
     options = [
         "agents",
         "posts",
@@ -198,6 +198,15 @@ def test_help_explains_every_option(prism: Prism) -> None:
         text for text in ("N|FILE", "100 by default", "[default: 0]") if text not in ran.out
     ] == []
     assert ran.out.count("prism simulate --agents") >= 4
+
+
+def test_help_shows_what_most_readers_look_for(prism: Prism) -> None:
+    """``--help`` is short enough to read, and says how to see the other options."""
+    short, whole = prism("simulate", "--help"), prism("simulate", "--help-all")
+    assert len(short.out.splitlines()) < 130 < 250 < len(whole.out.splitlines())
+    first = ("agents", "rounds", "seed", "set", "treat", "model", "out", "preset", "help-all")
+    assert [option for option in first if f"--{option} " not in short.out] == []
+    assert "--price-in " not in short.out.partition("Options")[2]
 
 
 def test_command_alone_shows_the_help(prism: Prism) -> None:
