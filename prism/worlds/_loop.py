@@ -7,7 +7,7 @@ import gc
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from functools import partial
+from functools import cached_property, partial
 from importlib import import_module
 from typing import Any, Generic, TypeVar
 
@@ -127,10 +127,6 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         self._parts = parts_of(type(world))
         self._groups = groups_of(type(world))
         self._treatments: tuple[str | Treatment, ...] = tuple(treatments)
-        self._measured = {
-            name: f"{place_of_method(type(world), name)}: {type(world).__name__}.{name}"
-            for name in self._parts.measures
-        }
         self._treating = Treating(world, self._parts, treatments, self.rounds)
         self._log_agents = logged_of(agents, log_agents)
         make: Any = column_stage() if columns else AgentStage
@@ -394,6 +390,15 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
                 )
 
         return found, of_agents
+
+    @cached_property
+    def _measured(self) -> dict[str, str]:
+        """Where each measure is, and its name."""
+        cls = type(self.world)
+        return {
+            name: f"{place_of_method(cls, name)}: {cls.__name__}.{name}"
+            for name in self._parts.measures
+        }
 
     # Keeping
 
