@@ -14,7 +14,7 @@ from typing import Any, get_type_hints
 
 from prism.errors import FieldValueError
 from prism.statechart import Statechart
-from prism.statechart._definition import DEFAULT_NAME, TIMEOUT
+from prism.statechart._definition import DEFAULT_NAME, TIMEOUT, Definition
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger
 from prism.worlds._agent import Agent
@@ -77,6 +77,7 @@ class Kind:
         state_type: The enum of its states.
         visited: States in which an agent has something to do in every tick.
         has_limits: Whether there are time-outs.
+        definition: What the chart is.
     """
 
     cls: type[Agent]
@@ -90,12 +91,28 @@ class Kind:
     state_type: type = field(init=False)
     visited: frozenset[Any] = field(init=False)
     has_limits: bool = field(init=False)
+    definition: Definition[Any] = field(init=False)
+    _unguarded: Mapping[Any, Mapping[str, tuple[Any, ...]]] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Find out in which states there is something to do."""
+        """Find out in which states there is something to do, and something to decide."""
+        self.definition = self.chart.definition
+        self._unguarded = {} if issubclass(self.cls, Proxy) else _unguarded(self.definition)
         self.state_type = type(self.chart.definition.initial)
         self.visited = frozenset(self.steps)
         self.has_limits = bool(self.due_after)
+
+    def targets_of(self, agent: Any, trigger: str, context: Any) -> tuple[Any, ...]:
+        """Return the targets among which an agent is to decide; none where it decides nothing."""
+        state = agent._state
+        if state not in self.definition.decision_states:
+            return ()
+
+        row = self._unguarded.get(state)
+        if row is not None and trigger in row:
+            return row[trigger]
+
+        return tuple(self.chart.enabled_targets(agent._subject, trigger, context))
 
     def column_readers(self) -> Iterator[tuple[str, Callable[[Any], Any]]]:
         """Yield the fields that a checkpoint keeps, with what reads each."""
@@ -426,6 +443,21 @@ def _limits_of(cls: type[Agent]) -> dict[Any, int]:
             due_after[state] = floor(limit) + 1
 
     return due_after
+
+
+def _unguarded(definition: Definition[Any]) -> dict[Any, dict[str, tuple[Any, ...]]]:
+    """Return the targets of what has no guard, by state and trigger: they are always enabled."""
+    if definition.tree is not None:
+        return {}
+
+    found: dict[Any, dict[str, tuple[Any, ...]]] = {each: {} for each in definition.states}
+    guarded = {(each.source, each.trigger) for each in definition.transitions if each.guard}
+    for each in definition.transitions:
+        row = found[each.source]
+        if (each.source, each.trigger) not in guarded:
+            row[each.trigger] = tuple(dict.fromkeys((*row.get(each.trigger, ()), each.target)))
+
+    return found
 
 
 def _has_state(cls: type[Agent], state: Any) -> bool:

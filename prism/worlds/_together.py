@@ -87,7 +87,8 @@ class TogetherTicks(Ticks):
         own.write(agent, before)
 
     def _apply(self, asked: Asked, decision: Decision) -> Any:
-        self._remember_staying(asked, decision)
+        if self._host.remembers:
+            self._remember_staying(asked, decision)
         self._put_off(asked.agent, asked.trigger, asked.context, decision.chosen)
         return decision.chosen
 

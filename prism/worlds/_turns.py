@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 from typing import Any, Protocol
 
 from prism.randomness import RandomStream
-from prism.randomness._stream import GOLDEN, mixed
+from prism.randomness._stream import GOLDEN, all_mixed, mixed
 from prism.worlds._guest import Proxy
 from prism.worlds._host import RunHost
 from prism.worlds._kinds import NEVER, Kind, Step
@@ -144,18 +144,10 @@ class Roster:
         if self._is_listed:
             return sorted([(agent._place, agent.agent_id, agent) for agent in agents])
 
-        # as `place_of`, without its call for each
-        salt = self._salt
-        return sorted(
-            [
-                (
-                    mixed((agent._keys or agent._host.keys_of(agent))[0] + salt),
-                    agent.agent_id,
-                    agent,
-                )
-                for agent in agents
-            ]
-        )
+        # as `place_of`, without its calls for each
+        salt, found = self._salt, list(agents)
+        keys = [(agent._keys or agent._host.keys_of(agent))[0] + salt for agent in found]
+        return sorted(zip(all_mixed(keys), [agent.agent_id for agent in found], found, strict=True))
 
     def moved(self, agent: Any, left: Any, entered: Any) -> int:
         """Note that an agent changes its state; return its ticks in the one that it leaves."""
