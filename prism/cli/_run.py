@@ -87,8 +87,8 @@ _OPTIONS = (
     ),
     option(
         *("log", LogForm | None),
-        help="How the log is written: plain, as by default, compressed with zstd as "
-        "events.jsonl.zst, or rounds alone, which leaves out what single agents do.",
+        help="How the log is written: plain by default, zstd for events.jsonl.zst, or rounds "
+        "alone, which leaves out what single agents do.",
     ),
     option("parameters", Parameters),
     option("treatments", Treatments),
