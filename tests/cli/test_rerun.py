@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from tests.kit.commands import Prism
 
 CHANGE = """
