@@ -125,6 +125,7 @@ SUB_ROOMS = {
         "_check",
     ),
     "prism.watch": (
+        "_index",
         "_tail",
         "_tally",
         "_watched",

@@ -57,27 +57,24 @@ steps:
 APPLICATION = """\
 import os, sys, time
 from pathlib import Path
+from prism import Run, resume
 from prism.llm import Model
-from prism.workflow import WorkflowRun
-from tests.kit import kept
 
-class Hosted(WorkflowRun):
-    def host(self):
-        return {"on_action": self.act}
+def act(action):
+    with open("carried_out", "a") as done:
+        done.write(f"{action.key} {dict(action.action)}\\n")
+        done.flush()
+        os.fsync(done.fileno())
+    time.sleep(0.03)  # many kills come when it has acted, and nobody knows yet
+    return f"did {action.key}"
 
-    def act(self, action):
-        with open("carried_out", "a") as done:
-            done.write(f"{action.key} {dict(action.action)}\\n")
-            done.flush()
-            os.fsync(done.fileno())
-        time.sleep(0.03)  # many kills come when it has acted, and nobody knows yet
-        return f"did {action.key}"
-
+acting = {"on_action": act}
 if Path("run", "run.json").exists():
-    kept.resume("run", Hosted, checkpoint_every=0)
+    resume("run", application=acting, checkpoint_every=0)
 else:
     model = Model("llama3.2", hosts=(sys.argv[1],))
-    kept.begin(Hosted(Path("agent.yaml"), TURNS, reasoner=model), "run", checkpoint_every=0)
+    run = Run("agent.yaml", rounds=TURNS, reasoner=model, application=acting)
+    run.keep("run", checkpoint_every=0)
 """.replace("TURNS", str(TURNS))
 MEASURED = ("latency", "queue_seconds", "request_seconds", "seconds", "total_duration")
 

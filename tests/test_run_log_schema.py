@@ -16,6 +16,7 @@ import structlog
 from jsonschema import Draft202012Validator, ValidationError
 from jsonschema.protocols import Validator
 
+from prism import Run
 from prism.agents import SocialAgent, synthetic_population
 from prism.llm import AnswerCache, OllamaChatClient
 from prism.llm._router import OpenAIPool
@@ -46,10 +47,9 @@ from prism.statechart.reasoner import Router
 from prism.statechart.reasoner._spending import COST_KEYS
 from prism.telemetry.events import DECISION
 from prism.testing import FakeOllama, FakeOpenAI, Fault, ReadingModel, ScriptedWriter
-from prism.workflow import Workflow, WorkflowAgent, WorkflowRun
+from prism.workflow import Workflow, WorkflowAgent
 from prism.worlds import Treatment, treatment
 from tests.kit.cognition import all_that_happens, interrupted_run
-from tests.kit.kept import begin
 from tests.kit.pictured import WORLDS
 from tests.kit.social import run_of_feed
 from tests.kit.worlds import run_logged
@@ -330,7 +330,7 @@ def run_turns(folder: Path) -> Lines:
     """Run the turns of a workflow that asks nobody, as a run that is kept."""
     file = folder / "turns.yaml"
     file.write_text("steps: [{name: count, code: 'seen = 1'}]\n")
-    begin(WorkflowRun(file, turns=2), folder / "turns")
+    Run(file, rounds=2).keep(folder / "turns")
     return read(folder / "turns" / "events.jsonl")
 
 

@@ -10,18 +10,20 @@ from collections.abc import Callable, Mapping
 from functools import cache, wraps
 from importlib import import_module
 from inspect import Parameter, signature
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from prism._version import __version__
 from prism.cli._next import tell_next
-from prism.cli._options import Panel, with_signature
+from prism.cli._options import Panel, option, with_signature
 from prism.cli._screen import note, say
 from prism.errors import LLMError, PrismError, TooManyFallbacksError
 
 _INTERRUPTED = 130
+_MOST_NAMED = 8
 _TRACEBACK = "--traceback"
 """An option that may stand anywhere."""
 
@@ -64,7 +66,26 @@ _GROUPS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 _MODULES = {name: places for group in _GROUPS.values() for name, places in group.items()}
 
 
-class _OnDemand(TyperGroup):
+class _Group(TyperGroup):
+    """Commands, one of which has to stand before what it is about."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that is called.
+
+        Raises:
+            typer.TyperException: If a path stands where a command has to; it names some.
+        """
+        path = args[0]
+        names = self.list_commands(ctx)
+        if path not in names and Path(path).exists():
+            known = ", ".join(names[:_MOST_NAMED]) + (", ..." if len(names) > _MOST_NAMED else "")
+            problem = f"{ctx.command_path} needs a command before {path}: {known}"
+            raise typer.TyperException(problem)
+
+        return super().resolve_command(ctx, args)
+
+
+class _OnDemand(_Group):
     """All commands, of which only those are imported that are called or listed."""
 
     def __init__(self, **options: Any) -> None:
@@ -98,9 +119,11 @@ def _make(name: str) -> Any:
         for each in (*found.registered_commands, found.registered_callback):
             if each is not None and each.callback is not None:
                 each.callback = _with_panels(each.callback)
-        holder.add_typer(found, name=name, rich_help_panel=group)
+        for one in found.registered_commands:
+            one.cls = _Command
+        holder.add_typer(found, name=name, cls=_Group, rich_help_panel=group)
     else:
-        holder.command(name, rich_help_panel=group)(_with_panels(found))
+        holder.command(name, cls=_Command, rich_help_panel=group)(_with_panels(found))
 
     made: Any = typer.main.get_command(holder)
     return made.commands[name]
@@ -120,6 +143,7 @@ def _with_panels(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def command(**given: Any) -> Any:
+        given.pop(_HELP_ALL.name, None)
         for name, (options, panel) in panels.items():
             values = {each.name: given.pop(each.name) for each in options}
             # an option that was not given is None, a flag False, and a list may be empty
@@ -136,7 +160,51 @@ def _with_panels(function: Callable[..., Any]) -> Callable[..., Any]:
         for name, own_one in own.items()
         for each in (panels[name][0] if name in panels else (own_one,))
     ]
-    return with_signature(command, parameters)
+    rare = {
+        each.name
+        for options, panel in panels.values()
+        for each in options
+        if panel.essential is not None and each.name not in panel.essential
+    }
+    if rare:
+        parameters.append(_HELP_ALL)
+    made = with_signature(command, parameters)
+    made.rare = rare  # type: ignore[attr-defined]
+
+    return made
+
+
+class _Command(TyperCommand):
+    """A command whose ``--help`` shows the options that most readers look for."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help: of all options where ``--help-all`` asked for it."""
+        # typer copies what a callback has
+        rare = () if ctx.meta.get(_ALL) else getattr(self.callback, "rare", ())
+        hidden = [each for each in self.params if each.name in rare]
+        for each in hidden:
+            each.hidden = True  # type: ignore[attr-defined]
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            for each in hidden:
+                each.hidden = False  # type: ignore[attr-defined]
+
+
+def _show_all(ctx: typer.Context, asked: bool) -> None:
+    if asked:
+        ctx.meta[_ALL] = True
+        say(ctx.get_help())
+        raise typer.Exit
+
+
+_ALL = "prism.help_all"
+_HELP_ALL = option(
+    *("help_all", bool, False, "--help-all"),
+    callback=_show_all,
+    is_eager=True,
+    help="Show all options, the rarer ones too, and exit.",
+)
 
 
 def _nothing() -> None:

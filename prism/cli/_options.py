@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from inspect import Parameter, Signature, cleandoc
 from pathlib import Path
@@ -47,8 +47,8 @@ Runs = Annotated[
     list[Path],
     typer.Argument(
         metavar="RUN...",
-        help="Folders of runs, or their logs (.jsonl, also .gz). Several stand side by side, or "
-        "make one table, with a column for the run.",
+        help="Folders of runs, or their logs (.jsonl, also .gz or .zst). Several stand side "
+        "by side, or make one table, with a column for the run.",
         show_default=False,
     ),
 ]
@@ -162,10 +162,13 @@ class Panel:
     Args:
         options: Returns them, when the command or its help is called.
         gather: Makes the argument of those that are given, or have a default.
+        essential: Names of those that ``--help`` shows; ``--help-all`` shows the others, too.
+            None if it shows all.
     """
 
     options: Callable[[], tuple[Parameter, ...]]
     gather: Callable[..., Any] = dict
+    essential: Collection[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +231,9 @@ def keeping_panel(
     return Panel(lambda: tuple(options), Keeping)
 
 
+_ESSENTIAL = ("model", "host", "server", "models", "max_calls", "cache", "record_prompts")
+
+
 def model_panel(
     *only: str, without: Iterable[str] = (), decides: bool = True, **helps: str
 ) -> Panel:
@@ -253,7 +259,7 @@ def model_panel(
         made = [_option_of(declared[key], helps.get(key)) for key in keys]
         return tuple(made if only else [*made, _MODELS])
 
-    return Panel(options)
+    return Panel(options, essential=only or _ESSENTIAL)
 
 
 def writer_panel() -> Panel:
@@ -271,7 +277,7 @@ def writer_panel() -> Panel:
         declared = settings_of(WriterSettings).values()
         return (writer, *(_option_of(each, name=f"writer_{each.name}") for each in declared))
 
-    return Panel(options)
+    return Panel(options, essential=("writer",))
 
 
 _MODELS = option(

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+import orjson
 from rich.table import Table
 
 from prism.cli._screen import Screen, evenly, plain, plain_table, print_place, table_of
-from prism.files import parse_json
+from prism.runlog._reader import log_in, read_blocks
 from prism.social import Activity, Cascade, Results
 from prism.worlds import WorldResults
 
@@ -57,11 +58,12 @@ def print_results(results: AnyResults, folder: Path | None) -> None:
 
 def _logged(results: AnyResults, folder: Path | None) -> str:
     """Say of which agents the log tells, where that is not all."""
-    path = None if folder is None else folder / "events.jsonl"
-    if path is None or not path.exists():
+    if folder is None or not log_in(folder).exists():
         return "Every transition"
-    with path.open(encoding="utf-8") as file:
-        logged = parse_json(file.readline()).get("logged_agents")
+    first = next(read_blocks(log_in(folder))).data.partition(b"\n")[0]
+    logged = orjson.loads(first).get("logged_agents")
+    if logged == 0:
+        return "What every round came to"
     told = "" if logged is None else f" of {logged:,} of {results.agents:,} agents"
 
     return f"Every transition{told}"

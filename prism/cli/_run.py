@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from prism.worlds import World
 
 Reasoner = Literal["policy", "ollama", "openai"]
+LogForm = Literal["plain", "zstd", "rounds"]
 Given = Mapping[str, Any]
 
 _OUT = (
@@ -84,6 +85,11 @@ _OPTIONS = (
         help="How many agents the log tells of, a sample that the seed draws. By default all, and "
         "1000 of more than 100000. Counts and measures are of all.",
     ),
+    option(
+        *("log", LogForm | None),
+        help="How the log is written: plain by default, zstd for events.jsonl.zst, or rounds "
+        "alone, which leaves out what single agents do.",
+    ),
     option("parameters", Parameters),
     option("treatments", Treatments),
     option(
@@ -115,7 +121,10 @@ _OPTIONS = (
         rich_help_panel=MODEL_PANEL,
     ),
 )
-_RUN = Panel(lambda: _OPTIONS)
+_RUN = Panel(
+    lambda: _OPTIONS,
+    essential=("agents", "rounds", "seed", "parameters", "treatments", "reasoner", "dry_run"),
+)
 """What every run is made of, which both commands take."""
 
 _YAML: dict[str, Any] = {"rich_help_panel": "An agent in YAML"}
@@ -201,7 +210,7 @@ def run(
         ),
     ],
     asked: Annotated[Given, _RUN],
-    alone: Annotated[Given, Panel(lambda: _ALONE)],
+    alone: Annotated[Given, Panel(lambda: _ALONE, essential=("action", "memory"))],
     model: Annotated[Given, model_panel(without=("server",))],
     writer: Annotated[Given, writer_panel()],
     keeping: Annotated[Keeping, _KEEPING],
@@ -438,6 +447,7 @@ def _made(world: str, asked: Given, model: Given, writer: Given, given: Given, a
         keep=listed(asked["keep"]) if "keep" in asked else (),
         columns=asked.get("columns", False),
         log_agents=asked.get("log_agents"),
+        log=asked.get("log", "plain"),
     )
 
 

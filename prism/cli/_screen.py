@@ -181,7 +181,9 @@ def print_findings(lines: Sequence[str], listing: Any, *, as_json: bool) -> None
 def print_place(what: str, folder: Path | None) -> None:
     """Say where a run is kept, if it is: each of its events, and its summary."""
     if folder is not None:
-        text = f"{what} is in {folder / 'events.jsonl'}, this summary in {folder / 'run.json'}."
+        from prism.runlog._reader import log_in
+
+        text = f"{what} is in {log_in(folder)}, this summary in {folder / 'run.json'}."
         Screen().print(plain(text), soft_wrap=True)
 
 

@@ -98,6 +98,11 @@ def _described(status: RunStatus) -> Iterator[str]:
 def _pace(status: RunStatus) -> Iterator[str]:
     if status.questions is not None:
         yield f"{counted(status.questions, 'question')} under way"
+    if status.asking is not None:
+        hosts = status.asking["hosts"]
+        taken, limit = (sum(host[name] for host in hosts) for name in ("in_flight", "limit"))
+        waiting = counted(status.asking["waiting"], "request")
+        yield f"{taken:,} of {limit:,} slots of the models' servers taken, {waiting} waiting"
     if status.rate is not None and status.seconds_left is not None:
         what = "rounds" if status.ticks_per_round is None else "ticks"
         yield f"{status.rate:,.3g} {what} a second, {_duration(status.seconds_left)} left"

@@ -1,7 +1,8 @@
 """An agent that thinks, executes and pages: a finite working memory, and an unbounded storage.
 
-`CognitiveAgent` runs a cycle at a time inside an application, with a `Config` and a `Memory`;
-`CognitiveRun` is a run of cycles that `prism.runs` keeps, resumes and repeats.
+`CognitiveAgent` runs a cycle at a time inside an application, with a `Config` and a `Memory`.
+`prism.Run` takes the file of a configuration for a run of its own, which is kept, resumed and
+repeated.
 """
 
 from prism.cognition._actions import ActionResult
@@ -16,7 +17,6 @@ from prism.cognition._memory._search import Match
 from prism.cognition._own_actions import ActionRefusedError, action
 from prism.cognition._paging import Paged
 from prism.cognition._questions import ask_memory
-from prism.cognition._run import CognitiveRun
 from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
 
 __all__ = [
@@ -24,7 +24,6 @@ __all__ = [
     "ActionResult",
     "CognitiveAgent",
     "CognitiveResults",
-    "CognitiveRun",
     "CognitiveState",
     "Config",
     "ConfigFileError",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from prism.cognition._agent import CognitiveAgent, number_of_cycles
 from prism.cognition._chart import CHART_NAME
@@ -25,17 +25,14 @@ from prism.errors import FieldValueError, InputError
 from prism.llm import Model
 from prism.runlog import ReplayWriter, SimulatedClock
 from prism.runlog._recorded import _events
-from prism.runs._agent_loop import WritingOptions, recorded_log
+from prism.runs._agent_loop import AgentOptions, recorded_log
 from prism.runs._config import REASONER_KINDS, require_writable
 from prism.runs._dry_run import is_dry_run
 from prism.runs._makers import make_writer
-from prism.runs._options import ReasonerOptions, take_model
 from prism.statechart.reasoner._texts import BaseWriter
 from prism.statechart.reasoner._tokens import TokenCounter
 from prism.telemetry._loggers import EventLogger
 from prism.telemetry.events import COGNITION_MEMORY_CHANGED
-
-DEFAULT_AGENT_ID = "agent"
 
 _STORAGES = ("json", "sqlite")
 
@@ -53,88 +50,51 @@ _KINDS: Mapping[str, Any] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class CognitiveRun(WritingOptions[CognitiveResults]):
-    """A run of an agent's cycles, kept by ``keep``.
+@dataclass(frozen=True, kw_only=True)
+class CognitiveOptions(AgentOptions[CognitiveResults]):
+    """A run of an agent's cycles.
 
     The memory is changed where it is. What it was when the run began is kept in the run's folder,
     from which the run is repeated: a repeated run has a memory of its own there, and leaves that of
     the first one alone.
 
-    An application with a token counter of its own overrides `host` in a class of its own, and gives
-    that class to `prism.worlds.resume` and `prism.worlds.replay`, too.
-
     Args:
-        config: The configuration, JSON.
+        rounds: Number of cycles; ``iterate.max_iterations`` by default, which is also the most.
         memory: The memory; a missing one is made.
         storage: How a new memory is stored: ``json`` or ``sqlite``; by default whatever the file
             is, and JSON for a new one.
-        cycles: Number of cycles; ``iterate.max_iterations`` by default, which is also the most.
         goal: What the agent is to achieve; the configuration's goal by default.
-        agent_id: Name of the agent.
         count: Who counts tokens: ``estimate``, ``bytes``, or ``package.module:function``.
-        seed: Seed of the model's sampling.
-        reasoner: Whose texts are taken without a model: those of an earlier run.
-        model: The model that writes: a `prism.llm.Model`, the text of one, or a client of another
-            library. It is the ``reasoner`` from then on.
-
-    Raises:
-        InputError: If JSON has no room for a value, or one is out of its range.
+        application: ``count``, if anything: a token counter, as `CognitiveAgent` takes it.
     """
 
-    file_key: ClassVar[str] = "cognition"
-    file_field: ClassVar[str] = "config"
+    names: ClassVar[Mapping[str, str]] = {"cognition": "file", "cycles": "rounds"}
     kinds: ClassVar[Mapping[str, Any]] = _KINDS
-    paths: ClassVar[Sequence[str]] = ("memory",)
+    paths: ClassVar[Sequence[str]] = ("file", "memory")
+    brought: ClassVar[Sequence[str]] = ("count",)
 
-    config: Path
     memory: Path
     storage: StorageKind | None = None
-    cycles: int | None = None
     goal: str | None = None
-    agent_id: str = DEFAULT_AGENT_ID
     count: str = ESTIMATE
-    seed: int = 0
-    reasoner: ReasonerOptions = None
-    model: Any = None
 
     def __post_init__(self) -> None:
         """Refuse what JSON has no room for, or what no run can be."""
-        if self.model is not None:
-            take_model(self)
-        if self.cycles is not None and self.cycles < 1:
-            raise InputError(f"must be 1 or more, got {self.cycles}", field="cycles")
+        super().__post_init__()
         if self.storage not in (None, *_STORAGES):
             problem = f"must be one of {', '.join(_STORAGES)}, got {self.storage!r}"
             raise InputError(problem, field="storage")
-        self._require_possible()
         require_writable("goal", self.goal)
 
     @property
-    def rounds(self) -> int:
-        """How many cycles it has."""
-        return self._number_of_cycles(Config.load(self.config))
-
-    def shortened(self, rounds: int) -> Self:
-        """Return the same run with so many cycles at most."""
-        return self._with(cycles=min(self.rounds, rounds))
+    def number_of_rounds(self) -> int:
+        """How many cycles it has, whether it says so or its file does."""
+        return self._number_of_cycles(Config.load(self.file))
 
     @property
     def checkpoint_every(self) -> float:
         """Seconds between checkpoints: every cycle has one, since each is in the memory's file."""
         return 0.0
-
-    def host(self) -> Mapping[str, Any]:
-        """Return what the application brings; by default nothing.
-
-        Returns:
-            ``count``, if any, as `CognitiveAgent` takes it.
-        """
-        return {}
-
-    def replace(self, **changes: Any) -> Self:
-        """Return the same run with other arguments."""
-        return replace(self, **changes)
 
     def prepare(self, logger: EventLogger | None) -> CognitiveLoop:
         """Read and make all that the run needs.
@@ -145,17 +105,25 @@ class CognitiveRun(WritingOptions[CognitiveResults]):
         Raises:
             InputError: If something is wrong with a file or an option.
         """
-        config, host = Config.load(self.config), dict(self.host())
-        host.setdefault("count", counter_of(self.count))
+        config = Config.load(self.file)
+        count: TokenCounter = self.application.get("count") or counter_of(self.count)
         cycles = self._number_of_cycles(config)
-        self._require_room(config, host["count"])
+        self._require_room(config, count)
         writer, keeper, changed = self._sources(config)
 
         clock = SimulatedClock()
-        settings = {**host, "goal": self.goal, "agent_id": self.agent_id}
 
         def make_agent(memory: Memory) -> CognitiveAgent:
-            return CognitiveAgent(config, memory, writer, logger=logger, clock=clock, **settings)
+            return CognitiveAgent(
+                config,
+                memory,
+                writer,
+                agent_id=self.agent_id,
+                goal=self.goal,
+                count=count,
+                logger=logger,
+                clock=clock,
+            )
 
         return CognitiveLoop(
             make_agent,
@@ -175,20 +143,20 @@ class CognitiveRun(WritingOptions[CognitiveResults]):
             InputError: If a file cannot be read.
         """
         # a repeated run stores its own memory alike
-        return {**super(CognitiveRun, self).to_config(), "storage": self._stored_as()}
+        return {**super().to_config(), "storage": self._stored_as()}
 
     def _number_of_cycles(self, config: Config) -> int:
         try:
-            return number_of_cycles(config, self.cycles)
+            return number_of_cycles(config, self.rounds)
         except FieldValueError as error:
-            raise InputError(str(error), field="cycles") from None
+            raise InputError(str(error), field="rounds") from None
 
     def _require_room(self, config: Config, count: TokenCounter) -> None:
         """Refuse a goal with which no prompt would be within the limits."""
         try:
             require_room(config, goal=self.goal, count=count)
         except InputError as error:
-            raise InputError(error.problem, path=self.config, field=error.field) from None
+            raise InputError(error.problem, path=self.file, field=error.field) from None
 
     def _require_memory(self) -> None:
         """Refuse a memory that cannot be opened, before a model is asked."""

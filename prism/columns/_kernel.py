@@ -773,6 +773,8 @@ def take_turn(a: int, agent: int, other: int) -> None:
         if has_fired:
             add(a, T.TIMED_OUT, state, 1)
             return
+        if not ALL_ACT and agent != get_i8(a, T.DRAWN_AGENT):
+            return
 
     step = STEP_OF[state]
     if step < 0:
@@ -851,15 +853,8 @@ def apart(a: int) -> None:
 
 
 def drawn_turn(a: int) -> None:
-    """Give a turn to those who time out, then to one agent, or to one of a pair, that is drawn."""
+    """Draw an agent, or a pair; give turns to those who time out, then to the one that is drawn."""
     put_i8(a, T.PHASE, T.OVER)
-    count = collect(a)
-    for each in range(count):
-        take_turn(a, get_i4(get_i8(a, T.ACTS), each), -1)
-    waves(a)
-    if count and get_i8(a, T.STOPPED):
-        return
-
     size, canonical = get_i8(a, T.SIZE), get_i8(a, T.CANONICAL)
     place = int(draw_turn(a) * size)
     agent, other = get_i4(canonical, place), -1
@@ -871,6 +866,14 @@ def drawn_turn(a: int) -> None:
         away = place - 1 - int(draw_turn(a) * (size - 1))
         other = get_i4(canonical, away + size if away < 0 else away)
     if IN_PAIRS and other < 0:
+        agent = -1
+    put_i8(a, T.DRAWN_AGENT, agent)
+
+    count = collect(a) if HAS_LIMITS else 0
+    for each in range(count):
+        take_turn(a, get_i4(get_i8(a, T.ACTS), each), other)
+    waves(a)
+    if agent < 0 or (count and get_i8(a, T.STOPPED)):
         return
 
     # who timed out has had its turn

@@ -8,7 +8,7 @@ _next = count().__next__
 
 # Numbers of the run
 SIZE, NOW, EPOCH, PHASE, AT, SALT, ACTING, LINE, FAULT = (_next() for _ in range(9))
-ROUND, TICK, STOPPED, PUTTING, TURN_AT, DRAWN_OTHER, HAS_NETWORK = (_next() for _ in range(7))
+ROUND, TICK, STOPPED, PUTTING, TURN_AT, DRAWN_AGENT, HAS_NETWORK = (_next() for _ in range(7))
 MOVED, DECIDED, EVENTS, MOST_EVENTS, MADE, MOST_MADE, SLOTS, LAST = (_next() for _ in range(8))
 WAITING, WAVE, NEWCOMERS, WRITTEN = (_next() for _ in range(4))
 

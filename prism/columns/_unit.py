@@ -98,8 +98,6 @@ def _class_problems(cls: Any) -> Iterator[str]:
     agent = kinds[0]
     about = f"{_place(agent)}: {agent.__name__}"
     yield from _agent_problems(agent, about)
-    if cls.activation == "pair" and _has_limits(agent):
-        yield f"{where} has pairs and time-outs: let one of all have its turn, or {_WITHOUT}"
 
 
 def _agent_problems(agent: Any, about: str) -> Iterator[str]:
@@ -120,10 +118,6 @@ def _agent_problems(agent: Any, about: str) -> Iterator[str]:
     for name in ("archetype", "relevance"):
         if hasattr(agent, name):
             yield f"{about}.{name} speaks for options; columns draw by weights: {_WITHOUT}"
-
-
-def _has_limits(agent: Any) -> bool:
-    return isinstance(getattr(agent, "chart", None), Statechart) and any(_limits_of(agent))
 
 
 def _place(cls: type) -> str:
@@ -349,7 +343,7 @@ class _Builder:
 
     def _constants(self, steps: Any, rows: Any) -> Iterator[str]:
         cls, layout, definition = self._cls, self._layout, self._definition
-        due_after, _ = _limits_of(self._agent)
+        due_after = _limits_of(self._agent)
         count = len(layout.states)
         wholes, numbers = self._unit.widths
         triggers = layout.triggers

@@ -123,7 +123,6 @@ class ModelPool(Pool[Host]):
         self.temperature: float = settings.temperature
         self.seed: int = settings.seed
         self.think: bool | str | None = settings.think
-        self.asks_one_by_one: bool = self._dialect.decision is None
 
         full, slots = self._dialect.full_address, slots or Slots()
 
@@ -144,11 +143,6 @@ class ModelPool(Pool[Host]):
     def hosts(self) -> list[str]:
         """Addresses of the servers, without names and passwords of users."""
         return [host.address for host in self._hosts]
-
-    @property
-    def slots(self) -> Slots:
-        """The slots on the servers, which other pools may share."""
-        return self._slots
 
     async def warm_up(
         self, limit: float | None = None, cost: Cost | None = None

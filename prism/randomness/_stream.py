@@ -9,7 +9,7 @@ those before it.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, MutableSequence, Sequence
+from collections.abc import Iterable, Iterator, MutableSequence, Sequence
 from hashlib import blake2b
 from heapq import heappop, heappush
 from itertools import accumulate
@@ -47,6 +47,15 @@ def mixed(number: int) -> int:
     return number ^ (number >> 31)
 
 
+def all_mixed(numbers: Iterable[int]) -> Iterator[int]:
+    """Yield what `mixed` makes of each number, without a call for each."""
+    for each in numbers:
+        number = each & _WORD
+        number = ((number ^ (number >> 30)) * _ONE) & _WORD
+        number = ((number ^ (number >> 27)) * _OTHER) & _WORD
+        yield number ^ (number >> 31)
+
+
 class RandomStream(Distributions):
     """A reproducible sequence of random numbers for one key.
 
@@ -74,12 +83,20 @@ class RandomStream(Distributions):
         self._key = self._at = key
         self._put_back: list[Taken] | None = None
 
+    def begin_epoch(self, key: int, epoch: int) -> None:
+        """Make it one of many streams of a key of 64 bits, by its number."""
+        # `mixed`, written out, as a call would cost a third more
+        number = (key + epoch * GOLDEN) & _WORD
+        number = ((number ^ (number >> 30)) * _ONE) & _WORD
+        number = ((number ^ (number >> 27)) * _OTHER) & _WORD
+        self._key = self._at = number ^ (number >> 31)
+        self._put_back = None
+
     def random(self) -> float:
         """Draw a float, uniform in [0, 1), with 53 random bits."""
         if self._put_back:
             return heappop(self._put_back)[1]
 
-        # `mixed`, written out, as a call would cost a third more
         number = self._at = (self._at + GOLDEN) & _WORD
         number = ((number ^ (number >> 30)) * _ONE) & _WORD
         number = ((number ^ (number >> 27)) * _OTHER) & _WORD

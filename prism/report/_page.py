@@ -142,6 +142,8 @@ def _subtitle(runs: Sequence[RunFacts]) -> str:
 
     run = runs[0].run
     parts = [_counted(runs[0].agents.height, "agent")]
+    if run.logged_agents is not None and run.agents is not None:
+        parts = [f"{run.logged_agents:,} of {_counted(run.agents, 'agent')}"]
     if run.rounds is not None and runs[0].is_of_turns:
         parts.append(_counted(run.rounds, "turn"))
     elif run.rounds is not None and run.ticks_per_round is not None:

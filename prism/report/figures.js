@@ -48,9 +48,9 @@ const drawFigure = (() => {
     const { view, finalize } = await vegaEmbed(place, spec, { ...options, viewClass, downloadFileName: id.replace("figure-", "") });
     if (view.failure) throw view.failure;
     shown.get(place)?.finalize();
-    // a page may show more of the agent that a mark stands for
+    // a page may show more of what a mark stands for
     view.addEventListener("click", (_, item) => {
-      if (item?.datum?.agent) place.dispatchEvent(new CustomEvent("agent", { bubbles: true, detail: item.datum.agent }));
+      if (item?.datum) place.dispatchEvent(new CustomEvent("mark", { bubbles: true, detail: item.datum }));
     });
     const key = legend.length ? legendOf(legend) : null;
     shown.get(place)?.key?.remove();

@@ -353,7 +353,9 @@ class Asked:
     event: Mapping[str, Any]
 
 
-def asked_in(run: Path, on_fault: Tell, agent_id: str | None = None) -> Iterator[Asked]:
+def asked_in(
+    run: Path, on_fault: Tell, agent_id: str | None = None, *, beside: Path | None = None
+) -> Iterator[Asked]:
     """Yield the decisions and texts of a log, in its order.
 
     In a log without ids they are counted as they would be: each agent's from 1.
@@ -362,11 +364,12 @@ def asked_in(run: Path, on_fault: Tell, agent_id: str | None = None) -> Iterator
         run: The folder of the run, or its log.
         on_fault: Called with what cannot be read.
         agent_id: Only those of one agent.
+        beside: Folder that prompts were recorded in, if the log is a part of another folder's.
 
     Raises:
         InputError: If there is no log.
     """
-    for asked, event, line in _events(run, on_fault, agent_id):
+    for asked, event, line in _events(run, on_fault, agent_id, beside):
         if asked is not None:
             yield Asked(asked, line, event)
         elif event["event"] in _ID_KEYS:
@@ -401,12 +404,12 @@ def find_asked(run: Path, record_id: str, on_fault: Tell) -> tuple[Asked, Mappin
 
 
 def _events(
-    run: Path, on_fault: Tell, agent_id: str | None
+    run: Path, on_fault: Tell, agent_id: str | None, beside: Path | None = None
 ) -> Iterator[tuple[str | None, Mapping[str, Any], int]]:
     """Yield the events of agents that may matter, each with its id, if it has one, and its line."""
     log = locate_log(run)
     # where prompts were recorded, what has no id asked no model
-    counts = None if prompts_of(log.parent).is_file() else Counter[str]()
+    counts = None if prompts_of(beside or log.parent).is_file() else Counter[str]()
     wanted = _mentions(agent_id)
     for block in read_blocks(log):
         if block.fault is not None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from io import RawIOBase
+from importlib import import_module
+from io import FileIO, RawIOBase
 from os import PathLike
 from pathlib import Path
-from typing import Protocol
+from typing import Any, BinaryIO, Protocol
 
-from prism.errors import InputError
+from prism.errors import InputError, MissingExtraError
 
 LOG_NAME = "events.jsonl"
 """Name of the log in the folder of a run."""
+
+LOG_NAMES = (LOG_NAME, f"{LOG_NAME}.zst", f"{LOG_NAME}.gz")
+"""Names that the log may have, plain or compressed."""
 
 BLOCK_BYTES = 8 << 20
 """Size of a block, and of the longest line that is read; a longer one is reported as a fault."""
@@ -22,7 +27,7 @@ CUT_OFF = "is where the compressed data is cut off"
 DAMAGED = "holds damaged compressed data; nothing after it can be read"
 TOO_LONG = f"is longer than {BLOCK_BYTES:,} bytes and is left out"
 
-_GZIP_MAGIC = b"\x1f\x8b"
+_GZIP_MAGIC, _ZSTD_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _GZIP_WINDOW = 31
 _PACKED_BYTES = 64 << 10
 
@@ -48,7 +53,7 @@ def locate_log(path: PathLike[str] | str) -> Path:
     """Return the path of the log of a run.
 
     Args:
-        path: The log, plain or compressed with gzip, or the folder of the run.
+        path: The log, plain or compressed with gzip or zstd, or the folder of the run.
 
     Raises:
         InputError: If there is no such file, or no log in the folder.
@@ -59,28 +64,38 @@ def locate_log(path: PathLike[str] | str) -> Path:
             given.stat()
             return given
 
-        names = (LOG_NAME, f"{LOG_NAME}.gz")
-        found = next((given / name for name in names if (given / name).is_file()), None)
+        found = log_in(given)
     except OSError as error:
         raise _unreadable(given, error) from None
 
-    if found is None:
+    if not found.is_file():
         raise InputError(
-            f"holds no {' or '.join(names)}: give the folder of a run, or its log", path=given
+            f"holds no {LOG_NAME}, plain, .zst or .gz: give the folder of a run, or its log",
+            path=given,
         )
 
     return found
 
 
-def read_blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[Block]:
+def log_in(folder: Path) -> Path:
+    """Return where the log of a folder is, or would be."""
+    named = (folder / name for name in LOG_NAMES)
+    return next((path for path in named if path.is_file()), folder / LOG_NAME)
+
+
+def read_blocks(
+    path: Path, size: int = BLOCK_BYTES, *, begin: int = 0, end: int = sys.maxsize
+) -> Iterator[Block]:
     """Yield a log in blocks of whole lines, with few of them in memory.
 
-    A file that starts with the two bytes of gzip is unpacked, whatever its name. A log that is
-    still being written is read up to its current end. A pipe is read to its end, once.
+    A file that starts with the first bytes of gzip or zstd is unpacked, whatever its name. A log
+    that is still being written is read up to its current end. A pipe is read to its end, once.
 
     Args:
         path: The log.
         size: Bytes to read at once.
+        begin: Where in the file to begin, at the start of a line.
+        end: Where to end, behind a line.
 
     Yields:
         The lines; a block with a fault for a line longer than `size`, and for compressed data that
@@ -88,20 +103,53 @@ def read_blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[Block]:
 
     Raises:
         InputError: If the file cannot be opened or read.
+        MissingExtraError: If it is compressed with zstd, and the extra ``zstd`` is not installed.
     """
     try:
         with path.open("rb", buffering=0) as file:
-            source = _Peeked(file)
-            packed = source.start == _GZIP_MAGIC
-            yield from _cut(_Unpacked(source) if packed else source, size)
+            if begin:
+                file.seek(begin)
+            yield from _cut(unpacked(file, end - begin), size)
     except OSError as error:
         raise _unreadable(path, error) from None
+
+
+def unpacked(file: RawIOBase | BinaryIO, most: int = sys.maxsize) -> _Source:
+    """Return what reads a file's bytes, so many at most, unpacked if they are compressed."""
+    source = _Peeked(file, most)
+    make = next((each for magic, each in _UNPACKERS if source.start.startswith(magic)), None)
+    return source if make is None else Unpacked(source, make)
+
+
+def zstd() -> Any:
+    """Return what reads and writes zstd.
+
+    Raises:
+        MissingExtraError: If it is not installed.
+    """
+    name = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("runlog", str(error.name), extra="zstd") from error
+
+
+class ZstdFile(FileIO):
+    """A log that is written in frames of zstd, each of which holds what is written at once."""
+
+    def write(self, data: Any, /) -> int:
+        """Write bytes as a frame of their own, whole."""
+        left = memoryview(zstd().compress(bytes(data)))
+        while left:
+            left = left[super().write(left) :]
+
+        return len(data)
 
 
 class _Source(Protocol):
     """Bytes to be read into a buffer."""
 
-    def readinto(self, buffer: memoryview, /) -> int | None:
+    def readinto(self, buffer: memoryview, /) -> int:
         """Fill the start of a buffer; return the number of bytes, 0 at the end."""
 
 
@@ -109,47 +157,92 @@ class _Peeked:
     """A file whose first bytes are known; it may be a pipe, which cannot be read twice.
 
     Attributes:
-        start: Its first bytes, as many as gzip's two.
+        start: Its first bytes, as many as tell how it is compressed.
     """
 
-    def __init__(self, file: RawIOBase) -> None:
+    def __init__(self, file: RawIOBase | BinaryIO, most: int) -> None:
         self.start = b""
-        while len(self.start) < len(_GZIP_MAGIC) and (
-            more := file.read(len(_GZIP_MAGIC) - len(self.start))
+        while len(self.start) < len(_ZSTD_MAGIC) and (
+            more := file.read(len(_ZSTD_MAGIC) - len(self.start))
         ):
             self.start += more
 
         self._again = self.start
         self._file = file
+        self._left = most
 
-    def readinto(self, buffer: memoryview, /) -> int | None:
+    def readinto(self, buffer: memoryview, /) -> int:
         """Fill the start of a buffer; return the number of bytes, 0 at the end."""
-        if not self._again:
-            return self._file.readinto(buffer)
+        found = self.read(len(buffer))
+        buffer[: len(found)] = found
 
-        again, self._again = self._again[: len(buffer)], self._again[len(buffer) :]
-        buffer[: len(again)] = again
-
-        return len(again)
+        return len(found)
 
     def read(self, most: int) -> bytes:
         """Return some bytes, none at the end."""
-        again, self._again = self._again, b""
-        return again or self._file.read(most) or b""
+        most = min(most, self._left)
+        again, self._again = self._again[:most], self._again[most:]
+        found = again or self._file.read(most) or b""
+        self._left -= len(found)
+
+        return found
 
 
-class _Unpacked:
+class _ZstdUnpacker:
+    """Unpacks a frame of zstd, as zlib's objects unpack gzip."""
+
+    def __init__(self) -> None:
+        self._unpacker = zstd().ZstdDecompressor()
+        self.unconsumed_tail = b""
+
+    @property
+    def eof(self) -> bool:
+        """Whether the frame has ended."""
+        return bool(self._unpacker.eof)
+
+    @property
+    def unused_data(self) -> bytes:
+        """What was behind its end."""
+        return bytes(self._unpacker.unused_data)
+
+    def decompress(self, packed: bytes, most: int) -> bytes:
+        """Return some of what is unpacked."""
+        if self.eof:
+            return b""
+
+        takes = self._unpacker.needs_input
+        self.unconsumed_tail = b"" if takes else packed
+        try:
+            data: bytes = self._unpacker.decompress(packed if takes else b"", most)
+        except zstd().ZstdError as error:
+            raise zlib.error(str(error)) from None
+
+        return data
+
+
+_UNPACKERS = (
+    (_GZIP_MAGIC, lambda: zlib.decompressobj(_GZIP_WINDOW)),
+    (_ZSTD_MAGIC, _ZstdUnpacker),
+)
+
+
+class Unpacked:
     """The unpacked bytes of a compressed file.
+
+    Args:
+        file: The file.
+        make: Makes what unpacks one of its parts, of which there may be several.
 
     Attributes:
         fault: Why there are no more bytes, unless the file has simply ended.
     """
 
-    def __init__(self, file: _Peeked) -> None:
+    def __init__(self, file: _Peeked, make: Callable[[], Any]) -> None:
         self.fault: str | None = None
         self._file = file
         self._packed = b""
-        self._unpacker = zlib.decompressobj(_GZIP_WINDOW)
+        self._make = make
+        self._unpacker = make()
 
     def readinto(self, buffer: memoryview, /) -> int:
         """Fill the start of a buffer; return the number of bytes, 0 at the end."""
@@ -169,10 +262,10 @@ class _Unpacked:
     def _unpack(self, most: int) -> bytes:
         # Compressed logs may have been concatenated: another one follows.
         if self._unpacker.eof and self._packed:
-            self._unpacker = zlib.decompressobj(_GZIP_WINDOW)
+            self._unpacker = self._make()
 
         try:
-            data = self._unpacker.decompress(self._packed, most)
+            data: bytes = self._unpacker.decompress(self._packed, most)
         except zlib.error:
             self.fault = DAMAGED
             return b""

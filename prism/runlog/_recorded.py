@@ -55,7 +55,7 @@ class RecordedAnswers(EarlierAnswers):
     prompt, or put to another model), all others are left to the router.
 
     Args:
-        log: The log, plain or compressed with gzip, or the folder of the run.
+        log: The log, plain or compressed with gzip or zstd, or the folder of the run.
         verbatim: Report answers exactly as in the log; by default their source is ``replay``.
         of: The events that are kept.
 
@@ -284,9 +284,8 @@ class UnfinishedAnswers(EarlierAnswers):
             kept: Its bytes up to the last checkpoint.
         """
         found = []
-        with log.open("rb") as file:
-            file.seek(kept)
-            for line in file:
+        for block in read_blocks(log, begin=kept):
+            for line in block.data.splitlines():
                 try:
                     event = _parse(log, 0, line)
                 except InputError:

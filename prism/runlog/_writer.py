@@ -8,13 +8,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from io import BufferedWriter
 from os import PathLike
 from pathlib import Path
 from reprlib import repr as brief
 from time import sleep
-from typing import TYPE_CHECKING, Any, BinaryIO, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, Self, cast
 
 import orjson
+
+from prism.runlog._reader import ZstdFile, zstd
 
 if TYPE_CHECKING:  # structlog loads asyncio and rich: whoever only reads a log needs neither
     from structlog.typing import FilteringBoundLogger
@@ -177,7 +180,8 @@ class RunLog:
     once, not when a megabyte is full.
 
     Args:
-        path: File to write; it must not exist yet.
+        path: File to write; it must not exist yet. It is compressed if its name ends in ``.zst``,
+            which needs the extra ``zstd``.
         clock: The simulated clock; None for real time.
         keep: Continue an existing log after this many bytes; the rest is cut off. A function is
             called once the log is locked against other processes.
@@ -199,7 +203,7 @@ class RunLog:
     ) -> None:
         self.path: Path = Path(path)
         self._clock = clock or _RealTime()
-        self._file = self.path.open("xb" if keep is None else "r+b", buffering=_BUFFER_BYTES)
+        self._file = _opened(self.path, "xb" if keep is None else "r+b")
         try:
             _lock(self._file)
             if keep is not None:
@@ -286,6 +290,15 @@ def writable(value: Any) -> Any:
         return brief(value).encode("utf-8", "backslashreplace").decode()
 
     return value
+
+
+def _opened(path: Path, mode: str) -> BinaryIO:
+    if path.suffix != ".zst":
+        return cast(BinaryIO, path.open(mode, buffering=_BUFFER_BYTES))
+
+    # says what is missing before there is a file
+    zstd()
+    return BufferedWriter(ZstdFile(path, mode), _BUFFER_BYTES)
 
 
 def is_being_written(path: Path) -> bool | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Self, TypeVar, cast
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, cast
 
 from prism.errors import InputError
 from prism.files._durable import is_stream
@@ -25,11 +25,12 @@ from prism.runs._config import (
     too_large_a_seed,
 )
 from prism.runs._folder import RunFolder
-from prism.runs._options import ReasonerOptions, ReplayOptions
+from prism.runs._options import ReasonerOptions, ReplayOptions, take_model
 from prism.runs._runnable import RunResults
 from prism.runs._running import Outcome, carry_out, run_to_end
 from prism.statechart import Budget
 from prism.statechart.reasoner._router import costs_told, models_told
+from prism.statechart.reasoner._spending import Cost
 from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
 from prism.statechart.reasoner._writer import Writer
 from prism.telemetry._loggers import EventLogger, active_logger
@@ -43,44 +44,84 @@ from prism.telemetry.events import (
     TEXT_WRITTEN,
 )
 
+DEFAULT_AGENT_ID = "agent"
+
 NOBODY = "nobody"
 """What ``run.json`` says where no model is asked."""
 
 Event = Mapping[str, Any]
-RoundT = TypeVar("RoundT")
+RoundT = TypeVar("RoundT", bound="AgentRound")
 ToldT = TypeVar("ToldT")
 ResultsT = TypeVar("ResultsT", bound=RunResults)
 
 
-class WritingOptions(Generic[ResultsT]):
-    """What the options of runs of one agent have in common: its model only writes.
+@dataclass(frozen=True, kw_only=True)
+class AgentOptions(Generic[ResultsT]):
+    """What a run of one agent is, whose model only writes: what `prism.Run` makes of its file.
 
-    A class says which keys ``run.json`` has, all but the first called as its fields are.
+    Args:
+        file: What the agent is read from.
+        rounds: Number of rounds.
+        agent_id: Name of the agent.
+        seed: Seed of the model's sampling.
+        reasoner: Whose texts are taken without a model: those of an earlier run.
+        model: The model that writes: a `prism.llm.Model`, the text of one, or a client of another
+            library. It is the ``reasoner`` from then on.
+        application: What the application brings to the agent; no run keeps it.
 
     Attributes:
-        file_key: The first key, which stands for the field of the file that the agent is read from.
-        file_field: That field.
+        names: The keys of ``run.json`` that are called otherwise than the fields, the first key
+            among them, which stands for the file.
         kinds: What each key may hold.
         later_kinds: The same for keys that runs of earlier releases do not have.
-        paths: Further fields that are files or folders.
+        paths: The fields that are files or folders.
+        brought: What an application may bring.
+
+    Raises:
+        InputError: If JSON has no room for a value, or one is out of its range.
     """
 
-    __slots__ = ()
-
-    file_key: ClassVar[str]
-    file_field: ClassVar[str]
+    names: ClassVar[Mapping[str, str]]
     kinds: ClassVar[Mapping[str, Any]]
     later_kinds: ClassVar[Mapping[str, Any]] = {}
-    paths: ClassVar[Sequence[str]] = ()
+    paths: ClassVar[Sequence[str]] = ("file",)
+    brought: ClassVar[Sequence[str]] = ()
 
-    agent_id: str
-    seed: int
-    reasoner: ReasonerOptions
+    file: Path
+    rounds: int | None = None
+    agent_id: str = DEFAULT_AGENT_ID
+    seed: int = 0
+    reasoner: ReasonerOptions = None
+    model: Any = None
+    application: Mapping[str, Any] = field(default_factory=dict)
 
-    def _with(self, **changes: Any) -> Self:
-        same: Any = self
-        changed: Self = replace(same, **changes)
-        return changed
+    def __post_init__(self) -> None:
+        """Refuse what JSON has no room for, or what no run can be."""
+        if self.model is not None:
+            take_model(self)
+        for name in self.paths:
+            if isinstance(given := getattr(self, name), str):
+                object.__setattr__(self, name, Path(given))
+        self._require_count("rounds", self.rounds)
+        if abs(self.seed) > MOST_SEED:
+            raise too_large_a_seed(self.seed)
+        if not self.agent_id:
+            raise InputError("must not be empty", field="agent_id")
+        if unknown := sorted(self.application.keys() - {*self.brought}):
+            problem = f"has no {unknown[0]!r}: it has {', '.join(self.brought)}"
+            raise InputError(problem, field="application")
+
+        require_writable("agent_id", self.agent_id)
+
+    def replace(self, **changes: Any) -> Self:
+        """Return the same run with other arguments."""
+        return replace(self, **changes)
+
+    @property
+    def number_of_rounds(self) -> int:
+        """How many rounds it has, whether it says so or its file does."""
+        assert self.rounds is not None
+        return self.rounds
 
     @property
     def is_repeatable(self) -> bool:
@@ -94,9 +135,7 @@ class WritingOptions(Generic[ResultsT]):
 
     def replaying(self, recorded: Path) -> Self:
         """Return the same run with its texts, and all else it kept, taken from an earlier one."""
-        same: Any = self
-        found: Self = replace(same, reasoner=ReplayOptions(recorded))
-        return found
+        return self.replace(reasoner=ReplayOptions(recorded))
 
     def run(self, on_round: Callable[[Any], object] | None = None) -> ResultsT:
         """Carry the run out, and keep nothing."""
@@ -137,14 +176,14 @@ class WritingOptions(Generic[ResultsT]):
         Raises:
             InputError: If it is something else, or a file that the run reads has changed.
         """
-        if cls.file_key not in config:
-            raise InputError(f"is no run of {cls.file_key}", path=path)
+        kind = next(iter(cls.names))
+        if kind not in config:
+            raise InputError(f"is no run of {kind}", path=path)
 
         check_config(config, path, cls.kinds, cls.later_kinds)
         kept = {name: config[key] for key, name in cls._fields() if key in config}
-        make: Any = cls
         with naming(path):
-            run: Self = make(**kept, reasoner=read_reasoner(config))
+            run = cls(**kept, reasoner=read_reasoner(config))
 
         # what was there is looked at first: a file that has changed may not even load
         inputs = config["inputs"]
@@ -158,11 +197,11 @@ class WritingOptions(Generic[ResultsT]):
         """Yield each key of ``run.json`` that is a field's, and the field."""
         for key in (*cls.kinds, *cls.later_kinds):
             if key not in ("reasoner", "inputs"):
-                yield key, cls.file_field if key == cls.file_key else key
+                yield key, cls.names.get(key, key)
 
     def _inputs(self) -> Iterator[Path]:
         """Yield the files that the run reads and does not write, all but an earlier run's."""
-        yield getattr(self, self.file_field)
+        yield self.file
 
     def _digests(self) -> dict[str, str]:
         """Return the SHA-256 of every file that is read and not written, by its name."""
@@ -176,17 +215,10 @@ class WritingOptions(Generic[ResultsT]):
         is_run = isinstance(self.reasoner, ReplayOptions) and name == str(self.reasoner.run)
         return digest(locate_log(Path(name)) if is_run else Path(name))
 
-    def _require_possible(self) -> None:
-        """Refuse an agent or a seed that no run can have; texts that name files become paths."""
-        for name in (self.file_field, *self.paths):
-            if isinstance(given := getattr(self, name), str):
-                object.__setattr__(self, name, Path(given))
-        if abs(self.seed) > MOST_SEED:
-            raise too_large_a_seed(self.seed)
-        if not self.agent_id:
-            raise InputError("must not be empty", field="agent_id")
-
-        require_writable("agent_id", self.agent_id)
+    @staticmethod
+    def _require_count(name: str, number: int | None) -> None:
+        if number is not None and number < 1:
+            raise InputError(f"must be 1 or more, got {number}", field=name)
 
 
 def recorded_log(replay: ReplayOptions) -> Path:
@@ -200,6 +232,20 @@ def recorded_log(replay: ReplayOptions) -> Path:
         raise InputError(problem, path=replay.run)
 
     return locate_log(replay.run)
+
+
+class AgentRound(Protocol):
+    """What became of an agent in a round."""
+
+    @property
+    def transitions(self) -> int:
+        """How often the agent came from one state to another in it."""
+
+
+def tokens_of(costs: Iterable[Cost | None]) -> int:
+    """Return the tokens that models read and wrote, as far as they are known."""
+    told = (cost for cost in costs if cost is not None)
+    return sum((cost.input_tokens or 0) + (cost.output_tokens or 0) for cost in told)
 
 
 class AgentLoop(ABC, Generic[RoundT]):
@@ -217,7 +263,10 @@ class AgentLoop(ABC, Generic[RoundT]):
         ticks_per_round: 1.
         finished: The rounds that have ended.
         reasoner: Who writes.
+        agent: The agent, while the run is under way.
     """
+
+    agent: Any
 
     def __init__(
         self,
@@ -297,14 +346,14 @@ class AgentLoop(ABC, Generic[RoundT]):
         self.clock.advance()
 
         done = await self._round()
-        states = {self._state_after(done): 1}
+        states = {self.agent.state.value: 1}
         self.emit(ROUND_ENDED, round=number, states=states, **self._activity([done]))
         self.finished.append(done)
         on_round(done)
 
     def _activity(self, rounds: Sequence[RoundT]) -> dict[str, Any]:
         """Return the counts that every run's log has at the end of a round, and of the run."""
-        return {"agent_ticks": len(rounds), "transitions": self._transitions(rounds)}
+        return {"agent_ticks": len(rounds), "transitions": sum(each.transitions for each in rounds)}
 
     @abstractmethod
     def _begin(self) -> None:
@@ -317,14 +366,6 @@ class AgentLoop(ABC, Generic[RoundT]):
     @abstractmethod
     async def _round(self) -> RoundT:
         """Let the agent take its turn."""
-
-    @abstractmethod
-    def _state_after(self, done: RoundT) -> str:
-        """Return the agent's state after a round."""
-
-    @abstractmethod
-    def _transitions(self, rounds: Sequence[RoundT]) -> int:
-        """Return how often the agent came from one state to another."""
 
     @abstractmethod
     def _results(self) -> Any:

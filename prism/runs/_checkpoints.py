@@ -16,6 +16,7 @@ from zlib import crc32
 import orjson
 
 from prism.files._durable import make_folder, save_folder, write_durably
+from prism.runlog._reader import read_blocks
 
 FOLDER_NAME = "checkpoints"
 DEFAULT_SECONDS_BETWEEN = 10.0
@@ -69,12 +70,14 @@ class Checkpoints:
 
     Args:
         folder: The run's folder.
+
+    Attributes:
         log: The run's log.
     """
 
     def __init__(self, folder: Path, log: Path) -> None:
         self._folder = folder / FOLDER_NAME
-        self._log = log
+        self.log: Path = log
         self._newest: Path | None = None
         self._last = monotonic()
         self._log_bytes = self._log_checksum = 0
@@ -136,12 +139,8 @@ class Checkpoints:
 
     def events_until(self, checkpoint: Checkpoint) -> Iterator[dict[str, Any]]:
         """Read the log until a checkpoint that fits it."""
-        left = checkpoint.log_bytes
-        with self._log.open("rb") as lines:
-            while left > 0:
-                line = lines.readline()
-                left -= len(line)
-                yield orjson.loads(line)
+        for block in read_blocks(self.log, end=checkpoint.log_bytes):
+            yield from map(orjson.loads, block.data.splitlines())
 
     @property
     def tally(self) -> Path:
@@ -169,17 +168,17 @@ class Checkpoints:
         if checkpoint is None:
             return "is damaged"
         if not self._fits(checkpoint):
-            return f"does not fit {self._log.name}, which is damaged or another"
+            return f"does not fit {self.log.name}, which is damaged or another"
 
         return checkpoint
 
     def _fits(self, checkpoint: Checkpoint) -> bool:
-        is_there = self._log.stat().st_size >= checkpoint.log_bytes
+        is_there = self.log.stat().st_size >= checkpoint.log_bytes
         return is_there and self._checksum(checkpoint.log_bytes) == checkpoint.log_checksum
 
     def _checksum(self, until: int, *, since: int = 0, so_far: int = 0) -> int:
         left = until - since
-        with self._log.open("rb") as file:
+        with self.log.open("rb") as file:
             file.seek(since)
             while left > 0 and (block := file.read(min(left, _BLOCK_BYTES))):
                 so_far = crc32(block, so_far)

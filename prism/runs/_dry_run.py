@@ -143,7 +143,7 @@ def estimate(options: Any) -> Estimate:
     if not any(True for _ in models_of(options)):
         problem = "needs a model to be asked: without one a run costs nothing"
         raise InputError(problem, field="dry_run")
-    if hasattr(options, "shortened"):
+    if hasattr(options, "number_of_rounds"):
         return _estimate_alone(options)
 
     counted: list[Counted] = []
@@ -373,16 +373,17 @@ def _estimate_alone(options: Any) -> Estimate:
     """Estimate what a run of one agent will ask its model."""
     counted: list[Counted] = []
     token = _COUNTED.set(counted)
-    shorter = options.shortened(ROUNDS_ALONE)
+    of_all = options.number_of_rounds
+    few = {"rounds": min(of_all, ROUNDS_ALONE), "reasoner": _unbounded(options.reasoner)}
     try:
-        tried = replace(shorter, reasoner=_unbounded(shorter.reasoner)).prepare(_Nobody())
+        tried = options.replace(**few).prepare(_Nobody())
         tried.run(lambda _summary: None)
     finally:
         _COUNTED.reset(token)
 
     rounds = len(tried.finished)
     # one that is in a final state takes no more turns
-    of_rounds = rounds if getattr(tried.agent, "has_finished", False) else options.rounds
+    of_rounds = rounds if getattr(tried.agent, "has_finished", False) else of_all
     # it asks for one answer after the other
     found = (each.estimate(of_rounds / rounds) for each in _by_name(counted))
     models = tuple(replace(each, at_once=1) for each in found)

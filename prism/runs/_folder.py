@@ -17,7 +17,7 @@ from prism.files._durable import make_folder, replacing, write_durably
 from prism.llm._credentials import without_credentials
 from prism.runlog import RunLog, SimulatedClock
 from prism.runlog._prompts import PROMPTS_NAME, PromptLog
-from prism.runlog._reader import LOG_NAME
+from prism.runlog._reader import LOG_NAME, LOG_NAMES
 from prism.runlog._recorded import UnfinishedAnswers
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN, FOLDER_NAME, Checkpoint, Checkpoints
 from prism.runs._runnable import Runnable
@@ -134,6 +134,7 @@ class RunFolder:
         self._config = config
         self._is_repeatable = is_repeatable
         self._keeps_prompts = keeps_prompts
+        self._checkpoints.log = self.path / log_name(config)
         self._log = self._open_log(clock)
         try:
             with self._log, self._recording(clock):
@@ -219,7 +220,7 @@ class RunFolder:
         return self._checkpoints.tally
 
     def _open_log(self, clock: SimulatedClock) -> RunLog:
-        log = self.path / LOG_NAME
+        log = self._checkpoints.log
         try:
             if self.is_new:
                 make_folder(self.path)
@@ -269,7 +270,7 @@ class RunFolder:
         self._checkpoint, self.faults = self._checkpoints.newest_sound()
         if not self._is_repeatable:
             kept = 0 if self._checkpoint is None else self._checkpoint.log_bytes
-            self.unfinished = UnfinishedAnswers.behind(self.path / LOG_NAME, kept)
+            self.unfinished = UnfinishedAnswers.behind(self._checkpoints.log, kept)
         if self._checkpoint is None:
             self._set_log_aside()
             return 0
@@ -282,9 +283,9 @@ class RunFolder:
 
     def _set_log_aside(self) -> None:
         """Keep a copy of a log that fits no checkpoint, if a model was paid for it."""
-        log = self.path / LOG_NAME
+        log = self._checkpoints.log
         if self.faults and log.stat().st_size and not self._is_repeatable:
-            aside = _free_name(log.with_name(ASIDE_NAME))
+            aside = _free_name(log.with_name(f"damaged_{log.name}"))
             with log.open("rb") as damaged, replacing(aside) as copy:
                 copyfileobj(damaged, copy)
 
@@ -302,6 +303,11 @@ class RunFolder:
         write_durably(self.path / SUMMARY_NAME, text.encode())
 
 
+def log_name(config: Mapping[str, Any]) -> str:
+    """Return the name of the log of a run."""
+    return f"{LOG_NAME}.zst" if config.get("log") == "zstd" else LOG_NAME
+
+
 def is_begun(folder: Path) -> bool:
     """Return whether there is a run in a folder that can be resumed."""
     return (folder / SUMMARY_NAME).exists()
@@ -317,7 +323,7 @@ def _set_prompts_aside(path: Path, *, is_damaged: bool) -> None:
 
 
 def _forget(folder: Path) -> None:
-    for name in (LOG_NAME, SUMMARY_NAME, PROMPTS_NAME):
+    for name in (*LOG_NAMES, SUMMARY_NAME, PROMPTS_NAME):
         (folder / name).unlink(missing_ok=True)
 
     # what else is in the folder stays, and the folder with it
@@ -376,10 +382,10 @@ def _require_free(path: Path) -> None:
     if path.exists() and not path.is_dir():
         raise InputError("is a file, not a folder: choose another folder", path=path)
 
-    names = (LOG_NAME, SUMMARY_NAME, FOLDER_NAME, PROMPTS_NAME)
-    found = [name for name in names if (path / name).exists()]
+    found = [name for name in _OWN if (path / name).exists()]
     # an empty log alone is what a process leaves that was killed before its run began
-    if found and not (found == [LOG_NAME] and (path / LOG_NAME).stat().st_size == 0):
+    is_empty = found[:1] == found and set(found) <= {*LOG_NAMES}
+    if found and not (is_empty and (path / found[0]).stat().st_size == 0):
         hint = "choose another folder" + (", or resume it" if SUMMARY_NAME in found else "")
         raise InputError(f"already holds a run ({', '.join(found)}): {hint}", path=path)
 
@@ -408,8 +414,7 @@ def _unwritable(path: Path, error: OSError) -> InputError:
     return InputError(f"cannot be written to: {error.strerror}", path=path)
 
 
-_LOGS = (LOG_NAME, f"{LOG_NAME}.gz")
-_OWN = (*_LOGS, SUMMARY_NAME, FOLDER_NAME, PROMPTS_NAME)
+_OWN = (*LOG_NAMES, SUMMARY_NAME, FOLDER_NAME, PROMPTS_NAME)
 
 
 def refuse_own_file(out: Path, reads: Iterable[Path] = ()) -> None:
@@ -459,4 +464,4 @@ def _belongs_to_a_run(place: Path) -> bool:
 
 
 def _holds_a_run(folder: Path) -> bool:
-    return any((folder / name).exists() for name in (*_LOGS, SUMMARY_NAME))
+    return any((folder / name).exists() for name in (*LOG_NAMES, SUMMARY_NAME))

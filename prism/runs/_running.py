@@ -36,7 +36,9 @@ from prism.runs._options import with_client
 from prism.runs._prices import Prices, models_of, prices_of, with_money
 from prism.runs._runnable import ResultsT, Runnable, RunOptions
 from prism.runs._status import beating, remove_heartbeat
+from prism.statechart.reasoner._pool import Pool
 from prism.statechart.reasoner._router import Router, costs_by_model
+from prism.statechart.reasoner._spending import loop_time
 from prism.telemetry._loggers import LateLogger
 
 if TYPE_CHECKING:
@@ -128,6 +130,7 @@ def go_on(
     *,
     hosts: Sequence[str] = (),
     model: Any = None,
+    application: Mapping[str, Any] | None = None,
     on_round: Callable[[Any], object] | None = None,
     checkpoint_every: float | None = None,
     observer: Observer | None = None,
@@ -139,6 +142,7 @@ def go_on(
         kind: What reads what the run is.
         hosts: Addresses of its servers with names and passwords.
         model: The client of another library that it asks.
+        application: What the application brings to an agent that is run alone.
         on_round: Called with every round as it ends.
         checkpoint_every: Seconds between checkpoints.
         observer: What to tell of the run.
@@ -156,6 +160,7 @@ def go_on(
     options = kind.from_config(with_credentials(config, hosts, summary), summary)
     if model is not None:
         options = with_client(options, model)
+    options = _with_application(options, application)
 
     return carry_out(
         options, kept, on_round=on_round, checkpoint_every=checkpoint_every, observer=observer
@@ -166,6 +171,8 @@ def repeat(
     recorded: Path | str,
     kind: type[RunOptions[ResultsT]],
     folder: Path | str | None = None,
+    *,
+    application: Mapping[str, Any] | None = None,
     **how: Any,
 ) -> Outcome[ResultsT]:
     """Run an earlier run again; see `prism.worlds.replay`.
@@ -174,13 +181,25 @@ def repeat(
         recorded: The folder of the earlier run.
         kind: What reads what the run is.
         folder: Where to keep the new run.
+        application: What the application brings to an agent that is run alone.
         how: As for `carry_out`.
     """
     path = Path(recorded)
     config = read_summary(path)["config"]
     options = kind.from_config(config, path / SUMMARY_NAME).replaying(path)
+    options = _with_application(options, application)
 
     return carry_out(options, None if folder is None else RunFolder.for_new(Path(folder)), **how)
+
+
+def _with_application(options: Any, application: Mapping[str, Any] | None) -> Any:
+    """Return a run with what an application brings to its agent, if it brings anything."""
+    if application is None:
+        return options
+    if not hasattr(options, "application"):
+        raise InputError("is for an agent that is run alone: leave it out", field="application")
+
+    return options.replace(application=application)
 
 
 def carry_out(
@@ -279,9 +298,12 @@ def _begin_keeping(
             if isinstance(who, Router):
                 who.earlier.append(folder.unfinished)
     spent = partial(spent_by, *_askers(run), prices=prices_of(options))
+    asked = partial(asked_by, *_askers(run))
     # what a model has answered is worth more than a write to the log
     flush = folder.flush if asking else _nothing
-    stack.enter_context(beating(folder.path, run, run.clock, observer.warn, spent, flush))
+    stack.enter_context(
+        beating(folder.path, run, run.clock, observer.warn, lambda: {**spent(), **asked()}, flush)
+    )
 
 
 def _nothing() -> None:
@@ -582,6 +604,53 @@ def spent_by(*reasoners: Any, prices: Prices = MappingProxyType({})) -> dict[str
         told["money"] = round(sum(money), 6)
 
     return {"spent": {**told, **({"by_model": by_model} if by_model else {})}}
+
+
+_MOST_OPEN = 10
+_MOST_CHARACTERS = 600
+
+
+def asked_by(*reasoners: Any) -> dict[str, Any]:
+    """Return what models are asked now, as the heartbeat tells it; nothing where none is asked.
+
+    Args:
+        reasoners: Who decides and who writes.
+    """
+    askers = [each for reasoner in reasoners for each in askers_in(reasoner)]
+    if not askers:
+        return {}
+
+    requests = sorted(
+        (request for each in askers for request in tuple(each.open.values())),
+        key=lambda request: request.since,
+    )
+    pools = [each.pool for each in askers if isinstance(each.pool, Pool)]
+    # pools share servers, and what is under way on them
+    hosts = {id(host.traffic): host for pool in pools for host in pool.servers}
+    waiting = {id(pool.slots): pool.slots.waiting for pool in pools}
+    now = loop_time()
+
+    return {
+        "asking": {
+            "open": [
+                {
+                    "text": request.text[:_MOST_CHARACTERS],
+                    "model": request.model,
+                    "seconds": round(now - request.since, 1),
+                }
+                for request in requests[:_MOST_OPEN]
+            ],
+            "hosts": [
+                {
+                    "address": host.address,
+                    "in_flight": host.traffic.in_flight,
+                    "limit": host.traffic.limit,
+                }
+                for host in hosts.values()
+            ],
+            "waiting": sum(waiting.values()),
+        }
+    }
 
 
 ResultT = TypeVar("ResultT")

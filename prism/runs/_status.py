@@ -18,7 +18,7 @@ import orjson
 from prism.errors import InputError
 from prism.files import parse_json
 from prism.runlog import SimulatedClock
-from prism.runlog._reader import LOG_NAME, locate_log
+from prism.runlog._reader import LOG_NAME, LOG_NAMES, locate_log, read_blocks
 from prism.runlog._writer import is_being_written
 from prism.runs._checkpoints import FOLDER_NAME
 from prism.runs._folder import SUMMARY_NAME, read_summary
@@ -31,8 +31,9 @@ HEARTBEAT_NAME = "heartbeat.json"
 SECONDS_BETWEEN = 1.0
 _MOST_BYTES = 64 << 10
 _MOST = 2**53
+_OF_MODELS = ("spent", "asking")
 
-_MARKS = (LOG_NAME, f"{LOG_NAME}.gz", SUMMARY_NAME)
+_MARKS = (*LOG_NAMES, SUMMARY_NAME)
 _DEEPEST = 4
 _TAIL_BYTES = 64 << 10
 _ALIVE_SECONDS = 5 * SECONDS_BETWEEN
@@ -59,6 +60,9 @@ class RunStatus:
         spent: What its model has cost so far: ``calls``, ``tokens`` and, where agents have models
             of their own, ``by_model``; None if none is asked, or the run is neither running nor
             complete.
+        asking: What its model is asked now: ``open`` (``text``, ``model`` and ``seconds`` of the
+            requests that have waited longest), ``hosts`` (``address``, ``in_flight`` and ``limit``
+            of each) and ``waiting`` (requests that have no slot); None if it is not running.
     """
 
     path: Path
@@ -72,6 +76,7 @@ class RunStatus:
     seconds_left: float | None = None
     problem: str | None = None
     spent: Mapping[str, Any] | None = None
+    asking: Mapping[str, Any] | None = None
 
 
 def run_status(path: Path | str) -> RunStatus:
@@ -144,7 +149,12 @@ def _of_process(
 
 def _timed(status: RunStatus, heartbeat: Heartbeat) -> RunStatus:
     """Add what is known only while a run goes on."""
-    status = replace(status, questions=heartbeat.questions, spent=_spent(heartbeat.spent))
+    status = replace(
+        status,
+        questions=heartbeat.questions,
+        spent=_spent(heartbeat.spent),
+        asking=_asking(heartbeat.asking),
+    )
     if not heartbeat.done or not heartbeat.seconds:
         return status
 
@@ -209,6 +219,22 @@ def _spent(found: Any) -> Mapping[str, Any] | None:
     return spent if is_whole else None
 
 
+def _asking(found: Any) -> Mapping[str, Any] | None:
+    """Return what a model is asked, if it is told as prism tells it."""
+    told = found if isinstance(found, dict) else {}
+    requests, hosts = told.get("open"), told.get("hosts")
+    if not isinstance(requests, list) or not isinstance(hosts, list):
+        return None
+
+    is_whole = (
+        _has_counts(told, "waiting")
+        and all(isinstance(each, dict) and isinstance(each.get("text"), str) for each in requests)
+        and all(_has_counts(each, "in_flight", "limit") for each in hosts)
+    )
+
+    return told if is_whole else None
+
+
 def _has_counts(found: Any, *names: str) -> bool:
     return isinstance(found, dict) and all(_count(found, name) is not None for name in names)
 
@@ -219,7 +245,10 @@ def _count(found: Mapping[str, Any], name: str) -> int | None:
 
 
 def _last_event(log: Path) -> dict[str, Any]:
-    """Return the last whole event of a log, or nothing if it is compressed or has none."""
+    """Return the last whole event of a log, or nothing if it has none."""
+    if log.suffix != ".jsonl":
+        return _last_packed(log)
+
     with log.open("rb") as file:
         file.seek(max(log.stat().st_size - _TAIL_BYTES, 0))
         lines = file.read().split(b"\n")
@@ -233,6 +262,19 @@ def _last_event(log: Path) -> dict[str, Any]:
             return event
 
     return {}
+
+
+def _last_packed(log: Path) -> dict[str, Any]:
+    data = b""
+    for block in read_blocks(log):
+        data = block.data or data
+    lines = data.splitlines()
+    try:
+        found = orjson.loads(lines[-1]) if lines else {}
+    except orjson.JSONDecodeError:
+        return {}
+
+    return found if isinstance(found, dict) else {}
 
 
 def _runs_below(folder: Path, levels: int) -> Iterator[Path]:
@@ -265,6 +307,7 @@ class Heartbeat:
         done: Ticks since this process began or resumed the run; rounds if the run has no ticks.
         seconds: Seconds since then.
         spent: What its model has cost, as ``run.json`` says it in the end; None if none is asked.
+        asking: What its model is asked now, as in `RunStatus`; None if none is asked.
     """
 
     round: int
@@ -275,6 +318,7 @@ class Heartbeat:
     done: int
     seconds: float
     spent: dict[str, Any] | None = None
+    asking: dict[str, Any] | None = None
 
     @classmethod
     def read(cls, folder: Path) -> Heartbeat | None:
@@ -286,7 +330,7 @@ class Heartbeat:
             return None
 
         names = [field.name for field in fields(cls)]
-        if not isinstance(found, dict) or {*found, "spent"} != set(names):
+        if not isinstance(found, dict) or {*found, *_OF_MODELS} != set(names):
             return None
         if not all(_fits(name, found.get(name)) for name in names):
             return None
@@ -300,7 +344,7 @@ def beating(
     run: Runnable[Any],
     clock: SimulatedClock,
     warn: Callable[[str], None],
-    spent: Callable[[], Mapping[str, Any]] = dict,
+    of_models: Callable[[], Mapping[str, Any]] = dict,
     flush: Callable[[], None] = lambda: None,
 ) -> Iterator[None]:
     """Keep a heartbeat in a folder meanwhile, and remove it in the end.
@@ -313,10 +357,10 @@ def beating(
         run: The run; its ``ticks_per_round`` and ``open_questions`` are told where it has them.
         clock: The run's clock.
         warn: Called if the file cannot be written.
-        spent: Returns what its models have cost, under ``spent``.
+        of_models: Returns what its models have cost and are asked: ``spent`` and ``asking``.
         flush: Hands the log to the operating system, so that the answers in it outlive the process.
     """
-    heart = _Heart(folder / HEARTBEAT_NAME, run, clock, spent, flush)
+    heart = _Heart(folder / HEARTBEAT_NAME, run, clock, of_models, flush)
     heart.start()
     try:
         yield
@@ -350,10 +394,10 @@ class _Heart:
         path: Path,
         run: Runnable[Any],
         clock: SimulatedClock,
-        spent: Callable[[], Mapping[str, Any]],
+        of_models: Callable[[], Mapping[str, Any]],
         flush: Callable[[], None],
     ) -> None:
-        self._spent = spent
+        self._of_models = of_models
         self._flush = flush
         self.path = path
         self.fault: str | None = None
@@ -386,6 +430,8 @@ class _Heart:
         # Not durable: after a crash of the machine the log says where the run was.
         try:
             self._flush()
+            # it may hold prompts, which are private
+            self._unfinished.touch(0o600)
             self._unfinished.write_text(json.dumps(asdict(self._look())), encoding="utf-8")
             self._unfinished.replace(self.path)
         except OSError as error:
@@ -404,13 +450,13 @@ class _Heart:
             questions=getattr(self._run, "open_questions", None),
             done=max(done, 0),
             seconds=round(monotonic() - self._began, 3),
-            spent=self._spent().get("spent"),
+            **self._of_models(),
         )
 
 
 def _fits(name: str, value: Any) -> bool:
     if value is None:
-        return name in ("ticks_per_round", "questions", "spent")
-    if name == "spent":
+        return name in ("ticks_per_round", "questions", *_OF_MODELS)
+    if name in _OF_MODELS:
         return isinstance(value, dict)
     return type(value) in ((int, float) if name == "seconds" else (int,)) and 0 <= value < _MOST

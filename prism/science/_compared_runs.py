@@ -17,13 +17,12 @@ from prism.analysis._tables.happened import IN_ALL, Happened, acts, what_happene
 from prism.analysis._tables.run_measures import MEASURES, PARTS, measured_of
 from prism.errors import InputError
 from prism.files._records import shown_path
-from prism.runlog._reader import LOG_NAME
+from prism.runlog._reader import LOG_NAMES
 from prism.science._batch import planned
 from prism.science._batch_folder import BatchFolder
 from prism.science._comparison import ComparedRun, Measured, Source
 from prism.statechart.social import ROUND_ENDS
 
-LOGS = (LOG_NAME, f"{LOG_NAME}.gz")
 _COSTS = ("answers", "calls", "input_tokens", "output_tokens", "seconds")
 
 
@@ -186,11 +185,11 @@ def runs_of(source: Source) -> list[Path]:
 
     if not path.is_dir():
         read_log(path)  # says what is wrong
-    if not path.is_dir() or any((path / name).is_file() for name in LOGS):
+    if not path.is_dir() or any((path / name).is_file() for name in LOG_NAMES):
         return [path]
 
     # a set, as a folder may hold a log both plain and packed
-    below = {log.parent for name in LOGS for log in path.rglob(name)}
+    below = {log.parent for name in LOG_NAMES for log in path.rglob(name)}
     if not below:
         raise InputError("holds no runs: give a run, or a folder with runs below it", path=path)
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import orjson
 import polars as pl
 
 from prism.analysis import RunLogs, agent_story, faults, read_log
@@ -19,8 +20,9 @@ from prism.drawing import showable
 from prism.errors import InputError
 from prism.report._facts.pictures import Picture, read_picture
 from prism.report._facts.run_facts import Recorded
+from prism.runlog._keys import WORLD_EVENTS
 from prism.runlog._prompts import asked_in, find_prompts
-from prism.runlog._reader import BLOCK_BYTES, Block
+from prism.runlog._reader import BLOCK_BYTES, LOG_NAME, Block
 from prism.telemetry import events
 from prism.watch._watched import Watched
 
@@ -30,6 +32,7 @@ MOST_BYTES = 8 << 20
 MOST_HAPPENINGS = 200
 MOST_AGENTS = 200
 MOST_DECISIONS = 40
+POST_MARK = f'"{events.POST_PUBLISHED}"'.encode()
 
 _PREFIXES = {
     "posts": ("post.published", "post.liked", "post.disliked"),
@@ -95,9 +98,11 @@ def faults_in(watched: Watched, number: int | None) -> pl.DataFrame:
         return faults(logs)
 
 
-def agents_in(watched: Watched, number: int | None, state: str) -> Sequence[str]:
-    """Return the agents that are in a state at the end of a round, or now if it goes on."""
-    places = _places(watched, number)
+def agents_in(
+    watched: Watched, number: int | None, state: str, tick: int | None = None
+) -> Sequence[str]:
+    """Return the agents in a state at the end of a round, or of a tick of it, or now."""
+    places = _places(watched, number, tick)
     return [agent for agent, where in places.items() if showable(where) == state]
 
 
@@ -115,6 +120,32 @@ def agents_between(
     return counts.most_common()
 
 
+def agents_with(
+    watched: Watched, number: int | None, column: str, value: str
+) -> Sequence[tuple[str, int]]:
+    """Return the agents with an event in a round, and how often each had one.
+
+    Args:
+        watched: The run.
+        number: The round.
+        column: ``chosen`` or ``source`` of a decision, or ``event`` for a world's own.
+        value: What stands there.
+    """
+    counts: Counter[str] = Counter()
+    wanted = pl.col("event").str.starts_with(WORLD_EVENTS)
+    if column != "event":
+        wanted = pl.col("event") == events.DECISION
+    for block in _blocks(watched, *_span(watched, number)):
+        frame = parse(block, ("event", "round", "agent_id", "chosen", "source")).frame
+        own = frame.filter(wanted & pl.col("round").eq_missing(pl.lit(number)))
+        rows = own.drop_nulls("agent_id").group_by("agent_id", column).len()
+        for agent, found, count in rows.iter_rows():
+            if found is not None and showable(found.removeprefix(WORLD_EVENTS)) == value:
+                counts[agent] += count
+
+    return counts.most_common()
+
+
 def agents_named(watched: Watched, words: str) -> Sequence[str]:
     """Return the agents whose ids hold a text, and first the one that is called so."""
     known = _joined(watched) or _places(watched, None)
@@ -122,24 +153,53 @@ def agents_named(watched: Watched, words: str) -> Sequence[str]:
     return sorted(found, key=lambda agent: (agent != words, len(agent)))
 
 
-def story_of(watched: Watched, agent: str) -> pl.DataFrame:
-    """Return all that an agent did; see `prism.analysis.agent_story`."""
-    return agent_story(read_log(watched.path), agent)
+def doings_of(watched: Watched, agent: str) -> tuple[pl.DataFrame, list[Recorded]]:
+    """Return all that an agent did, and its last decisions and texts as far as they were recorded.
 
+    The lines of the agent are found by the index of the log, so that no others are read.
 
-def decisions_of(watched: Watched, agent: str) -> list[Recorded]:
-    """Return the last decisions and texts of an agent, with what was recorded of each."""
-    asked = list(asked_in(watched.path, _ignore, agent))[-MOST_DECISIONS:]
+    Raises:
+        InputError: If the log has no such agent.
+    """
+    with _as_log(_lines_of(watched, agent)) as part:
+        story = agent_story(read_log(part), agent)
+        asked = list(asked_in(part, _ignore, agent, beside=watched.folder))[-MOST_DECISIONS:]
+
     ids = [each.id for each in asked if each.id is not None]
     try:
         records = find_prompts(watched.folder, ids, _ignore)
     except InputError:  # a damaged file of prompts: the log has the decisions nevertheless
         records = {}
 
-    return [
+    return story, [
         Recorded(each.id or "", "", each.event, records.get(each.id or "", {}), watched.folder)
         for each in asked
     ]
+
+
+def _lines_of(watched: Watched, agent: str) -> bytes:
+    """Return the lines that name an agent or answer its posts; the first ones if there are none."""
+    with watched.reading() as (tally, tail):
+        lines = {place: tail.line_at(place) for place in tally.index.places([agent])}
+        own = (_post_of(line, agent) for line in lines.values() if POST_MARK in line)
+        posts = [post for post in own if post is not None]
+        lines |= {place: tail.line_at(place) for place in tally.index.places(posts)}
+        if not lines:
+            return tail.read(0, MOST_BYTES)
+
+    return b"".join(line for _, line in sorted(lines.items()))
+
+
+def _post_of(line: bytes, agent: str) -> str | None:
+    """Return the post that an agent published by this line."""
+    try:
+        event = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
+
+    is_own = event.get("event") == events.POST_PUBLISHED and event.get("agent_id") == agent
+    post = event.get("post_id") if is_own else None
+    return post if isinstance(post, str) else None
 
 
 def _joined(watched: Watched) -> Sequence[str]:
@@ -154,8 +214,8 @@ def _joined(watched: Watched) -> Sequence[str]:
     return found
 
 
-def _places(watched: Watched, number: int | None) -> dict[str, str]:
-    """Follow all agents from the beginning to the end of a round."""
+def _places(watched: Watched, number: int | None, tick: int | None = None) -> dict[str, str]:
+    """Follow all agents from the beginning to the end of a round, or of a tick of it."""
     _, end = _span(watched, number)
     with watched.reading() as (tally, _):
         run = tally.known_run
@@ -163,7 +223,10 @@ def _places(watched: Watched, number: int | None) -> dict[str, str]:
     places: dict[str, str] = {}
     for frame in _moves(watched, 0, end):
         # what closes this round comes after its states were counted
-        closes = pl.col("round").eq_missing(pl.lit(number)) & closes_round(last_tick)
+        is_here = pl.col("round").eq_missing(pl.lit(number))
+        closes = is_here & closes_round(last_tick)
+        if tick is not None:
+            closes |= is_here & (pl.col("tick") > tick)
         kept = frame.with_columns(how_closing()).filter(~closes.fill_null(value=False))
         last = kept.group_by("agent_id", maintain_order=True).agg(pl.col("to_state").last())
         places.update(last.iter_rows())
@@ -209,10 +272,17 @@ def _round(watched: Watched, number: int | None) -> Iterator[RunLogs]:
         data = tail.read(start, stop)
 
     first = data.find(b"\n") + 1 if start > begin else 0
-    with TemporaryDirectory(prefix="prism-") as folder:
-        part = Path(folder) / "events.jsonl"
-        part.write_bytes(data[first:])
+    with _as_log(data[first:]) as part:
         yield read_log(part)
+
+
+@contextmanager
+def _as_log(lines: bytes) -> Iterator[Path]:
+    """Write some lines as a log of their own, which is deleted behind the block."""
+    with TemporaryDirectory(prefix="prism-") as folder:
+        part = Path(folder) / LOG_NAME
+        part.write_bytes(lines)
+        yield part
 
 
 def _any_of(names: Sequence[str]) -> pl.Expr:

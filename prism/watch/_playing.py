@@ -19,7 +19,7 @@ import orjson
 
 from prism.drawing import Arrow, Diagram
 from prism.errors import InputError
-from prism.runlog._reader import LOG_NAME
+from prism.runlog._reader import LOG_NAMES
 from prism.runs._checkpoints import FOLDER_NAME
 from prism.runs._folder import is_begun
 from prism.runs._status import HEARTBEAT_NAME
@@ -280,7 +280,7 @@ def _copy(played: Path, kept: Path) -> None:
     if (played / FOLDER_NAME).is_dir():
         copytree(played / FOLDER_NAME, kept / FOLDER_NAME, ignore=ignore_patterns(".*"))
     names = (each.name for each in played.iterdir() if each.is_file())
-    for name in sorted(names, key=lambda name: name != LOG_NAME):
+    for name in sorted(names, key=lambda name: name not in LOG_NAMES):
         if name != HEARTBEAT_NAME and not name.startswith("."):
             copyfile(played / name, kept / name)
 

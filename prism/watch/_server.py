@@ -45,6 +45,7 @@ _OWN = ("watch.css", "watch.js", "play.js")
 _SECONDS_BETWEEN = 0.2
 _SECONDS_OF_SILENCE = 10
 _AT_ONCE = 2
+_COLUMNS = {"chosen": "chosen", "by": "source", "event": "event"}
 _MOST_CONNECTIONS = 64
 _MOST_BODY = 1 << 16
 
@@ -91,7 +92,9 @@ class _Pages:
         return Response(page, media_type="text/html")
 
     def _round(self, asked: Mapping[str, str]) -> Any:
-        view = self._runs.views(asked["run"]).of_round(_round_of(asked), asked.get("kind", ""))
+        view = self._runs.views(asked["run"]).of_round(
+            _number_in(asked, "round"), asked.get("kind", "")
+        )
         return view.to_json()
 
     def _agent(self, asked: Mapping[str, str]) -> Any:
@@ -99,15 +102,20 @@ class _Pages:
             return self._runs.views(asked["run"]).of_agent(asked["agent"]).to_json()
 
     def _agents(self, asked: Mapping[str, str]) -> Any:
-        watched, number = self._runs.watched(asked["run"]), _round_of(asked)
+        found: Iterable[tuple[str, int]]
+        watched, number = self._runs.watched(asked["run"]), _number_in(asked, "round")
+        column = next((name for name in _COLUMNS if name in asked), None)
         with self._searching:
             if "source" in asked:
                 found = looking.agents_between(watched, number, asked["source"], asked["target"])
-                rows = [{"agent": agent, "times": times} for agent, times in found]
+            elif column is not None:
+                found = looking.agents_with(watched, number, _COLUMNS[column], asked[column])
             elif "state" in asked:
-                rows = [{"agent": a} for a in looking.agents_in(watched, number, asked["state"])]
+                tick = _number_in(asked, "tick")
+                found = _once(looking.agents_in(watched, number, asked["state"], tick))
             else:
-                rows = [{"agent": a} for a in looking.agents_named(watched, asked.get("words", ""))]
+                found = _once(looking.agents_named(watched, asked.get("words", "")))
+        rows = [{"agent": agent, "times": times} for agent, times in found]
 
         return {"agents": rows[: looking.MOST_AGENTS], "found": len(rows)}
 
@@ -221,13 +229,17 @@ def _problem(error: Exception, status: int = 400) -> Response:
     return Response(body, status_code=status, media_type="application/json")
 
 
-def _round_of(asked: Mapping[str, str]) -> int | None:
-    text = asked.get("round", "")
+def _number_in(asked: Mapping[str, str], name: str) -> int | None:
+    text = asked.get(name, "")
     if text in ("", "null"):
         return None
     if not text.isdecimal() or len(text) > 18:
-        raise InputError(f"there is no round {text[:40]!r}")
+        raise InputError(f"there is no {name} {text[:40]!r}")
     return int(text)
+
+
+def _once(agents: Iterable[str]) -> list[tuple[str, int]]:
+    return [(agent, 1) for agent in agents]
 
 
 async def _static(request: Request) -> Response:
@@ -386,7 +398,8 @@ def play(
 
 def _bound(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio sends at once only where it knows the protocol; a browser would wait 40 ms else
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))

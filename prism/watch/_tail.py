@@ -9,10 +9,18 @@ from tempfile import TemporaryFile
 from typing import BinaryIO
 
 from prism.errors import InputError
-from prism.runlog._reader import BLOCK_BYTES, TOO_LONG, Block, locate_log, read_blocks
+from prism.runlog._reader import (
+    BLOCK_BYTES,
+    TOO_LONG,
+    Block,
+    Unpacked,
+    locate_log,
+    unpacked,
+)
 
 _MARK_BYTES = 256
-_GZIP_MAGIC = b"\x1f\x8b"
+_LINE_BYTES = 512
+_UNPACKED_BYTES = 1 << 20
 
 
 class Changed(Exception):  # noqa: N818 - it is no error, but what happened to a file
@@ -43,7 +51,11 @@ class Tail:
         self._mark = b""
         self._file = _opened(self.path)
         self._identity = _identity(self.path)
-        self._unpacked = _unpacked(self.path, self._file)
+        source = unpacked(self._file)
+        self._packed = source if isinstance(source, Unpacked) else None
+        self._packed_mark = b""
+        self._copy = TemporaryFile(buffering=0)  # noqa: SIM115 - closed with the tail
+        self._unpack()
 
     @property
     def unfinished(self) -> int:
@@ -64,6 +76,14 @@ class Tail:
     def read(self, begin: int, end: int) -> bytes:
         """Return some bytes of the log, fewer where it ends before."""
         return os.pread(self._source.fileno(), max(end - begin, 0), begin)
+
+    def line_at(self, begin: int) -> bytes:
+        """Return the line that begins at a place, with its line feed."""
+        line, size = b"", _LINE_BYTES
+        while b"\n" not in line and (more := self.read(begin + len(line), begin + size)):
+            line, size = line + more, 2 * size
+
+        return line[: line.find(b"\n") + 1] or line
 
     def last_line(self, holding: bytes, most: int) -> bytes | None:
         """Return the last whole line that holds a text, looking back from the end of the log.
@@ -91,20 +111,40 @@ class Tail:
     def close(self) -> None:
         """Close the files."""
         self._file.close()
-        if self._unpacked is not None:
-            self._unpacked.close()
+        self._copy.close()
 
     @property
     def _source(self) -> BinaryIO:
-        return self._file if self._unpacked is None else self._unpacked
+        return self._file if self._packed is None else self._copy
 
     def _length(self) -> int:
         return os.fstat(self._source.fileno()).st_size
+
+    def _unpack(self) -> None:
+        """Unpack what was added to a compressed log, into a file of its own."""
+        if self._packed is None:
+            return
+
+        before = self._file.tell()
+        begin = before - len(self._packed_mark)
+        if os.pread(self._file.fileno(), before - begin, begin) != self._packed_mark:
+            raise Changed("has other bytes than before, as when a run is resumed")
+
+        # the end of what has been written so far may not be the end of a part
+        self._packed.fault = None
+        buffer = bytearray(_UNPACKED_BYTES)
+        while count := self._packed.readinto(memoryview(buffer)):
+            self._copy.write(buffer[:count])
+
+        read = self._file.tell()
+        begin = max(read - _MARK_BYTES, 0)
+        self._packed_mark = os.pread(self._file.fileno(), read - begin, begin)
 
     def _check(self) -> None:
         if _identity(self.path) != self._identity:
             raise Changed("was replaced by another file")
 
+        self._unpack()
         self.size = self._length()
         if self.size < self.position:
             raise Changed("was cut back, as when a run is resumed from a checkpoint")
@@ -153,15 +193,3 @@ def _opened(path: Path) -> BinaryIO:
         return path.open("rb", buffering=0)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path=path) from None
-
-
-def _unpacked(path: Path, file: BinaryIO) -> BinaryIO | None:
-    """Unpack a compressed log, which nobody adds to, into a temporary file."""
-    if os.pread(file.fileno(), len(_GZIP_MAGIC), 0) != _GZIP_MAGIC:
-        return None
-
-    copy = TemporaryFile(buffering=0)  # noqa: SIM115 - closed with the tail
-    for block in read_blocks(path):
-        copy.write(block.data)
-
-    return copy

@@ -27,11 +27,12 @@ from prism.telemetry.events import (
     TRANSITION,
     TREATMENT_APPLIED,
 )
+from prism.watch._index import INDEXED, Index
 
 COUNTED = ("attempts", "input_tokens", "output_tokens", "request_seconds")
 _COLUMNS = tuple(
     dict.fromkeys(
-        (*SURVEYED, "round", "tick", "ticks_in_state", *faults.READ, "model", *COUNTED),
+        (*SURVEYED, *INDEXED, "round", "tick", "ticks_in_state", *faults.READ, "model", *COUNTED),
     )
 )
 _ASKED = ["run", "round", "state", "chosen", "model", "source", "reason", "event"]
@@ -51,6 +52,7 @@ class Tally:
         begins: Where each round begins in the log, in bytes, in the order of the log.
         treated: The events of treatments, in the order of the log.
         pictures: Where the picture of each round is in the log: its first byte and the one behind.
+        index: Where the lines of each agent are.
         round: The last round that the log names; None if it names none.
         tick: Tick of the last line.
         at: The time of the last line.
@@ -61,6 +63,7 @@ class Tally:
         self.begins: dict[int, int] = {}
         self.treated: list[Mapping[str, Any]] = []
         self.pictures: dict[int, tuple[int, int]] = {}
+        self.index = Index()
         self.round: int | None = None
         self.tick: int | None = None
         self._survey = FileSurvey(path, label, 0)
@@ -85,6 +88,7 @@ class Tally:
 
         frame = self._survey.take(block, parse(block, _COLUMNS))
         self._note_rounds(block, frame, offset)
+        self.index.add(block, offset, frame)
         run = self.known_run
         closes = closes_round(None if run is None else run.ticks_per_round)
         moves = frame.filter(pl.col("event") == TRANSITION).drop_nulls(["from_state", "to_state"])
@@ -100,6 +104,10 @@ class Tally:
         self._own.add(own.group_by("run", "event", "round").agg(events=COUNT))
         joined = others.filter(pl.col("event") == AGENT_JOINED).drop_nulls("state")
         self._joined.add(joined.group_by("state").agg(agents=COUNT))
+
+    def close(self) -> None:
+        """Delete what was kept beside the counts."""
+        self.index.close()
 
     def put_end(self, line: bytes) -> None:
         """Add the last ``round.ended`` before the lines are read that lead to it."""

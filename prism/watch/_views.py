@@ -27,6 +27,7 @@ from prism.report._sections.states import DWELLING, STATES
 from prism.report._sections.thinking import ACTIONS, SIZES, THOUGHTS
 from prism.report._sections.turns import CALLS, REFUSED, TURNS
 from prism.report._sections.worlds import MEASURES, TREATMENTS, WORLD_EVENTS
+from prism.runlog._reader import BLOCK_BYTES
 from prism.telemetry.events import DECISION, TRANSITION
 from prism.watch import _looking as looking
 from prism.watch._facts import (
@@ -143,13 +144,14 @@ class Views:
         Raises:
             InputError: If the log has no such agent.
         """
-        story = looking.story_of(self._watched, agent)
+        story, decisions = looking.doings_of(self._watched, agent)
+        asked = _EMPTY.join(map(_decision, reversed(decisions)))
         facts = self._counted()
         sections = [
             Section("way", "Its way on the chart", "", [_way(facts, story, agent)]),
             Section("dwell", "How long it stayed", _IN_TICKS, [_dwelling(story, agent)]),
-            Section("asked", "What it was asked", "", [self._asked(agent)]),
-            Section("story", "What it did", "", [_told(story)]),
+            Section("asked", "What it was asked", "", [asked]),
+            Section("story", "What it did", self._so_far(), [_told(story)]),
         ]
         return View([each for each in sections if each.parts[0]], PageFigures(()))
 
@@ -166,8 +168,12 @@ class Views:
             explanation = f"The last {looking.MOST_HAPPENINGS}; an agent's page has all of its own."
         yield Section("happened", "What happened", explanation, [listed])
 
-    def _asked(self, agent: str) -> Markup:
-        return _EMPTY.join(map(_decision, reversed(looking.decisions_of(self._watched, agent))))
+    def _so_far(self) -> str:
+        """Say how much of the log is read; nothing if that is all."""
+        tail = self._watched.tail
+        if tail.unfinished < BLOCK_BYTES:
+            return ""
+        return f"So far: {tail.position / tail.size:.0%} of the log is read."
 
     def _counted(self) -> RunFacts | None:
         blank = self._blank

@@ -75,6 +75,7 @@ class Watched:
         self._stopped.set()
         self._thread.join()
         self.tail.close()
+        self.tally.close()
 
     def wait(self, version: int, seconds: float) -> int:
         """Wait until there is another version than this one, but not for ever.
@@ -104,6 +105,7 @@ class Watched:
                 "rate": status.rate,
                 "seconds_left": status.seconds_left,
                 "spent": status.spent,
+                "asking": status.asking,
                 "read": self.tail.position,
                 "size": self.tail.size,
                 "agents": (run and run.agents) or sum(self.tally.joined().values()) or None,
@@ -169,9 +171,10 @@ class Watched:
 
     def _begin_again(self) -> None:
         with self.lock:
-            old = self.tail
+            old = self.tail, self.tally
             self._begin()
-            old.close()
+            for each in old:
+                each.close()
         self._tell()
 
     def _read(self) -> None:

@@ -3,8 +3,8 @@
   const get = (id) => document.getElementById(id);
   const counted = (count) => Number(count).toLocaleString("en");
   const isPlayed = typeof worldPlayed !== "undefined";
-  const KEYS = ["run", "round", "kind", "agent", "state", "source", "target", "words"];
-  const PANEL = ["agent", "state", "source", "target", "words"];
+  const PANEL = ["agent", "state", "tick", "source", "target", "words", "chosen", "by", "event"];
+  const KEYS = ["run", "round", "kind", ...PANEL];
   const SECONDS_OF_LIST = 2;
   const LEAST_PAUSE = 1000;
 
@@ -136,6 +136,7 @@
       if (!get(id) || state.specs.get(id) === text) continue;
       state.specs.set(id, text);
       await drawFigure([id, spec]);
+      if (marksOf(get(id)).length) get(id).tabIndex = 0;
     }
     document.body.dataset.drawn = document.querySelectorAll(".figure svg").length;
   };
@@ -195,7 +196,24 @@
       item.textContent = note;
       return item;
     }));
+    showAsking(head.asking);
     showWhere();
+  };
+
+  // What models are asked now: slots and queue of their servers, and the prompts without a reply.
+  const showAsking = (asking) => {
+    get("asking").hidden = !asking;
+    if (!asking) return;
+    const element = (kind, text) => Object.assign(document.createElement(kind), { textContent: text });
+    const taken = asking.hosts.reduce((sum, each) => sum + each.in_flight, 0);
+    get("asking").querySelector("summary").textContent = `Asked now: ${counted(taken)} under way, ${counted(asking.waiting)} waiting for a slot`;
+    get("hosts").replaceChildren(...asking.hosts.map((each) => element("li", `${each.address}: ${outOf(each.in_flight, each.limit)} slots taken`)));
+    get("requests").replaceChildren(...asking.open.map((each) => {
+      const item = element("li", `${each.model ?? "the model"}, for ${timeText(each.seconds)}`);
+      item.append(element("pre", each.text));
+      return item;
+    }));
+    get("requests").hidden = !asking.open.length;
   };
 
   const showWhere = () => {
@@ -215,6 +233,8 @@
     slider.setAttribute("aria-valuetext", words);
   };
 
+  const showDark = (id, view) => { get(id).textContent = `@media screen and (prefers-color-scheme: dark) { ${view.dark} }`; };
+
   const loadRound = loader(async () => {
     if (!state.head || !state.run) return;
     const run = state.run;
@@ -222,6 +242,7 @@
     const view = await ask("/round", { run, round: number ?? "", kind: looked().get("kind") ?? "" });
     if (run !== state.run) return;
     complain(null);
+    showDark("dark-round", view);
     showKinds(view.kinds ?? []);
     await showSections(get("at"), "at", view);
     const listed = get("at-happened");
@@ -235,7 +256,7 @@
     const run = state.run;
     const view = await ask("/time", { run });
     if (run !== state.run) return;
-    get("dark").textContent = `@media screen and (prefers-color-scheme: dark) { ${view.dark} }`;
+    showDark("dark", view);
     get("time-note").textContent = view.counted ? "The log is long: what needs every line of it again, such as latencies and threads, is in the report." : "";
     await showSections(get("time"), "time", view);
     get("time").dataset.version = String(state.head?.version);
@@ -284,7 +305,10 @@
   const panelTitle = (now, number) => {
     const when = number === null ? "" : `, round ${counted(number)}`;
     if (now.has("agent")) return now.get("agent");
-    if (now.has("state")) return `Agents in ${now.get("state")}${when}`;
+    if (now.has("state")) return `Agents in ${now.get("state")}${when}${now.has("tick") ? `, tick ${now.get("tick")}` : ""}`;
+    if (now.has("chosen")) return `Agents that chose ${now.get("chosen")}${when}`;
+    if (now.has("by")) return `Agents answered by ${now.get("by")}${when}`;
+    if (now.has("event")) return `Agents with the event ${now.get("event")}${when}`;
     if (now.has("source")) return `${now.get("source")} to ${now.get("target")}${when}`;
     return `Agents called ${now.get("words")}`;
   };
@@ -333,6 +357,46 @@
     else if (where !== undefined) go({ ...nothing, state: where });
     else go({ ...nothing, source, target });
     event.preventDefault();
+  };
+
+  // From a mark of a figure to what is behind it: an agent, or the agents that a bar counts.
+  const openMark = ({ agent, round, tick, state: where, chosen, source, event }, figure) => {
+    if (agent) go({ ...nothing, agent });
+    // the mean round is none of them
+    else if (round === undefined || figure.startsWith("figure-rhythm-")) return;
+    else if (where !== undefined) go({ ...nothing, round, state: where, tick: tick ?? null });
+    else if (chosen !== undefined) go({ ...nothing, round, chosen });
+    else if (source !== undefined) go({ ...nothing, round, by: source });
+    else if (event !== undefined) go({ ...nothing, round, event });
+    else slide({ round });
+  };
+
+  // A figure is one stop of the keyboard; arrows go from there to the nearest mark on that side.
+  const marksOf = (figure) => [...figure.querySelectorAll(".mark-symbol path, .mark-rect path")].filter(({ __data__: item }) => item?.datum.agent || item?.datum.round !== undefined);
+  const middleOf = ({ __data__: item }) => [item.x + (item.width ?? 0) / 2, item.y + (item.height ?? 0) / 2];
+  const SIDES = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+  const walkMarks = (figure, key) => {
+    const marks = marksOf(figure);
+    const now = marks.find((each) => each.classList.contains("at"));
+    if (!now && !marks.length) return false;
+    if ((key === "Enter" || key === " ") && now) openMark(now.__data__.datum, figure.id);
+    if (!SIDES[key]) return key === "Enter" || key === " ";
+    const [left, top] = now ? middleOf(now) : figure.at ?? [0, 0];
+    const [across, along] = SIDES[key];
+    const further = marks.map((each) => {
+      const [x, y] = middleOf(each);
+      const ahead = (x - left) * across + (y - top) * along;
+      const aside = Math.abs((x - left) * along) + Math.abs((y - top) * across);
+      return [ahead + 2 * aside, each, ahead];
+    }).filter(([, each, ahead]) => each !== now && (!now || ahead > 0.5));
+    if (!further.length) return true;
+    const [, next] = further.reduce((one, other) => (other[0] < one[0] ? other : one));
+    now?.classList.remove("at");
+    next.classList.add("at");
+    figure.at = middleOf(next);
+    get("mark").textContent = next.getAttribute("aria-label") ?? Object.values(next.__data__.datum).join(", ");
+    next.scrollIntoView({ block: "nearest", inline: "nearest" });
+    return true;
   };
 
   // The page follows what is played, unless the reader looks at something else.
@@ -451,7 +515,7 @@
     go(nothing);
   });
   document.addEventListener("click", chooseAt);
-  document.addEventListener("agent", (event) => go({ ...nothing, agent: event.detail }));
+  document.addEventListener("mark", (event) => openMark(event.detail, event.target.id));
   document.addEventListener("keydown", (event) => {
     const isField = event.target.matches?.("input, textarea, select");
     if (event.altKey || event.ctrlKey || event.metaKey || get("panel").open) {
@@ -459,6 +523,7 @@
       return;
     }
     if ((event.key === "Enter" || event.key === " ") && event.target.matches?.("g[data-state], g[data-source]")) chooseAt(event);
+    else if (event.target.matches?.(".figure") && walkMarks(event.target, event.key)) event.preventDefault();
     else if (isField || event.target.closest?.(".scroll, .tall, .happened")) return;
     else if (event.key === "ArrowLeft") step(-1);
     else if (event.key === "ArrowRight") step(1);

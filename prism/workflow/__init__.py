@@ -1,7 +1,7 @@
 """Agents written in YAML: a state machine, and steps that ask a model, compute, or choose.
 
-`Workflow` reads a file, `WorkflowAgent` carries it out a turn at a time inside an application, and
-`WorkflowRun` is a run of turns that `prism.runs` keeps, resumes and repeats.
+`Workflow` reads a file, and `WorkflowAgent` carries it out a turn at a time inside an application.
+`prism.Run` takes such a file for a run of its own, which is kept, resumed and repeated.
 
 Needs the extra ``workflow``: ``pip install '.[workflow]'`` in a checkout.
 """
@@ -20,7 +20,6 @@ from prism.workflow._actions import Action, ActionResult
 from prism.workflow._agent import WorkflowAgent
 from prism.workflow._document._problems import WorkflowFileError
 from prism.workflow._loop import Refusal, WorkflowResults
-from prism.workflow._run import WorkflowRun
 from prism.workflow._steps import StepRun, Turn, WorkflowStopped
 from prism.workflow._workflow import Workflow
 
@@ -35,7 +34,6 @@ __all__ = [
     "WorkflowAgent",
     "WorkflowFileError",
     "WorkflowResults",
-    "WorkflowRun",
     "WorkflowStopped",
 ]
 

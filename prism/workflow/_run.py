@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from prism.errors import FieldTypeError, InputError
 from prism.files import parse_json, reading
@@ -13,11 +13,10 @@ from prism.files._yaml import parse_yaml
 from prism.runlog import ReplayWriter, SimulatedClock
 from prism.runlog._recorded import _events
 from prism.runs import ReplayOptions
-from prism.runs._agent_loop import NOBODY, NobodyWriter, WritingOptions, recorded_log
+from prism.runs._agent_loop import NOBODY, AgentOptions, NobodyWriter, recorded_log
 from prism.runs._config import REASONER_KINDS
 from prism.runs._dry_run import is_dry_run
 from prism.runs._makers import make_writer
-from prism.runs._options import ReasonerOptions, take_model
 from prism.statechart.reasoner._texts import BaseWriter
 from prism.telemetry._loggers import EventLogger
 from prism.workflow._actions import by_command, echo
@@ -28,7 +27,6 @@ from prism.workflow._variables import as_context
 from prism.workflow._workflow import Workflow, load_quietly
 
 DEFAULT_TURNS = 10
-DEFAULT_AGENT_ID = "agent"
 
 _KINDS: Mapping[str, Any] = {
     "workflow": str,
@@ -50,93 +48,51 @@ _LATER_KINDS: Mapping[str, Any] = {
 """Keys that runs of earlier releases do not have."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkflowRun(WritingOptions[WorkflowResults]):
-    """A run of a workflow's turns, kept by ``keep``.
-
-    An application that takes part in the run, by variables or by carrying out actions, overrides
-    `host` in a class of its own, and gives that class to `prism.worlds.resume` and
-    `prism.worlds.replay`, too.
+@dataclass(frozen=True, kw_only=True)
+class WorkflowOptions(AgentOptions[WorkflowResults]):
+    """A run of a workflow's turns.
 
     Args:
-        file: The workflow, YAML.
-        turns: Number of turns.
-        agent_id: Name of the agent.
         context: File of variables to begin with: a mapping, YAML or JSON.
-        variables: Variables to begin with, which go before those of the file.
-        seed: Seed of the model's sampling.
-        reasoner: Whose texts are taken without a model: those of an earlier run.
+        parameters: Variables to begin with, which go before those of the file.
         components: Folder of the components' files; None leaves it to the workflow.
         action: Command that carries out actions: it reads one as JSON, and writes its result.
         echo_actions: Whether each action is its own result.
         workers: Code steps that may be at work at once in this process; None for 2.
-        model: The model that writes: a `prism.llm.Model`, the text of one, or a client of another
-            library; None for a workflow that asks nobody. It is the ``reasoner`` from then on.
-
-    Raises:
-        InputError: If JSON has no room for a value, or one is out of its range.
+        application: Any of ``variables``, ``on_action`` and ``action_seconds``, as
+            `WorkflowAgent` takes them.
     """
 
-    file_key: ClassVar[str] = "workflow"
-    file_field: ClassVar[str] = "file"
+    names: ClassVar[Mapping[str, str]] = {
+        "workflow": "file",
+        "turns": "rounds",
+        "variables": "parameters",
+    }
     kinds: ClassVar[Mapping[str, Any]] = _KINDS
     later_kinds: ClassVar[Mapping[str, Any]] = _LATER_KINDS
-    paths: ClassVar[Sequence[str]] = ("context", "components")
+    paths: ClassVar[Sequence[str]] = ("file", "context", "components")
+    brought: ClassVar[Sequence[str]] = ("variables", "on_action", "action_seconds")
 
-    file: Path
-    turns: int = DEFAULT_TURNS
-    agent_id: str = DEFAULT_AGENT_ID
+    rounds: int | None = DEFAULT_TURNS
     context: Path | None = None
-    variables: Mapping[str, Any] = field(default_factory=dict)
-    seed: int = 0
-    reasoner: ReasonerOptions = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
     components: Path | None = None
     action: str | None = None
     echo_actions: bool = False
     workers: int | None = None
-    model: Any = None
 
     def __post_init__(self) -> None:
         """Refuse what JSON has no room for, or what no run can be."""
-        if self.model is not None:
-            take_model(self)
-        if self.turns < 1:
-            raise InputError(f"must be 1 or more, got {self.turns}", field="turns")
-        if self.workers is not None and self.workers < 1:
-            raise InputError(f"must be 1 or more, got {self.workers}", field="workers")
+        super().__post_init__()
+        self._require_count("workers", self.workers)
         if self.action is not None and self.echo_actions:
             raise InputError("contradicts echo_actions: leave out one", field="action")
-        self._require_possible()
         try:
-            variables = as_context(self.variables)
+            parameters = as_context(self.parameters)
         except FieldTypeError as error:
             raise InputError(str(error)) from None
 
-        object.__setattr__(self, "variables", variables)
-
-    @property
-    def rounds(self) -> int:
-        """How many turns it has."""
-        return self.turns
-
-    def shortened(self, rounds: int) -> Self:
-        """Return the same run with so many turns at most."""
-        return self._with(turns=min(self.turns, rounds))
-
-    def host(self) -> Mapping[str, Any]:
-        """Return what the host application brings; by default what carries out actions, if any.
-
-        Returns:
-            Any of ``variables``, ``on_action`` and ``action_seconds``, as `WorkflowAgent` takes
-            them.
-        """
-        if self.action is not None:
-            return {"on_action": by_command(self.action)}
-        return {"on_action": echo} if self.echo_actions else {}
-
-    def replace(self, **changes: Any) -> Self:
-        """Return the same run with other arguments."""
-        return replace(self, **changes)
+        object.__setattr__(self, "parameters", parameters)
 
     def prepare(self, logger: EventLogger | None) -> WorkflowLoop:
         """Read and make all that the run needs.
@@ -148,18 +104,16 @@ class WorkflowRun(WritingOptions[WorkflowResults]):
             InputError: If something is wrong with a file or an option, or nobody would answer the
                 workflow's prompts.
         """
-        context = {**_read_context(self.context), **self.variables}
-        host = dict(self.host())
-        if is_dry_run() and "on_action" in host:
-            host["on_action"] = echo
-        known = (*context, *host.get("variables", ()))
+        context = {**_read_context(self.context), **self.parameters}
+        application = self._application()
+        known = (*context, *application.get("variables", ()))
         workflow = Workflow.load(self.file, components=self.components, variables=known)
         writer, recorded = self._writer(workflow)
 
         clock = SimulatedClock()
         settings = {
-            **host,
-            "turns": self.turns,
+            **application,
+            "turns": self.rounds,
             "workers": self.workers,
             "logger": logger,
             "clock": clock,
@@ -176,8 +130,23 @@ class WorkflowRun(WritingOptions[WorkflowResults]):
             return agent
 
         return WorkflowLoop(
-            make_agent, writer, turns=self.turns, seed=self.seed, logger=logger, clock=clock
+            make_agent,
+            writer,
+            turns=self.number_of_rounds,
+            seed=self.seed,
+            logger=logger,
+            clock=clock,
         )
+
+    def _application(self) -> dict[str, Any]:
+        """Return what the application brings, and what carries out actions for it, if anything."""
+        brought = dict(self.application)
+        if self.action is not None:
+            brought.setdefault("on_action", by_command(self.action))
+        if self.echo_actions or (is_dry_run() and "on_action" in brought):
+            brought["on_action"] = echo
+
+        return brought
 
     def _inputs(self) -> Iterator[Path]:
         yield from load_quietly(self.file, self.components).files

@@ -83,6 +83,15 @@ class Turn:
     has_stopped: bool = False
     has_finished: bool = False
 
+    @property
+    def transitions(self) -> int:
+        """How often the agent came from one state to another in it."""
+        return sum(step.moved_to not in (None, step.state) for step in self.steps)
+
+
+_Told = dict[str, Any]
+"""Fields of a `StepRun`, as far as they are known."""
+
 
 class Acting(Protocol):
     """What a step needs of the agent whose step it is."""
@@ -175,24 +184,23 @@ class StepRunner:
 
     async def run(self, step: Step) -> StepRun:
         """Run a step, and make the transition that it names."""
-        found = StepRun(step.name, step.kind, self._agent.state.value)
+        state = self._agent.state.value
         try:
-            found = await (self._run_code if step.kind == "code" else self._ask)(step, found)
+            told = await (self._run_code if step.kind == "code" else self._ask)(step)
         except (PromptError, VariableError) as error:
-            found = replace(found, outcome="failed", reason=str(error))
+            told = _failure(str(error))
 
-        if found.outcome == "failed":
-            outcome: StepOutcome = "skipped" if step.on_failure == "skip" else "failed"
-            found = replace(found, outcome=outcome)
-        elif found.target is not None:
-            moved_to, refusal = self._move(step, found.target)
-            found = replace(found, moved_to=moved_to, reason=found.reason or refusal)
+        if "outcome" in told:
+            told["outcome"] = "skipped" if step.on_failure == "skip" else "failed"
+        elif told["target"] is not None:
+            told["moved_to"], refusal = self._move(step, told["target"])
+            told["reason"] = told.get("reason") or refusal
+        run = StepRun(step.name, step.kind, state, **told)
+        self._announce(run)
 
-        self._announce(found)
+        return run
 
-        return found
-
-    async def _run_code(self, step: Step, found: StepRun) -> StepRun:
+    async def _run_code(self, step: Step) -> _Told:
         assert step.code is not None
         began, variables = perf_counter(), self._agent.variables
         given = {
@@ -205,7 +213,7 @@ class StepRunner:
         if self._seed is not None:
             key = f"{self._seed}:{key}"
 
-        found = replace(found, target=step.transition_to)
+        told: _Told = {"target": step.transition_to}
         for left in reversed(range(_most_requests(step))):
             try:
                 ran = await self._workers.run(step.code, variables.context, given, key)
@@ -214,12 +222,12 @@ class StepRunner:
             except CodeError as error:
                 # the limits would stop it again, after as long
                 if left == 0 or error.is_of_limits:
-                    found = replace(found, outcome="failed", reason=str(error), target=None)
+                    told = _failure(str(error))
                     break
 
-        return replace(found, seconds=self._seconds_of(step, began))
+        return told | {"seconds": self._seconds_of(step, began)}
 
-    async def _ask(self, step: Step, found: StepRun) -> StepRun:
+    async def _ask(self, step: Step) -> _Told:
         assert step.prompt is not None
         prompt, unknown = step.prompt.fill(self._agent.variables)
         expected = self._agent.workflow.replies[step.name]
@@ -229,18 +237,18 @@ class StepRunner:
         if _is_unclear(step, written):
             written = await self._asked_again(step, call, written)
         seconds = 0.0 if written.cost is None else written.cost.latency
-        found = replace(found, unknown=tuple(unknown), cost=written.cost, seconds=seconds)
+        told: _Told = {"unknown": tuple(unknown), "cost": written.cost, "seconds": seconds}
         if written.has_failed:
-            return replace(found, outcome="failed", reason=written.reason)
+            return told | _failure(written.reason)
 
         if step.kind == "transition":
             target, reason = self._chosen(step, written.value)
-            return replace(found, target=target, reason=reason)
+            return told | {"target": target, "reason": reason}
 
         self._agent.variables.context[step.name] = written.value
         await self._act(step, written.value)
 
-        return replace(found, target=step.transition_to)
+        return told | {"target": step.transition_to}
 
     async def _asked_again(self, step: Step, call: TextCall, written: Written) -> Written:
         """Ask once more for one of the answers that there are; return the better reply."""
@@ -361,6 +369,10 @@ class StepRunner:
         agent = self._agent
         about = {"agent_id": agent.agent_id, "turn": agent.turn_number, "state": agent.state.value}
         report_warning(self._logger, event, **about, **keys)
+
+
+def _failure(reason: str | None) -> _Told:
+    return {"outcome": "failed", "reason": reason}
 
 
 def _is_unclear(step: Step, written: Written) -> bool:

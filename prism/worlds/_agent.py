@@ -254,17 +254,17 @@ class Agent(_Parts, metaclass=Fields):
     @property
     def random(self) -> RandomStream:
         """Random numbers of this agent's steps in this round."""
-        host = self._host
-        if host is not None and self._epoch == host.epoch:
-            stream: RandomStream = self._random
-            return stream
+        host = self._host or self._joined("random")
+        if self._epoch != host.epoch:
+            return host.stream_of(self)
 
-        return self._joined("random").stream_of(self)
+        stream: RandomStream = self._random
+        return stream
 
     @property
     def decision_random(self) -> RandomStream:
         """Random numbers of this agent's decisions in this round, for reasoners that draw."""
-        return self._joined("decision_random").decision_stream_of(self)
+        return (self._host or self._joined("decision_random")).decision_stream_of(self)
 
     @property
     def attributes(self) -> Mapping[str, Any]:

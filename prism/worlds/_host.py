@@ -18,7 +18,7 @@ from typing import Any
 from prism._faults import note_place
 from prism.errors import AgentError, FieldTypeError, FieldValueError, SimulationError
 from prism.randomness import RandomStream
-from prism.randomness._stream import GOLDEN, keys_of, mixed
+from prism.randomness._stream import keys_of, mixed
 from prism.runlog import SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
 from prism.runlog._writer import SECONDS_PER_TICK, Moment
@@ -397,8 +397,8 @@ class RunHost:
             self._require_drawing(f"agent {agent.agent_id!r}")
 
         stream: RandomStream = agent._random
-        epoch = agent._epoch = self.epoch
-        stream.begin_at(mixed((agent._keys or self.keys_of(agent))[1] + epoch * GOLDEN))
+        agent._epoch = self.epoch
+        stream.begin_epoch((agent._keys or self.keys_of(agent))[1], self.epoch)
 
         return stream
 
@@ -406,8 +406,7 @@ class RunHost:
         """Return the random numbers of an agent's decisions in this round."""
         stream: RandomStream = agent._decision_random
         if agent._decision_epoch != self.epoch:
-            keys = agent._keys or self.keys_of(agent)
-            stream.begin_at(mixed(keys[2] + self.epoch * GOLDEN))
+            stream.begin_epoch((agent._keys or self.keys_of(agent))[2], self.epoch)
             agent._decision_epoch = self.epoch
 
         return stream
@@ -489,29 +488,27 @@ class RunHost:
     def settle(self, asked: Asked) -> Any:
         """Carry out what leaves nothing to decide; return the asked itself if it is a question."""
         agent = asked.agent
-        chart, state = agent._chart, agent._state
-        if state in chart.definition.decision_states:
-            options = chart.enabled_targets(agent._subject, asked.trigger, asked.context)
-            if len(options) > 1:
-                if asked.weights is not None:
-                    _require_weights(asked, options)
+        options = agent._kind.targets_of(agent, asked.trigger, asked.context)
+        if len(options) < 2:
+            return agent.fire(asked.trigger, asked.context)
+        if asked.weights is not None:
+            _require_weights(asked, options)
 
-                asked.question = Question(
-                    agent,
-                    state,
-                    asked.trigger,
-                    tuple(options),
-                    asked.context,
-                    asked.weights,
-                    asked.prompt,
-                    chart.definition,
-                    self.parameters,
-                    remembered(agent) if self.remembers else None,
-                )
-                asked.since = last_record(agent)
-                return asked
+        asked.question = Question(
+            agent,
+            agent._state,
+            asked.trigger,
+            options,
+            asked.context,
+            asked.weights,
+            asked.prompt,
+            agent._kind.definition,
+            self.parameters,
+            remembered(agent) if self.remembers else None,
+        )
+        asked.since = last_record(agent)
 
-        return agent.fire(asked.trigger, asked.context)
+        return asked
 
     def log(self, event: str, keys: Mapping[str, Any]) -> None:
         """Write an event of the world's own.
@@ -687,7 +684,7 @@ def _require_weights(asked: Asked, options: Sequence[Any]) -> None:
                 f"{state_text(key)!r}"
             )
 
-    if not any(weights.get(option) for option in options):
+    if not any(map(weights.get, options)):
         listed = ", ".join(map(state_text, options))
         raise FieldValueError(f"{_weights_of(asked)} must be above 0 for at least one of {listed}")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
@@ -14,7 +14,7 @@ from typing import Any, get_type_hints
 
 from prism.errors import FieldValueError
 from prism.statechart import Statechart
-from prism.statechart._definition import DEFAULT_NAME, TIMEOUT
+from prism.statechart._definition import DEFAULT_NAME, TIMEOUT, Definition
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger
 from prism.worlds._agent import Agent
@@ -68,7 +68,6 @@ class Kind:
         chart: The class's chart, with the run's logger and clock.
         steps: What an agent does in each state; a state without a step is not among them.
         due_after: Ticks in a state after which an agent times out, by state.
-        own_limits: States in which each agent has a limit of its own.
         agents: Its agents, in their order.
         channels: What happens at rates.
         counts: Number of agents in each state.
@@ -78,13 +77,13 @@ class Kind:
         state_type: The enum of its states.
         visited: States in which an agent has something to do in every tick.
         has_limits: Whether there are time-outs.
+        definition: What the chart is.
     """
 
     cls: type[Agent]
     chart: Statechart[Any]
     steps: dict[Any, Step]
     due_after: Mapping[Any, int]
-    own_limits: Collection[Any] = ()
     agents: list[Any] = field(default_factory=list)
     channels: list[Channel] = field(default_factory=list)
     counts: dict[Any, int] = field(default_factory=dict)
@@ -92,18 +91,34 @@ class Kind:
     state_type: type = field(init=False)
     visited: frozenset[Any] = field(init=False)
     has_limits: bool = field(init=False)
+    definition: Definition[Any] = field(init=False)
+    _unguarded: Mapping[Any, Mapping[str, tuple[Any, ...]]] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Find out in which states there is something to do."""
+        """Find out in which states there is something to do, and something to decide."""
+        self.definition = self.chart.definition
+        self._unguarded = {} if issubclass(self.cls, Proxy) else _unguarded(self.definition)
         self.state_type = type(self.chart.definition.initial)
-        self.visited = frozenset((*self.steps, *self.own_limits))
-        self.has_limits = bool(self.due_after or self.own_limits)
+        self.visited = frozenset(self.steps)
+        self.has_limits = bool(self.due_after)
+
+    def targets_of(self, agent: Any, trigger: str, context: Any) -> tuple[Any, ...]:
+        """Return the targets among which an agent is to decide; none where it decides nothing."""
+        state = agent._state
+        if state not in self.definition.decision_states:
+            return ()
+
+        row = self._unguarded.get(state)
+        if row is not None and trigger in row:
+            return row[trigger]
+
+        return tuple(self.chart.enabled_targets(agent._subject, trigger, context))
 
     def count(self, state: Any) -> int:
         """Return how many of its agents are in a state of its enum, or inside of it."""
         found = self.counts.get(state)
         if found is None:
-            found = sum(self.counts[leaf] for leaf in self.chart.definition.leaves_of(state))
+            found = sum(self.counts[leaf] for leaf in self.definition.leaves_of(state))
         return found
 
     def column_readers(self) -> Iterator[tuple[str, Callable[[Any], Any]]]:
@@ -216,7 +231,7 @@ def _kind(
 ) -> Kind:
     chart = cls.chart.bound(_chart_name(cls), logger, clock)
     steps = {} if by_rate else _timed_steps(cls, _by_leaf(cls, steps))
-    kind = Kind(cls, chart, steps, *_limits_of(cls))
+    kind = Kind(cls, chart, steps, _limits_of(cls))
     if by_rate:
         kind.channels += [
             Channel(kind, leaf, method, getattr(method, RATE))
@@ -432,24 +447,35 @@ def _timed_steps(cls: type[Agent], steps: dict[Any, Step]) -> dict[Any, Step]:
     return dict.fromkeys(cls.chart.definition.states, timed(steps))
 
 
-def _limits_of(cls: type[Agent]) -> tuple[dict[Any, int], list[Any]]:
-    """Return after how many ticks a state times out, and states where each agent says so itself."""
+def _limits_of(cls: type[Agent]) -> dict[Any, int]:
+    """Return after how many ticks an agent times out, by state."""
     definition = cls.chart.definition
     # what an object of another class does in time is up to its own turn
     if issubclass(cls, Proxy) or all(each.trigger != TIMEOUT for each in definition.transitions):
-        return {}, []
+        return {}
 
-    due_after, own = {}, []
+    due_after = {}
     for state in definition.states:
         limit = definition.timeouts.get(state, cls.timeout_threshold)
-        if state in definition.final_states:
-            continue
-        if state not in definition.timeouts and "timeout_threshold" in cls.fields:
-            own.append(state)
-        elif limit is not None and isfinite(limit):
+        if state not in definition.final_states and limit is not None and isfinite(limit):
             due_after[state] = floor(limit) + 1
 
-    return due_after, own
+    return due_after
+
+
+def _unguarded(definition: Definition[Any]) -> dict[Any, dict[str, tuple[Any, ...]]]:
+    """Return the targets of what has no guard, by state and trigger: they are always enabled."""
+    if definition.tree is not None:
+        return {}
+
+    found: dict[Any, dict[str, tuple[Any, ...]]] = {each: {} for each in definition.states}
+    guarded = {(each.source, each.trigger) for each in definition.transitions if each.guard}
+    for each in definition.transitions:
+        row = found[each.source]
+        if (each.source, each.trigger) not in guarded:
+            row[each.trigger] = tuple(dict.fromkeys((*row.get(each.trigger, ()), each.target)))
+
+    return found
 
 
 def _has_state(cls: type[Agent], state: Any) -> bool:
@@ -461,10 +487,11 @@ def _by_leaf(cls: type[Agent], steps: dict[Any, Step]) -> dict[Any, Step]:
     if cls.chart.definition.tree is None:
         return steps
 
-    found: dict[Any, Step] = {}
+    found = {}
     for leaf in cls.chart.definition.states:
-        around = [steps[each] for each in cls.chart.active(leaf) if each in steps]
-        found |= {leaf: step for step in around[-1:]}
+        for each in cls.chart.active(leaf):
+            if each in steps:
+                found[leaf] = steps[each]
 
     return found
 

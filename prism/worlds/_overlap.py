@@ -178,7 +178,7 @@ class OverlapTicks(Ticks):
 
     def _answered(self, question: Asked, answer: Answer) -> Asked | None:
         """Let a step go on with its answer; return what it asks next, if it does."""
-        self.counts.add(answer)
+        self.counts.add((answer,))
         waiting = self._running.pop(id(question))
         self._busy.discard(id(waiting.owner))
         if isinstance(waiting.owner, Proxy):

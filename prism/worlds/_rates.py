@@ -63,6 +63,9 @@ class ByRate:
         """Return what happens now."""
         return self._step
 
+    def own_step_of(self, _agent: Any) -> None:
+        """Return None: what happens beside a time-out is drawn."""
+
     def _times(self, stream: RandomStream) -> Iterator[float]:
         """Yield when each event of the tick happens, from 0 to 1."""
         part, ticks = 0.0, self._host.ticks_per_round

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from importlib import import_module
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
     Any,
     Generic,
-    NamedTuple,
+    Literal,
     Protocol,
     Self,
     TypedDict,
     TypeVar,
     Unpack,
+    get_args,
     overload,
 )
 
@@ -25,6 +26,7 @@ from prism.errors import DefinitionError, FieldValueError, InputError, PrismErro
 from prism.llm import Model
 from prism.llm._assignments import ModelAssignment
 from prism.runlog import SimulatedClock
+from prism.runlog._reader import zstd
 from prism.runs import Observer, Outcome, ReplayOptions, WriterOptions
 from prism.runs._config import (
     DECIDER_KINDS,
@@ -84,6 +86,7 @@ _KINDS: Mapping[str, Any] = {
 
 
 Agents = int | str | Path | AgentTable | Iterable[Any] | None
+LogForm = Literal["plain", "zstd", "rounds"]
 
 
 class Arguments(TypedDict, total=False):
@@ -103,6 +106,7 @@ class Arguments(TypedDict, total=False):
     clock: SimulatedClock | None
     columns: bool
     log_agents: int | None
+    log: LogForm
 
 
 class Ending(Protocol[ResultsT_co]):
@@ -152,6 +156,28 @@ class Run(Generic[WorldT_co]):
             agents, of a world that can be compiled (``prism world check WORLD --columns``).
         log_agents: How many agents the log tells of, a sample that the seed draws; by default all,
             and 1,000 of more than 100,000. Counts and measures are of all.
+        log: How the log of a run that is kept is written: ``plain``, compressed with ``zstd`` as
+            ``events.jsonl.zst``, or with ``rounds`` alone, without what single agents do.
+        agent_id: Of an agent alone: its name.
+        application: Of an agent alone: what the application brings, which no run keeps. For an
+            agent in YAML that is any of ``variables``, ``on_action`` and ``action_seconds``, as
+            `prism.workflow.WorkflowAgent` takes them; for a thinking agent ``count``, a counter of
+            tokens.
+        context: Of an agent in YAML: a file of variables to begin with, YAML or JSON;
+            ``parameters`` go before them.
+        components: Of an agent in YAML: the folder of its components, instead of its own.
+        action: Of an agent in YAML: a command that carries out each action. It reads one as JSON,
+            and writes its result.
+        echo_actions: Of an agent in YAML: whether each action is its own result.
+        workers: Of an agent in YAML: code steps that may be at work at once in this process; 2 by
+            default.
+        memory: Of a thinking agent: the file of its memory, which the run changes where it is; a
+            missing one is made. A repeated run has a memory of its own.
+        storage: Of a thinking agent: how a new memory is stored, ``"json"`` or ``"sqlite"``; by
+            default whatever the file is, and JSON for a new one.
+        goal: Of a thinking agent: what it is to achieve; the configuration's goal by default.
+        count: Of a thinking agent: who counts tokens, ``estimate``, ``bytes``, or
+            ``package.module:function``.
 
     Attributes:
         seed: Seed of every random number.
@@ -160,6 +186,7 @@ class Run(Generic[WorldT_co]):
         treatments: The treatments.
         columns: Whether agents are columns.
         log_agents: How many agents the log tells of, as it was given.
+        log: How the log is written.
         reasoner: Who decides, as it was given; a model if one does.
         writer: Who writes, as it was given.
 
@@ -174,11 +201,11 @@ class Run(Generic[WorldT_co]):
         def __new__(cls, world: Any = None, *agents: Any, **given: Any) -> Any:
             """Make a run; of an agent in a file, one of that agent alone."""
             is_file = isinstance(world, (str, Path))
-            made = _ALONE.get(Path(world).suffix.lower()) if is_file else None
-            if made is None:
+            key = _KEYS.get(Path(world).suffix.lower()) if is_file else None
+            if key is None:
                 return super().__new__(cls)
 
-            return _run_alone(made, Path(world), *agents, **given)
+            return _run_alone(_alone(key), Path(world), *agents, **given)
 
     @overload
     def __init__(
@@ -186,7 +213,7 @@ class Run(Generic[WorldT_co]):
     ) -> None: ...
     @overload
     def __init__(
-        self: Run[World[Any]], world: str | Path, agents: Agents = None, **others: Any
+        self: Run[Any], world: str | Path, agents: Agents = None, **others: Any
     ) -> None: ...
     @overload
     def __init__(
@@ -211,6 +238,7 @@ class Run(Generic[WorldT_co]):
         clock: SimulatedClock | None = None,
         columns: bool = False,
         log_agents: int | None = None,
+        log: LogForm = "plain",
     ) -> None:
         self._given: dict[str, Any] = {
             name: value for name, value in locals().items() if name not in ("self", "__class__")
@@ -218,6 +246,7 @@ class Run(Generic[WorldT_co]):
         made, self._class, self._address = _found(world)
         self.columns: bool = columns
         self.log_agents: int | None = log_agents
+        self.log: LogForm = _log_form(log, log_agents)
         if columns:
             _require_columns(self._class)
         if log_agents is not None:
@@ -406,6 +435,7 @@ class Run(Generic[WorldT_co]):
             **({"keep": list(columns)} if columns else {}),
             **({"columns": True} if self.columns else {}),
             **({} if self.log_agents is None else {"log_agents": self.log_agents}),
+            **({} if self.log == "plain" else {"log": self.log}),
             "inputs": self._digests(),
         }
 
@@ -425,7 +455,7 @@ class Run(Generic[WorldT_co]):
         if is_old:
             config = _of_the_feed(config, path)
 
-        optional = {"keep": list, "writer": dict, "columns": bool, "log_agents": int}
+        optional = {"keep": list, "writer": dict, "columns": bool, "log_agents": int, "log": str}
         check_config(config, path, _KINDS, optional)
         with naming(path):
             world = load_world(config["world"])
@@ -442,6 +472,7 @@ class Run(Generic[WorldT_co]):
                 keep=tuple(config.get("keep", ())),
                 columns=config.get("columns", False),
                 log_agents=config.get("log_agents"),
+                log=config.get("log", "plain"),
             )
 
         began, now = config["inputs"], run._digests()
@@ -543,7 +574,7 @@ class Run(Generic[WorldT_co]):
             logger=self._logger if logger is None else logger,
             clock=self._clock,
             columns=self.columns,
-            log_agents=self.log_agents,
+            log_agents=0 if self.log == "rounds" else self.log_agents,
         )
 
     @property
@@ -591,7 +622,7 @@ def resume(
     *,
     hosts: Sequence[str] = (),
     model: Any = None,
-    kind: Any = None,
+    application: Mapping[str, Any] | None = None,
     on_round: Callable[[Any], object] | None = None,
     checkpoint_every: float | None = None,
     observer: Observer | None = None,
@@ -606,7 +637,7 @@ def resume(
         hosts: Addresses of its servers with names and passwords, which no run keeps. Those that
             are missing here are taken from the environment variable ``OLLAMA_HOST``.
         model: The client of another library that it asks, which no run keeps, either.
-        kind: The class of an application that takes part in a run of an agent alone.
+        application: What the application brings to an agent alone, which no run keeps, either.
         on_round: Called with every round as it ends, after it has been kept.
         checkpoint_every: A round that ends so many seconds after the last checkpoint gets one; 0
             for every round, 10 by default.
@@ -622,7 +653,7 @@ def resume(
     """
     path = Path(folder)
     config = read_summary(path)["config"]
-    kind = kind or _kind(config)
+    kind = _kind(config)
     if kind is Run and "world" not in config:
         problem = "was begun by an earlier version, which kept it otherwise: begin it anew, or"
         raise InputError(f"{problem} replay it as far as it came", path=path)
@@ -632,6 +663,7 @@ def resume(
         kind,
         hosts=hosts,
         model=model,
+        application=application,
         on_round=on_round,
         checkpoint_every=checkpoint_every,
         observer=observer,
@@ -642,7 +674,7 @@ def replay(
     recorded: Path | str,
     folder: Path | str | None = None,
     *,
-    kind: Any = None,
+    application: Mapping[str, Any] | None = None,
     on_round: Callable[[Any], object] | None = None,
     checkpoint_every: float | None = None,
     observer: Observer | None = None,
@@ -652,7 +684,7 @@ def replay(
     Args:
         recorded: The folder of the earlier run.
         folder: Where to keep the new run; nothing is written without one.
-        kind: The class of an application that takes part in a run of an agent alone.
+        application: What the application brings to an agent alone, which no run keeps.
         on_round: Called with every round as it ends, after it has been kept.
         checkpoint_every: A round that ends so many seconds after the last checkpoint gets one; 0
             for every round, 10 by default.
@@ -668,71 +700,53 @@ def replay(
     path = path if path.is_dir() or not path.exists() else path.parent
     return repeat(
         path,
-        kind or _kind(read_summary(path)["config"]),
+        _kind(read_summary(path)["config"]),
         folder,
+        application=application,
         on_round=on_round,
         checkpoint_every=checkpoint_every,
         observer=observer,
     )
 
 
-class _Alone(NamedTuple):
-    """A run of one agent that is in a file.
+_ALONE = {
+    "workflow": ("prism.workflow._run", "WorkflowOptions"),
+    "cognition": ("prism.cognition._run", "CognitiveOptions"),
+}
+"""Where runs of an agent alone are, by the key that ``run.json`` has of them alone."""
 
-    Attributes:
-        key: What ``run.json`` has of it, and nothing else has.
-        module: Where its class is.
-        name: Its class.
-        file: The argument that is the file.
-        names: Arguments of a `Run` by their names there.
-    """
-
-    key: str
-    module: str
-    name: str
-    file: str
-    names: Mapping[str, str]
-
-    @property
-    def kind(self) -> Any:
-        """Its class."""
-        return getattr(import_module(self.module), self.name)
+_KEYS = {".yaml": "workflow", ".yml": "workflow", ".json": "cognition"}
 
 
-_IN_YAML = _Alone(
-    "workflow",
-    "prism.workflow",
-    "WorkflowRun",
-    "file",
-    {"rounds": "turns", "parameters": "variables"},
-)
-_THINKING = _Alone("cognition", "prism.cognition", "CognitiveRun", "config", {"rounds": "cycles"})
-_ALONE = {".yaml": _IN_YAML, ".yml": _IN_YAML, ".json": _THINKING}
-
-
-def _run_alone(made: _Alone, file: Path, agents: Any = None, **given: Any) -> Any:
+def _run_alone(kind: Any, file: Path, agents: Any = None, **given: Any) -> Any:
     """Return a run of the agent that is in a file.
 
     Raises:
-        InputError: If an argument is only for a world.
+        InputError: If an argument is only for a world, or one is missing.
     """
     if agents is not None:
         given["agents"] = agents
-    known = {each.name: str(each.type) for each in fields(made.kind) if each.name != made.file}
-    taken: dict[str, Any] = {made.file: file}
-    for name, value in given.items():
-        own = made.names.get(name, name)
-        if own not in known:
+    taken = {each.name: each for each in fields(kind)}
+    for name in given:
+        if name not in taken:
             problem = f"is for a world, and {file} is run alone: leave it out"
             raise InputError(problem, field=name)
-        taken[own] = Path(value) if isinstance(value, str) and "Path" in known[own] else value
+    for name, each in taken.items():
+        has_default = (each.default, each.default_factory) != (MISSING, MISSING)
+        if name not in given and name != "file" and not has_default:
+            raise InputError(f"is needed to run {file}", field=name)
 
-    return made.kind(**taken)
+    return kind(file=file, **given)
 
 
 def _kind(config: Mapping[str, Any]) -> Any:
     """Return what reads what a run was."""
-    return next((each.kind for each in (_IN_YAML, _THINKING) if each.key in config), Run)
+    return next((_alone(key) for key in _ALONE if key in config), Run)
+
+
+def _alone(key: str) -> Any:
+    module, name = _ALONE[key]
+    return getattr(import_module(module), name)
 
 
 def _of_the_feed(config: Mapping[str, Any], path: Path) -> dict[str, Any]:
@@ -910,3 +924,23 @@ def kept_treatments(config: Any, cls: type[World[Any]], path: Path) -> tuple[Any
     from prism.worlds._treatment_tables import treatments_in
 
     return treatments_in(config, cls, path)
+
+
+def _log_form(log: LogForm, log_agents: int | None) -> LogForm:
+    """Return how a log is written.
+
+    Raises:
+        InputError: If that is unknown, or leaves out the agents that it is to tell of.
+        MissingExtraError: If it takes zstd, which is not installed.
+    """
+    if log not in get_args(LogForm):
+        raise InputError(f"must be {', '.join(get_args(LogForm))}, got {log!r}", field="log")
+    if log == "rounds" and log_agents is not None:
+        raise InputError(
+            "is of no use where the log is of rounds alone: leave one of them out",
+            field="log_agents",
+        )
+    if log == "zstd":
+        zstd()
+
+    return log

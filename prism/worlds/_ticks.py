@@ -53,15 +53,17 @@ class Counts:
     fallbacks: Counter[str] = field(default_factory=Counter)
     fallback_examples: dict[str, str] = field(default_factory=dict)
 
-    def add(self, answer: Decision | Written) -> None:
-        """Count a decision, or a text."""
-        if isinstance(answer, Written):
-            self.texts[answer.source] += 1
-        else:
+    def add(self, answers: Iterable[Decision | Written]) -> None:
+        """Count decisions and texts."""
+        for answer in answers:
+            if isinstance(answer, Written):
+                self.texts[answer.source] += 1
+                continue
+
             self.decisions_asked += 1
             if answer.source != "fallback":
                 self.decisions_answered += 1
-                return
+                continue
 
             host = None if answer.cost is None else answer.cost.host
             group, example = fallback_group(answer.reason, host)
@@ -197,15 +199,15 @@ class Ticks:
 
     def _time_out(self, world: Any, agent: Any) -> Any:
         """Fire the time-out that is due; if no transition applies, the turn is that of the step."""
-        state, kind = agent._state, agent._kind
-        has_fired = is_due(agent) and agent._chart.fire(agent, TIMEOUT) is not None
+        state = agent._state
+        has_fired = agent._chart.fire(agent, TIMEOUT) is not None
         # a transition to the state itself leaves it due, as does a guard that lets none pass
         self.roster.put_off(agent)
         if has_fired:
             self.counts.timeouts[state_text(state)] += 1
             return None
 
-        step = kind.steps.get(agent._state)
+        step = self._activation.own_step_of(agent)
 
         return None if step is None else step(world, agent)
 
@@ -281,14 +283,15 @@ class Ticks:
         for each in wave:
             if id(each) in late:
                 self._waiting.append(each)
-            elif each.is_open and isinstance(each.wanted, Asked):
-                each.is_open = False
-                self._host.acting = each.owner
-                self._advance(each.owner, each.running, self._apply(each.wanted, next(answers)))
+            elif type(each.wanted) is Asked:
+                self._host.acting, value = each.owner, each.answer
+                if each.is_open:
+                    each.is_open, value = False, self._apply(each.wanted, next(answers))
+                self._advance(each.owner, each.running, value)
             elif type(each.wanted) is Writing:
                 self._advance(each.owner, each.running, self._wrote(each.wanted, next(answers)))
-            elif type(each.wanted) is Asked or is_quiet or each.wanted.agent.inbox:
-                self._advance(each.owner, each.running, each.answer)
+            elif is_quiet or each.wanted.agent.inbox:
+                self._advance(each.owner, each.running, None)
             else:
                 self._waiting.append(each)
 
@@ -337,8 +340,7 @@ class Ticks:
             self.open_questions = 0
             self._host.phase = Phase.STEPPING
 
-        for answer in answers:
-            self.counts.add(answer)
+        self.counts.add(answers)
 
         return answers
 
@@ -349,7 +351,8 @@ class Ticks:
             self._discard(asked, decision.chosen)
             return None
 
-        self._remember_staying(asked, decision)
+        if self._host.remembers:
+            self._remember_staying(asked, decision)
 
         return agent._chart.fire_to(
             agent._subject, asked.trigger, decision.chosen, asked.context, asked_in=question.state
@@ -357,7 +360,7 @@ class Ticks:
 
     def _remember_staying(self, asked: Asked, decision: Decision) -> None:
         state = asked.question.state
-        if self._host.remembers and decision.chosen == state:
+        if decision.chosen == state:
             stays = stay_in_words(state, asked.trigger, asked.context)
             self._host.remember(asked.agent, stays)
 
@@ -403,20 +406,10 @@ class Ticks:
 def asked_by(waiting: Waiting) -> Put | None:
     """Return what a step asks in this wave; None if it waits for something else."""
     wanted = waiting.wanted
-    if isinstance(wanted, Writing):
-        return wanted.call
+    if type(wanted) is Asked:
+        return wanted.question if waiting.is_open else None
 
-    return wanted.question if isinstance(wanted, Asked) and waiting.is_open else None
-
-
-def is_due(agent: Any) -> bool:
-    """Return whether an agent, whose turn it is, has been in its state for too long."""
-    if agent._due:
-        return True
-
-    # a limit of its own, which may change in every tick
-    limit = agent.timeout_threshold
-    return limit is not None and agent.ticks_in_state > limit
+    return wanted.call if type(wanted) is Writing else None
 
 
 class Elsewhere:

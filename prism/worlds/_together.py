@@ -22,7 +22,7 @@ from prism.worlds._asking import Answerers
 from prism.worlds._fields import Fields, slot_of
 from prism.worlds._host import RunHost
 from prism.worlds._kinds import Kind
-from prism.worlds._ticks import Ticks, Waiting, is_due
+from prism.worlds._ticks import Ticks, Waiting
 from prism.worlds._world import World
 
 _CONTAINERS = frozenset((list, dict, deque, tuple))
@@ -65,14 +65,9 @@ class TogetherTicks(Ticks):
 
         host.acting = None
 
-    def _time_out(self, world: Any, agent: Any) -> Any:
+    def _time_out(self, _world: Any, agent: Any) -> Any:
         """Put a time-out that is due off to the end of the tick, in place of the step."""
-        if not is_due(agent):
-            step = agent._kind.steps.get(agent._state)
-            return None if step is None else step(world, agent)
-
         self._put_off(agent, TIMEOUT, None, None)
-        return None
 
     def _advance(self, owner: Any, running: Coroutine[Any, Any, Any], value: Any) -> None:
         own = self._fields[id(owner._kind)]
@@ -92,7 +87,8 @@ class TogetherTicks(Ticks):
         own.write(agent, before)
 
     def _apply(self, asked: Asked, decision: Decision) -> Any:
-        self._remember_staying(asked, decision)
+        if self._host.remembers:
+            self._remember_staying(asked, decision)
         self._put_off(asked.agent, asked.trigger, asked.context, decision.chosen)
         return decision.chosen
 

@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 from typing import Any, Protocol
 
 from prism.randomness import RandomStream
-from prism.randomness._stream import GOLDEN, mixed
+from prism.randomness._stream import GOLDEN, all_mixed, mixed
 from prism.worlds._guest import Proxy
 from prism.worlds._host import RunHost
 from prism.worlds._kinds import NEVER, Kind, Step
@@ -144,18 +144,10 @@ class Roster:
         if self._is_listed:
             return sorted([(agent._place, agent.agent_id, agent) for agent in agents])
 
-        # as `place_of`, without its call for each
-        salt = self._salt
-        return sorted(
-            [
-                (
-                    mixed((agent._keys or agent._host.keys_of(agent))[0] + salt),
-                    agent.agent_id,
-                    agent,
-                )
-                for agent in agents
-            ]
-        )
+        # as `place_of`, without its calls for each
+        salt, found = self._salt, list(agents)
+        keys = [(agent._keys or agent._host.keys_of(agent))[0] + salt for agent in found]
+        return sorted(zip(all_mixed(keys), [agent.agent_id for agent in found], found, strict=True))
 
     def moved(self, agent: Any, left: Any, entered: Any) -> int:
         """Note that an agent changes its state; return its ticks in the one that it leaves."""
@@ -192,18 +184,12 @@ class Roster:
 
     def put_off(self, agent: Any) -> None:
         """Look again in the next tick at a time-out that is due and has led to no other state."""
-        if 0 < agent._due <= self.now:
+        if agent._due <= self.now:
             self._note_due(agent, self.now + 1)
 
     def _set_due(self, agent: Any, state: Any) -> None:
         """Note in which tick an agent times out; in none that is over."""
-        kind = agent._kind
-        if state in kind.own_limits:
-            # looked at in every tick, as it may change
-            agent._due = 0
-            return
-
-        after = kind.due_after.get(state, NEVER)
+        after = agent._kind.due_after.get(state, NEVER)
         if after == NEVER:
             agent._due = NEVER
         else:
@@ -249,6 +235,9 @@ class Activation(Protocol):
     def step_of(self, agent: Any) -> Step | None:
         """Return what an agent does in its turn; None if there is nothing to do."""
 
+    def own_step_of(self, agent: Any) -> Step | None:
+        """Return what an agent does if its time-out was refused; None if there is nothing."""
+
 
 class _ByState:
     """Turns in which an agent does what its state calls for.
@@ -267,6 +256,10 @@ class _ByState:
         if agent._due <= self._roster.now:
             return self._time_out
 
+        return self.own_step_of(agent)
+
+    def own_step_of(self, agent: Any) -> Step | None:
+        """Return the step of an agent's kind and state."""
         step: Step | None = agent._kind.steps.get(agent._state)
         return step
 
@@ -322,18 +315,22 @@ class Drawn(_ByState):
         self._host = host
         # of an order that is not that of the list
         self._agents = host.canonical()
+        self._drawn: Any = None
 
     def batches(self) -> Iterator[Iterable[Any]]:
         """Yield those who time out, and who is drawn, unless its turn is over."""
         roster = self._roster
         roster.end_turns()
+        drawn = self._drawn = self._draw(self._host.turn_stream())
         due = [agent for *_, agent in roster.timing_out()]
         if due:
             yield due
+        if drawn is not None and drawn not in due:
+            yield (drawn,)
 
-        agent = self._draw(self._host.turn_stream())
-        if agent is not None and agent not in due:
-            yield (agent,)
+    def own_step_of(self, agent: Any) -> Step | None:
+        """Return the step of the agent that was drawn; nobody else has one."""
+        return super().own_step_of(agent) if agent is self._drawn else None
 
     def _draw(self, stream: RandomStream) -> Any:
         return self._agents[stream.index(len(self._agents))]
@@ -344,13 +341,12 @@ class DrawnPair(Drawn):
 
     _other: Any = None
 
-    def step_of(self, agent: Any) -> Step | None:
-        """Return the time-out if one is due, else what the first does with the second."""
-        step = super().step_of(agent)
-        if step is None or step is self._time_out:
-            return step
+    def own_step_of(self, agent: Any) -> Step | None:
+        """Return what the first does with the second."""
+        meet, other = super().own_step_of(agent), self._other
+        if meet is None:
+            return None
 
-        meet, other = step, self._other
         return lambda world, agent: meet(world, agent, other)  # type: ignore[call-arg]
 
     def _draw(self, stream: RandomStream) -> Any:

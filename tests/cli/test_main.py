@@ -164,8 +164,8 @@ def test_version_is_shown(prism: Prism) -> None:
 
 
 def test_help_explains_every_option(prism: Prism) -> None:
-    """``simulate --help`` names every option, with its default, and shows examples."""
-    ran = prism("simulate", "--help")
+    """``simulate --help-all`` names every option, with its default, and shows examples."""
+    ran = prism("simulate", "--help-all")
     options = [
         "agents",
         "posts",
@@ -198,6 +198,15 @@ def test_help_explains_every_option(prism: Prism) -> None:
         text for text in ("N|FILE", "100 by default", "[default: 0]") if text not in ran.out
     ] == []
     assert ran.out.count("prism simulate --agents") >= 4
+
+
+def test_help_shows_what_most_readers_look_for(prism: Prism) -> None:
+    """``--help`` is short enough to read, and says how to see the other options."""
+    short, whole = prism("simulate", "--help"), prism("simulate", "--help-all")
+    assert len(short.out.splitlines()) < 130 < 250 < len(whole.out.splitlines())
+    first = ("agents", "rounds", "seed", "set", "treat", "model", "out", "preset", "help-all")
+    assert [option for option in first if f"--{option} " not in short.out] == []
+    assert "--price-in " not in short.out.partition("Options")[2]
 
 
 def test_command_alone_shows_the_help(prism: Prism) -> None:
@@ -260,3 +269,21 @@ def test_text_that_the_output_cannot_show_is_replaced(prism: Prism) -> None:
     assert (ran.status, ran.err) == (0, "")
     assert ran.out.isascii()
     assert "caf? ?" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        (("log", "kept"), "prism log needs a command before kept: states, transitions,"),
+        (("chart", "kept"), "prism chart needs a command before kept: show, export,"),
+        (("kept",), "prism needs a command before kept: tour, run,"),
+    ],
+)
+def test_a_path_in_the_place_of_a_command_is_told(
+    prism: Prism, line: tuple[str, ...], named: str
+) -> None:
+    """Whoever names a run or a file first is told which commands may stand before it."""
+    (prism.folder / "kept").mkdir()
+    ran = prism(*line)
+    assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert named in ran.err

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from prism.cognition import CognitiveRun, Memory
-from tests.kit import kept as runs
+from prism import replay
+from prism.cognition import Memory
 from tests.kit.killed_runs import CYCLES, Home
 
 logger = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ def assert_undisturbed(home: Home, whole: Home, monkeypatch: pytest.MonkeyPatch)
     assert home.events() == whole.events()
 
     monkeypatch.chdir(home.path)
-    runs.replay("run", CognitiveRun, "again")
+    replay("run", "again")
     assert Path("again/events.jsonl").read_bytes() == Path("run/events.jsonl").read_bytes()
     (repeated,) = (path for path in Path("again").glob("memory.*") if "bak" not in path.name)
     with Memory.read(home.memory) as one, Memory.read(repeated) as other:

@@ -11,7 +11,8 @@ import jsonschema
 import orjson
 import pytest
 
-from prism.cognition import CognitiveRun, Config, Cycle, Memory
+from prism import Run, replay, resume
+from prism.cognition import Config, Cycle, Memory
 from prism.errors import InputError, ReplayError
 from prism.llm import Model
 from prism.runlog._schema import json_schema
@@ -43,7 +44,7 @@ class Complete(NamedTuple):
     """A complete run with a model, at which tests look only."""
 
     storage: str
-    options: CognitiveRun
+    options: Any
     folder: Path
     results: Any
 
@@ -65,7 +66,7 @@ def complete(request: pytest.FixtureRequest, server: FakeOllama) -> Iterator[Com
 
 
 @pytest.fixture
-def options(complete: Complete, server: FakeOllama, tmp_path: Path) -> CognitiveRun:
+def options(complete: Complete, server: FakeOllama, tmp_path: Path) -> Any:
     """Return the options of such a run, with a configuration and a memory of their own."""
     return options_in(tmp_path, server, complete.storage)
 
@@ -76,16 +77,14 @@ def kept(complete: Complete, tmp_path: Path) -> Path:
     return Path(shutil.copytree(complete.folder, tmp_path / "kept"))
 
 
-def options_in(folder: Path, server: FakeOllama, storage: Any) -> CognitiveRun:
+def options_in(folder: Path, server: FakeOllama, storage: Any) -> Any:
     """Return a run with a model and a new memory, in which paging happens."""
     config = folder / "config.json"
     config.write_text(limited(500, 900).to_json())
     data = {"storage": {"entry_1": "old"}, "mine": {"kept": [1]}}
     Memory.create(folder / "memory", data, storage=storage).close()
     model = Model("llama3.2", hosts=(server.url,))
-    return CognitiveRun(
-        config, folder / "memory", cycles=CYCLES, goal="to be brief", reasoner=model
-    )
+    return Run(config, memory=folder / "memory", rounds=CYCLES, goal="to be brief", reasoner=model)
 
 
 def events_of(folder: Path) -> list[dict[str, Any]]:
@@ -156,7 +155,7 @@ def test_a_run_is_repeated_without_its_model(
     """A replay asks no model, and writes the same log and the same memory; the first one stays."""
     before, asked = complete.options.memory.read_bytes(), len(server.questions)
     again = tmp_path / "again"
-    runs.replay(complete.folder, CognitiveRun, again)
+    replay(complete.folder, again)
     assert len(server.questions) == asked
     assert log_of(again) == log_of(complete.folder)
     assert_same_memory(complete.options.memory, repeated(again))
@@ -167,7 +166,7 @@ def test_a_run_is_repeated_without_its_model(
 def test_a_replay_needs_no_folder(complete: Complete) -> None:
     """Without a folder a replay's memory is nowhere, and its results are the same."""
     before = complete.options.memory.read_bytes()
-    outcome = runs.replay(complete.folder, CognitiveRun)
+    outcome = replay(complete.folder)
     assert outcome.results.to_dict() == complete.results.to_dict()
     assert complete.options.memory.read_bytes() == before
 
@@ -175,8 +174,8 @@ def test_a_replay_needs_no_folder(complete: Complete) -> None:
 @pytest.mark.sampled(2)
 def test_a_replay_is_replayed(complete: Complete, tmp_path: Path) -> None:
     """A repeated run can be repeated in its turn."""
-    runs.replay(complete.folder, CognitiveRun, tmp_path / "again")
-    runs.replay(tmp_path / "again", CognitiveRun, tmp_path / "third")
+    replay(complete.folder, tmp_path / "again")
+    replay(tmp_path / "again", tmp_path / "third")
     assert log_of(tmp_path / "third") == log_of(complete.folder)
 
 
@@ -208,13 +207,13 @@ def _without_time(event: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("stopped", [1, 5, CYCLES - 1])
 @pytest.mark.sampled(3)
 def test_a_stopped_run_goes_on(
-    complete: Complete, options: CognitiveRun, tmp_path: Path, stopped: int
+    complete: Complete, options: Any, tmp_path: Path, stopped: int
 ) -> None:
     """A resumed run has the log and the memory of one that never stopped."""
     with pytest.raises(StopError):
         runs.begin(options, tmp_path / "run", on_round=stop_after(stopped))
     assert memory_of(options.memory)["prism"]["cycle"] == stopped
-    outcome = runs.resume(tmp_path / "run", CognitiveRun)
+    outcome = resume(tmp_path / "run")
     assert outcome is not None
     assert outcome.results.cycles == CYCLES
     assert list(map(_without_time, events_of(tmp_path / "run"))) == list(
@@ -231,8 +230,8 @@ def test_a_stopped_replay_is_resumed_to_the_same_bytes(
     """Stopped after any cycle, a replayed run goes on to the log of one that never stopped."""
     kept, again = complete.folder, tmp_path / "again"
     with pytest.raises(StopError):
-        runs.replay(kept, CognitiveRun, again, on_round=stop_after(stopped))
-    assert runs.resume(again, CognitiveRun) is not None
+        replay(kept, again, on_round=stop_after(stopped))
+    assert resume(again) is not None
     assert log_of(again) == log_of(kept)
     assert_same_memory(complete.options.memory, repeated(again))
     results = [json.loads((path / "run.json").read_text())["results"] for path in (kept, again)]
@@ -240,15 +239,15 @@ def test_a_stopped_replay_is_resumed_to_the_same_bytes(
 
 
 @pytest.mark.sampled(2)
-def test_a_memory_that_was_changed_is_gone_on_from(options: CognitiveRun, tmp_path: Path) -> None:
+def test_a_memory_that_was_changed_is_gone_on_from(options: Any, tmp_path: Path) -> None:
     """A change between stop and resume stays, is told, and is repeated by a replay."""
     out, cycles = tmp_path / "run", 6
     with pytest.raises(StopError):
-        runs.begin(replace(options, cycles=cycles), out, on_round=stop_after(4))
+        runs.begin(replace(options, rounds=cycles), out, on_round=stop_after(4))
     with Memory.open(options.memory) as memory:
         memory.add("by_hand", "written by somebody else")
         memory.commit()
-    assert runs.resume(out, CognitiveRun) is not None
+    assert resume(out) is not None
     assert memory_of(options.memory)["prism"]["cycle"] == cycles
     (event,) = [each for each in events_of(out) if each["event"] == "cognition.memory_changed"]
     assert (event["round"], event["cycle"], event["expected_cycle"]) == (4, 4, 4)
@@ -256,8 +255,8 @@ def test_a_memory_that_was_changed_is_gone_on_from(options: CognitiveRun, tmp_pa
     for number in (3, 4, 5, cycles):
         again = tmp_path / f"again_{number}"
         with pytest.raises(StopError):
-            runs.replay(out, CognitiveRun, again, on_round=stop_after(number))
-        runs.resume(again, CognitiveRun)
+            replay(out, again, on_round=stop_after(number))
+        resume(again)
         assert log_of(again) == log_of(out)
         assert_same_memory(options.memory, repeated(again))
     assert "by_hand" in {
@@ -267,34 +266,32 @@ def test_a_memory_that_was_changed_is_gone_on_from(options: CognitiveRun, tmp_pa
 
 
 @pytest.mark.sampled(2)
-def test_a_second_run_goes_on_with_the_memory(options: CognitiveRun, tmp_path: Path) -> None:
+def test_a_second_run_goes_on_with_the_memory(options: Any, tmp_path: Path) -> None:
     """A memory is used by one run after another, and each is repeated from where it began."""
-    short = replace(options, cycles=5)
+    short = replace(options, rounds=5)
     runs.begin(short, tmp_path / "first")
     runs.begin(short, tmp_path / "second")
     assert memory_of(options.memory)["prism"]["cycle"] == 10
-    runs.replay(tmp_path / "first", CognitiveRun, tmp_path / "again")
-    runs.replay(tmp_path / "second", CognitiveRun, tmp_path / "more")
+    replay(tmp_path / "first", tmp_path / "again")
+    replay(tmp_path / "second", tmp_path / "more")
     assert log_of(tmp_path / "again") == log_of(tmp_path / "first")
     assert log_of(tmp_path / "more") == log_of(tmp_path / "second")
     assert_same_memory(options.memory, repeated(tmp_path / "more"))
 
 
 @pytest.mark.sampled(2)
-def test_max_iterations_bounds_a_run_with_its_resumes(
-    options: CognitiveRun, tmp_path: Path
-) -> None:
+def test_max_iterations_bounds_a_run_with_its_resumes(options: Any, tmp_path: Path) -> None:
     """The cycles before a stop count."""
-    config = Config.load(options.config)
+    config = Config.load(options.file)
     short = Config(
         paging_limit=config.paging_limit,
         hard_limit=config.hard_limit,
         iterate=type(config.iterate)(max_iterations=5),
     )
-    options.config.write_text(short.to_json())
+    options.file.write_text(short.to_json())
     with pytest.raises(StopError):
         runs.begin(options, tmp_path / "run", on_round=stop_after(3))
-    outcome = runs.resume(tmp_path / "run", CognitiveRun)
+    outcome = resume(tmp_path / "run")
     assert outcome is not None
     assert (outcome.results.cycles, memory_of(options.memory)["prism"]["cycle"]) == (5, 5)
 
@@ -303,25 +300,23 @@ def test_max_iterations_bounds_a_run_with_its_resumes(
 def test_the_options_are_in_run_json(complete: Complete) -> None:
     """What a run is can be read from its folder again, and how its memory is stored with it."""
     file = complete.folder / "run.json"
-    read = CognitiveRun.from_config(json.loads(file.read_text())["config"], file)
+    read = type(complete.options).from_config(json.loads(file.read_text())["config"], file)
     assert read == replace(complete.options, storage=complete.storage)
 
 
-def test_a_run_whose_configuration_changed_is_not_resumed(
-    options: CognitiveRun, tmp_path: Path
-) -> None:
+def test_a_run_whose_configuration_changed_is_not_resumed(options: Any, tmp_path: Path) -> None:
     """The configuration has to be what it was when the run began."""
     with pytest.raises(StopError):
         runs.begin(options, tmp_path / "run", on_round=stop_after(2))
-    options.config.write_text(options.config.read_text() + "\n")
+    options.file.write_text(options.file.read_text() + "\n")
     with pytest.raises(InputError, match=r"is not what it was when the run in .* began"):
-        runs.resume(tmp_path / "run", CognitiveRun)
+        resume(tmp_path / "run")
 
 
 @pytest.mark.sampled(2)
 def test_a_replay_beyond_the_log_says_so(complete: Complete) -> None:
     """More cycles than were recorded have no texts."""
-    other = replace(complete.options, cycles=CYCLES + 1).replaying(complete.folder)
+    other = replace(complete.options, rounds=CYCLES + 1).replaying(complete.folder)
     with pytest.raises(ReplayError, match="holds no"):
         runs.begin(other)
 
@@ -333,12 +328,12 @@ def test_a_replay_that_fails_at_once_leaves_no_folder(kept: Path) -> None:
     before["working_memory"] = {"other": "memory"}
     (kept / "memory_before.json").write_text(json.dumps(before))
     with pytest.raises(ReplayError, match="for another prompt"):
-        runs.replay(kept, CognitiveRun, kept.parent / "again")
+        replay(kept, kept.parent / "again")
     assert not (kept.parent / "again").exists()
 
 
 @pytest.mark.sampled(2)
-def test_a_run_need_not_be_kept(options: CognitiveRun) -> None:
+def test_a_run_need_not_be_kept(options: Any) -> None:
     """Without a folder the memory is changed all the same."""
     outcome = runs.begin(options)
     assert memory_of(options.memory)["prism"]["cycle"] == outcome.results.cycle == CYCLES
@@ -349,25 +344,25 @@ def test_a_replay_needs_the_folder_of_the_run(kept: Path) -> None:
     """A log alone does not say what the memory was."""
     (kept / "memory_before.json").unlink()
     with pytest.raises(ReplayError, match=r"holds no memory_before\.json"):
-        runs.replay(kept, CognitiveRun)
+        replay(kept)
 
 
-def test_a_run_needs_somebody_who_writes(options: CognitiveRun, tmp_path: Path) -> None:
+def test_a_run_needs_somebody_who_writes(options: Any, tmp_path: Path) -> None:
     """Without a model and without a log there is no run, and nothing is written."""
     with pytest.raises(InputError, match="name the model"):
-        runs.begin(CognitiveRun(options.config, options.memory), tmp_path / "run")
+        runs.begin(Run(options.file, memory=options.memory), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.sampled(2)
-def test_a_memory_in_use_is_refused(options: CognitiveRun, tmp_path: Path) -> None:
+def test_a_memory_in_use_is_refused(options: Any, tmp_path: Path) -> None:
     """A run does not begin with a memory that another process has open, and leaves no folder."""
     with Memory.open(options.memory), pytest.raises(InputError, match="process"):
         runs.begin(options, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
-def test_a_memory_that_cannot_be_opened_is_refused(options: CognitiveRun, tmp_path: Path) -> None:
+def test_a_memory_that_cannot_be_opened_is_refused(options: Any, tmp_path: Path) -> None:
     """A memory in a folder that there is not is named, and nothing is written."""
     elsewhere = replace(options, memory=tmp_path / "no" / "memory.json")
     with pytest.raises(InputError, match="cannot be opened: No such file"):
@@ -378,7 +373,7 @@ def test_a_memory_that_cannot_be_opened_is_refused(options: CognitiveRun, tmp_pa
 @pytest.mark.parametrize(
     "bad",
     [
-        {"cycles": 0},
+        {"rounds": 0},
         {"seed": 2**60},
         {"agent_id": ""},
         {"agent_id": "\ud800"},
@@ -389,12 +384,12 @@ def test_a_memory_that_cannot_be_opened_is_refused(options: CognitiveRun, tmp_pa
 def test_options_out_of_range_are_refused(tmp_path: Path, bad: dict[str, Any]) -> None:
     """What no run can be, or JSON has no room for, is refused at once."""
     with pytest.raises(InputError):
-        CognitiveRun(tmp_path / "c.json", tmp_path / "m.json", **bad)
+        Run(tmp_path / "c.json", memory=tmp_path / "m.json", **bad)
 
 
 @pytest.mark.usefixtures("no_backoff")
 @pytest.mark.sampled(2)
-def test_a_model_that_fails_fails_cycles(options: CognitiveRun) -> None:
+def test_a_model_that_fails_fails_cycles(options: Any) -> None:
     """A run whose model is gone ends after a few cycles, every one failed and counted."""
     with FakeOllama() as server:
         gone = Model("llama3.2", hosts=(server.url,), patience=0.0)

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from prism.cognition import CognitiveAgent, CognitiveRun, Config, Cycle, Iterate, Memory
+from prism import Run
+from prism.cognition import CognitiveAgent, Config, Cycle, Iterate, Memory
 from prism.llm import Model
 from prism.runs import ReplayOptions
 from prism.testing import FakeOllama, ScriptedWriter
@@ -137,7 +138,7 @@ def test_a_run_that_stops(settings: dict[str, int], why: str, tmp_path: Path) ->
     replies = iter([thought("a"), thought("b"), thought("c")])
     with FakeOllama(write=lambda *_: next(replies, "nothing of use")) as server:
         model = Model("llama3.2", hosts=(server.url,), **settings)
-        options = CognitiveRun(config, tmp_path / "memory.json", cycles=50, reasoner=model)
+        options = Run(config, memory=tmp_path / "memory.json", rounds=50, reasoner=model)
         outcome = runs.begin(options, tmp_path / "run")
     assert outcome.results.cycles == (4 if settings else 8)
     assert why in str(outcome.results.stopped)
@@ -156,7 +157,7 @@ def test_the_window_follows_from_the_hard_limit(tmp_path: Path) -> None:
         with FakeOllama(write=lambda *_: thought("a")) as server:
             model = Model("llama3.2", hosts=(server.url,), **settings)
             memory = tmp_path / f"{number}.json"
-            runs.begin(CognitiveRun(config, memory, cycles=1, reasoner=model))
+            runs.begin(Run(config, memory=memory, rounds=1, reasoner=model))
             (question,) = server.questions
         assert question.body["options"]["num_ctx"] == window
 
@@ -173,7 +174,7 @@ def test_the_counter_has_a_name(tmp_path: Path) -> None:
     name = f"{__name__}:letter_counter"
     with FakeOllama(write=lambda *_: thought("a")) as server:
         model = Model("llama3.2", hosts=(server.url,))
-        options = CognitiveRun(config, tmp_path / "m.json", cycles=1, count=name, reasoner=model)
+        options = Run(config, memory=tmp_path / "m.json", rounds=1, count=name, reasoner=model)
         runs.begin(options, tmp_path / "run")
         prompt = server.questions[-1].body["messages"][-1]["content"]
     log = (tmp_path / "run" / "events.jsonl").read_text()

@@ -7,12 +7,22 @@ import pytest
 
 from prism.worlds.examples.rumour import Rumour
 from tests.columns.same import require_same
-from tests.columns.worlds import Deffuant, Epidemic, ListedEpidemic, Together, Voters
+from tests.columns.worlds import (
+    Deffuant,
+    Epidemic,
+    ListedEpidemic,
+    MoodyPairs,
+    MoodyVoters,
+    Together,
+    Voters,
+)
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("world", [Rumour, Epidemic, ListedEpidemic, Together, Voters, Deffuant])
+@pytest.mark.parametrize(
+    "world", [Rumour, Epidemic, ListedEpidemic, Together, Voters, Deffuant, MoodyVoters, MoodyPairs]
+)
 def test_compiled_worlds_are_the_same(world: Any, tmp_path: Path) -> None:
     """Compiled by numba, each world writes the folder of the object engine."""
     for seed in range(3):

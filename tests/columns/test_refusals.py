@@ -143,11 +143,3 @@ def test_a_model_is_refused() -> None:
     run = Run(Rumour, 10, columns=True, model=Model("any"))
     with pytest.raises(InputError, match="the weights of decisions decide"):
         run.run()
-
-
-def test_pairs_with_time_outs_are_refused(tmp_path: Path) -> None:
-    """A chart that times out has no pairs in columns."""
-    text = PERSON.format(more="", also=", timeouts={Mind.LOW: 3}")
-    text = text.replace("[Transition(", "[Transition('timeout', Mind.LOW, Mind.HIGH), Transition(")
-    found = problems_of(world(text + TOWN + "    activation = 'pair'\n", tmp_path))
-    assert any("pairs and time-outs" in each for each in found)

@@ -8,9 +8,17 @@ import pytest
 from prism.worlds import Run
 from prism.worlds.examples.rumour import Rumour
 from tests.columns.same import fields_of, require_same
-from tests.columns.worlds import Deffuant, Epidemic, ListedEpidemic, Together, Voters
+from tests.columns.worlds import (
+    Deffuant,
+    Epidemic,
+    ListedEpidemic,
+    MoodyPairs,
+    MoodyVoters,
+    Together,
+    Voters,
+)
 
-WORLDS = (Epidemic, ListedEpidemic, Voters, Deffuant, Together)
+WORLDS = (Epidemic, ListedEpidemic, Voters, Deffuant, Together, MoodyVoters, MoodyPairs)
 
 
 @pytest.mark.parametrize("seed", range(2))

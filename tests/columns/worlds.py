@@ -186,6 +186,57 @@ class Voters(World[Voter]):
         return self.count(Opinion.A) in (0, len(self.agents))
 
 
+def is_low(agent: Any, _context: Any) -> bool:
+    """A guard that lets about every second time-out pass."""
+    return bool(agent.value < 0.5)
+
+
+class Moody(Voter):
+    """Somebody who changes by itself, now and then."""
+
+    chart = Statechart(
+        Opinion,
+        [
+            *Voter.chart.definition.transitions,
+            Transition("timeout", Opinion.A, Opinion.B, guard=is_low),
+            Transition("timeout", Opinion.B, Opinion.A, guard=is_low),
+        ],
+        initial=Opinion.A,
+        name="opinion",
+        timeouts={Opinion.A: 1, Opinion.B: 2},
+    )
+
+
+class MoodyVoters(World[Moody]):
+    """Voters who time out, or are refused to."""
+
+    rounds = 5
+    ticks = 40
+    activation = "one"
+
+    @during(Opinion.A, Opinion.B)
+    def look(self, voter: Moody) -> None:
+        voter.turned += 1
+        voter.value = voter.random.random()
+        if voter.value < 0.2:
+            voter.fire("turns")
+
+
+class MoodyPairs(World[Moody]):
+    """Pairs of those who time out, or are refused to."""
+
+    rounds = 5
+    ticks = 40
+    activation = "pair"
+
+    @during(Opinion.A, Opinion.B)
+    def meet(self, one: Moody, other: Moody) -> None:
+        one.turned += 1
+        other.value = one.random.random()
+        if other.value < 0.2:
+            one.fire("turns", other)
+
+
 class Deffuant(World[Voter]):
     """Pairs that are close come closer."""
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
-from prism.cognition import CognitiveAgent, CognitiveRun, Config, Cycle, Memory, Paging
+from prism import Run, resume
+from prism.cognition import CognitiveAgent, Config, Cycle, Memory, Paging
 from prism.cognition._prompts import LEAST, build_prompt
 from prism.cognition._replies import read_reply
 from prism.llm import Model
@@ -130,13 +131,13 @@ def interrupted_run(folder: Path) -> Path:
     config.write_text(Config().to_json())
     with FakeOllama(write=lambda *_: next(written, "nothing of use")) as server:
         model = Model("llama3.2", hosts=(server.url,))
-        options = CognitiveRun(config, memory, cycles=9, reasoner=model)
+        options = Run(config, memory=memory, rounds=9, reasoner=model)
         with suppress(InterruptedError):
             runs.begin(options, folder / "thinking", on_round=_interrupt)
         with Memory.open(memory) as changed:
             changed.add("by_hand", "x")
             changed.commit()
-        runs.resume(folder / "thinking", CognitiveRun)
+        resume(folder / "thinking")
 
     return folder / "thinking"
 

@@ -19,10 +19,9 @@ CYCLES = 24
 CHILD = f"""
 import os, signal, sys
 from pathlib import Path
-from prism.cognition import CognitiveRun
+from prism import Run, resume
 from prism.llm import Model
 from prism.runs import Observer
-from tests.kit import kept
 
 url, storage, doomed = sys.argv[1], sys.argv[2], int(sys.argv[3])
 
@@ -37,13 +36,13 @@ class Loud(Observer):
 
 folder = Path("run")
 if (folder / "run.json").exists():
-    kept.resume(folder, CognitiveRun, on_round=on_round, observer=Loud())
+    resume(folder, on_round=on_round, observer=Loud())
 else:
     model = Model("llama3.2", hosts=(url,))
-    options = CognitiveRun(
-        Path("config.json"), Path("memory"), storage=storage, cycles={CYCLES}, reasoner=model
+    options = Run(
+        Path("config.json"), memory=Path("memory"), storage=storage, rounds={CYCLES}, reasoner=model
     )
-    kept.begin(options, folder, on_round=on_round, observer=Loud())
+    options.keep(folder, on_round=on_round, observer=Loud())
 """
 
 

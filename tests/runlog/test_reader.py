@@ -107,7 +107,7 @@ def test_a_missing_log_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"nowhere: cannot be read: No such file"):
         locate_log(tmp_path / "nowhere")
     with pytest.raises(
-        InputError, match=r"holds no events\.jsonl or events\.jsonl\.gz: give the folder of a run"
+        InputError, match=r"holds no events\.jsonl, plain, \.zst or \.gz: give the folder of a run"
     ):
         locate_log(tmp_path)
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from prism.cognition import CognitiveRun, Memory
+from prism import Run
+from prism.cognition import Memory
 from prism.errors import InputError
 from prism.llm import Model
 from prism.runs._dry_run import estimate, estimate_all
-from prism.workflow import WorkflowRun
 
 PRICED = {"price_in": 1.0, "price_out": 4.0}
 
@@ -30,13 +30,15 @@ def test_turns_of_a_workflow_are_estimated(tmp_path: Path) -> None:
     """A few turns stand for all, no action is carried out, and nothing is written."""
     carried_out: list[Any] = []
 
-    class Acting(WorkflowRun):
-        def host(self) -> Any:
-            return {"on_action": carried_out.append}
-
     file = tmp_path / "asks.yaml"
     file.write_text(WORKFLOW)
-    found = estimate(Acting(file=file, turns=50, model=Model("llama3.2", **PRICED)))
+    acting = Run(
+        file,
+        rounds=50,
+        model=Model("llama3.2", **PRICED),
+        application={"on_action": carried_out.append},
+    )
+    found = estimate(acting)
     (asked,) = found.models
     assert (found.rounds, found.of_rounds, found.agents) == (5, 50, 1)
     assert (asked.texts, asked.calls, asked.decisions) == (50, 50, 0)
@@ -50,9 +52,7 @@ def test_cycles_of_a_thinking_agent_are_estimated(storage: Any, tmp_path: Path) 
     """The memory is looked at and stays as it is; one that is missing is not made."""
     config, memory = tmp_path / "config.json", tmp_path / "memory"
     config.write_text("{}")
-    run = CognitiveRun(
-        config=config, memory=memory, storage=storage, cycles=40, model=Model("llama3.2")
-    )
+    run = Run(world=config, memory=memory, storage=storage, rounds=40, model=Model("llama3.2"))
     few = estimate(run).models[0]
     assert not memory.exists()
     with Memory.open(memory, storage=storage) as opened:
@@ -70,8 +70,8 @@ def test_runs_of_a_batch_are_estimated_together(tmp_path: Path) -> None:
     file, silent = tmp_path / "asks.yaml", tmp_path / "silent.yaml"
     file.write_text(WORKFLOW)
     silent.write_text("name: silent\nworkflow: {steps: [{name: a, type: code, code: 'b = 1'}]}")
-    model, nobody = Model("llama3.2", **PRICED), WorkflowRun(file=silent)
-    few, many = (WorkflowRun(file=file, turns=turns, model=model) for turns in (10, 50))
+    model, nobody = Model("llama3.2", **PRICED), Run(world=silent)
+    few, many = (Run(world=file, rounds=turns, model=model) for turns in (10, 50))
     each = [estimate(run).models[0] for run in (few, many)]
     found = estimate_all([(few, 2), (many, 3), (nobody, 7)])
     (asked,) = found.models

@@ -12,13 +12,13 @@ import pytest
 
 from prism import Run, replay, resume
 from prism.agents import synthetic_population
-from prism.cognition import CognitiveAgent, CognitiveRun, Config, Memory
+from prism.cognition import CognitiveAgent, Config, Memory
 from prism.errors import FieldValueError, InputError
 from prism.llm import Model
 from prism.runs import PolicyOptions, WriterOptions
 from prism.social import Feed
 from prism.testing import FakeOllama, FakeOpenAI, ReadingModel
-from prism.workflow import Workflow, WorkflowAgent, WorkflowRun
+from prism.workflow import Workflow, WorkflowAgent
 from prism.worlds.examples.council import Council
 from tests.kit.kept import begin
 
@@ -66,12 +66,12 @@ def world(model: Any, folder: Path) -> Any:
 
 def workflow(model: Any, folder: Path) -> Any:
     (folder / "agent.yaml").write_text(AGENT)
-    return WorkflowRun(folder / "agent.yaml", turns=3, model=model)
+    return Run(folder / "agent.yaml", rounds=3, model=model)
 
 
 def thinking(model: Any, folder: Path) -> Any:
     (folder / "config.json").write_text(Config().to_json())
-    return CognitiveRun(folder / "config.json", folder / "memory.json", cycles=3, model=model)
+    return Run(folder / "config.json", memory=folder / "memory.json", rounds=3, model=model)
 
 
 @pytest.mark.parametrize("make", [feed, world, workflow, thinking])

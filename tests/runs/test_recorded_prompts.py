@@ -17,7 +17,6 @@ from prism.runlog import read_prompts
 from prism.runs import Observer, WriterOptions
 from prism.social import Feed
 from prism.testing import Asked, FakeOllama
-from prism.workflow import WorkflowRun
 from tests.kit import processes
 from tests.kit.commands import MAIN
 from tests.kit.kept import begin
@@ -145,7 +144,7 @@ def test_texts_of_a_workflow_are_recorded(tmp_path: Path) -> None:
     said = '{"reasoning": "so", "action": {"type": "wait"}}'
     with FakeOllama(write=lambda *_: said) as server:
         model = Model("llama3.2", hosts=(server.host,), record_prompts=True)
-        begin(WorkflowRun(tmp_path / "agent.yaml", 3, reasoner=model), tmp_path / "run")
+        begin(Run(tmp_path / "agent.yaml", rounds=3, reasoner=model), tmp_path / "run")
     assert require_one_record_each(tmp_path / "run") == ["agent:1", "agent:2", "agent:3"]
 
 

@@ -278,6 +278,13 @@ def test_questions_under_way_are_told(tmp_path: Path, monkeypatch: pytest.Monkey
     assert found
     assert {heartbeat.round for heartbeat in found} == {1}
     assert min(heartbeat.tick for heartbeat in found) > 0
+    asking = [heartbeat.asking for heartbeat in found if heartbeat.asking]
+    (host,) = asking[0]["hosts"]
+    assert (host["address"], host["limit"]) == (server.host, 2)
+    assert {len(each["open"]) - each["hosts"][0]["in_flight"] - each["waiting"] for each in asking}
+    texts = [request["text"] for each in asking for request in each["open"]]
+    assert texts
+    assert all("choose" in text.lower() and len(text) <= 600 for text in texts)
 
 
 def _open_questions(folder: Path) -> int:

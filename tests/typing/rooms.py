@@ -7,8 +7,6 @@ from prism import Run, replay, resume
 from prism.analysis import read_log
 from prism.cognition import (
     CognitiveAgent,
-    CognitiveResults,
-    CognitiveRun,
     Config,
     ConfigProblem,
     Cycle,
@@ -26,7 +24,7 @@ from prism.social import Feed, Results
 from prism.statechart import PolicyReasoner
 from prism.telemetry import EventLogger, StandardLogger
 from prism.watch import Watching, watch
-from prism.workflow import Turn, Workflow, WorkflowAgent, WorkflowResults, WorkflowRun
+from prism.workflow import Turn, Workflow, WorkflowAgent
 from prism.worlds import Decider
 
 diagram = Diagram(("a", "b"), (Arrow("a", "b", ("go",)),), initial="a")
@@ -54,8 +52,7 @@ decider: Decider = PolicyReasoner(seed=1)
 
 workflow = Workflow.load("agent.yaml")
 assert_type(workflow, Workflow)
-assert_type(WorkflowRun(Path("agent.yaml"), turns=3).run(), WorkflowResults)
-WorkflowRun("agent.yaml")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+assert_type(Run("agent.yaml", rounds=3).run(), Any)
 
 
 async def one_turn(client: object) -> None:
@@ -75,8 +72,3 @@ async def think() -> Cycle:
     """Run cycles of a thinking agent."""
     assert_type(await thinker.run(cycles=2), list[Cycle])
     return await thinker.cycle()
-
-
-thinking = CognitiveRun(Path("config.json"), Path("memory.json"), cycles=3)
-assert_type(thinking.keep("runs/d"), Outcome[CognitiveResults])
-CognitiveRun(Path("config.json"), Path("memory.json"), storage="paper")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

@@ -136,6 +136,40 @@ def test_from_a_state_to_an_agent_and_back(browser: Any, shown: Show, folder: Pa
     browser.wait("!document.getElementById('panel').open")
 
 
+def test_from_a_bar_over_time_to_its_agents_by_pointer_and_by_key(
+    browser: Any, shown: Show, folder: Path
+) -> None:
+    """A bar leads to the agents it counts; a figure is one stop of the keyboard."""
+    see(browser, shown(folder))
+    browser.wait("document.querySelector('#figure-states-1 .mark-rect path')")
+    browser.run("document.getElementById('figure-states-1').scrollIntoView()")
+    browser.run("""
+        const bar = document.querySelector('#figure-states-1 .mark-rect path');
+        const {left, top, width, height} = bar.getBoundingClientRect();
+        const at = {bubbles: true, clientX: left + width / 2, clientY: top + height / 2};
+        for (const kind of ['pointermove', 'pointerdown', 'pointerup', 'mousedown', 'click'])
+            bar.dispatchEvent(new MouseEvent(kind, at));
+    """)
+    browser.wait("document.querySelector('#panel .names button')")
+    title = browser.run("return document.getElementById('panel-title').textContent")
+    assert title.startswith("Agents in")
+    assert "tick" in title
+    browser.run("history.back()")
+    browser.wait("!document.getElementById('panel').open")
+
+    press = """
+        const figure = document.getElementById('figure-choices-1');
+        figure.focus();
+        for (const key of ['ArrowRight', 'ArrowRight', 'ArrowUp', 'Enter'])
+            figure.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}));
+    """
+    browser.run(press)
+    browser.wait("document.querySelector('#panel .names button')")
+    said = browser.run("return document.getElementById('mark').textContent")
+    assert "round" in said
+    assert "chosen=" in browser.run("return location.hash")
+
+
 def test_two_tabs_share_the_cookie(browser: Any, shown: Show, folder: Path) -> None:
     """A second tab opens the page without a token."""
     watching = shown(folder)
@@ -192,6 +226,16 @@ def test_forty_hostile_names_stay_texts_in_the_picture_and_its_tooltips(
     assert len(MORE_HOSTILE) >= 40
     see(browser, shown(hostile_run(tmp_path / "hostile", make)))
     browser.wait("document.querySelectorAll('#at-picture .figure path').length > 40")
+    figure = "document.querySelector('#at-picture .figure')"
+    browser.run(f"""
+        {figure}.focus();
+        for (const key of ['ArrowRight', 'ArrowDown', 'Enter'])
+            {figure}.dispatchEvent(new KeyboardEvent('keydown', {{key, bubbles: true}}));
+    """)
+    browser.wait("document.getElementById('agent-story')")
+    assert browser.run("return document.querySelector('#dark-round').sheet.cssRules.length") > 0
+    browser.run("location.hash = '#run=hostile'")
+    browser.wait("!document.getElementById('panel').open")
     browser.run("""
         const at = {bubbles: true, clientX: 90, clientY: 90};
         for (const mark of document.querySelectorAll('#at-picture .figure path'))

@@ -1,15 +1,21 @@
 """What the server answers, and to whom: one browser on this machine, and nothing else."""
 
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import httpx
 import pytest
+from polars.testing import assert_frame_equal
 
+from prism.analysis import agent_story, read_log
 from prism.errors import InputError
 from prism.watch import Watching, watch
+from prism.watch._looking import doings_of
+from prism.watch._watched import Watched
 from tests.kit.waiting import wait_until
 
 Show = Callable[[Path], Watching]
@@ -29,11 +35,15 @@ def watching(shown: Show, folder: Path) -> Watching:
     return shown(folder)
 
 
-@pytest.fixture
-def client(visit: Visit, watching: Watching) -> httpx.Client:
-    found = visit(watching)
-    wait_until(lambda: (head := ask(found, "/head"))["read"] == head["size"] > 0)
-    return found
+@pytest.fixture(scope="module")
+def client(run: tuple[Path, Any]) -> Iterator[httpx.Client]:
+    """Yield a browser of a server that no test changes, whose log has been read."""
+    watching = watch(run[0])
+    with httpx.Client(base_url=watching.url.partition("/?")[0], timeout=30) as found:
+        assert found.get(watching.url).status_code == 200
+        wait_until(lambda: (head := ask(found, "/head"))["read"] == head["size"] > 0)
+        yield found
+    watching.stop()
 
 
 def test_the_token_is_good_once_and_becomes_a_cookie(watching: Watching, visit: Visit) -> None:
@@ -195,11 +205,58 @@ def test_agents_behind_a_state_and_an_arrow_are_as_many_as_shown(
 def test_an_agent_is_found_and_its_story_told(client: httpx.Client) -> None:
     """An agent is found and its story told."""
     found = ask(client, "/agents", words="agent_0007")
-    assert found["agents"][0] == {"agent": "agent_0007"}
+    assert found["agents"][0]["agent"] == "agent_0007"
     view = ask(client, "/agent", agent="agent_0007")
     assert {"way", "asked", "story"} <= {each["anchor"] for each in view["sections"]}
     missing = client.get("/agent", params={"run": "real", "agent": "nobody"})
     assert (missing.status_code, "no agent 'nobody'" in missing.json()["problem"]) == (400, True)
+
+
+def bars(client: httpx.Client, figure: str) -> list[dict[str, Any]]:
+    """Return the rows that a figure over time draws."""
+    (rows,) = ask(client, "/time")["figures"][f"figure-{figure}-1"]["datasets"].values()
+    found: list[dict[str, Any]] = rows
+    return found
+
+
+def test_bars_over_time_lead_to_as_many_agents_as_they_count(client: httpx.Client) -> None:
+    """What a bar's own round, tick and state lead to is what its height says."""
+    for bar in bars(client, "states")[::17]:
+        own = {name: bar[name] for name in ("round", "tick", "state")}
+        assert ask(client, "/agents", **own)["found"] == bar["agents"], own
+    for bar in bars(client, "choices"):
+        found = ask(client, "/agents", round=bar["round"], chosen=bar["chosen"])
+        assert sum(each["times"] for each in found["agents"]) == bar["asked"]
+    for bar in bars(client, "sources"):
+        found = ask(client, "/agents", round=bar["round"], by=bar["source"])
+        assert sum(each["times"] for each in found["agents"]) == bar["decisions"]
+
+
+def test_one_agent_is_told_from_its_own_lines_alone(
+    folder: Path,
+    events: list[dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All agents are told as from the whole log, replies and likes of others among it."""
+    whole = read_log(folder)
+    joined = [event["agent_id"] for event in events if event["event"] == "agent.joined"]
+    watched = Watched(folder, "real")
+    wait_until(lambda: watched.tail.position == watched.tail.size > 0)
+    for agent in joined[:40]:
+        story, _ = doings_of(watched, agent)
+        assert_frame_equal(story.drop("line"), agent_story(whole, agent).drop("line"))
+
+    read: list[int] = []
+    original = os.pread
+
+    def pread(file: int, size: int, place: int) -> bytes:
+        read.append(len(data := original(file, size, place)))
+        return data
+
+    monkeypatch.setattr("os.pread", pread)
+    doings_of(watched, joined[0])
+    assert sum(read) < watched.tail.size / 5
+    watched.close()
 
 
 @pytest.mark.parametrize("number", ["-1", "1.5", "x", "9" * 30, "99"])
@@ -250,6 +307,7 @@ def test_news_come_with_the_head_and_again_when_the_log_grows(
     ],
 )
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.sampled(2)
 def test_a_log_that_is_damaged_meanwhile_is_told_on_the_page(
     tmp_path: Path,
     shown: Show,
@@ -285,3 +343,13 @@ def test_what_is_no_run_is_told(tmp_path: Path) -> None:
         watch(tmp_path)
     with pytest.raises(InputError, match="No such file"):
         watch(tmp_path / "nowhere")
+
+
+def test_an_answer_waits_for_no_acknowledgement(client: httpx.Client) -> None:
+    """The body of an answer is sent behind its head at once, not 40 ms later."""
+    took = []
+    for _ in range(20):
+        before = perf_counter()
+        client.get("/runs")
+        took.append(perf_counter() - before)
+    assert min(took) < 0.03

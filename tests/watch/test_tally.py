@@ -28,6 +28,7 @@ def tally_of(path: Path, cuts: list[int] | None = None) -> Tally:
         data = b"".join(lines[begin:end])
         tally.take(Block(data, begin + 1, end - begin), offset)
         begin, offset = end, offset + len(data)
+    tally.close()
     return tally
 
 

@@ -9,8 +9,9 @@ from tests.kit import kept as runs
 
 pytest.importorskip("pydantic_monty")
 
+from prism import Run, replay, resume
 from prism.testing import ScriptedWriter
-from prism.workflow import Workflow, WorkflowAgent, WorkflowFileError, WorkflowRun
+from prism.workflow import Workflow, WorkflowAgent, WorkflowFileError
 from tests.kit.structlogs import capture_logs
 from tests.kit.writers import agent_of
 
@@ -122,7 +123,7 @@ def test_a_run_of_turns_ends_there_as_complete(tmp_path: Path) -> None:
     file, out = tmp_path / "w.yaml", tmp_path / "run"
     text = "".join(line for line in DONE.splitlines(keepends=True) if "ask" not in line)
     file.write_text(text, encoding="utf-8")
-    results = runs.begin(WorkflowRun(file, turns=10), out).results
+    results = runs.begin(Run(file, rounds=10), out).results
     assert (results.turns, results.state, results.has_finished) == (2, "shipped", True)
     assert results.failure is None
     assert results.to_dict()["has_finished"] is True
@@ -130,10 +131,10 @@ def test_a_run_of_turns_ends_there_as_complete(tmp_path: Path) -> None:
     names = [orjson.loads(line)["event"] for line in log.splitlines()]
     assert names.count("round.ended") == 2
     assert names[-1] == "run.ended"
-    assert runs.resume(out, WorkflowRun) is None
+    assert resume(out) is None
 
     again = tmp_path / "again"
-    runs.replay(out, WorkflowRun, again)
+    replay(out, again)
     assert (again / "events.jsonl").read_bytes() == log
 
 
@@ -144,5 +145,5 @@ def test_a_run_that_begins_in_one_has_no_turns(tmp_path: Path) -> None:
         "state_machine: {states: [a], final_states: [a]}\nsteps: [{name: s, code: ''}]\n",
         encoding="utf-8",
     )
-    results = runs.begin(WorkflowRun(file, turns=3), tmp_path / "run").results
+    results = runs.begin(Run(file, rounds=3), tmp_path / "run").results
     assert (results.turns, results.has_finished) == (0, True)

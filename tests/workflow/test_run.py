@@ -9,13 +9,14 @@ import jsonschema
 import orjson
 import pytest
 
+from prism import Run, replay, resume
 from prism.analysis import agents, read_log
 from prism.errors import InputError, PrismError, ReplayError
 from prism.llm import Model
 from prism.runlog._schema import json_schema
 from prism.runs import Outcome, run_status
 from prism.testing import FakeOllama, Fault
-from prism.workflow import Action, Turn, WorkflowRun
+from prism.workflow import Action, Turn
 from tests.kit import kept as runs
 from tests.kit.files import folder_in_memory
 
@@ -73,14 +74,14 @@ def server() -> Iterator[FakeOllama]:
         yield running
 
 
-def asking(file: Path, server: FakeOllama) -> WorkflowRun:
+def asking(file: Path, server: FakeOllama) -> Any:
     """Return a run with a model."""
     model = Model("llama3.2", hosts=(server.url,))
-    return WorkflowRun(file, turns=TURNS, variables={"balance": 7}, reasoner=model)
+    return Run(file, rounds=TURNS, parameters={"balance": 7}, reasoner=model)
 
 
 @pytest.fixture
-def options(file: Path, server: FakeOllama) -> WorkflowRun:
+def options(file: Path, server: FakeOllama) -> Any:
     """Return a run with a model, of a workflow of the test's own."""
     return asking(file, server)
 
@@ -88,7 +89,7 @@ def options(file: Path, server: FakeOllama) -> WorkflowRun:
 class Complete(NamedTuple):
     """A complete run with a model, at which tests look only."""
 
-    options: WorkflowRun
+    options: Any
     folder: Path
     outcome: Outcome[Any]
 
@@ -186,15 +187,15 @@ def test_a_run_is_repeated_without_its_model(
 ) -> None:
     """A replay asks no model and writes the same bytes, measured seconds included."""
     asked = len(server.questions)
-    runs.replay(kept, WorkflowRun, tmp_path / "again")
+    replay(kept, tmp_path / "again")
     assert log_of(tmp_path / "again") == log_of(kept)
     assert len(server.questions) == asked
 
 
 def test_a_replay_is_replayed(kept: Path, tmp_path: Path) -> None:
     """A repeated run can be repeated in its turn."""
-    runs.replay(kept, WorkflowRun, tmp_path / "again")
-    runs.replay(tmp_path / "again", WorkflowRun, tmp_path / "third")
+    replay(kept, tmp_path / "again")
+    replay(tmp_path / "again", tmp_path / "third")
     assert log_of(tmp_path / "third") == log_of(kept)
 
 
@@ -220,8 +221,8 @@ def test_a_stopped_replay_is_resumed_to_the_same_bytes(
     """Stopped after any turn, a replayed run goes on to the log of one that never stopped."""
     again = tmp_path / "again"
     with pytest.raises(StopError):
-        runs.replay(kept, WorkflowRun, again, on_round=stop_after(stopped), checkpoint_every=0)
-    outcome = runs.resume(again, WorkflowRun)
+        replay(kept, again, on_round=stop_after(stopped), checkpoint_every=0)
+    outcome = resume(again)
     assert outcome is not None
     assert log_of(again) == log_of(kept)
     first = json.loads((kept / "run.json").read_text())["results"]
@@ -230,13 +231,13 @@ def test_a_stopped_replay_is_resumed_to_the_same_bytes(
 
 @pytest.mark.parametrize("stopped", [1, 4])
 def test_a_stopped_run_with_a_model_goes_on(
-    options: WorkflowRun, kept: Path, tmp_path: Path, stopped: int
+    options: Any, kept: Path, tmp_path: Path, stopped: int
 ) -> None:
     """A resumed run has the prompts, texts and states of one that never stopped."""
     again = tmp_path / "again"
     with pytest.raises(StopError):
         runs.begin(options, again, on_round=stop_after(stopped), checkpoint_every=0)
-    outcome = runs.resume(again, WorkflowRun)
+    outcome = resume(again)
     assert outcome is not None
     assert outcome.summary["spent"]["calls"] == TURNS
     assert [_without_time(event) for event in events_of(again)] == [
@@ -253,7 +254,7 @@ def _without_time(event: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def test_the_status_of_a_stopped_run_counts_turns(options: WorkflowRun, tmp_path: Path) -> None:
+def test_the_status_of_a_stopped_run_counts_turns(options: Any, tmp_path: Path) -> None:
     """``prism status`` knows how many turns a run has, and how far it is."""
     with pytest.raises(StopError):
         runs.begin(options, tmp_path / "run", on_round=stop_after(2), checkpoint_every=0)
@@ -264,7 +265,7 @@ def test_the_status_of_a_stopped_run_counts_turns(options: WorkflowRun, tmp_path
 def test_a_complete_run_has_nothing_to_resume(kept: Path) -> None:
     """Resuming a complete run does nothing."""
     before = log_of(kept)
-    assert runs.resume(kept, WorkflowRun) is None
+    assert resume(kept) is None
     assert log_of(kept) == before
 
 
@@ -272,13 +273,11 @@ def test_the_options_are_in_run_json(complete: Complete) -> None:
     """What a run is can be read from its folder again."""
     file = complete.folder / "run.json"
     config = json.loads(file.read_text())["config"]
-    assert WorkflowRun.from_config(config, file) == complete.options
+    assert type(complete.options).from_config(config, file) == complete.options
 
 
 @pytest.mark.parametrize("changed", ["agent.yaml", "traits/kind.yaml"])
-def test_a_run_whose_files_changed_is_not_resumed(
-    options: WorkflowRun, file: Path, changed: str
-) -> None:
+def test_a_run_whose_files_changed_is_not_resumed(options: Any, file: Path, changed: str) -> None:
     """The workflow and its components have to be what they were when the run began."""
     out = file.parent / "run"
     with pytest.raises(StopError):
@@ -286,10 +285,10 @@ def test_a_run_whose_files_changed_is_not_resumed(
     path = file.parent / changed
     path.write_text(path.read_text() + "# later\n")
     with pytest.raises(InputError, match=r"is not what it was when the run in .* began"):
-        runs.resume(out, WorkflowRun)
+        resume(out)
 
 
-def test_a_component_that_came_later_is_a_change(options: WorkflowRun, file: Path) -> None:
+def test_a_component_that_came_later_is_a_change(options: Any, file: Path) -> None:
     """A component's file that was missing when the run began may not appear until its end."""
     trait = file.parent / "traits" / "kind.yaml"
     trait.rename(file.parent / "aside")
@@ -298,20 +297,20 @@ def test_a_component_that_came_later_is_a_change(options: WorkflowRun, file: Pat
         runs.begin(options, out, on_round=stop_after(2), checkpoint_every=0)
     (file.parent / "aside").rename(trait)
     with pytest.raises(InputError, match="is not what it was"):
-        runs.resume(out, WorkflowRun)
+        resume(out)
 
 
-def test_a_replay_with_other_variables_says_so(options: WorkflowRun, kept: Path) -> None:
+def test_a_replay_with_other_variables_says_so(options: Any, kept: Path) -> None:
     """Other variables make other prompts, which the log does not answer."""
-    other = WorkflowRun(options.file, turns=TURNS, variables={"balance": 8}).replaying(kept)
+    other = Run(options.file, rounds=TURNS, parameters={"balance": 8}).replaying(kept)
     with pytest.raises(ReplayError, match="for another prompt"):
         runs.begin(other)
 
 
-def test_a_replay_beyond_the_log_says_so(options: WorkflowRun, kept: Path) -> None:
+def test_a_replay_beyond_the_log_says_so(options: Any, kept: Path) -> None:
     """More turns than were recorded have no texts and no code steps."""
-    other = WorkflowRun(
-        options.file, turns=TURNS + 1, variables={"balance": 7}, agent_id="agent"
+    other = Run(
+        options.file, rounds=TURNS + 1, parameters={"balance": 7}, agent_id="agent"
     ).replaying(kept)
     with pytest.raises(ReplayError):
         runs.begin(other)
@@ -321,7 +320,7 @@ def test_a_workflow_that_asks_needs_a_model(file: Path) -> None:
     """Without a model the steps that would ask one are named, and nothing is written."""
     out = file.parent / "run"
     with pytest.raises(InputError, match=r"asks a model in look, work: name the model"):
-        runs.begin(WorkflowRun(file), out)
+        runs.begin(Run(file), out)
     assert not out.exists()
 
 
@@ -329,10 +328,10 @@ def test_a_workflow_of_code_needs_no_model(tmp_path: Path) -> None:
     """A workflow that asks nobody runs without a model."""
     path = tmp_path / "code.yaml"
     path.write_text("steps: [{name: add, code: 'n = context.get(\"n\", 0) + 1'}]\n")
-    outcome = runs.begin(WorkflowRun(path, turns=3), tmp_path / "run")
+    outcome = runs.begin(Run(path, rounds=3), tmp_path / "run")
     assert outcome.results.context == {"n": 3}
     assert "spent" not in outcome.summary
-    runs.replay(tmp_path / "run", WorkflowRun, tmp_path / "again")
+    replay(tmp_path / "run", tmp_path / "again")
     assert log_of(tmp_path / "again") == log_of(tmp_path / "run")
 
 
@@ -364,7 +363,7 @@ def test_variables_come_from_a_file(
     (tmp_path / name).write_text(text)
     path = tmp_path / "code.yaml"
     path.write_text("steps: [{name: add, code: 'done = True'}]\n")
-    run = WorkflowRun(path, turns=1, context=tmp_path / name, variables={"mine": 1})
+    run = Run(path, rounds=1, context=tmp_path / name, parameters={"mine": 1})
     assert runs.begin(run).results.context == {**expected, "mine": 1, "done": True}
 
 
@@ -384,24 +383,25 @@ def test_a_file_of_variables_that_is_something_else_is_refused(
     path = file.parent / name
     path.write_text(text)
     with pytest.raises(InputError, match=problem) as refused:
-        runs.begin(WorkflowRun(file, context=path, reasoner=Model("m")))
+        runs.begin(Run(file, context=path, reasoner=Model("m")))
     assert str(path) in str(refused.value)
 
 
 @pytest.mark.parametrize(
     "bad",
     [
-        {"turns": 0},
+        {"rounds": 0},
         {"seed": 2**60},
         {"agent_id": ""},
         {"agent_id": "\ud800"},
-        {"variables": {"x": object()}},
+        {"parameters": {"x": object()}},
+        {"application": {"balance": 3}},
     ],
 )
 def test_options_out_of_range_are_refused(file: Path, bad: dict[str, Any]) -> None:
     """What no run can be, or JSON has no room for, is refused at once."""
     with pytest.raises(PrismError):
-        WorkflowRun(file, **bad)
+        Run(file, **bad)
 
 
 @pytest.mark.parametrize("name", ["mode", "pick", "stop_at_fallbacks"])
@@ -409,37 +409,41 @@ def test_options_of_decisions_are_refused(file: Path, name: str) -> None:
     """What applies to decisions only has no meaning for texts."""
     value: Any = {"mode": "chat", "pick": "draw", "stop_at_fallbacks": 0.5}[name]
     with pytest.raises(InputError, match="applies to decisions"):
-        runs.begin(WorkflowRun(file, reasoner=Model("m", **{name: value})))
+        runs.begin(Run(file, reasoner=Model("m", **{name: value})))
 
 
-class Hosted(WorkflowRun):
-    """A run in which the application takes part."""
+def act(action: Action) -> str:
+    """Carry out an action."""
+    return f"did {action.key}"
 
-    def host(self) -> dict[str, Any]:
-        """Provide a variable, and carry out actions."""
-        return {"variables": {"balance": lambda _agent: 3}, "on_action": self.act}
 
-    def act(self, action: Action) -> str:
-        """Carry out an action."""
-        return f"did {action.key}"
+def refuse(action: Action) -> str:
+    """Fail the test: nothing is to be carried out."""
+    raise AssertionError(f"{action.key} was carried out twice")
+
+
+BALANCE = {"balance": lambda _agent: 3}
+HOSTED = {"variables": BALANCE, "on_action": act}
+REFUSING = {"variables": BALANCE, "on_action": refuse}
 
 
 @pytest.fixture
-def acting(tmp_path: Path) -> Iterator[Hosted]:
+def acting(tmp_path: Path) -> Iterator[Any]:
     """Return a run whose model always asks for an action."""
     path = tmp_path / "acting.yaml"
     path.write_text(
         "steps:\n  - {name: act, type: llm, prompt: 'You have {balance}, {last_action_result}'}\n"
     )
     with FakeOllama(write=lambda *_: '{"reasoning": "", "action": {"type": "wait"}}') as server:
-        yield Hosted(path, turns=4, reasoner=Model("llama3.2", hosts=(server.url,)))
+        model = Model("llama3.2", hosts=(server.url,))
+        yield Run(path, rounds=4, reasoner=model, application=HOSTED)
 
 
-def test_an_application_takes_part_in_a_run(acting: Hosted, tmp_path: Path) -> None:
-    """A class of one's own brings variables and carries out actions, after a resume, too."""
+def test_an_application_takes_part_in_a_run(acting: Any, tmp_path: Path) -> None:
+    """An application brings variables and carries out actions, after a resume, too."""
     with pytest.raises(StopError):
         runs.begin(acting, tmp_path / "run", on_round=stop_after(2), checkpoint_every=0)
-    outcome = runs.resume(tmp_path / "run", Hosted)
+    outcome = resume(tmp_path / "run", application=HOSTED)
 
     assert outcome is not None
     assert outcome.results.failure is None
@@ -449,7 +453,7 @@ def test_an_application_takes_part_in_a_run(acting: Hosted, tmp_path: Path) -> N
     ]
 
 
-def test_actions_can_be_read_as_a_table(acting: Hosted, tmp_path: Path) -> None:
+def test_actions_can_be_read_as_a_table(acting: Any, tmp_path: Path) -> None:
     """What came of actions is there for tables of one's own."""
     runs.begin(acting, tmp_path / "run")
     rows = read_log(tmp_path / "run").scan("workflow.action").collect().to_dicts()
@@ -460,26 +464,24 @@ def test_actions_can_be_read_as_a_table(acting: Hosted, tmp_path: Path) -> None:
     assert json.loads(rows[0]["result"]) == "did 1:act"
 
 
-class Refusing(Hosted):
-    """An application that must not be asked to act."""
-
-    def act(self, action: Action) -> str:
-        """Fail the test."""
-        raise AssertionError(f"{action.key} was carried out twice")
-
-
 @pytest.mark.parametrize("stopped", [None, 1, 3])
-def test_a_replay_acts_on_nothing(acting: Hosted, tmp_path: Path, stopped: int | None) -> None:
+def test_a_replay_acts_on_nothing(acting: Any, tmp_path: Path, stopped: int | None) -> None:
     """A repeated run copies what came of actions, and writes the same bytes."""
     runs.begin(acting, tmp_path / "run")
     again = tmp_path / "again"
     if stopped is None:
-        runs.replay(tmp_path / "run", Refusing, again)
+        replay(tmp_path / "run", again, application=REFUSING)
     else:
         stop = stop_after(stopped)
         with pytest.raises(StopError):
-            runs.replay(tmp_path / "run", Refusing, again, on_round=stop, checkpoint_every=0)
-        runs.resume(again, Refusing)
+            replay(
+                tmp_path / "run",
+                again,
+                application=REFUSING,
+                on_round=stop,
+                checkpoint_every=0,
+            )
+        resume(again, application=REFUSING)
 
     assert log_of(again) == log_of(tmp_path / "run")
 
@@ -487,4 +489,4 @@ def test_a_replay_acts_on_nothing(acting: Hosted, tmp_path: Path, stopped: int |
 def test_a_run_of_something_else_is_not_resumed(kept: Path) -> None:
     """The folder of a simulation is no workflow's."""
     with pytest.raises(InputError, match="is no run of workflow"):
-        WorkflowRun.from_config({"agents": "3"}, kept / "run.json")
+        type(Run("agent.yaml")).from_config({"agents": "3"}, kept / "run.json")

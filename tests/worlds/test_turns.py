@@ -158,6 +158,85 @@ def test_a_time_out_is_fired_once_a_tick() -> None:
     assert [each.timeouts.get("on", 0) for each in results.rounds] == [0, 0, 0, 0, 1, 1, 1, 1]
 
 
+def _kept_on(_lamp: Any, _context: Any) -> bool:
+    return False
+
+
+class Kept(Agent):
+    """A lamp whose time-out never passes its guard."""
+
+    chart = Statechart(
+        Light,
+        [Transition("timeout", Light.OFF, Light.ON, guard=_kept_on)],
+        initial=Light.OFF,
+        timeouts={Light.OFF: 1},
+    )
+    turns: int = state(0)
+
+
+class One(World[Kept]):
+    """One lamp has its turn in a tick."""
+
+    rounds = 30
+    activation = "one"
+
+    @during(Light.OFF)
+    def shine(self, lamp: Kept) -> None:
+        """Count the turn."""
+        lamp.turns += 1
+
+
+class Two(World[Kept]):
+    """Two lamps have their turn in a tick."""
+
+    rounds = 30
+    activation = "pair"
+
+    @during(Light.OFF)
+    def shine(self, lamp: Kept, other: Kept) -> None:
+        """Count the turn of both."""
+        lamp.turns += 1
+        other.turns += 1
+
+
+@pytest.mark.parametrize(("world", "turns"), [(One, 1), (Two, 2)])
+def test_a_refused_time_out_gives_a_turn_to_those_alone_who_were_drawn(
+    world: type[World[Kept]], turns: int
+) -> None:
+    """Where one agent or a pair is drawn, time-outs that a guard refuses give no further turns."""
+    run = Run(world(), [Kept() for _ in range(6)])
+    results = run.run()
+    assert sum(lamp.turns for lamp in run.agents) == turns * 30
+    assert not any(each.timeouts for each in results.rounds)
+
+
+class Spent(Kept):
+    """A lamp that goes out in its second tick."""
+
+    chart = Statechart(
+        Light,
+        [Transition("timeout", Light.OFF, Light.SPENT)],
+        initial=Light.OFF,
+        timeouts={Light.OFF: 1},
+    )
+
+
+@pytest.mark.parametrize(("world", "turns"), [(One, 1), (Two, 2)])
+def test_who_has_timed_out_has_had_its_turn(world: type[World[Any]], turns: int) -> None:
+    """In the tick in which all time out nobody who was drawn has another turn."""
+
+    class Going(world):  # type: ignore[misc, valid-type]
+        @during(Light.SPENT)
+        def rest(self, lamp: Spent, *others: Spent) -> None:
+            for each in (lamp, *others):
+                each.turns += 1
+
+    run = Run(Going(), [Spent() for _ in range(6)])
+    results = run.run()
+    assert [each.timeouts for each in results.rounds[:3]] == [{}, {"off": 6}, {}]
+    assert sum(lamp.turns for lamp in run.agents) == turns * 29
+
+
 @pytest.mark.parametrize("ticks", [-1, 1.5, True])
 def test_ticks_in_a_state_are_whole(ticks: Any) -> None:
     """What is no number of ticks is refused."""

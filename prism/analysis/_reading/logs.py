@@ -313,8 +313,8 @@ def read_log(*paths: PathLike[str] | str) -> RunLogs:
     """Open the logs of one run or several.
 
     Args:
-        paths: Logs, plain or compressed with gzip, or folders of runs. A log that cannot be opened
-            is reported in `RunLogs.notes`. A pipe, such as ``/dev/stdin``, is copied into a
+        paths: Logs, plain or compressed with gzip or zstd, or folders of runs. A log that cannot be
+            opened is reported in `RunLogs.notes`. A pipe, such as ``/dev/stdin``, is copied into a
             temporary file at once, as every table reads the log again.
 
     Returns:
@@ -399,7 +399,7 @@ def _labels(paths: Sequence[Path]) -> list[str]:
 
 
 def _short_label(path: Path) -> str:
-    name = path.name.removesuffix(".gz")
+    name = path.name.removesuffix(".gz").removesuffix(".zst")
     if name == LOG_NAME:
         return shown_path(path.absolute().parent.name or path)
     return shown_path(name.removesuffix(".jsonl"))

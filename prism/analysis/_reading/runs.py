@@ -28,6 +28,7 @@ NoteKind = Literal[
     "no_follows",
     "not_weighed",
     "out_of_order",
+    "sampled",
     "truncated",
     "unfinished",
     "unreadable",
@@ -59,7 +60,7 @@ class Note:
 KNOWN_EVENTS = frozenset(
     value for name, value in vars(events).items() if name.isupper() and isinstance(value, str)
 )
-RUN_FACTS = ("schema", "agents", "rounds", "ticks_per_round", "seed", "world")
+RUN_FACTS = ("schema", "agents", "logged_agents", "rounds", "ticks_per_round", "seed", "world")
 """Keys of ``run.started`` that describe a run, apart from its parameters."""
 
 MOST_LINES_NAMED = 10
@@ -109,6 +110,7 @@ class Run:
         ended: Whether the log has its end.
         schema: Version of its events.
         agents: Number of its agents.
+        logged_agents: How many of them the log tells of; None for all.
         rounds: Number of rounds planned.
         ticks_per_round: Ticks of each round.
         seed: Its seed.
@@ -122,6 +124,7 @@ class Run:
     ended: bool = False
     schema: int | None = None
     agents: int | None = None
+    logged_agents: int | None = None
     rounds: int | None = None
     ticks_per_round: int | None = None
     seed: int | None = None

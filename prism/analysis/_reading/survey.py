@@ -146,6 +146,13 @@ class FileSurvey:
             if run.schema is not None and run.schema > events.SCHEMA_VERSION:
                 yield self._note("newer_schema", _newer(run))
 
+            if run.agents is not None and run.logged_agents is not None:
+                text = (
+                    f"tells of {run.logged_agents:,} of {run.agents:,} agents; counts and "
+                    "measures of rounds are of all"
+                )
+                yield self._note("sampled", text)
+
             if run.started and not run.ended:
                 text = f"{run.label} has not ended: it is still going on, or was stopped"
                 yield self._note("unfinished", text)

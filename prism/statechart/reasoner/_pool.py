@@ -135,9 +135,6 @@ class Pool(Generic[HostT]):
         hedge: Whether a question that straggles is put a second time.
     """
 
-    asks_one_by_one: bool = False
-    """Whether each decision question is a request of its own, so that none waits for others."""
-
     def __init__(
         self,
         hosts: Sequence[HostT],
@@ -162,6 +159,11 @@ class Pool(Generic[HostT]):
     def servers(self) -> tuple[HostT, ...]:
         """The hosts themselves, for looking at them without retries."""
         return self._hosts
+
+    @property
+    def slots(self) -> Slots:
+        """The slots on the hosts, which other pools may share."""
+        return self._slots
 
     @property
     def waiting(self) -> int:

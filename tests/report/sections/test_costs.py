@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from prism import Run
 from prism.analysis import read_log
 from prism.report import Report, make_report
 from prism.report._facts.run_facts import facts_of
@@ -17,7 +18,7 @@ from prism.report._sections.numbers import key_numbers
 from prism.runlog import RunLog, SimulatedClock
 from prism.statechart import Cost, Written
 from prism.testing import ScriptedWriter
-from prism.workflow import Workflow, WorkflowAgent, WorkflowRun
+from prism.workflow import Workflow, WorkflowAgent
 from tests.kit.cognition import add, thinker, thought
 from tests.kit.kept import begin
 
@@ -38,7 +39,7 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a run of a workflow."""
     file = tmp_path_factory.mktemp("walk") / "walk.yaml"
     file.write_text(WALK)
-    begin(WorkflowRun(file, turns=TURNS), file.with_suffix(""))
+    begin(Run(file, rounds=TURNS), file.with_suffix(""))
     return file.with_suffix("")
 
 

@@ -10,6 +10,7 @@ from tests.kit.kept import begin
 
 pytest.importorskip("pydantic_monty")
 
+from prism import Run
 from prism.analysis import read_log
 from prism.llm import Model
 from prism.report import Report, make_report
@@ -17,7 +18,6 @@ from prism.report._figures.page_figures import PageFigures
 from prism.report._sections.numbers import key_numbers
 from prism.report._sections.turns import CALLS, REFUSED, TURNS
 from prism.testing import FakeOllama
-from prism.workflow import WorkflowRun
 
 LAMP = """
 state_machine:
@@ -52,7 +52,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
 
     with FakeOllama(write=write) as server:
         model = Model("llama3.2", hosts=(server.url,))
-        run = WorkflowRun(file, turns=6, model=model, echo_actions=True)
+        run = Run(file, rounds=6, model=model, echo_actions=True)
         begin(run, file.with_suffix(""))
 
     return make_report(read_log(file.with_suffix("")))
