@@ -92,14 +92,14 @@ def test_in_composites_it_is_what_was_written() -> None:
 
 
 def test_what_asks_for_nothing_is_called_as_it_is() -> None:
-    """Its row holds the very function, so a fire does nothing more than before."""
+    """What a fire calls is the very function, so it does nothing more than before."""
 
     def plain(agent: Any, target: Any) -> bool:
         return bool(target)
 
     chart = Statechart(Door, [Transition("x", Door.SHUT, Door.OPEN, plain)], initial=Door.SHUT)
-    ((guard, _, _, _),) = chart._rows[Door.SHUT]["x"]
-    assert guard is plain
+    ((made,),) = chart.machine.events["x"].transitions.values()
+    assert made.conditions[0].func.guard is plain
     assert chart.fire(SimpleNamespace(state=Door.SHUT), "x") is None
 
 
