@@ -243,18 +243,23 @@ class Pool(Generic[HostT]):
         except DecisionsUnsupportedError as error:
             raise self._takes_none(self._hosts, error) from error
         except LLMError as error:
-            # only an answer can tell, and those that have answered do not decide
-            known = {host.known_to_decide for host in self._hosts}
-            if known == {None, False} and not isinstance(error, CircuitOpenError):
-                others = [host for host in self._hosts if host.known_to_decide is False]
-                raise self._takes_none(others, error, f", and {error}") from error
+            failure = self._not_decided(error)
+            if failure is error:
+                raise
+            raise failure from error
 
-            # said apart from other failures, so that the other servers can be asked to chat
-            deciding = _deciding(self._hosts)
-            are_down = all_fail_fast(deciding) and not all_fail_fast(self._hosts)
-            if is_retryable(error) and are_down:
-                raise circuit_open(deciding) from error
-            raise
+    def _not_decided(self, error: LLMError) -> LLMError:
+        """Return what it means that a decision question has failed, for those who may chat."""
+        # only an answer can tell, and those that have answered do not decide
+        known = {host.known_to_decide for host in self._hosts}
+        if known == {None, False} and not isinstance(error, CircuitOpenError):
+            others = [host for host in self._hosts if host.known_to_decide is False]
+            return self._takes_none(others, error, f", and {error}")
+
+        # said apart from other failures, so that the other servers can be asked to chat
+        deciding = _deciding(self._hosts)
+        are_down = all_fail_fast(deciding) and not all_fail_fast(self._hosts)
+        return circuit_open(deciding) if is_retryable(error) and are_down else error
 
     def _takes_none(self, hosts: Sequence[Host], error: LLMError, more: str = "") -> LLMError:
         addresses = ", ".join(host.address for host in hosts)

@@ -6,7 +6,7 @@ in `_replies`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -216,9 +216,7 @@ class Reasoner(AsksModel, BaseReasoner):
             raise
 
         decisions = [
-            self._settle(question, draw, next(found))
-            if draw.fault is None
-            else self._without_asking(question, draw.fault)
+            self._decided(question, draw, found)
             for question, draw in zip(questions, draws, strict=True)
         ]
 
@@ -413,17 +411,18 @@ class Reasoner(AsksModel, BaseReasoner):
         said = read_reason(reply.text, MOST_REASON_CHARACTERS) if asks else None
         return Decision(chosen, source, cost=cost, said=said, option_mass=mass, rotation=rotation)
 
-    def _settle(self, question: Question, draw: Draw, found: Found) -> Decision:
+    def _decided(self, question: Question, draw: Draw, answers: Iterator[Found]) -> Decision:
         """Choose an option by its probability, where the model gave those."""
+        if draw.fault is not None:
+            return self._without_asking(question, draw.fault)
+
+        found = next(answers)
         if isinstance(found, Decision):
             return found
 
         weights = list(found.by_option.values())
-        number = (
-            weights.index(max(weights))
-            if self._pick == "argmax"
-            else index_at(draw.taken[1], weights)
-        )
+        is_drawn = self._pick == "draw"
+        number = index_at(draw.taken[1], weights) if is_drawn else weights.index(max(weights))
         rounded = {text: round(chance, 6) for text, chance in found.by_option.items()}
 
         return Decision(
