@@ -28,7 +28,7 @@ from prism.statechart.reasoner._slots import (
     all_fail_fast,
     circuit_open,
 )
-from prism.statechart.reasoner._spending import Cost, loop_time, random_backoff, until_settled
+from prism.statechart.reasoner._spending import Cost, loop_time, random_backoff
 
 _MOST_EXEMPT = 20
 """Failures that cost a question no attempt; as each refusal lowers the host's limit, fewer come."""
@@ -324,9 +324,7 @@ class Pool(Generic[HostT]):
         question.left = self._hosts
         try:
             with self._slots.entered():
-                reply = await until_settled(
-                    lambda: self._ask_once(question), lambda error: self._judge(question, error)
-                )
+                reply = await self._ask_until_settled(question)
         except UnusableError as unusable:
             if unusable.error is not None:
                 raise unusable.error from unusable.error.__cause__
@@ -339,6 +337,17 @@ class Pool(Generic[HostT]):
         finally:
             if question.doubted is not None:
                 self._settle(question.doubted, is_guilty=question.is_guilty)
+
+    async def _ask_until_settled(self, question: Question[ReplyT]) -> ReplyT:
+        """Return what a question gives, put again while its failures are judged worth that."""
+        while True:
+            try:
+                return await self._ask_once(question)
+            except Exception as error:
+                pause = self._judge(question, error)
+
+            if pause:
+                await asyncio.sleep(pause)
 
     def _judge(self, question: Question[ReplyT], error: Exception) -> float:
         """Say what follows from an outcome: again or elsewhere, after a pause; the end is raised.

@@ -6,8 +6,10 @@ in `_replies`.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, get_args
 
 from prism.errors import (
@@ -298,9 +300,6 @@ class Reasoner(AsksModel, BaseReasoner):
         Returns:
             The chats that may help where decision questions failed.
         """
-        # costs a third of importing the engine, and is loaded already where this runs
-        import asyncio
-
         flights: dict[str, Flight[Reply]] = {}
         asked: list[tuple[Request, str]] = []
         chats: list[Request] = []
@@ -315,7 +314,7 @@ class Reasoner(AsksModel, BaseReasoner):
                 told = self._in_order(request)
                 # what was asked together is not asked again, also if it failed
                 if identity not in flights:
-                    flights[identity] = self._put(told, identity)
+                    flights[identity] = self._flights.join(identity, partial(self._decision, told))
 
                 asked.append((told, identity))
                 # so that the first are under way before the last prompt is built
@@ -338,7 +337,7 @@ class Reasoner(AsksModel, BaseReasoner):
 
             return chats
         finally:
-            await self._leave(flights.values())
+            await self._flights.leave(flights.values())
 
     def _in_order(self, request: Request) -> Request:
         """Return a request that tells the options in the order in which the model is told them."""

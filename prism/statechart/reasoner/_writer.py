@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -94,9 +95,6 @@ class Writer(AsksModel, BaseWriter):
         """Have the model write every text, as many at once as the client may be asked."""
         if len(calls) == 1:
             return [await self._written(calls[0])]
-
-        # costs a third of importing the engine, and is loaded already where this runs
-        import asyncio
 
         return list(await asyncio.gather(*(self._written(call) for call in calls)))
 
