@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from prism.llm._wire import MOST_REPLY_BYTES
-from prism.statechart.reasoner._model_client import first
 
 LOOK_SECONDS = 5.0
 """How long to wait for what a server knows without a model: its version and its models."""
@@ -104,26 +103,6 @@ class Completion:
     input_tokens: int | None = None
     output_tokens: int | None = None
     tokens: Sequence[Mapping[str, Any]] = ()
-
-
-def usage_in(reply: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what a reply says of its tokens under ``usage``; nothing if that is no object."""
-    usage = reply.get("usage")
-    return usage if isinstance(usage, dict) else {}
-
-
-def models_in(reply: Any, key: str, *names: str) -> list[str]:
-    """Return the models that a reply lists under a key, each by the first of some names.
-
-    Raises:
-        ValueError: If there is no list.
-    """
-    listed = reply.get(key) if isinstance(reply, dict) else None
-    if not isinstance(listed, list):
-        raise ValueError("it has no list of models")
-
-    found = (first(item, *names) for item in listed if isinstance(item, dict))
-    return [name for name in found if isinstance(name, str)]
 
 
 @dataclass(frozen=True, slots=True)

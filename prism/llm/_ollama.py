@@ -6,15 +6,7 @@ from collections.abc import Container, Mapping
 from typing import Any
 
 from prism.llm._addresses import with_port
-from prism.llm._dialect import (
-    Advice,
-    Chat,
-    Completion,
-    Dialect,
-    ModelSettings,
-    models_in,
-    usage_in,
-)
+from prism.llm._dialect import Advice, Chat, Completion, Dialect, ModelSettings
 from prism.llm._window import window_in_running
 from prism.statechart.reasoner._spending import count_of
 
@@ -57,7 +49,8 @@ def _read(reply: Any) -> Completion:
 
 
 def _words(reply: Mapping[str, Any]) -> dict[str, Any]:
-    usage = usage_in(reply)
+    usage = reply.get("usage")
+    usage = usage if isinstance(usage, dict) else {}
     names = ("total_duration", "load_duration", "eval_duration", "done_reason")
     said = {name: reply.get(name) for name in names}
     read, wrote = reply.get("prompt_eval_count"), reply.get("eval_count")
@@ -75,6 +68,15 @@ def _refused(said: str, body: Mapping[str, Any], settings: ModelSettings) -> str
     return "think" if is_default and "think" in said.lower() else None
 
 
+def _read_models(reply: Any) -> list[str]:
+    listed = reply.get("models") if isinstance(reply, dict) else None
+    if not isinstance(listed, list):
+        raise ValueError("it has no list of models")
+
+    named = (item.get("model") or item.get("name") for item in listed if isinstance(item, dict))
+    return [name for name in named if isinstance(name, str)]
+
+
 OLLAMA = Dialect(
     advice=Advice(
         "see that 'ollama serve' is running there",
@@ -90,7 +92,7 @@ OLLAMA = Dialect(
     words=_words,
     refused=_refused,
     listing="api/tags",
-    read_models=lambda reply: models_in(reply, "models", "model", "name"),
+    read_models=_read_models,
     windows=[("api/ps", window_in_running)],
     version="api/version",
     show="api/show",

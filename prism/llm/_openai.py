@@ -6,16 +6,7 @@ from collections.abc import Container, Mapping
 from typing import Any
 
 from prism.llm._addresses import with_version
-from prism.llm._dialect import (
-    OTHER_FORM,
-    Advice,
-    Chat,
-    Completion,
-    Dialect,
-    ModelSettings,
-    models_in,
-    usage_in,
-)
+from prism.llm._dialect import OTHER_FORM, Advice, Chat, Completion, Dialect, ModelSettings
 from prism.llm._letters import MOST_ALTERNATIVES, listed_in
 from prism.llm._window import window_in_models, window_in_props
 from prism.statechart.reasoner._spending import count_of
@@ -145,7 +136,8 @@ def read_completion(reply: Any) -> Completion:
 
 
 def _words(reply: Mapping[str, Any]) -> dict[str, Any]:
-    usage = usage_in(reply)
+    usage = reply.get("usage")
+    usage = usage if isinstance(usage, dict) else {}
     choice = _first_choice(reply)
     said = {
         "prompt_eval_count": usage.get("prompt_tokens"),
@@ -154,6 +146,14 @@ def _words(reply: Mapping[str, Any]) -> dict[str, Any]:
     }
     # lists of models have no choices, and some servers have an error that is null in every reply
     return said if choice else {**said, "error": reply.get("error")}
+
+
+def _read_models(reply: Any) -> list[str]:
+    listed = reply.get("data") if isinstance(reply, dict) else None
+    if not isinstance(listed, list):
+        raise ValueError("it has no list of models")
+
+    return [str(item["id"]) for item in listed if isinstance(item, dict) and "id" in item]
 
 
 def _first_choice(reply: Mapping[str, Any]) -> dict[str, Any]:
@@ -185,7 +185,7 @@ OPENAI = Dialect(
     words=_words,
     refused=part_refused,
     listing="models",
-    read_models=lambda reply: models_in(reply, "data", "id"),
+    read_models=_read_models,
     # the second is llama.cpp's, which has it beside the paths of OpenAI
     windows=[("models", window_in_models), ("../props", window_in_props)],
     # llama.cpp serves its one model by any name, gateways serve more than they list
