@@ -499,13 +499,9 @@ class Pool(Generic[HostT]):
             lacking = self._lacking(question, reply)
         except LLMError as error:
             question.cost.allowance.trouble = str(error)
-            if cost.attempts == attempts:
-                # nothing was sent
-                host.breaker.abandoned(probe=lease.probe)
-            elif is_unusable(error) and not _is_coming(host, error):
-                raise self._doubted(UnusableError(lease, error=error)) from error
-            elif self._learn(lease, error) and question.exempt < _MOST_EXEMPT:
-                question.exempt += 1
+            doubted = self._after_error(question, lease, error, was_sent=cost.attempts > attempts)
+            if doubted is not None:
+                raise doubted from error
             raise
         except BaseException:
             if question.pace is not None:
@@ -524,6 +520,19 @@ class Pool(Generic[HostT]):
             return reply
         finally:
             self._slots.give_back(lease)
+
+    def _after_error(
+        self, question: Question[ReplyT], lease: Lease[Host], error: LLMError, *, was_sent: bool
+    ) -> UnusableError | None:
+        """Learn from an error; return a doubt about the host, if it may be the question's fault."""
+        if not was_sent:
+            lease.host.breaker.abandoned(probe=lease.probe)
+        elif is_unusable(error) and not _is_coming(lease.host, error):
+            return self._doubted(UnusableError(lease, error=error))
+        elif self._learn(lease, error) and question.exempt < _MOST_EXEMPT:
+            question.exempt += 1
+
+        return None
 
     def _lacking(self, question: Question[ReplyT], reply: ReplyT) -> int:
         """Return how many answers a reply lacks, where another host may be asked for them."""

@@ -153,7 +153,11 @@ def chosen_in(text: str, names: Names, answers: Sequence[Any]) -> Any | None:
     if labelled and labelled[-1] is not None:
         return labelled[-1]
 
-    answer = next(iter(answers), None)
+    return _claimed_in(text, lines, names, next(iter(answers), None))
+
+
+def _claimed_in(text: str, lines: list[str], names: Names, answer: Any | None) -> Any | None:
+    """Return the one option that sentences of a text choose; None if there is a doubt."""
     claims = list(_claims(lines, names, answer))
     if not claims or None in claims:
         return None
