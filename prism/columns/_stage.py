@@ -249,13 +249,12 @@ class ColumnStage(AgentStage):
         columns.table[T.PHASE] = T.OVER
         columns[T.COUNTS][:] = np.bincount(columns[T.STATE], minlength=columns.states)
         self._set_due(0)
-        most = self._setting.log_agents
+        most = self.logged_agents()
         logged = None if most is None else self._canonical()[:most]
         columns[T.LOGGED][:] = 1 if logged is None else 0
         if logged is not None:
             columns[T.LOGGED][logged] = 1
-            assert self._sampled is not None
-            self._sampled.logged = frozenset(map(self._rows.id_of, logged.tolist()))
+            self.tell_of(map(self._rows.id_of, logged.tolist()))
         columns.prepare(columns.size if logged is None else len(logged))
         if type(self._world).activation != "all":
             columns.set(T.CANONICAL, self._canonical())

@@ -100,6 +100,7 @@ class RunHost:
         epoch: What goes on now, as a number: everybody's random numbers belong to one epoch.
         roster: Where agents are, from the end of `setup` on.
         ticks_per_round: Ticks in a round.
+        logged: Ids of the agents of whom the log tells; None for all.
         stopped: When the run was stopped, and why; None if it was not.
         logger: Where the run's events go meanwhile.
         timed_out: Takes note of a time-out, by the state that was left.
@@ -132,6 +133,7 @@ class RunHost:
         self.is_permuted: bool = False
         self.roster: Any = None
         self.ticks_per_round: int = 1
+        self.logged: frozenset[str] | None = None
         self.stopped: dict[str, Any] | None = None
         self.world: World[Any] = world
         self.timed_out: Callable[[Any], None] = _leave_it

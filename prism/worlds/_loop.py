@@ -38,7 +38,7 @@ from prism.worlds._parameters import groups_of, read_group
 from prism.worlds._people import AgentTable
 from prism.worlds._results import Measured
 from prism.worlds._snapshot import Decoder, Encoder
-from prism.worlds._stage import AgentStage, Setting, Stage
+from prism.worlds._stage import AgentStage, Sampling, Setting
 from prism.worlds._treatments import Treating, Treatment, with_reasoners
 from prism.worlds._world import World
 
@@ -128,7 +128,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         self._groups = groups_of(type(world))
         self._treatments: tuple[str | Treatment, ...] = tuple(treatments)
         self._treating = Treating(world, self._parts, treatments, self.rounds)
-        self._log_agents = logged_of(agents, log_agents)
+        self._sampling = sampling_of(agents, log_agents)
         make: Any = column_stage() if columns else AgentStage
         # a policy never waits: let an interruption, and others in the event loop, have a turn
         self.pace: Callable[[], Awaitable[object]] = partial(asyncio.sleep, 0)
@@ -268,10 +268,10 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
 
     def _make_stage(
         self,
-        make: Callable[[Setting], Stage],
+        make: Callable[[Setting], AgentStage],
         agents: int | Iterable[Any] | AgentTable,
         logger: EventLogger | None,
-    ) -> Stage:
+    ) -> AgentStage:
         world = self.world
         setting = Setting(
             world,
@@ -280,7 +280,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
             self.clock,
             logger,
             self._answerers,
-            self._log_agents,
+            self._sampling,
         )
         stage = make(setting)
         stage.host.ticks_per_round = self.ticks_per_round
@@ -357,7 +357,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
 
     def _picture(self, *, first: bool = False) -> dict[str, Any]:
         """Return what a picture shows, if anybody is told of agents."""
-        if active_logger(self._stage.logger) is None or self._log_agents == 0:
+        if active_logger(self._stage.logger) is None or self._stage.logged_agents() == 0:
             return {}
 
         reason = "a picture only looks; let a hook change things, such as round_ends"
@@ -478,8 +478,8 @@ def column_stage() -> Any:
         raise MissingExtraError("columns", str(error.name)) from error
 
 
-def logged_of(agents: Any, asked: int | None) -> int | None:
-    """Return how many agents the log tells of; None for all.
+def sampling_of(agents: Any, asked: int | None) -> Sampling | None:
+    """Return of how many agents the log tells; None for all.
 
     Args:
         agents: How many there are, or a table of them; those that are given are all told of.
@@ -489,14 +489,11 @@ def logged_of(agents: Any, asked: int | None) -> int | None:
         FieldValueError: If it is none from 1 on.
     """
     if asked is not None:
-        return asked if asked == 0 else require_count("log_agents", asked)
+        return Sampling(asked if asked == 0 else require_count("log_agents", asked))
 
-    many = agents if isinstance(agents, int) else None
-    # a file of social agents is read when the run is made
-    if type(agents) is AgentTable:
-        many = len(agents)
-
-    return LOGGED_OF_MANY if many is not None and many > MANY else None
+    # how many a file of social agents holds is known when the run has read it
+    is_of_many = agents > MANY if isinstance(agents, int) else isinstance(agents, AgentTable)
+    return Sampling(LOGGED_OF_MANY, MANY) if is_of_many else None
 
 
 def require_count(name: str, value: int) -> int:

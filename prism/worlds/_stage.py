@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache, partial
-from typing import Any, Protocol
+from typing import Any
 
 from prism.errors import DefinitionError, SimulationError
 from prism.runlog import SimulatedClock
@@ -29,7 +29,7 @@ from prism.telemetry.events import (
     TRANSITION,
 )
 from prism.worlds._agent import Agent
-from prism.worlds._asking import Answerers, Event, asking_with
+from prism.worlds._asking import Answerers, Event, RelayLogger, asking_with
 from prism.worlds._guest import OBJECT, Guest, Proxy, join
 from prism.worlds._host import RunHost, kept_notes, population, restore_notes
 from prism.worlds._kinds import Kind, Parts, make_kinds
@@ -59,7 +59,7 @@ class Setting:
         clock: The run's clock.
         logger: Where the run's events go.
         answerers: Who decides and writes.
-        log_agents: How many agents the log tells of; None for all.
+        sampling: Of how many agents the log tells; None for all.
     """
 
     world: World[Any]
@@ -68,128 +68,55 @@ class Setting:
     clock: SimulatedClock
     logger: EventLogger | None
     answerers: Answerers
-    log_agents: int | None = None
+    sampling: Sampling | None = None
 
 
 _OF_AN_AGENT = frozenset((AGENT_JOINED, TRANSITION, DECISION, ANSWER_DISCARDED, TEXT_WRITTEN))
 """Events that only those agents have whom the log tells of."""
 
 
-class SampledLogger:
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """Of how many agents a log tells.
+
+    Args:
+        most: Of so many.
+        above: If there are more than these; of all, if there are not.
+    """
+
+    most: int
+    above: int = 0
+
+    def of(self, agents: int) -> int | None:
+        """Return of how many agents of so many the log tells; None for all."""
+        return min(self.most, agents) if agents > self.above else None
+
+
+class SampledLogger(RelayLogger):
     """Passes on what happens to some agents, and all that is about nobody's.
 
     Args:
         given: Where events go in the end.
 
     Attributes:
-        logged: Ids of the agents whose events are passed on.
-        relays: Marks a logger that passes events on to another one.
+        logged: Ids of the agents whose events are passed on; None for all.
     """
 
-    relays = True
-
     def __init__(self, given: EventLogger | None) -> None:
-        self.logged: frozenset[str] = frozenset()
+        self.logged: frozenset[str] | None = None
         self._given = given
 
-    def info(self, event: str, **keys: Any) -> None:
-        """Record something that happened."""
-        self._say("info", event, keys)
-
-    def warning(self, event: str, **keys: Any) -> None:
-        """Record something that went wrong and was dealt with."""
-        self._say("warning", event, keys)
-
-    def error(self, event: str, **keys: Any) -> None:
-        """Record a fault in the user's code."""
-        self._say("error", event, keys)
-
     def _say(self, level: Level, event: str, keys: dict[str, Any]) -> None:
-        if event not in _OF_AN_AGENT or keys["agent_id"] in self.logged:
+        logged = self.logged
+        if logged is None or event not in _OF_AN_AGENT or keys["agent_id"] in logged:
             report(self._given, level, event, **keys)
 
 
-class Stage(Protocol):
+class AgentStage:
     """The agents of a run: how they begin, act and are counted, and what is kept of them.
 
     The loop knows rounds, ticks, treatments and measures. Which classes the agents have, what they
     do in a tick and how their answers are applied is known to the stage only.
-
-    Attributes:
-        host: The run, as the world sees it.
-        has_fields: Whether agents have fields of the user's own.
-        logger: Where events go meanwhile; they may wait there for those of earlier decisions.
-        open_questions: Number of questions without an answer; other threads may look.
-    """
-
-    host: RunHost
-    has_fields: bool
-    logger: EventLogger | None
-
-    @property
-    def open_questions(self) -> int:
-        """Number of questions without an answer; other threads may look."""
-
-    def populate(self, agents: int | Iterable[Any] | AgentTable) -> None:
-        """Take in the population, or have the world make so many agents."""
-
-    def ready(self) -> None:
-        """Prepare for the first tick, after the world's `setup`."""
-
-    def describe(self) -> dict[str, Any]:
-        """Return what ``run.started`` says of the agents, and of the world."""
-
-    def announce(self) -> None:
-        """Announce the agents of a run that begins."""
-
-    def begin_round(self) -> None:
-        """Return the counts to 0, and give everybody new random numbers."""
-
-    async def tick(self) -> None:
-        """Give every agent its turn, in their order."""
-
-    async def end_ticks(self) -> None:
-        """Settle every question that is still open."""
-
-    def states(self) -> dict[str, int]:
-        """Return the number of agents in each state."""
-
-    def picture(self, *, first: bool) -> dict[str, Any]:
-        """Return where the agents are and how each is drawn; nothing if nobody could draw it."""
-
-    async def end_round(self) -> None:
-        """Do what the agents do at the end of a round, after it has been measured."""
-
-    def summary(
-        self, number: int, states: Mapping[str, int], measures: Mapping[str, Measured]
-    ) -> Any:
-        """Return what a round came to."""
-
-    def results(self, rounds: Sequence[Any]) -> Any:
-        """Return what a run came to."""
-
-    def totals(self, results: Any) -> dict[str, Any]:
-        """Return what ``run.ended`` says of it."""
-
-    def snapshot(self, code: Encoder) -> dict[str, Any]:
-        """Return as plain data, between two rounds, what the log does not tell of the agents."""
-
-    def restore(self, snapshot: Mapping[str, Any], code: Decoder) -> None:
-        """Make new agents what those of another run were.
-
-        Raises:
-            SimulationError: If the snapshot is of another population.
-        """
-
-    def read_log(self, snapshot: Mapping[str, Any], events: Iterable[Event]) -> list[Any]:
-        """Take from the log what a snapshot leaves out; return the rounds that had ended."""
-
-    async def close(self) -> None:
-        """Cancel what is still being asked; nothing is left running."""
-
-
-class AgentStage:
-    """Agents, each with its kind, chart and fields; see `Stage`.
 
     Args:
         setting: What the run is made of besides.
@@ -215,12 +142,10 @@ class AgentStage:
         self._ticks: Ticks
         given = world._prism_logger(setting)
         self._sampled: SampledLogger | None = None
-        if setting.log_agents is not None:
+        if setting.sampling is not None:
             given = self._sampled = SampledLogger(given)
         self._asking = (
-            asking_with(setting.answerers, given, setting.clock, at_once=True)
-            if world.overlap
-            else None
+            asking_with(setting.answerers, given, setting.clock) if world.overlap else None
         )
         # in a world that overlaps, events wait there for those of earlier decisions
         self.logger: EventLogger | None = given if self._asking is None else self._asking.logger
@@ -243,9 +168,8 @@ class AgentStage:
             self._world, classes, self._setting.parts, self.logger, self._count_transition
         )
         self.host.join(self._kinds)
-        if self._sampled is not None:
-            chosen = self.host.canonical()[: self._setting.log_agents]
-            self._sampled.logged = frozenset(agent.agent_id for agent in chosen)
+        if (most := self.logged_agents()) is not None:
+            self.tell_of(agent.agent_id for agent in self.host.canonical()[:most])
         for kind in self._kinds.values():
             # every agent has a state, and one of each kind is enough: all have the same slots
             if kind.chart.definition.needs or issubclass(kind.cls, Guest):
@@ -269,16 +193,26 @@ class AgentStage:
 
         self.host.timed_out = self._count_time_out
 
+    def logged_agents(self) -> int | None:
+        """Return of how many agents the log tells; None for all."""
+        sampling = self._setting.sampling
+        return None if sampling is None else sampling.of(len(self.host.agents))
+
+    def tell_of(self, ids: Iterable[str]) -> None:
+        """Have the log tell of some agents alone."""
+        assert self._sampled is not None
+        self._sampled.logged = self.host.logged = frozenset(ids)
+
     def describe(self) -> dict[str, Any]:
         """Return charts, number of agents, and the world with its parameters."""
         charts = dict.fromkeys(kind.chart.definition.name for kind in self._kinds.values())
         count = len(self.host.agents)
-        logged = self._setting.log_agents
+        logged = self.logged_agents()
         return self._world._prism_described(
             {
                 "chart": ", ".join(charts),
                 "agents": count,
-                **({} if logged is None else {"logged_agents": min(logged, count)}),
+                **({} if logged is None else {"logged_agents": logged}),
                 "world": type(self._world).__name__,
                 "parameters": parameters_told(self._world),
             }
