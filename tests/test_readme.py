@@ -25,6 +25,7 @@ SLOW = (
     "feed",
     "from-mesa",
     "gallery",
+    "index",
     "memory",
     "models",
     "report",

@@ -108,6 +108,7 @@ def test_states_of_texts_are_members_of_their_names() -> None:
     assert mood("very angry") is mood.VERY_ANGRY  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_a_report_of_an_own_world_has_no_words_of_the_feed(
     game: tuple[Prism, str], tmp_path: Path
 ) -> None:

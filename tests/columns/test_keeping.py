@@ -30,7 +30,16 @@ def straight(world: Any, path: Path) -> tuple[bytes, list[Any]]:
     return path.read_bytes(), kept
 
 
-@pytest.mark.parametrize("world", [Epidemic, Together, Voters, Deffuant, MoodyVoters, MoodyPairs])
+@pytest.mark.parametrize(
+    "world",
+    [
+        Together,
+        *(
+            pytest.param(world, marks=pytest.mark.slow)
+            for world in (Epidemic, Voters, Deffuant, MoodyVoters, MoodyPairs)
+        ),
+    ],
+)
 def test_a_run_goes_on_after_each_round(world: Any, tmp_path: Path) -> None:
     """Killed after any round, a run is resumed to the bytes of one that never stopped."""
     log, kept = straight(world, tmp_path / "straight.jsonl")

@@ -206,6 +206,7 @@ def check(seed: int, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(24))
+@pytest.mark.sampled(4)
 def test_random_worlds_are_the_same(seed: int, tmp_path: Path) -> None:
     """Whatever is put together writes the same folder."""
     check(seed, tmp_path)

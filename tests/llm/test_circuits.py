@@ -203,6 +203,7 @@ async def test_with_patience_an_outage_is_waited_out(server: FakeOllama, connect
 
 
 @BOTH
+@pytest.mark.sampled(2)
 async def test_a_question_that_meets_a_server_that_is_gone_is_not_lost(
     server: FakeOllama, connect: Connect
 ) -> None:

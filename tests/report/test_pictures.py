@@ -42,6 +42,7 @@ def charts_of(report: Report) -> Any:
 
 
 @pytest.mark.parametrize("world", [Street, Sky, Chain, Board, Looked])
+@pytest.mark.sampled(3)
 def test_every_agent_that_is_somewhere_is_drawn_in_its_state(
     tmp_path: Path, world: type[World[Any]]
 ) -> None:

@@ -78,6 +78,7 @@ class Heard(BatchObserver):
         self.warnings.append(f"{run.name}: {message}")
 
 
+@pytest.mark.slow
 def test_threads_write_the_same_bytes(whole: Path, tmp_path: Path) -> None:
     """Any executor of this process may carry the runs out, each in a process of its own."""
     with ThreadPoolExecutor(2) as threads:
@@ -151,6 +152,7 @@ def test_the_executor_brings_its_own_workers(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_process_without_work_ends_and_is_replaced(tmp_path: Path) -> None:
     """A worker does not keep a process for ever; a run that finds it ended gets another one."""
 
@@ -197,6 +199,7 @@ def test_parts_come_to_the_same_bytes(whole: Path, tmp_path: Path) -> None:
     assert tree(merged.folder) == tree(whole)
 
 
+@pytest.mark.slow
 def test_parts_without_logs_come_to_the_same_tables(whole: Path, tmp_path: Path) -> None:
     """Rows of parts are merged, too."""
     merged = merge_batches(parts_of(Plan(SMALL), tmp_path, 2, keep="tables"), tmp_path / "merged")

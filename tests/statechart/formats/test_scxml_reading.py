@@ -299,12 +299,18 @@ def test_an_agent_without_a_memory_is_an_error() -> None:
         chart.begin(SimpleNamespace(state=chart.initial))
 
 
+NESTED = (
+    '<foreach array="all" item="a"><foreach array="all" item="b"><foreach array="all" item="c">'
+    '<assign location="n" expr="{}"/></foreach></foreach></foreach>'
+)
+
+
 @pytest.mark.parametrize(
     "content",
     [
         '<raise event="again"/>',
-        '<foreach array="all" item="a"><foreach array="all" item="b"><foreach array="all" item="c">'
-        '<assign location="n" expr="n + 1"/></foreach></foreach></foreach>',
+        NESTED.format("text + 'x' * 10000"),
+        pytest.param(NESTED.format("n + 1"), marks=pytest.mark.slow),
         '<assign location="text" expr="text + text"/><raise event="again"/>',
     ],
 )
