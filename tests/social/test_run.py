@@ -446,7 +446,7 @@ def test_hours_that_a_file_does_not_have_are_refused(keep: tuple[str, ...]) -> N
 def test_a_run_of_whose_agents_the_log_tells_in_part_is_resumed(
     tmp_path: Path, options: dict[str, Any]
 ) -> None:
-    """What agents have read is known after a resume, also of those of whom the log tells nothing."""
+    """What agents have read is known after a resume, also of those whom the log leaves out."""
     run = Run("feed", 80, rounds=4, seed=1, parameters={"feed": "popular"}, **options)
     assert run_in(tmp_path / "stopped", run, [2]) == run_in(tmp_path / "whole", run)
 
