@@ -32,8 +32,9 @@ from prism.worlds._host import population as made_by
 from prism.worlds._kinds import make_kinds
 from prism.worlds._people import AgentTable
 from prism.worlds._results import WorldRound
+from prism.worlds._setting import Setting
 from prism.worlds._snapshot import Decoder, Encoder
-from prism.worlds._stage import AgentStage, Setting
+from prism.worlds._stage import AgentStage
 from prism.worlds._ticks import Counts
 from prism.worlds._world import kinds_of
 
@@ -120,6 +121,8 @@ class ColumnStage(AgentStage):
     """
 
     has_fields = True
+    host_class = ColumnHost
+    host: ColumnHost
 
     def __init__(self, setting: Setting) -> None:
         if problems := problems_of(type(setting.world)):
@@ -136,7 +139,6 @@ class ColumnStage(AgentStage):
             raise InputError("has nothing to write in columns: leave it out", field="writer")
 
         super().__init__(setting)
-        self.host: ColumnHost = ColumnHost(setting.world, setting.seed, setting.clock, self.logger)
         self.unit: Unit = unit_of(type(setting.world))
         self._machine: Machine
         self._about: Any = None

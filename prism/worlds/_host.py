@@ -19,13 +19,14 @@ from prism._faults import note_place
 from prism.errors import AgentError, FieldTypeError, FieldValueError, SimulationError
 from prism.randomness import RandomStream
 from prism.randomness._stream import keys_of, mixed
-from prism.runlog import SimulatedClock
+from prism.runlog import ReplayReasoner
 from prism.runlog._keys import WORLD_EVENTS
 from prism.runlog._writer import SECONDS_PER_TICK, Moment
 from prism.statechart import Question, Wording
 from prism.statechart._identity import given_name, identify
 from prism.statechart.reasoner._attributes import in_words
 from prism.statechart.reasoner._recollection import transition_in_words
+from prism.statechart.reasoner._router import Router
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, active_logger
 from prism.worlds._agent import HISTORY_DEPTH, Agent, Asked, Message, Thing
@@ -37,6 +38,7 @@ from prism.worlds._kinds import NEVER, Kind
 from prism.worlds._parameters import ParameterView
 from prism.worlds._people import AgentTable
 from prism.worlds._phase import OVERLAP_RULE, Phase
+from prism.worlds._setting import Setting
 from prism.worlds._world import RESERVED, World
 
 _EVENT_NAME = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)*")
@@ -75,9 +77,7 @@ class RunHost:
     """One run, as its agents and its world see it.
 
     Args:
-        world: The world.
-        seed: Seed of every random number.
-        clock: The run's clock.
+        setting: What the run is made of.
         logger: Where the world's own events go.
 
     Attributes:
@@ -113,11 +113,10 @@ class RunHost:
         world: The world.
     """
 
-    def __init__(
-        self, world: World[Any], seed: int, clock: SimulatedClock, logger: EventLogger | None
-    ) -> None:
+    def __init__(self, setting: Setting, logger: EventLogger | None) -> None:
+        world, answerers = setting.world, setting.answerers
         self.agents: list[Any] = []
-        self.seed: int = seed
+        self.seed: int = setting.seed
         self.acting: Any = None
         self.fires: Callable[[Any, str, Any, Any], Any] | None = self._refuse_fire
         self.sends: Callable[[Message, Any], None] | None = None
@@ -127,24 +126,25 @@ class RunHost:
         self.meanings: Mapping[Any, str] = world.meanings
         self.has_guests: bool = False
         self.has_proxies: bool = False
-        self.wording: Wording = Wording()
-        self.has_writer: bool = False
-        self.remembers: bool = False
+        self.wording: Wording = answerers.wording
+        self.has_writer: bool = answerers.has_writer
+        self.remembers: bool = getattr(answerers.reasoner, "memory", None) is not None
         self.is_permuted: bool = False
         self.roster: Any = None
-        self.ticks_per_round: int = 1
+        self.ticks_per_round: int = setting.ticks_per_round
         self.logged: frozenset[str] | None = None
         self.stopped: dict[str, Any] | None = None
         self.world: World[Any] = world
         self.timed_out: Callable[[Any], None] = _leave_it
         self.gone: set[int] = set()
         self.asleep: frozenset[int] = frozenset()
-        self.assignments: Assignments = Assignments(seed)
-        self.router: Any = None
-        self.is_replayed: bool = False
+        self.assignments: Assignments = Assignments(setting.seed)
+        decides = answerers.reasoner
+        self.router: Router | None = decides if isinstance(decides, Router) else None
+        self.is_replayed: bool = isinstance(decides, ReplayReasoner)
         self.parameters: Mapping[str, Any] = ParameterView(world)
         self._world = world
-        self._clock = clock
+        self._clock = setting.clock
         self.logger: EventLogger | None = logger
         self._part = _IN_SETUP
         self._world_random: RandomStream | None = None

@@ -12,12 +12,12 @@ from importlib import import_module
 from typing import Any, Generic, TypeVar
 
 from prism._faults import place_of_method, shortened
-from prism.errors import FieldValueError, MissingExtraError, SimulationError
-from prism.runlog import ReplayReasoner, SimulatedClock
+from prism.errors import MissingExtraError, SimulationError
+from prism.runlog import SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
 from prism.runs._running import run_to_end
 from prism.statechart import BaseWriter, PolicyReasoner, Wording
-from prism.statechart.reasoner._router import Router, costs_told, models_told
+from prism.statechart.reasoner._router import costs_told, models_told
 from prism.telemetry._loggers import EventLogger, active_logger
 from prism.telemetry.events import (
     AGENTS_MEASURED,
@@ -37,8 +37,9 @@ from prism.worlds._kinds import measures_of, parts_of
 from prism.worlds._parameters import groups_of, read_group
 from prism.worlds._people import AgentTable
 from prism.worlds._results import Measured
+from prism.worlds._setting import Setting, require_count, require_seed, sampling_of
 from prism.worlds._snapshot import Decoder, Encoder
-from prism.worlds._stage import AgentStage, Sampling, Setting
+from prism.worlds._stage import AgentStage
 from prism.worlds._treatments import Treating, Treatment, with_reasoners
 from prism.worlds._world import World
 
@@ -49,12 +50,6 @@ ResultsT = TypeVar("ResultsT")
 _TICKS_BETWEEN_COLLECTIONS = 100
 
 COLUMNS = "prism.columns"
-
-MANY = 100_000
-"""Agents up to which the log tells of each, unless it is asked for less."""
-
-LOGGED_OF_MANY = 1_000
-"""Of how many it tells of more, unless it is asked for others."""
 
 
 class Loop(Generic[WorldT, RoundT, ResultsT]):
@@ -128,24 +123,34 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         self._groups = groups_of(type(world))
         self._treatments: tuple[str | Treatment, ...] = tuple(treatments)
         self._treating = Treating(world, self._parts, treatments, self.rounds)
-        self._sampling = sampling_of(agents, log_agents)
+        setting = Setting(
+            world,
+            self._parts,
+            self._seed,
+            self.ticks_per_round,
+            self.clock,
+            logger,
+            self._answerers,
+            sampling_of(agents, log_agents),
+        )
         make: Any = column_stage() if columns else AgentStage
         # a policy never waits: let an interruption, and others in the event loop, have a turn
         self.pace: Callable[[], Awaitable[object]] = partial(asyncio.sleep, 0)
         try:
-            self._stage = self._make_stage(make, agents, logger)
+            self._stage: AgentStage = make(setting)
+            self._prepare(agents)
         except Exception as error:
             error.__traceback__ = shortened(error)
             raise
 
         self._host = self._stage.host
         # fields of the user's own may hold what no checkpoint can keep
-        own = len(type(world).fields) > len(self._groups) or self._parts.measures
-        agents = self._host.agents
-        readers = {cls: measures_of(cls) for cls in self._host.classes()}
-        measured = {cls: found for cls, found in readers.items() if found}
-        self._of_agents = AgentMeasures(self._seed, agents, measured) if measured else None
-        self._is_to_be_checked = self._stage.has_fields or bool(own)
+        has_own = len(type(world).fields) > len(self._groups) or bool(self._parts.measures)
+        measured = {cls: own for cls in self._host.classes() if (own := measures_of(cls))}
+        self._of_agents = (
+            AgentMeasures(self._seed, self._host.agents, measured) if measured else None
+        )
+        self._is_to_be_checked = self._stage.has_fields or has_own
 
     @property
     def agents(self) -> Sequence[Any]:
@@ -266,28 +271,9 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
 
     # Beginning
 
-    def _make_stage(
-        self,
-        make: Callable[[Setting], AgentStage],
-        agents: int | Iterable[Any] | AgentTable,
-        logger: EventLogger | None,
-    ) -> AgentStage:
-        world = self.world
-        setting = Setting(
-            world,
-            self._parts,
-            self._seed,
-            self.clock,
-            logger,
-            self._answerers,
-            self._sampling,
-        )
-        stage = make(setting)
-        stage.host.ticks_per_round = self.ticks_per_round
-        stage.host.wording = self._answerers.wording
-        stage.host.has_writer = self._answerers.has_writer
-        stage.host.router = self.reasoner if isinstance(self.reasoner, Router) else None
-        stage.host.is_replayed = isinstance(self.reasoner, ReplayReasoner)
+    def _prepare(self, agents: int | Iterable[Any] | AgentTable) -> None:
+        """Have world and agents ready for the first tick."""
+        world, stage = self.world, self._stage
         object.__setattr__(world, "_host", stage.host)
         with stage.host.explaining(), drawing_nowhere_else():
             stage.populate(agents)
@@ -295,8 +281,6 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
             self._treating.check()
 
         stage.ready()
-
-        return stage
 
     def _begin(self) -> None:
         told = self._stage.describe()
@@ -476,48 +460,6 @@ def column_stage() -> Any:
         return import_module(f"{COLUMNS}._stage").ColumnStage
     except ModuleNotFoundError as error:
         raise MissingExtraError("columns", str(error.name)) from error
-
-
-def sampling_of(agents: Any, asked: int | None) -> Sampling | None:
-    """Return of how many agents the log tells; None for all.
-
-    Args:
-        agents: How many there are, or a table of them; those that are given are all told of.
-        asked: How many were asked for, if any were; 0 where rounds alone are told.
-
-    Raises:
-        FieldValueError: If it is none from 1 on.
-    """
-    if asked is not None:
-        return Sampling(asked if asked == 0 else require_count("log_agents", asked))
-
-    # how many a file of social agents holds is known when the run has read it
-    is_of_many = agents > MANY if isinstance(agents, int) else isinstance(agents, AgentTable)
-    return Sampling(LOGGED_OF_MANY, MANY) if is_of_many else None
-
-
-def require_count(name: str, value: int) -> int:
-    """Return a number of rounds or ticks.
-
-    Raises:
-        FieldValueError: If it is none from 1 on.
-    """
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise FieldValueError(f"{name} must be a whole number, 1 or more, got {value!r}")
-
-    return value
-
-
-def require_seed(value: int) -> int:
-    """Return a seed.
-
-    Raises:
-        FieldValueError: If it is no whole number.
-    """
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise FieldValueError(f"seed must be a whole number, got {value!r}")
-
-    return value
 
 
 def _leave_it() -> None:

@@ -57,9 +57,10 @@ from prism.telemetry._loggers import EventLogger, LateLogger
 from prism.worlds._addresses import FEED, address_of, code_of, load_world
 from prism.worlds._asking import Decider
 from prism.worlds._fields import hints_of, plain_value
-from prism.worlds._loop import COLUMNS, Loop, require_count, require_seed
+from prism.worlds._loop import COLUMNS, Loop
 from prism.worlds._parameters import groups_of, parameter_values, parsed_parameters
 from prism.worlds._people import AgentTable
+from prism.worlds._setting import require_count, require_seed
 from prism.worlds._treatments import Treatment, later_models, require_models, tables_of
 from prism.worlds._world import World
 

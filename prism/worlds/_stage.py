@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache, partial
 from typing import Any
 
 from prism.errors import DefinitionError, SimulationError
-from prism.runlog import SimulatedClock
 from prism.runs._agent_loop import Lent
 from prism.statechart import StateTransition
 from prism.statechart._engine.writing import make_record
@@ -29,15 +27,16 @@ from prism.telemetry.events import (
     TRANSITION,
 )
 from prism.worlds._agent import Agent
-from prism.worlds._asking import Answerers, Event, RelayLogger, asking_with
+from prism.worlds._asking import Event, RelayLogger, asking_with
 from prism.worlds._guest import OBJECT, Guest, Proxy, join
 from prism.worlds._host import RunHost, kept_notes, population, restore_notes
-from prism.worlds._kinds import Kind, Parts, make_kinds
+from prism.worlds._kinds import Kind, make_kinds
 from prism.worlds._overlap import OverlapTicks
 from prism.worlds._parameters import parameters_told
 from prism.worlds._people import AgentTable
 from prism.worlds._pictures import looks
 from prism.worlds._results import Measured, WorldResults, WorldRound
+from prism.worlds._setting import Setting
 from prism.worlds._snapshot import Decoder, Encoder
 from prism.worlds._spaces import Plane, Space
 from prism.worlds._ticks import Counts, Ticks
@@ -48,48 +47,8 @@ _MOST_DRAWN = 10_000
 """Agents up to which their picture is logged."""
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What a run is made of, besides its agents.
-
-    Args:
-        world: The world.
-        parts: What its class marks.
-        seed: Seed of every random number.
-        clock: The run's clock.
-        logger: Where the run's events go.
-        answerers: Who decides and writes.
-        sampling: Of how many agents the log tells; None for all.
-    """
-
-    world: World[Any]
-    parts: Parts
-    seed: int
-    clock: SimulatedClock
-    logger: EventLogger | None
-    answerers: Answerers
-    sampling: Sampling | None = None
-
-
 _OF_AN_AGENT = frozenset((AGENT_JOINED, TRANSITION, DECISION, ANSWER_DISCARDED, TEXT_WRITTEN))
 """Events that only those agents have whom the log tells of."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sampling:
-    """Of how many agents a log tells.
-
-    Args:
-        most: Of so many.
-        above: If there are more than these; of all, if there are not.
-    """
-
-    most: int
-    above: int = 0
-
-    def of(self, agents: int) -> int | None:
-        """Return of how many agents of so many the log tells; None for all."""
-        return min(self.most, agents) if agents > self.above else None
 
 
 class SampledLogger(RelayLogger):
@@ -124,10 +83,12 @@ class AgentStage:
     Attributes:
         host: The run, as agents and world see it.
         has_fields: True, as agents hold what their class declares.
+        host_class: The class of the run.
         logger: Where events go meanwhile.
     """
 
     has_fields: bool = True
+    host_class: type[RunHost] = RunHost
 
     def __init__(self, setting: Setting) -> None:
         world = setting.world
@@ -149,8 +110,7 @@ class AgentStage:
         )
         # in a world that overlaps, events wait there for those of earlier decisions
         self.logger: EventLogger | None = given if self._asking is None else self._asking.logger
-        self.host: RunHost = RunHost(world, setting.seed, setting.clock, self.logger)
-        self.host.remembers = getattr(setting.answerers.reasoner, "memory", None) is not None
+        self.host: RunHost = self.host_class(setting, self.logger)
 
     @property
     def open_questions(self) -> int:
