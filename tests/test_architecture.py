@@ -89,7 +89,6 @@ SUB_ROOMS = {
         "_agent_measures",
         "_kinds",
         "_asking",
-        "_setting",
         "_host",
         "_snapshot",
         "_pictures",

@@ -165,8 +165,8 @@ def test_a_decision_enters_few_files(tmp_path: Path) -> None:
 
 
 def test_a_simulation_is_reached_through_few_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    """``prism simulate`` reaches its simulation through at most 12 files."""
-    assert len(a_simulation(monkeypatch).files) <= 12
+    """``prism simulate`` reaches its simulation through at most 11 files."""
+    assert len(a_simulation(monkeypatch).files) <= 11
 
 
 def test_a_step_of_a_world_is_reached_through_few_files(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -278,14 +278,12 @@ def _under(memory: Memory, tag: str, *, versions: bool) -> Iterator[dict[str, An
 
 
 def _print_values(found: list[dict[str, Any]], tag: str, *, as_json: bool) -> None:
-    from prism.cognition._memory._values import to_text
-
     if as_json:
         pour_json(found, ensure_ascii=False)
     elif not found:
         note(f"the memory has nothing under {tag!r}: search it with prism memory search")
     else:
-        print_facts(tag, {each["where"]: to_text(each["value"]) for each in found})
+        print_facts(tag, {each["where"]: _text(each["value"]) for each in found})
     if not found:
         raise typer.Exit(1)
 
@@ -318,11 +316,13 @@ def _listing(
 
 
 def _sized(tag: str, value: Any) -> dict[str, Any]:
-    from prism.cognition._memory._values import to_text
     from prism.statechart.reasoner._tokens import count_tokens
 
-    text = to_text(value)
+    text = _text(value)
     return {"tag": tag, "tokens": count_tokens(text), "bytes": len(text.encode()), "value": value}
+
+
+_PLACES = {"working memory": "working_memory", "thought": "thoughts", "storage": "storage"}
 
 
 def _print_listing(listing: Mapping[str, Any]) -> None:
@@ -337,38 +337,36 @@ def _print_listing(listing: Mapping[str, Any]) -> None:
         "thoughts": size_of(listing["thoughts"]),
         "storage": listing["stored"],
         "old values": listing["versions"],
+        **({"other keys": ", ".join(listing["unknown"])} if listing["unknown"] else {}),
     }
-    if listing["unknown"]:
-        facts["other keys"] = ", ".join(listing["unknown"])
     print_facts(listing["memory"], facts)
+    for heading, key in _PLACES.items():
+        _print_entries(heading, listing[key])
 
-    places = {"working memory": "working_memory", "thought": "thoughts", "storage": "storage"}
-    for heading, key in places.items():
-        numbers = ("tokens", "bytes", "used")[: 3 if key == "working_memory" else 2]
-        rows = [
-            (each["tag"], *(_number(each[name]) for name in numbers), _whole(each["value"]))
-            for each in listing[key]
-        ]
-        names = ["used in cycle" if name == "used" else name for name in numbers]
-        if rows:
-            print_table(rows, heading, *names, "value", numbers=names)
+    old_values = listing.get("old_values", {})
+    if rows := [(tag, _text(value)) for tag, old in old_values.items() for value in old]:
+        print_table(rows, "old value of", "value")
+    if left := listing["stored"] - len(listing["storage"]):
+        say(f"and {left:,} more in storage: see prism memory search, or --stored")
 
+
+def _print_entries(heading: str, entries: list[dict[str, Any]]) -> None:
+    numbers = {"tokens": "tokens", "bytes": "bytes"}
+    numbers |= {"used": "used in cycle"} if heading == "working memory" else {}
     rows = [
-        (tag, _whole(value)) for tag, old in listing.get("old_values", {}).items() for value in old
+        (each["tag"], *(_number(each[name]) for name in numbers), _text(each["value"]))
+        for each in entries
     ]
     if rows:
-        print_table(rows, "old value of", "value")
-
-    left = listing["stored"] - len(listing["storage"])
-    if left:
-        say(f"and {left:,} more in storage: see prism memory search, or --stored")
+        names = [*numbers.values()]
+        print_table(rows, heading, *names, "value", numbers=names)
 
 
 def _number(value: int | None) -> str:
     return "" if value is None else f"{value:,}"
 
 
-def _whole(value: Any) -> str:
+def _text(value: Any) -> str:
     from prism.cognition._memory._values import to_text
 
     return to_text(value)
@@ -388,8 +386,7 @@ def _matches(memory: Memory, text: str, most: int) -> Iterator[dict[str, Any]]:
 
 def _print_matches(found: list[dict[str, Any]]) -> None:
     rows = (
-        (each["where"], each["tag"], f"{each['score']:.3g}", _whole(each["value"]))
-        for each in found
+        (each["where"], each["tag"], f"{each['score']:.3g}", _text(each["value"])) for each in found
     )
     print_table(rows, "where", "tag", "score", "value", numbers=["score"])
 

@@ -86,8 +86,8 @@ _OPTIONS = (
         "1000 of more than 100000. Counts and measures are of all.",
     ),
     option(
-        *("log", LogForm, "plain"),
-        help="How the log is written: plain, compressed with zstd as events.jsonl.zst, or rounds "
+        *("log", LogForm | None),
+        help="How the log is written: plain by default, zstd for events.jsonl.zst, or rounds "
         "alone, which leaves out what single agents do.",
     ),
     option("parameters", Parameters),

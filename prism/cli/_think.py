@@ -87,9 +87,6 @@ def check(
             for limit, message in crowded_limits(Config.load(config), goal=goal)
         ]
 
-    if any(problem.kind == "json" for problem in problems):
-        raise InputError(str(problems[0]))
-
     listing = {"config": str(config), "problems": list(map(asdict, problems))}
     print_findings(list(map(str, problems)), listing, as_json=as_json)
 

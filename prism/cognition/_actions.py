@@ -109,10 +109,7 @@ def problem_of(
 
     known = [name for name in (*MEMORY_ACTIONS, *own) if name in available or name in own]
     if asked.type not in known:
-        what = f"{asked.type!r} is no action" if asked.type else "the action has no type"
-        close = get_close_matches(asked.type, known, n=1)
-        meant = f"; did you mean {close[0]}?" if close else ""
-        return f"{what} that can be carried out: {', '.join(known) or 'none is available'}{meant}"
+        return _unknown(asked.type, known)
 
     tag = as_tag(asked.tags)
     if asked.type == "storage_search":
@@ -121,6 +118,13 @@ def problem_of(
         return "the action has no tags"
 
     return _problem_of_value(asked, tag, memory, fits)
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    what = f"{name!r} is no action" if name else "the action has no type"
+    close = get_close_matches(name, known, n=1)
+    meant = f"; did you mean {close[0]}?" if close else ""
+    return f"{what} that can be carried out: {', '.join(known) or 'none is available'}{meant}"
 
 
 def value_of(asked: AskedAction) -> str | None:

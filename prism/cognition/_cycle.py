@@ -77,6 +77,11 @@ class Cycle:
     cost: Cost | None = None
 
     @property
+    def transitions(self) -> int:
+        """How often the agent came from one state to another in it."""
+        return (self.state != self.next_state) + self.has_overflowed
+
+    @property
     def has_overflowed(self) -> bool:
         """Whether it began in thinking, and paged because the soft limit was passed."""
         return any(paged.why == "soft_limit" for paged in self.paged)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -21,7 +21,7 @@ from prism.errors import InputError, PrismError, ReplayError
 from prism.files import parse_json, reading
 from prism.files._durable import write_durably
 from prism.runlog import SimulatedClock
-from prism.runs._agent_loop import AgentLoop, Event, told_by
+from prism.runs._agent_loop import AgentLoop, Event, tokens_of, told_by
 from prism.statechart.reasoner._spending import Cost
 from prism.statechart.reasoner._texts import BaseWriter
 from prism.telemetry._loggers import EventLogger, report_warning
@@ -214,28 +214,21 @@ class CognitiveResults:
             cycles: The cycles.
             stopped: Why the run ended before its time, if it did.
         """
-        costs = [cycle.cost for cycle in cycles if cycle.cost is not None]
-
         return cls(
             agent_id=agent.agent_id,
             cycles=len(cycles),
             cycle=agent.memory.cycle,
             state=agent.state.value,
-            transitions=transitions_of(cycles),
+            transitions=sum(cycle.transitions for cycle in cycles),
             outcomes=_counted(cycle.outcome for cycle in cycles),
             actions=_counted(c.action.outcome for c in cycles if c.action is not None),
             pagings=sum(len(cycle.paged) for cycle in cycles),
-            tokens=sum((cost.input_tokens or 0) + (cost.output_tokens or 0) for cost in costs),
+            tokens=tokens_of(cycle.cost for cycle in cycles),
             memories=len(agent.memory.working),
             thoughts=len(agent.memory.thoughts),
             stored=agent.memory.stored_count,
             stopped=stopped,
         )
-
-
-def transitions_of(cycles: Iterable[Cycle]) -> int:
-    """Return how often the agent came from one state to another."""
-    return sum((cycle.state != cycle.next_state) + cycle.has_overflowed for cycle in cycles)
 
 
 def _counted(names: Iterable[str]) -> dict[str, int]:
@@ -352,12 +345,6 @@ class CognitiveLoop(AgentLoop[Cycle]):
 
     async def _round(self) -> Cycle:
         return await self._agent.take_cycle()
-
-    def _state_after(self, done: Cycle) -> str:
-        return done.next_state
-
-    def _transitions(self, rounds: Sequence[Cycle]) -> int:
-        return transitions_of(rounds)
 
     def _results(self) -> CognitiveResults:
         agent = self._agent

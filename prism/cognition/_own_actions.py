@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, get_type_hints
 
@@ -121,33 +121,42 @@ def own_action(function: Callable[..., Any], *, skips: int) -> OwnAction:
         DefinitionError: If no reply could ask for it.
     """
     name = getattr(function, "__name__", "")
-    where = f"the action {name!r}"
-    if not name.isidentifier() or name.startswith("_") or name in AVAILABLE_ACTIONS:
-        raise DefinitionError(f"{where} needs a name of its own, without an underscore before it")
-    if inspect.iscoroutinefunction(function):
-        raise DefinitionError(f"{where} must not be async: it happens all at once, like any other")
+    parameters = {
+        each.name: each for each in list(inspect.signature(function).parameters.values())[skips:]
+    }
+    if problem := _problem_of(function, name, parameters.values()):
+        raise DefinitionError(f"the action {name!r} {problem}")
 
-    parameters = list(inspect.signature(function).parameters.values())[skips:]
-    if any(each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD) for each in parameters):
-        raise DefinitionError(f"{where} must name its fields, without * and **")
-
+    takes_world = parameters.pop("world", None) is not None
     try:
         hints = get_type_hints(function)
     except NameError:  # of a class that is not defined yet: what can be looked up is
-        hints = {key: text for key, text in function.__annotations__.items() if key != "world"}
-    fields = {each.name: hints.get(each.name, str) for each in parameters if each.name != "world"}
-    if "type" in fields:
-        raise DefinitionError(f"{where} must not have a field 'type', which names the action")
+        hints = dict(function.__annotations__)
 
-    summary = (inspect.getdoc(function) or name).strip().splitlines()[0]
     return OwnAction(
         name,
-        summary,
-        fields,
-        tuple(p.name for p in parameters if p.name in fields and p.default is p.empty),
+        (inspect.getdoc(function) or name).strip().splitlines()[0],
+        {field: hints.get(field, str) for field in parameters},
+        tuple(field for field, each in parameters.items() if each.default is each.empty),
         function,
-        any(each.name == "world" for each in parameters),
+        takes_world,
     )
+
+
+def _problem_of(
+    function: Callable[..., Any], name: str, parameters: Collection[inspect.Parameter]
+) -> str | None:
+    """Return why no reply could ask for an action; None if one could."""
+    if not name.isidentifier() or name.startswith("_") or name in AVAILABLE_ACTIONS:
+        return "needs a name of its own, without an underscore before it"
+    if inspect.iscoroutinefunction(function):
+        return "must not be async: it happens all at once, like any other"
+    if any(each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD) for each in parameters):
+        return "must name its fields, without * and **"
+    if any(each.name == "type" for each in parameters):
+        return "must not have a field 'type', which names the action"
+
+    return None
 
 
 def actions_of(cls: type, given: Iterable[Callable[..., Any]] = ()) -> dict[str, OwnAction]:

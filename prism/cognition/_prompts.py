@@ -220,14 +220,7 @@ def _storage(seen: Seen) -> Iterator[str]:
 def _last_action(seen: Seen) -> Iterator[str]:
     """Say what the agent did last, and what came of it."""
     last = seen.last_action or {}
-    for told in (last, last.get("fault", {})):
-        if "outcome" in told:
-            what = f"{told.get('type', '')} {told.get('tags', '')}".strip() or "no action"
-            line = f"In cycle {told.get('cycle', 0)} ({told.get('state', '')}): {what}: "
-            line += str(told["outcome"])
-            for key in ("reason", "answer"):
-                line += f". {_shortened(str(told[key]))}" if told.get(key) else ""
-            yield _escaped(line)
+    yield from (_outcome(told) for told in (last, last.get("fault", {})) if "outcome" in told)
     for key, words in (("moved_out", "Moved to storage"), ("moved_in", "Brought back")):
         if tags := list(last.get(key, ())):
             more = f" and {len(tags) - _MOST_TAGS} more" if len(tags) > _MOST_TAGS else ""
@@ -235,6 +228,14 @@ def _last_action(seen: Seen) -> Iterator[str]:
     if seen.found:
         yield "It found:"
         yield from _elements("memory", "tag", seen.found)
+
+
+def _outcome(told: Mapping[str, Any]) -> str:
+    """Return an action, or a cycle without one, and what came of it as one line."""
+    what = f"{told.get('type', '')} {told.get('tags', '')}".strip() or "no action"
+    place = f"In cycle {told.get('cycle', 0)} ({told.get('state', '')})"
+    why = (f". {_shortened(str(told[key]))}" for key in ("reason", "answer") if told.get(key))
+    return _escaped(f"{place}: {what}: {told['outcome']}{''.join(why)}")
 
 
 def _shortened(text: str) -> str:

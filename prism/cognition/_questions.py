@@ -58,19 +58,18 @@ def _prompt(memory: Memory, question: str, config: Config, count: TokenCounter) 
     """Return the prompt: best matches first to come, and the oldest thoughts first to go."""
     found = {match.tag: match.value for match in memory.search(question, _MOST_FOUND)}
     seen = Seen(memory.working, memory.thoughts, memory.stored_count)
-    limit = config.hard_limit.max_tokens if config.hard_limit.enable else None
     order = [("found", tag) for tag in reversed(found)]
     order += [("thoughts", key) for key in memory.thoughts]
     order += [("working", tag) for tag in memory.least_recently_used()]
     seen = replace(seen, found=found)
-    while True:
-        text = _text(seen, question, config)
-        if limit is None or not order or count(text) <= limit:
-            return text
-        part, key = order.pop(0)
+    limit = config.hard_limit
+    for part, key in order if limit.enable else ():
+        if count(_text(seen, question, config)) <= limit.max_tokens:
+            break
         left: Any = {name: value for name, value in getattr(seen, part).items() if name != key}
-        changed: dict[str, Any] = {part: left}
-        seen = replace(seen, **changed)
+        seen = replace(seen, **{part: left})
+
+    return _text(seen, question, config)
 
 
 def _text(seen: Seen, question: str, config: Config) -> str:

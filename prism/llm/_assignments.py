@@ -8,7 +8,13 @@ from typing import Any, Literal, get_args
 
 from prism.errors import InputError
 from prism.llm._model_text import model_in_text
-from prism.llm._settings import AgentSettings, Hedge, given_settings, names_of, plain_settings
+from prism.llm._settings import (
+    AgentSettings,
+    given_settings,
+    hedge_setting,
+    names_of,
+    plain_settings,
+)
 
 By = Literal["agent", "archetype", "kind", "chart"]
 
@@ -38,7 +44,7 @@ class ModelAssignment(AgentSettings):
 
     by: By = field(kw_only=False)
     name: str = field(kw_only=False)
-    hedge: Hedge = None
+    hedge: bool | None = hedge_setting()
     place: tuple[str, int | None] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:

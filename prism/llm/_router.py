@@ -123,7 +123,6 @@ class ModelPool(Pool[Host]):
         self.temperature: float = settings.temperature
         self.seed: int = settings.seed
         self.think: bool | str | None = settings.think
-        self.asks_one_by_one: bool = self._dialect.decision is None
 
         full, slots = self._dialect.full_address, slots or Slots()
 

@@ -1,7 +1,7 @@
 """The settings of a model, each declared once: its name, type, default, help and bounds.
 
-A setting is a field of `prism.llm.Model`, or of `prism.runs.WriterOptions`, whose annotation
-carries a `Setting`. Whatever needs to know more about the settings than their values asks
+A setting is a field of `prism.llm.Model`, or of `prism.runs.WriterOptions`, made by
+`setting`. Whatever needs to know more about the settings than their values asks
 `settings_of`: the check of what is made in Python, the readers of a file of models, of treatments
 and of ``run.json``, and the command line. ::
 
@@ -35,12 +35,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, MISSING, dataclass, fields, is_dataclass, replace
+from dataclasses import KW_ONLY, MISSING, dataclass, field, fields, is_dataclass, replace
 from math import isfinite
 from pathlib import Path
 from reprlib import repr as brief
 from types import NoneType
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from prism.errors import InputError
 from prism.llm._credentials import Address
@@ -113,6 +113,9 @@ class Setting:
         return "Keeping the run" if self.concerns == "keeping" else "Asking a model"
 
 
+_SETTING = "setting"
+"""Where the metadata of a field has its `Setting`."""
+
 _FOUND: dict[type[Any], Mapping[str, Setting]] = {}
 """The settings of the dataclasses that somebody has asked for."""
 
@@ -130,25 +133,22 @@ def _declared(kind: type[Any]) -> Mapping[str, Setting]:
     for base in kind.__mro__[:0:-1]:
         inherited |= settings_of(base) if is_dataclass(base) else {}
 
-    hints = get_type_hints(kind, include_extras=True)
+    hints = get_type_hints(kind)
     found = {}
     for each in fields(kind):
-        hint = hints[each.name]
         # a field that is declared again, such as one that has to be given, is the same setting
-        own = (given for given in getattr(hint, "__metadata__", ()) if isinstance(given, Setting))
-        setting = next(own, inherited.get(each.name))
+        setting = each.metadata.get(_SETTING, inherited.get(each.name))
         if setting is not None:
             default = None if each.default is MISSING else each.default
-            found[each.name] = _filled_in(setting, each.name, hint, default)
+            found[each.name] = _filled_in(setting, each.name, hints[each.name], default)
 
     return found
 
 
 def _filled_in(setting: Setting, name: str, hint: Any, default: Any) -> Setting:
-    plain = get_args(hint)[0] if get_origin(hint) is Annotated else hint
-    kind = next((part for part in get_args(plain) if part is not NoneType), plain)
-    if get_origin(plain) in (Literal, Sequence):
-        kind = plain
+    kind = next((part for part in get_args(hint) if part is not NoneType), hint)
+    if get_origin(hint) in (Literal, Sequence):
+        kind = hint
 
     repeats = get_origin(kind) is Sequence
     return replace(
@@ -157,7 +157,7 @@ def _filled_in(setting: Setting, name: str, hint: Any, default: Any) -> Setting:
         type=get_args(kind)[0] if repeats else kind,
         default=default,
         choices=get_args(kind) if get_origin(kind) is Literal else (),
-        words=tuple(word for part in get_args(plain) if part is not kind for word in _words(part)),
+        words=tuple(word for part in get_args(hint) if part is not kind for word in _words(part)),
         repeats=repeats,
         option=setting.option or f"--{name.replace('_', '-')}",
         key=setting.key or name,
@@ -289,14 +289,18 @@ def _beyond(setting: Setting, value: float) -> str | None:
     return f"must be {' and '.join(bounds)}, got {value!r}" if bounds else None
 
 
-Hedge = Annotated[
-    bool | None,
-    Setting(
+def setting(concerns: Concern, help: str, *, default: Any = None, **said: Any) -> Any:  # noqa: A002
+    """Return a field of a dataclass that is a setting; ``said`` is what `Setting` takes, too."""
+    return field(default=default, metadata={_SETTING: Setting(concerns, help, **said)})
+
+
+def hedge_setting() -> Any:
+    """Return the field that says whether stragglers are hedged."""
+    return setting(
         "request",
         "Put a question a second time when it takes longer than 95 % of the latest did, and a "
         "slot is free. The first answer counts; both requests do for --max-calls.",
-    ),
-]
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -306,109 +310,75 @@ class AgentSettings:
     None stands for the default, or for what the run says for all.
     """
 
-    model: Annotated[
-        str | None,
-        Setting(
-            "model",
-            "Model to ask, as the server lists it. Its server and hosts may be in the same text: "
-            "ollama:llama3.2@127.0.0.1, or openai:llama3.2@http://127.0.0.1:8000, several hosts "
-            "with commas between them.",
-        ),
-    ] = None
-    hosts: Annotated[
-        Sequence[str] | None,
-        Setting(
-            "model",
-            "Server, by default http://127.0.0.1:11434 of Ollama. Repeat it for several "
-            "servers. Names and passwords in it are not kept: to resume a run, give it again, or "
-            "set OLLAMA_HOST.",
-            metavar="URL",
-            option="--host",
-            key="host",
-            secret=True,
-        ),
-    ] = None
-    server: Annotated[
-        Server | None,
-        Setting(
-            "model",
-            "What serves the model: ollama, the default, or openai for a server that speaks "
-            "OpenAI's API (vLLM, llama.cpp, LM Studio), with --host.",
-            option="--reasoner",
-        ),
-    ] = None
-    key: Annotated[
-        str | None,
-        Setting(
-            "model",
-            "Environment variable that holds the key of the server. Of servers that speak "
-            "OpenAI's API it is OPENAI_API_KEY by default; where that is not set, none is sent.",
-            metavar="VARIABLE",
-            option="--key-variable",
-        ),
-    ] = None
-    price_in: Annotated[
-        float | None,
-        Setting(
-            "price",
-            "Price of a million tokens that the model reads, in any currency.",
-            least=0,
-            metavar="PRICE",
-        ),
-    ] = None
-    price_out: Annotated[
-        float | None,
-        Setting(
-            "price",
-            "Price of a million tokens that the model writes, thoughts included.",
-            least=0,
-            metavar="PRICE",
-        ),
-    ] = None
-    mode: Annotated[
-        Mode | None,
-        Setting(
-            "decision",
-            "Ask a decision model for probabilities, or have a model write its choice; auto "
-            "takes decisions where server and model offer them.",
-        ),
-    ] = None
-    pick: Annotated[
-        Pick | None, Setting("decision", "Draw from the probabilities, or take the likeliest.")
-    ] = None
-    think: Annotated[
-        Think | None,
-        Setting(
-            "request",
-            "Whether the model may think before it answers; some take only low, medium or "
-            "high. false by default.",
-        ),
-    ] = None
-    temperature: Annotated[
-        float | None,
-        Setting(
-            "request",
-            "Sampling temperature of what the model writes; 0, the default, for the likeliest.",
-            least=0,
-        ),
-    ] = None
-    concurrency: Annotated[
-        int | None,
-        Setting("request", "Questions under way at once on each server. 4 by default.", least=1),
-    ] = None
-    timeout: Annotated[
-        float | None,
-        Setting("request", "Seconds to wait for one reply. 60 by default.", least=0.01),
-    ] = None
-    patience: Annotated[
-        float | None,
-        Setting(
-            "request",
-            "Seconds to wait for a server that fails, before decisions fall back. 60 by default; 0 "
-            "not to wait.",
-            least=0,
-        ),
-    ] = None
+    model: str | None = setting(
+        "model",
+        "Model to ask, as the server lists it. Its server and hosts may be in the same text: "
+        "ollama:llama3.2@127.0.0.1, or openai:llama3.2@http://127.0.0.1:8000, several hosts "
+        "with commas between them.",
+    )
+    hosts: Sequence[str] | None = setting(
+        "model",
+        "Server, by default http://127.0.0.1:11434 of Ollama. Repeat it for several "
+        "servers. Names and passwords in it are not kept: to resume a run, give it again, or "
+        "set OLLAMA_HOST.",
+        metavar="URL",
+        option="--host",
+        key="host",
+        secret=True,
+    )
+    server: Server | None = setting(
+        "model",
+        "What serves the model: ollama, the default, or openai for a server that speaks "
+        "OpenAI's API (vLLM, llama.cpp, LM Studio), with --host.",
+        option="--reasoner",
+    )
+    key: str | None = setting(
+        "model",
+        "Environment variable that holds the key of the server. Of servers that speak "
+        "OpenAI's API it is OPENAI_API_KEY by default; where that is not set, none is sent.",
+        metavar="VARIABLE",
+        option="--key-variable",
+    )
+    price_in: float | None = setting(
+        "price",
+        "Price of a million tokens that the model reads, in any currency.",
+        least=0,
+        metavar="PRICE",
+    )
+    price_out: float | None = setting(
+        "price",
+        "Price of a million tokens that the model writes, thoughts included.",
+        least=0,
+        metavar="PRICE",
+    )
+    mode: Mode | None = setting(
+        "decision",
+        "Ask a decision model for probabilities, or have a model write its choice; auto "
+        "takes decisions where server and model offer them.",
+    )
+    pick: Pick | None = setting("decision", "Draw from the probabilities, or take the likeliest.")
+    think: Think | None = setting(
+        "request",
+        "Whether the model may think before it answers; some take only low, medium or "
+        "high. false by default.",
+    )
+    temperature: float | None = setting(
+        "request",
+        "Sampling temperature of what the model writes; 0, the default, for the likeliest.",
+        least=0,
+    )
+    concurrency: int | None = setting(
+        "request", "Questions under way at once on each server. 4 by default.", least=1
+    )
+    timeout: float | None = setting(
+        "request", "Seconds to wait for one reply. 60 by default.", least=0.01
+    )
+    patience: float | None = setting(
+        "request",
+        "Seconds to wait for a server that fails, before decisions fall back. 60 by default; 0 "
+        "not to wait.",
+        least=0,
+    )
 
     def __post_init__(self) -> None:
         """Refuse invalid values, and hide what is secret."""
@@ -435,185 +405,126 @@ class AgentSettings:
 class RunSettings(AgentSettings):
     """The settings of a model that hold for a whole run, beside those that may differ in it."""
 
-    hedge: Hedge = None
-    attempts: Annotated[
-        int | None,
-        Setting(
-            "request",
-            "Requests for one question while its failures pass. 3 by default; 1 for no retries.",
-            least=1,
-            is_option=False,
-        ),
-    ] = None
-    load_timeout: Annotated[
-        float | None,
-        Setting(
-            "request",
-            "Seconds to wait for the model to be loaded. 600 by default.",
-            least=0.01,
-            is_option=False,
-        ),
-    ] = None
-    keep_alive: Annotated[
-        str | None,
-        Setting(
-            "request",
-            "How long Ollama keeps the model loaded. 30m by default.",
-            is_option=False,
-        ),
-    ] = None
-    max_reply_bytes: Annotated[
-        int | None,
-        Setting(
-            "request",
-            "Bytes that a reply may have, decoded; a longer one is not read on. 1 MiB by default.",
-            least=1,
-            is_option=False,
-        ),
-    ] = None
-    seed: Annotated[
-        int | None,
-        Setting(
-            "model",
-            "Seed of the model's sampling; by default that of the run.",
-            key="sampling_seed",
-            is_option=False,
-        ),
-    ] = None
-    window: Annotated[
-        int | None,
-        Setting(
-            "request",
-            "Tokens of prompt and reply together; a prompt that does not fit is not sent. Ollama "
-            "is told (num_ctx), other servers have their own. By default what the server has.",
-            least=2,
-            metavar="TOKENS",
-        ),
-    ] = None
-    reply_tokens: Annotated[
-        int | None,
-        Setting(
-            "request",
-            "Tokens that a reply may have, thoughts included. By default a quarter of --window, "
-            "or without that as many as the model writes.",
-            least=1,
-            metavar="TOKENS",
-        ),
-    ] = None
-    max_calls: Annotated[int | None, Setting("spending", "Requests the run may make.", least=1)] = (
-        None
+    hedge: bool | None = hedge_setting()
+    attempts: int | None = setting(
+        "request",
+        "Requests for one question while its failures pass. 3 by default; 1 for no retries.",
+        least=1,
+        is_option=False,
     )
-    max_tokens: Annotated[int | None, Setting("spending", "Tokens the run may use.", least=1)] = (
-        None
+    load_timeout: float | None = setting(
+        "request",
+        "Seconds to wait for the model to be loaded. 600 by default.",
+        least=0.01,
+        is_option=False,
     )
-    deadline: Annotated[
-        float | None, Setting("spending", "Seconds for which the run may ask.", least=0.01)
-    ] = None
-    cache: Annotated[
-        Path | None,
-        Setting("spending", "Keep answers in this file, and use those in it.", metavar="FILE"),
-    ] = None
-    stop_at_fallbacks: Annotated[
-        float | Literal["never"] | None,
-        Setting(
-            "decision",
-            "End the run when this share (0 to 1) of the last 200 decisions fell back; it can "
-            "be resumed. 0.5 by default, where those of a spent budget do not count; never to go "
-            "on.",
-            above=0,
-            most=1,
-            metavar="SHARE",
-        ),
-    ] = None
-    prompt: Annotated[
-        str | None,
-        Setting(
-            "decision",
-            "Template of what the model is told, with {fields} such as {name}, {agent.age} "
-            "and {situation}.",
-            metavar="FILE",
-            is_file=True,
-        ),
-    ] = None
-    attributes: Annotated[
-        Sequence[str] | None,
-        Setting(
-            "decision",
-            "Attributes of the agents, with commas between them, that the model is told.",
-            metavar="NAMES",
-            has_commas=True,
-        ),
-    ] = None
-    remember: Annotated[
-        int | None,
-        Setting(
-            "decision",
-            "How many things an agent remembers when it decides. None by default.",
-            least=1,
-        ),
-    ] = None
-    remember_tokens: Annotated[
-        int | None,
-        Setting("decision", "Tokens that these may take; the oldest go. 400 by default.", least=1),
-    ] = None
-    reasons: Annotated[
-        bool | None,
-        Setting(
-            "decision", "Ask for a reason beside the choice, and log it. Decision models give none."
-        ),
-    ] = None
-    option_order: Annotated[
-        OptionOrder | None,
-        Setting(
-            help="Tell a model its options in the order of the chart, or shuffled, in one of at "
-            "most four rotations, since models prefer letters and places. shuffled by default.",
-            concerns="decision",
-        ),
-    ] = None
-    record_prompts: Annotated[
-        bool | None,
-        Setting(
-            "keeping",
-            "Keep every prompt and reply as it was sent, in prompts.jsonl.gz beside the log, "
-            "for 'prism log decision'. Names, traits, posts, and whatever else agents are told are "
-            "in it; only you may read the file.",
-        ),
-    ] = None
+    keep_alive: str | None = setting(
+        "request",
+        "How long Ollama keeps the model loaded. 30m by default.",
+        is_option=False,
+    )
+    max_reply_bytes: int | None = setting(
+        "request",
+        "Bytes that a reply may have, decoded; a longer one is not read on. 1 MiB by default.",
+        least=1,
+        is_option=False,
+    )
+    seed: int | None = setting(
+        "model",
+        "Seed of the model's sampling; by default that of the run.",
+        key="sampling_seed",
+        is_option=False,
+    )
+    window: int | None = setting(
+        "request",
+        "Tokens of prompt and reply together; a prompt that does not fit is not sent. Ollama "
+        "is told (num_ctx), other servers have their own. By default what the server has.",
+        least=2,
+        metavar="TOKENS",
+    )
+    reply_tokens: int | None = setting(
+        "request",
+        "Tokens that a reply may have, thoughts included. By default a quarter of --window, "
+        "or without that as many as the model writes.",
+        least=1,
+        metavar="TOKENS",
+    )
+    max_calls: int | None = setting("spending", "Requests the run may make.", least=1)
+    max_tokens: int | None = setting("spending", "Tokens the run may use.", least=1)
+    deadline: float | None = setting("spending", "Seconds for which the run may ask.", least=0.01)
+    cache: Path | None = setting(
+        "spending", "Keep answers in this file, and use those in it.", metavar="FILE"
+    )
+    stop_at_fallbacks: float | Literal["never"] | None = setting(
+        "decision",
+        "End the run when this share (0 to 1) of the last 200 decisions fell back; it can "
+        "be resumed. 0.5 by default, where those of a spent budget do not count; never to go "
+        "on.",
+        above=0,
+        most=1,
+        metavar="SHARE",
+    )
+    prompt: str | None = setting(
+        "decision",
+        "Template of what the model is told, with {fields} such as {name}, {agent.age} "
+        "and {situation}.",
+        metavar="FILE",
+        is_file=True,
+    )
+    attributes: Sequence[str] | None = setting(
+        "decision",
+        "Attributes of the agents, with commas between them, that the model is told.",
+        metavar="NAMES",
+        has_commas=True,
+    )
+    remember: int | None = setting(
+        "decision",
+        "How many things an agent remembers when it decides. None by default.",
+        least=1,
+    )
+    remember_tokens: int | None = setting(
+        "decision", "Tokens that these may take; the oldest go. 400 by default.", least=1
+    )
+    reasons: bool | None = setting(
+        "decision", "Ask for a reason beside the choice, and log it. Decision models give none."
+    )
+    option_order: OptionOrder | None = setting(
+        help="Tell a model its options in the order of the chart, or shuffled, in one of at "
+        "most four rotations, since models prefer letters and places. shuffled by default.",
+        concerns="decision",
+    )
+    record_prompts: bool | None = setting(
+        "keeping",
+        "Keep every prompt and reply as it was sent, in prompts.jsonl.gz beside the log, "
+        "for 'prism log decision'. Names, traits, posts, and whatever else agents are told are "
+        "in it; only you may read the file.",
+    )
 
 
 @dataclass(frozen=True)
 class WriterSettings:
     """The settings of a model that writes the texts of a run."""
 
-    model: Annotated[
-        str | None,
-        Setting(
-            "model",
-            "Model that writes, if it is another one than --model.",
-            option="--writer-model",
-        ),
-    ] = None
-    max_length: Annotated[
-        int,
-        Setting(
-            "request",
-            "Most characters of a text. 280 by default; a longer one is cut.",
-            option="--writer-length",
-            least=1,
-        ),
-    ] = 280
-    language: Annotated[
-        str | None,
-        Setting("request", "Language of the texts, such as German.", option="--writer-language"),
-    ] = None
-    prompt: Annotated[
-        str | None,
-        Setting(
-            "request",
-            "Template of what the writer of a feed is told, with {fields} such as {task}, "
-            "{thread} and {reason}.",
-            option="--writer-prompt",
-            metavar="FILE",
-            is_file=True,
-        ),
-    ] = None
+    model: str | None = setting(
+        "model",
+        "Model that writes, if it is another one than --model.",
+        option="--writer-model",
+    )
+    max_length: int = setting(
+        "request",
+        "Most characters of a text. 280 by default; a longer one is cut.",
+        option="--writer-length",
+        least=1,
+        default=280,
+    )
+    language: str | None = setting(
+        "request", "Language of the texts, such as German.", option="--writer-language"
+    )
+    prompt: str | None = setting(
+        "request",
+        "Template of what the writer of a feed is told, with {fields} such as {task}, "
+        "{thread} and {reason}.",
+        option="--writer-prompt",
+        metavar="FILE",
+        is_file=True,
+    )

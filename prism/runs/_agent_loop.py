@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Self, TypeVar, cast
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, cast
 
 from prism.errors import InputError
 from prism.files._durable import is_stream
@@ -30,6 +30,7 @@ from prism.runs._runnable import RunResults
 from prism.runs._running import Outcome, carry_out, run_to_end
 from prism.statechart import Budget
 from prism.statechart.reasoner._router import costs_told, models_told
+from prism.statechart.reasoner._spending import Cost
 from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
 from prism.statechart.reasoner._writer import Writer
 from prism.telemetry._loggers import EventLogger, active_logger
@@ -49,7 +50,7 @@ NOBODY = "nobody"
 """What ``run.json`` says where no model is asked."""
 
 Event = Mapping[str, Any]
-RoundT = TypeVar("RoundT")
+RoundT = TypeVar("RoundT", bound="AgentRound")
 ToldT = TypeVar("ToldT")
 ResultsT = TypeVar("ResultsT", bound=RunResults)
 
@@ -233,6 +234,20 @@ def recorded_log(replay: ReplayOptions) -> Path:
     return locate_log(replay.run)
 
 
+class AgentRound(Protocol):
+    """What became of an agent in a round."""
+
+    @property
+    def transitions(self) -> int:
+        """How often the agent came from one state to another in it."""
+
+
+def tokens_of(costs: Iterable[Cost | None]) -> int:
+    """Return the tokens that models read and wrote, as far as they are known."""
+    told = (cost for cost in costs if cost is not None)
+    return sum((cost.input_tokens or 0) + (cost.output_tokens or 0) for cost in told)
+
+
 class AgentLoop(ABC, Generic[RoundT]):
     """The base of runs of one agent, whose rounds have one tick and whose model writes texts.
 
@@ -248,7 +263,10 @@ class AgentLoop(ABC, Generic[RoundT]):
         ticks_per_round: 1.
         finished: The rounds that have ended.
         reasoner: Who writes.
+        agent: The agent, while the run is under way.
     """
+
+    agent: Any
 
     def __init__(
         self,
@@ -328,14 +346,14 @@ class AgentLoop(ABC, Generic[RoundT]):
         self.clock.advance()
 
         done = await self._round()
-        states = {self._state_after(done): 1}
+        states = {self.agent.state.value: 1}
         self.emit(ROUND_ENDED, round=number, states=states, **self._activity([done]))
         self.finished.append(done)
         on_round(done)
 
     def _activity(self, rounds: Sequence[RoundT]) -> dict[str, Any]:
         """Return the counts that every run's log has at the end of a round, and of the run."""
-        return {"agent_ticks": len(rounds), "transitions": self._transitions(rounds)}
+        return {"agent_ticks": len(rounds), "transitions": sum(each.transitions for each in rounds)}
 
     @abstractmethod
     def _begin(self) -> None:
@@ -348,14 +366,6 @@ class AgentLoop(ABC, Generic[RoundT]):
     @abstractmethod
     async def _round(self) -> RoundT:
         """Let the agent take its turn."""
-
-    @abstractmethod
-    def _state_after(self, done: RoundT) -> str:
-        """Return the agent's state after a round."""
-
-    @abstractmethod
-    def _transitions(self, rounds: Sequence[RoundT]) -> int:
-        """Return how often the agent came from one state to another."""
 
     @abstractmethod
     def _results(self) -> Any:

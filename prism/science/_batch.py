@@ -24,12 +24,10 @@ from prism.science._batch_door import BatchObserver, BatchRun, Door
 from prism.science._batch_folder import LEDGER_NAME, LOGS, PLAN_NAME, TABLES, BatchFolder, Keep
 from prism.science._batch_parts import PART, Part, budget_in, merge_folders
 from prism.science._batch_tables import (
-    is_of_feed,
-    measure_run,
+    all_results,
     round_rows,
     run_row,
     table_of,
-    with_measures,
     write_tables,
 )
 from prism.science._plan import Configuration, Plan, asks_a_model, feed_parameters, inputs_of
@@ -187,16 +185,14 @@ class Batch:
                 "seed": run.seed,
             }
             # a run that has not begun is a row with what the plan says of it
-            config = {} if summary is None else summary["config"]
+            kept = summary or {}
+            config, results = kept.get("config", {}), kept.get("results", {})
             sizes = {key: config[key] for key in ("agents", "rounds", "ticks_per_round") if config}
             parameters = of_feed.get(run.configuration.name) or {
                 **run.configuration.parameters,
                 **config.get("parameters", {}),
             }
-            results = {} if summary is None else summary.get("results", {})
-            if is_of_feed(results) and "measures" not in results:
-                results = with_measures(results, measure_run(self.folder, run.name))
-            yield run, {**head, **sizes}, parameters, results
+            yield run, {**head, **sizes}, parameters, all_results(self.folder, run.name, results)
 
     def _of_feed(self) -> dict[str, dict[str, Any]]:
         """Return the feed's preset and parameters by configuration: what any configuration says."""

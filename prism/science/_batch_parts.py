@@ -101,28 +101,33 @@ def merge_folders(parts: Sequence[Path], folder: Path) -> BatchFolder:
 
 def _require_all(opened: Sequence[BatchFolder], plans: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the plan of the whole batch."""
-    whole = {key: value for key, value in plans[0].items() if key != PART} if plans else {}
-    found: dict[int, Path] = {}
-    for each, told in zip(opened, plans, strict=True):
-        part = Part.in_plan(told)
+    if not plans:
+        raise InputError("needs all parts: every one missing", field=PART)
+
+    whole, parts = _of_all(plans[0]), [Part.in_plan(told) for told in plans]
+    found: set[int] = set()
+    for each, told, part in zip(opened, plans, parts, strict=True):
         if part is None:
             raise InputError("is no part of a batch: begin it with a part", path=each.path)
-        if {key: value for key, value in told.items() if key != PART} != whole:
+        if _of_all(told) != whole:
             problem = f"is a part of another batch than {opened[0].path} ({PLAN_NAME} differs)"
             raise InputError(problem, path=each.path)
         if part.count != plans[0][PART][1] or part.number in found:
             problem = f"is part {part.number} of {part.count}, which does not fit the others"
             raise InputError(problem, path=each.path)
-        found[part.number] = each.path
+        found.add(part.number)
 
-    count = plans[0][PART][1] if plans else 0
-    missing = [str(number) for number in range(1, count + 1) if number not in found]
-    if missing or not plans:
-        raise InputError(
-            f"needs all parts: {', '.join(missing) or 'every one'} missing", field=PART
-        )
+    missing = sorted({*range(1, plans[0][PART][1] + 1)} - found)
+    if missing:
+        named = ", ".join(map(str, missing))
+        raise InputError(f"needs all parts: {named} missing", field=PART)
 
     return whole
+
+
+def _of_all(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a ``plan.json`` says that is the same for all parts."""
+    return {key: value for key, value in told.items() if key != PART}
 
 
 def _copy(part: BatchFolder, merged: BatchFolder) -> None:

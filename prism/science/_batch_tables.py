@@ -149,6 +149,14 @@ def measure_log(run: Path) -> list[Mapping[str, Any]]:
     return again
 
 
+def all_results(batch: Path, run: str, results: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what came of a run of a batch; of the feed, with what its log says besides."""
+    if not is_of_feed(results) or "measures" in results:
+        return results
+
+    return with_measures(results, measure_run(batch, run))
+
+
 def is_of_feed(results: Mapping[str, Any]) -> bool:
     """Return whether what came of a run is that of a social feed."""
     return "cascades" in results

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import chain
@@ -109,36 +109,44 @@ def compare(
         problem = "is for a batch whose plan has arms or varies parameters, given as one folder"
         raise InputError(problem, field="by" if within is None else "within")
 
-    found = groups_of(groups)
-    every = _measured(found, from_round, to_round, progress)
-    last = to_round or _common_rounds(every)
+    every = _measured(groups_of(groups), from_round, to_round, progress)
+    return _of_groups(every, names, paired, options, from_round, to_round, document_of)
+
+
+def _of_groups(
+    every: Mapping[str, Sequence[Measured]],
+    names: Sequence[str] | None,
+    paired: bool | None,
+    options: _Options,
+    from_round: int,
+    to_round: int | None,
+    page_of: Callable[[Comparison], Document],
+) -> Comparison:
+    """Compare each group of runs with the first."""
+    last = to_round or _common_rounds(list(every.values()))
     if last < from_round:
         raise InputError(f"the runs have {last} rounds, so none from round {from_round} on")
 
     notes: list[str] = []
-    sides = [
-        _Side(label, _long_enough(label, runs, last, notes))
-        for label, runs in zip(found, every, strict=True)
-    ]
+    sides = [_Side(label, _long_enough(label, runs, last, notes)) for label, runs in every.items()]
     measured = [side.runs for side in sides]
-    kinds = _wanted(kinds_of(measured) | _distributions(measured), names)
+    kinds = _wanted(_kinds(measured), names)
     rows: list[Difference] = []
     for side in sides[1:]:
         pair = _paired(sides[0], side, paired, notes)
         rows += [_difference(name, kind, pair, options) for name, kind in kinds.items()]
 
     rows = _corrected(rows)
-    notes += _what_is_possible(rows)
 
     return Comparison(
         tuple(ComparedGroup(side.label, tuple(each.run for each in side.runs)) for side in sides),
         tuple(rows),
-        tuple(dict.fromkeys(notes)),
+        tuple(dict.fromkeys([*notes, *_what_is_possible(rows)])),
         from_round,
         last,
-        confidence,
+        options["confidence"],
         tuple(map(tuple, measured)),
-        document_of,
+        page_of,
     )
 
 
@@ -164,14 +172,14 @@ def _design_of(
 
     (group,) = groups
     sources = [group] if isinstance(group, PathLike | str) else list(group)
-    if len(sources) == 1 and BatchFolder(Path(sources[0])).is_begun:
-        return design_of_batch(Path(sources[0]), measures, from_round, to_round, measure_run)
+    first = Path(sources[0])
+    if len(sources) == 1 and BatchFolder(first).is_begun:
+        return design_of_batch(first, measures, from_round, to_round)
 
     runs = [run for source in sources for run in runs_of(source)]
-    if len({run.parent for run in runs}) > 1 and len(sources) == 1:
-        return None
+    are_groups = len(sources) == 1 and len({run.parent for run in runs}) > 1
 
-    return in_arms([({}, run, None) for run in runs])
+    return None if are_groups else in_arms([({}, run, None) for run in runs])
 
 
 def _by_design(
@@ -187,26 +195,17 @@ def _by_design(
 
     factor = design.factor(asked.by)
     strata = design.strata(factor, asked.within)
-    of_all = [[cell.measured for cell in design.cells]]
-    kinds = _wanted(kinds_of(of_all) | _distributions(of_all), asked.measures)
-    if asked.measures is None:
-        kinds = _main(kinds, design.wanted)
+    levels = design.factors[factor]
+    measured = [design.with_level(factor, level) for level in levels]
+    kinds = _of_batch(measured, asked.measures, design.wanted)
 
     notes = list(design.notes)
     contrast = partial(_contrast, design, factor, kinds, asked.paired, options, notes)
-    rows = _corrected([row for setting in design.settings(strata) for row in contrast(setting)])
-    # a figure shows the effect over each parameter, whatever the others are
-    over = [
-        row
-        for name in strata
-        for setting in design.settings([name])
-        for row in (contrast(setting) if len(strata) > 1 else ())
-    ]
-    levels = design.factors[factor]
-    measured = [
-        [cell.measured for cell in design.cells if cell.levels[factor] == level] for level in levels
-    ]
-    last = to_round or max(run.run.rounds for run in chain(*measured))
+    rows = _corrected(contrast(design.settings(strata)))
+    over = rows if strata else []
+    if len(strata) > 1:
+        # a figure shows the effect over each parameter, whatever the others are
+        over = contrast(chain.from_iterable(design.settings([name]) for name in strata))
 
     return Comparison(
         tuple(
@@ -216,12 +215,12 @@ def _by_design(
         tuple(rows),
         tuple(dict.fromkeys([*notes, *_what_is_possible(rows)])),
         from_round,
-        last,
+        to_round or max(run.run.rounds for run in chain(*measured)),
         options["confidence"],
         tuple(map(tuple, measured)),
         page_of,
         model_of(design, [name for name, kind in kinds.items() if kind != "distribution"]),
-        tuple(over or rows) if strata else (),
+        tuple(over),
         design.folder,
     )
 
@@ -233,37 +232,42 @@ def _contrast(
     paired: bool | None,
     options: _Options,
     notes: list[str],
-    setting: Mapping[str, Any],
-) -> Iterator[Difference]:
-    """Compare every level of a factor with the first at a setting of others."""
-    control, *others = (
-        _Side(_label(factor, level), design.runs_at({factor: level, **setting}))
-        for level in design.factors[factor]
-    )
-    where = text_of(setting)
-    for side in others:
-        if not control.runs or not side.runs:
-            notes.append(f"no run of {side.label if control.runs else control.label} at {where}")
-            continue
-        pair = _paired(control, side, paired, notes)
-        for name, kind in kinds.items():
-            yield replace(_difference(name, kind, pair, options), setting=where)
+    settings: Iterable[Mapping[str, Any]],
+) -> list[Difference]:
+    """Compare every level of a factor with the first at each setting of others."""
+    rows = []
+    for setting in settings:
+        where = text_of(setting)
+        control, *others = (
+            _Side(_label(factor, level), design.runs_at({factor: level, **setting}))
+            for level in design.factors[factor]
+        )
+        for side in others:
+            if lacking := [each.label for each in (control, side) if not each.runs]:
+                notes.append(f"no run of {lacking[0]} at {where}")
+                continue
+            pair = _paired(control, side, paired, notes)
+            found = (_difference(name, kind, pair, options) for name, kind in kinds.items())
+            rows += [replace(row, setting=where) for row in found]
+
+    return rows
 
 
 def _label(factor: str, level: Any) -> str:
     return str(level) if factor == ARM else f"{factor}={level}"
 
 
-def _main(kinds: Mapping[str, MeasureKind], wanted: Sequence[str]) -> dict[str, MeasureKind]:
-    """Return the measures of a batch that are compared by default: few, as each is a test."""
-    if wanted:
-        return _wanted(kinds, wanted)
+def _of_batch(
+    measured: Sequence[Sequence[Measured]], asked: Sequence[str] | None, planned: Sequence[str]
+) -> dict[str, MeasureKind]:
+    """Return the measures of a batch that are compared: by default few, as each is a test."""
+    kinds = _kinds(measured)
+    if asked is not None or planned:
+        return _wanted(kinds, planned if asked is None else asked)
 
-    own = {name: kind for name, kind in kinds.items() if kind == "own"}
     # what a measure came to in the end, and not its mean over the rounds, too
-    return {name: kind for name, kind in own.items() if name.removesuffix("_mean") == name} or {
-        **kinds
-    }
+    own = [name for name, kind in kinds.items() if kind == "own" and not name.endswith("_mean")]
+    return {name: kinds[name] for name in own} or kinds
 
 
 def _check(confidence: float, resamples: int, from_round: int, to_round: int | None) -> None:
@@ -303,14 +307,14 @@ def _measured(
     from_round: int,
     to_round: int | None,
     progress: Callable[[int, int], None] | None,
-) -> list[list[Measured]]:
+) -> dict[str, list[Measured]]:
     """Measure all runs of each group."""
     total, done = sum(map(len, groups.values())), 0
-    measured: list[list[Measured]] = []
-    for paths in groups.values():
-        measured.append([])
+    measured: dict[str, list[Measured]] = {}
+    for label, paths in groups.items():
+        measured[label] = []
         for path in paths:
-            measured[-1].append(measure_run(path, from_round, to_round))
+            measured[label].append(measure_run(path, from_round, to_round))
             done += 1
             if progress is not None:
                 progress(done, total)
@@ -358,9 +362,10 @@ def _common_rounds(measured: Sequence[Sequence[Measured]]) -> int:
     return next(iter(lengths), max(run.rounds for run in runs))
 
 
-def _distributions(measured: Sequence[Sequence[Measured]]) -> dict[str, MeasureKind]:
+def _kinds(measured: Sequence[Sequence[Measured]]) -> dict[str, MeasureKind]:
+    """Return the measures of all runs, and then the distributions."""
     names = sorted({name for run in chain(*measured) for name in run.distributions})
-    return dict.fromkeys(names, "distribution")
+    return {**kinds_of(measured), **dict.fromkeys(names, "distribution")}
 
 
 def _wanted(

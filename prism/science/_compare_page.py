@@ -87,12 +87,7 @@ def document_of(comparison: Comparison) -> Document:
 def _subtitle(comparison: Comparison) -> str:
     rounds = f"rounds {comparison.from_round} to {comparison.to_round}"
     runs = sum(len(group.runs) for group in comparison.groups)
-    is_paired = [row.paired for row in comparison.differences]
-    how = "in pairs of the same seed" if all(is_paired) else "as groups"
-    if any(is_paired) and not all(is_paired):
-        how = "in pairs of the same seed where there are any"
-
-    return f"{runs} runs, {rounds}, compared {how}"
+    return f"{runs} runs, {rounds}, compared {comparison.pairing}"
 
 
 def _groups(comparison: Comparison) -> Markup:
@@ -333,26 +328,31 @@ def draw_over(
         comparison: The comparison.
         figures: The figures of the page.
     """
-    levels = [row.setting.partition("=")[2] for row in rows]
-    are_numbers = all(map(_is_number, levels))
+    numbers = ("difference", "low", "high")
     table = pl.DataFrame(
         {
-            "level": [float(level) for level in levels] if are_numbers else levels,
+            "level": [row.setting.partition("=")[2] for row in rows],
             "group": [row.second for row in rows],
-            "difference": [row.difference for row in rows],
-            "low": [row.low for row in rows],
-            "high": [row.high for row in rows],
+            **{
+                name: [getattr(row, name) for row in rows] for name in ("difference", "low", "high")
+            },
         },
         schema_overrides=dict.fromkeys(("difference", "low", "high"), pl.Float64()),
     )
     seconds = list(dict.fromkeys(table["group"]))
     colours = _colours_of(comparison)
-    of_levels: dict[str, Any] = {"sort": None}
-    if are_numbers:
-        ticks = alt.Axis(values=table["level"].unique().sort().to_list(), format="~g")
-        of_levels = {"scale": alt.Scale(zero=False, nice=False, padding=12), "axis": ticks}
+    x: alt.X = alt.X("level:N", title=parameter, sort=None)
+    levels = table["level"].cast(pl.Float64, strict=False)
+    if not levels.has_nulls():
+        table = table.with_columns(level=levels)
+        x = alt.X(
+            "level:Q",
+            title=parameter,
+            scale=alt.Scale(zero=False, nice=False, padding=12),
+            axis=alt.Axis(values=levels.unique().sort().to_list(), format="~g"),
+        )
     base = alt.Chart(table).encode(
-        x=alt.X("level:Q" if are_numbers else "level:N", title=parameter, **of_levels),
+        x=x,
         color=figures.colour(
             "group", {label: colours[label] for label in seconds}, legend=len(seconds) > 1
         ),
@@ -363,21 +363,13 @@ def draw_over(
     intervals = ends.mark_rule(strokeWidth=2).encode(alt.Y("low:Q"), alt.Y2("high:Q"))
     line = base.mark_line(strokeWidth=1, opacity=0.6).encode(y)
     dots = base.mark_point(filled=True, size=60, opacity=1).encode(
-        y, tooltip=["group", "level", *(f"{each}:Q" for each in ("difference", "low", "high"))]
+        y, tooltip=["group", "level", *(f"{each}:Q" for each in numbers)]
     )
     chart: alt.TopLevelMixin = alt.layer(zero, intervals, line, dots).properties(
         height=round(HEIGHT * 0.7)
     )
 
     return chart
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def draw_rounds(

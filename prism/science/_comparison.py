@@ -263,24 +263,21 @@ class Comparison:
         from prism.science._paper import seeds_of, versions
 
         first, *others = self.groups
-        runs = [run for group in self.groups for run in group.runs]
-        seeds = seeds_of([run.seed for run in runs if run.seed is not None])
+        runs = list(chain.from_iterable(group.runs for group in self.groups))
+        seeds = seeds_of(list(chain.from_iterable(group.seeds for group in self.groups)))
         tests = dict.fromkeys(row.test for row in self.differences if row.test)
         tested = sum(row.p is not None for row in self.differences)
-        paired = {row.paired for row in self.differences}
-        how = "in pairs of the same seed" if paired == {True} else "as groups"
-        if len(paired) > 1:
-            how = "in pairs of the same seed where there were any, else as groups"
         said = [
             f"{', '.join(group.label for group in others)} was compared with {first.label} in "
-            f"{len(runs)} runs ({seeds}), rounds {self.from_round} to {self.to_round}, {how}.",
+            f"{len(runs)} runs ({seeds}), rounds {self.from_round} to {self.to_round}, "
+            f"{self.pairing}.",
             f"Differences of means have {self.confidence:.0%} bootstrap intervals (BCa, "
             "Efron 1987, level expanded after Hesterberg 2015), with Student's or Welch's beside "
             "them.",
             f"Tests were {' and '.join(tests) or 'none'}. The p-values of {tested} tests were "
             "corrected by Holm's method (1979).",
         ]
-        if self.model is not None and self.model.height:
+        if self._has_model:
             said.append(
                 "Main effects and interactions of two were tested by analysis of variance with "
                 "sums of squares of type II and seeds as blocks."
@@ -291,6 +288,19 @@ class Comparison:
         said.append(f"Software: {versions('polars', 'scipy', 'statsmodels')}.")
 
         return " ".join(said)
+
+    @property
+    def pairing(self) -> str:
+        """How runs were compared, in words: in pairs of the same seed, as groups, or as either."""
+        paired = {row.paired for row in self.differences}
+        if len(paired) > 1:
+            return "in pairs of the same seed where there are any, else as groups"
+
+        return "in pairs of the same seed" if paired == {True} else "as groups"
+
+    @property
+    def _has_model(self) -> bool:
+        return self.model is not None and not self.model.is_empty()
 
     def save_paper(self, folder: Path) -> list[Path]:
         """Write what a paper needs: figures as PDF, tables as LaTeX and CSV, methods, the world.
@@ -311,7 +321,7 @@ class Comparison:
         table = self.table()
         tested = table.filter(pl.col("test").is_not_null())
         tables = {"differences": tested.select(name for name in _PRINTED if name in table.columns)}
-        if self.model is not None and self.model.height:
+        if self.model is not None and self._has_model:
             tables["model"] = self.model
         world = None if self.folder is None else read_batch(self.folder).plan.data.get("world")
 

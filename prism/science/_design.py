@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, TypeVar
 
 from prism.analysis import arms, read_log
 from prism.errors import InputError
@@ -16,12 +16,15 @@ from prism.science._batch import read_batch
 from prism.science._batch_child import COMPLETE
 from prism.science._batch_door import BatchRun
 from prism.science._batch_folder import BatchFolder
-from prism.science._batch_tables import is_of_feed, measure_run, with_measures
+from prism.science._batch_tables import all_results
+from prism.science._compared_runs import measure_run
 from prism.science._comparison import ComparedRun, Measured
 from prism.science._plan_file import VARIED_SETTINGS
 from prism.worlds._assignments import CONTROL
 
 ARM = "arm"
+KeyT = TypeVar("KeyT")
+_NO_TOTALS = ("round", "measures")
 _OUTCOMES = ("score", "likes", "dislikes", "replies", "reshares", "like_chance")
 
 
@@ -80,6 +83,10 @@ class Design:
         for levels in product(*(self.factors[name] for name in strata)):
             yield dict(zip(strata, levels, strict=True))
 
+    def with_level(self, factor: str, level: Any) -> list[Measured]:
+        """Return all runs at a level of one factor."""
+        return [cell.measured for cell in self.cells if cell.levels[factor] == level]
+
     def runs_at(self, levels: Mapping[str, Any]) -> list[Measured]:
         """Return the runs at some levels, averaged by seed over all that differs besides."""
         found: dict[int | None, list[Measured]] = {}
@@ -100,16 +107,8 @@ class Design:
         return list(names)
 
 
-Measure = Callable[[Path, int, int | None], Measured]
-"""Measures a run by its log, in the rounds that count."""
-
-
 def design_of_batch(
-    folder: Path,
-    measures: Sequence[str] | None,
-    from_round: int,
-    to_round: int | None,
-    measure: Measure,
+    folder: Path, measures: Sequence[str] | None, from_round: int, to_round: int | None
 ) -> Design | None:
     """Return the design of a batch; None where it varies nothing.
 
@@ -118,52 +117,62 @@ def design_of_batch(
         measures: The measures that are wanted; None for any.
         from_round: The first round that counts.
         to_round: The last round that counts.
-        measure: Measures runs where the tables lack a measure, which only logs have.
 
     Raises:
         InputError: If the batch is damaged.
     """
-    kept = BatchFolder(folder)
-    if not kept.is_begun or "samples" in kept.read():
+    if "samples" in BatchFolder(folder).read():
         return None
 
     batch = read_batch(folder)
     runs = [each for each in batch.runs if each.status == COMPLETE]
-    names = _factors(batch.plan.data)
-    levels = [{name: _level(run, name) for name in names} for run in runs]
-    paths = [folder / run.name for run in runs]
-    if runs and ARM not in names and _assigns(paths[0]):
-        found = in_arms(list(zip(levels, paths, (run.seed for run in runs), strict=True)))
-        factors = {**({} if found is None else found.factors), **names}
-        return None if found is None else replace(found, factors=factors, folder=folder)
-
-    cells = []
-    for run, own, summary in zip(
-        runs, levels, kept.summaries([each.name for each in runs]), strict=True
-    ):
-        results = {} if summary is None else summary["results"]
-        if is_of_feed(results) and "measures" not in results:
-            results = with_measures(results, measure_run(folder, run.name))
-        head = ComparedRun(folder / run.name, run.seed, len(results["rounds"]), ended=True)
-        cells.append(Cell(own, _of_results(head, results, from_round, to_round)))
-
-    if not names or not cells:
+    if not runs:
         return None
 
-    known = {name for cell in cells for name in cell.measured.values}
-    if not known.issuperset(measures or ()) and all(map(_has_log, paths)):
-        cells = [
-            Cell(own, measure(path, from_round, to_round))
-            for own, path in zip(levels, paths, strict=True)
-        ]
+    names = _factors(batch.plan.data)
+    levels = [{name: _level(run, name) for name in names} for run in runs]
+    if ARM not in names and _assigns(folder / runs[0].name):
+        paths = [folder / run.name for run in runs]
+        found = in_arms(list(zip(levels, paths, (run.seed for run in runs), strict=True)))
+        return found and replace(found, factors={**found.factors, **names}, folder=folder)
+    if not names:
+        return None
+
     left = len(batch.runs) - len(runs)
-    notes = (
-        [f"{left} of {len(batch.runs)} runs are left out: they are not complete"] if left else []
-    )
+    note = f"{left} of {len(batch.runs)} runs are left out: they are not complete"
 
     return Design(
-        names, tuple(cells), tuple(batch.plan.data.get("measures", ())), tuple(notes), folder
+        names,
+        tuple(map(Cell, levels, _measured(folder, runs, measures, from_round, to_round))),
+        tuple(batch.plan.data.get("measures", ())),
+        (note,) if left else (),
+        folder,
     )
+
+
+def _measured(
+    folder: Path,
+    runs: Sequence[BatchRun],
+    measures: Sequence[str] | None,
+    from_round: int,
+    to_round: int | None,
+) -> list[Measured]:
+    """Measure runs by the tables of their batch; where these lack a measure, by logs."""
+    paths = [folder / run.name for run in runs]
+    found = []
+    for path, run, summary in zip(
+        paths, runs, BatchFolder(folder).summaries([run.name for run in runs]), strict=True
+    ):
+        assert summary is not None
+        results = all_results(folder, run.name, summary["results"])
+        head = ComparedRun(path, run.seed, len(results["rounds"]), ended=True)
+        found.append(_of_results(head, results, from_round, to_round))
+
+    known = {name for each in found for name in each.values}
+    if known.issuperset(measures or ()) or not all(map(_has_log, paths)):
+        return found
+
+    return [measure_run(path, from_round, to_round) for path in paths]
 
 
 def in_arms(runs: Sequence[tuple[Mapping[str, Any], Path, int | None]]) -> Design | None:
@@ -199,18 +208,17 @@ def averaged(runs: Sequence[Measured]) -> Measured:
 
     first = runs[0]
     found = replace(first, values={}, by_round={}, distributions={})
-    for name in first.values:
-        values = [run.values[name] for run in runs if name in run.values]
-        if len(values) == len(runs):
-            found.values[name] = fmean(values)
-    for name, rounds in first.by_round.items():
-        found.by_round[name] = {
-            number: fmean(run.by_round[name][number] for run in runs)
-            for number in rounds
-            if all(number in run.by_round.get(name, ()) for run in runs)
-        }
+    found.values.update(_means([run.values for run in runs]))
+    for name in first.by_round:
+        found.by_round[name] = _means([run.by_round.get(name, {}) for run in runs])
 
     return found
+
+
+def _means(rows: Sequence[Mapping[KeyT, float]]) -> dict[KeyT, float]:
+    """Return the mean of what all rows have, by its key."""
+    shared = [key for key in rows[0] if all(key in row for row in rows)]
+    return {key: fmean(row[key] for row in rows) for key in shared}
 
 
 def text_of(setting: Mapping[str, Any]) -> str:
@@ -255,24 +263,22 @@ def _of_results(
 ) -> Measured:
     """Return what was measured in the rounds of a run that count, from what came of it."""
     found = Measured(run)
-    rounds = [
-        each
-        for each in results["rounds"]
-        if from_round <= each["round"] <= (to_round or each["round"])
-    ]
+    last = to_round or run.rounds
+    rounds = [each for each in results["rounds"] if from_round <= each["round"] <= last]
     own = dict.fromkeys(name for each in rounds for name in each.get("measures", {}))
-    for name in own:
-        for each in rounds:
-            found.add_round(name, each["round"], each.get("measures", {}).get(name))
-        values = list(found.by_round.get(name, {}).values())
-        if values and rounds[-1]["round"] in found.by_round[name]:
-            found.add("own", name, values[-1])
-            found.add("own", f"{name}_mean", fmean(values))
+    for each in rounds:
+        for name, value in {**each, **each.get("measures", {})}.items():
+            found.add_round(name, each["round"], value)
+        for name in _NO_TOTALS:
+            found.by_round.pop(name, None)
 
-    for name in dict.fromkeys(name for each in rounds for name in each):
-        if name not in ("round", "measures") and name not in own:
-            for each in rounds:
-                found.add_round(name, each["round"], each.get(name))
-            found.add("run", name, sum(found.by_round.get(name, {}).values()))
+    for name in own:
+        by_round = found.by_round.get(name, {})
+        if rounds[-1]["round"] in by_round:
+            found.add("own", name, by_round[rounds[-1]["round"]])
+            found.add("own", f"{name}_mean", fmean(by_round.values()))
+    for name, by_round in found.by_round.items():
+        if name not in own:
+            found.add("run", name, sum(by_round.values()))
 
     return found

@@ -46,42 +46,48 @@ def model_of(design: Design, measures: Sequence[str]) -> pl.DataFrame:
 
 
 def _terms(design: Design, measure: str) -> list[dict[str, Any]]:
-    names = list(design.factors)
-    runs = [
-        (cell.measured.values[measure], cell.measured.run.seed, *(cell.levels[n] for n in names))
-        for cell in design.cells
-        if measure in cell.measured.values
-    ]
-    if len({run[0] for run in runs}) < 2:
+    found = _anova(design, measure)
+    if found is None:
         return []
 
-    # names of parameters may be anything, those in a formula may not
-    columns = [f"f{place}" for place in range(len(names))]
-    data = dict(zip(("y", _SEED, *columns), map(list, zip(*runs, strict=True)), strict=True))
-    frame = library("pandas").DataFrame(
-        {name: values if name == "y" else list(map(str, values)) for name, values in data.items()}
-    )
-    block = f" + {_SEED}" if len(set(data[_SEED])) > 1 else ""
-    together = f"({' + '.join(columns)})**2" if len(columns) > 1 else columns[0]
-    with warnings.catch_warnings():
-        # where runs are too few, what comes out is no number, and is left out
-        warnings.simplefilter("ignore")
-        fitted = library("statsmodels.formula.api").ols(f"y ~ {together}{block}", frame).fit()
-        if fitted.df_resid < 1 or not fitted.ssr > 0:
-            return []
-        table = library("statsmodels.stats.anova").anova_lm(fitted, typ=2)
-
-    spelt = dict(zip(columns, names, strict=True))
+    table, residuals, freedom = found
     return [
         {
             "measure": measure,
-            "term": " x ".join(spelt[part] for part in term.split(":")),
+            "term": " x ".join(list(design.factors)[int(part[1:])] for part in term.split(":")),
             "df": int(row["df"]),
-            "df_residual": int(fitted.df_resid),
+            "df_residual": freedom,
             "f": float(row["F"]),
             "p": float(row["PR(>F)"]),
-            "eta_squared": float(row["sum_sq"] / (row["sum_sq"] + fitted.ssr)),
+            "eta_squared": float(row["sum_sq"] / (row["sum_sq"] + residuals)),
         }
         for term, row in table.iterrows()
         if term not in (_SEED, "Residual") and isfinite(row["F"])
     ]
+
+
+def _anova(design: Design, measure: str) -> tuple[Any, float, int] | None:
+    """Return the analysis of variance of a measure, and what is left; None if there can be none."""
+    cells = [each for each in design.cells if measure in each.measured.values]
+    values = [each.measured.values[measure] for each in cells]
+    seeds = [str(each.measured.run.seed) for each in cells]
+    if len(set(values)) < 2:
+        return None
+
+    # names of parameters may be anything, those in a formula may not
+    factors = {
+        f"f{place}": [str(each.levels[name]) for each in cells]
+        for place, name in enumerate(design.factors)
+    }
+    frame = library("pandas").DataFrame({"y": values, _SEED: seeds, **factors})
+    block = f" + {_SEED}" if len(set(seeds)) > 1 else ""
+    with warnings.catch_warnings():
+        # where runs are too few, what comes out is no number, and is left out
+        warnings.simplefilter("ignore")
+        formula = f"y ~ ({' + '.join(factors)})**2{block}"
+        fitted = library("statsmodels.formula.api").ols(formula, frame).fit()
+        if fitted.df_resid < 1 or not fitted.ssr > 0:
+            return None
+        table = library("statsmodels.stats.anova").anova_lm(fitted, typ=2)
+
+    return table, float(fitted.ssr), int(fitted.df_resid)

@@ -418,15 +418,18 @@ def _column(batch: Batch, target: Mapping[str, Any]) -> list[float]:
         InputError: If no run has such a measure.
     """
     name, arm, number = (target.get(key) for key in ("measure", "arm", "round"))
-    table = batch.results().filter(status=COMPLETE) if number is None else batch.rounds()
-    table = table if number is None else table.filter(round=number)
+    if number is None:
+        table = batch.results().filter(status=COMPLETE)
+    else:
+        table = batch.rounds().filter(round=number)
     if name not in table.columns or not table[name].dtype.is_numeric():
         known = ", ".join(batch.outcomes())
         where = batch.folder / PLAN_NAME
         raise InputError(f"is no measure of the runs; there are {known}", path=where, field=name)
 
     rows = table.drop_nulls(name).group_by("configuration").agg(pl.len(), pl.col(name).mean())
-    means = {key: mean for key, count, mean in rows.iter_rows() if count == len(batch.plan.seeds)}
-    of_arm = (run.configuration for run in batch.runs if run.configuration.arm == arm)
+    is_whole = rows["len"] == len(batch.plan.seeds)
+    means = dict(rows.filter(is_whole).select("configuration", name).iter_rows())
+    samples = [run.configuration.name for run in batch.runs if run.configuration.arm == arm]
 
-    return [means.get(key, np.nan) for key in dict.fromkeys(each.name for each in of_arm)]
+    return [means.get(sample, np.nan) for sample in dict.fromkeys(samples)]

@@ -121,7 +121,7 @@ class Feeds:
         """
         now = self._parameters()
         if now.feed == INTERESTS and now.beyond_follows is None and self._rank is None:
-            return self._network.refresh(reader, now.feed_length)
+            return self._network.refresh(reader, now.feed_length, self._seed)
 
         if reader.nothing_by is now and self._stays_empty(reader, now):
             return False

@@ -118,9 +118,11 @@ class Parameters:
         dislike_chance: Probability that an agent dislikes a post that it has weighed and scrolls
             past.
         virality_sigma: Standard deviation of the logarithm of a root's virality, which has a median
-            of 1: a factor on the chances of writing about any post of its cascade. The larger,
-            the heavier the tail of cascades.
+            of 1: a factor on the chance of writing about the root, and once more for each step from
+            it. The larger, the heavier the tails of sizes and depths of cascades.
         visit_chance: Probability that an agent at leisure opens its feed in a tick.
+        pace_sigma: Standard deviation of the logarithm of a run's pace, which has a median of 1 and
+            is drawn by the seed: a factor on a ``visit_chance`` below 1, as some days are busier.
         most_chance: Largest probability that an agent writes about a post.
         relevance_pull: What a post's relevance of 1 adds to the utility of writing and liking;
             where chances are given, as the logarithm of a factor.
@@ -231,6 +233,7 @@ class Parameters:
     dislike_chance: float = _of(0.0, 0, 1)
     virality_sigma: float = _of(0.0, 0, 10)
     visit_chance: float = _of(1.0, 0, 1)
+    pace_sigma: float = _of(0.0, 0, 10)
     most_chance: float = _of(0.5, 0, 1)
     relevance_pull: float = 2.0
     herding: float = 0.0

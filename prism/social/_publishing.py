@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Literal
 
 from prism.agents import SeedPost
 from prism.agents._relevance import terms_of
 from prism.errors import FieldValueError
+from prism.randomness import RandomStream
 from prism.social._parameters import DEFAULTS
 from prism.social._posts import Draft, Post
 from prism.social._readers import Reader
@@ -192,15 +194,17 @@ class Network:
     def _unmute(self, reader: Reader, author_id: str) -> None:
         reader.muted.pop(author_id, None)
 
-    def refresh(self, reader: Reader, length: int = DEFAULTS.feed_length) -> bool:
+    def refresh(self, reader: Reader, length: int = DEFAULTS.feed_length, seed: int = 0) -> bool:
         """Bring a reader's feed up to date with what it follows and is interested in, newest first.
 
         No post is shown twice, nor to its author. Posts left over from the last feed follow the new
-        ones.
+        ones. The opening posts are all as new as each other: of more than a feed holds, every
+        reader gets a draw of its own.
 
         Args:
             reader: Whose feed it is.
             length: How many posts it holds at the most.
+            seed: Seed of the run.
 
         Returns:
             Whether there is anything to read.
@@ -219,15 +223,36 @@ class Network:
                     break
                 fresh[post.number] = post
 
+        newest = [fresh[number] for number in sorted(fresh, reverse=True)]
+        if since == 0:
+            newest = self._with_a_draw(reader, newest, length, seed)
+
         unwanted = {reader.agent_id, *reader.muted}
-        newest = [
-            fresh[number]
-            for number in sorted(fresh, reverse=True)
-            if fresh[number].author_id not in unwanted
-        ]
-        reader.unread = deque(islice((*newest, *reader.unread), length))
+        wanted = (post for post in newest if post.author_id not in unwanted)
+        reader.unread = deque(islice((*wanted, *reader.unread), length))
 
         return bool(reader.unread)
+
+    def _with_a_draw(
+        self, reader: Reader, newest: list[Post], length: int, seed: int
+    ) -> list[Post]:
+        """Return a first feed, of whose opening posts each is as likely to be in it as the others.
+
+        Where all of them fit, they keep their order.
+        """
+        opened = bisect_right(self.published, self.published[0])
+        opening = {
+            post.number: post
+            for posts in reader.sources
+            for post in takewhile(lambda post: post.number < opened, posts)
+        }
+        if len(opening) <= length:
+            return newest
+
+        stream = RandomStream(seed, "opening", reader.agent_id)
+        later = (post for post in newest if post.number >= opened)
+
+        return [*later, *stream.shuffled(list(opening.values()))]
 
     def _add(
         self, author_id: str, draft: Draft, parent: Post | None, post_id: str | None = None

@@ -20,7 +20,14 @@ from prism.social._publishing import Network
 from prism.social._readers import Reader
 from prism.social._results import Activity
 from prism.social._treatments import PostTreatment
-from prism.social._weighing import dislike_odds, herding_pulls, odds_of, recollect, virality_of
+from prism.social._weighing import (
+    dislike_odds,
+    herding_pulls,
+    odds_of,
+    pace_of,
+    recollect,
+    virality_of,
+)
 from prism.social._writing import PostTexts
 from prism.statechart import AgentState, Question, TextCall
 from prism.statechart.social import (
@@ -242,12 +249,12 @@ class FeedSteps(World[Any]):
     def _visits(self, reader: Reader) -> bool:
         """Return whether an agent at leisure comes to its feed."""
         playing = self._playing
-        chance, clock = playing.parameters.visit_chance, playing.clock
-        if chance >= 1:
+        now, clock = playing.parameters, playing.clock
+        if now.visit_chance >= 1:
             return True
 
         stream = RandomStream(playing.seed, "visits", reader.agent_id, clock.round, clock.tick)
-        return stream.chance(chance)
+        return stream.chance(now.visit_chance * pace_of(now.pace_sigma, playing.seed))
 
     # Weighing
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from math import copysign, exp, log2
 from statistics import NormalDist
 from typing import Any
@@ -59,7 +60,8 @@ def odds_of(
         relevance: How relevant the post is to it.
         post: The post.
         pulls: What else speaks for options, in units of utility.
-        virality: Factor on the chance of writing about posts of this cascade.
+        virality: Factor on the chance of writing about the root of this cascade, and once more for
+            each step from it.
     """
     composes, likes = parameters.compose_chance, parameters.like_chance
     if composes is None or likes is None:
@@ -67,7 +69,8 @@ def odds_of(
 
     pull = exp(parameters.relevance_pull * relevance)
     fading = parameters.fading**post.depth
-    composing = min(parameters.most_chance, composes * activity * virality * fading * pull)
+    spread = virality ** (post.depth + 1)
+    composing = min(parameters.most_chance, composes * activity * spread * fading * pull)
     herding = exp(pulls.get(AgentState.ENGAGING_LIKE, 0.0)) if pulls else 1.0
     liking = min(1.0 - composing, likes * pull * herding)
 
@@ -81,10 +84,17 @@ def odds_of(
 def virality_of(parameters: Parameters, seed: int, post: Post) -> float:
     """Return how much more than others the cascade of a post is spread, drawn for its root."""
     sigma = parameters.virality_sigma
-    if not sigma:
-        return 1.0
+    return _lognormal(sigma, seed, "virality", post.root.post_id) if sigma else 1.0
 
-    drawn = RandomStream(seed, "virality", post.root.post_id).random()
+
+@lru_cache(maxsize=8)
+def pace_of(sigma: float, seed: int) -> float:
+    """Return how much more often than in other runs agents open their feeds."""
+    return _lognormal(sigma, seed, "pace") if sigma else 1.0
+
+
+def _lognormal(sigma: float, seed: int, *key: str) -> float:
+    drawn = RandomStream(seed, *key).random()
     # the logarithm is normal, and 0 has none
     return exp(sigma * _NORMAL.inv_cdf(max(drawn, 2.0**-53)))
 

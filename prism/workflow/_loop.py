@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from typing import Any
 
 from prism.runlog import SimulatedClock
-from prism.runs._agent_loop import AgentLoop, Event, told_by
+from prism.runs._agent_loop import AgentLoop, Event, tokens_of, told_by
 from prism.statechart.reasoner._spending import Cost
 from prism.statechart.reasoner._texts import BaseWriter
 from prism.telemetry._loggers import EventLogger
@@ -132,16 +132,8 @@ class WorkflowLoop(AgentLoop[Turn]):
     async def _round(self) -> Turn:
         return await self.agent.turn()
 
-    def _state_after(self, done: Turn) -> str:
-        return done.state
-
-    def _transitions(self, rounds: Sequence[Turn]) -> int:
-        steps = (step for turn in rounds for step in turn.steps)
-        return sum(step.moved_to not in (None, step.state) for step in steps)
-
     def _results(self) -> WorkflowResults:
         steps = [step for turn in self.finished for step in turn.steps]
-        costs = [step.cost for step in steps if step.cost is not None]
 
         return WorkflowResults(
             agent_id=self.agent.agent_id,
@@ -149,12 +141,12 @@ class WorkflowLoop(AgentLoop[Turn]):
             state=self.agent.state.value,
             failure=self.agent.failure,
             has_finished=self.agent.has_finished,
-            transitions=self._transitions(self.finished),
+            transitions=sum(turn.transitions for turn in self.finished),
             steps=dict(sorted(Counter(step.outcome for step in steps).items())),
             refused=_refused(steps),
             actions=self.agent.actions.counts,
             action_failure=self.agent.actions.last_failure,
-            tokens=sum((cost.input_tokens or 0) + (cost.output_tokens or 0) for cost in costs),
+            tokens=tokens_of(step.cost for step in steps),
             context=dict(self.agent.context),
         )
 

@@ -83,6 +83,11 @@ class Turn:
     has_stopped: bool = False
     has_finished: bool = False
 
+    @property
+    def transitions(self) -> int:
+        """How often the agent came from one state to another in it."""
+        return sum(step.moved_to not in (None, step.state) for step in self.steps)
+
 
 _Told = dict[str, Any]
 """Fields of a `StepRun`, as far as they are known."""

@@ -10,6 +10,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from datetime import timedelta
 from itertools import takewhile
 from math import inf
@@ -19,7 +20,7 @@ from prism._faults import note_place
 from prism.errors import AgentError, FieldTypeError, FieldValueError, SimulationError
 from prism.randomness import RandomStream
 from prism.randomness._stream import keys_of, mixed
-from prism.runlog import ReplayReasoner
+from prism.runlog import ReplayReasoner, SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
 from prism.runlog._writer import SECONDS_PER_TICK, Moment
 from prism.statechart import Question, Wording
@@ -31,14 +32,14 @@ from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, active_logger
 from prism.worlds._agent import HISTORY_DEPTH, Agent, Asked, Message, Thing
 from prism.worlds._agent_set import AgentSet, Backwards
+from prism.worlds._asking import Answerers
 from prism.worlds._assignments import Assignments
 from prism.worlds._fields import Fields, unknown_field
 from prism.worlds._guest import Guest, Proxy, as_agent
-from prism.worlds._kinds import NEVER, Kind
+from prism.worlds._kinds import NEVER, Kind, Parts
 from prism.worlds._parameters import ParameterView
 from prism.worlds._people import AgentTable
 from prism.worlds._phase import OVERLAP_RULE, Phase
-from prism.worlds._setting import Setting
 from prism.worlds._world import RESERVED, World
 
 _EVENT_NAME = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)*")
@@ -49,6 +50,48 @@ _UNGUARDED = nullcontext()
 
 _IN_SETUP, _AT_END = "setup", "end"
 """Parts of a run that have random numbers of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """Of how many agents a log tells.
+
+    Args:
+        most: Of so many.
+        above: If there are more than these; of all, if there are not.
+    """
+
+    most: int
+    above: int = 0
+
+    def of(self, agents: int) -> int | None:
+        """Return of how many agents of so many the log tells; None for all."""
+        return min(self.most, agents) if agents > self.above else None
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a run is made of, besides its agents.
+
+    Args:
+        world: The world.
+        parts: What its class marks.
+        seed: Seed of every random number.
+        ticks_per_round: Ticks in a round.
+        clock: The run's clock.
+        logger: Where the run's events go.
+        answerers: Who decides and writes.
+        sampling: Of how many agents the log tells; None for all.
+    """
+
+    world: World[Any]
+    parts: Parts
+    seed: int
+    ticks_per_round: int
+    clock: SimulatedClock
+    logger: EventLogger | None
+    answerers: Answerers
+    sampling: Sampling | None = None
 
 
 def population(world: World[Any], agents: int | Iterable[Any] | AgentTable) -> Iterable[Any]:

@@ -60,7 +60,6 @@ from prism.worlds._fields import hints_of, plain_value
 from prism.worlds._loop import COLUMNS, Loop
 from prism.worlds._parameters import groups_of, parameter_values, parsed_parameters
 from prism.worlds._people import AgentTable
-from prism.worlds._setting import require_count, require_seed
 from prism.worlds._treatments import Treatment, later_models, require_models, tables_of
 from prism.worlds._world import World
 
@@ -259,7 +258,7 @@ class Run(Generic[WorldT_co]):
         self._values = parameter_values(self._world)
         self.world_with_parameters: World[Any] = self._world
         self._arguments, self._files = self._world._prism_told(), self._world._prism_files()
-        self._loop: Loop[Any, Any, Any] | None = None
+        self._loop: Loop | None = None
         self._loop_logger: EventLogger | None = None
         self._logger, self._clock, self._wording = logger, clock, wording
         self.rounds: int = require_count("rounds", self._class.rounds if rounds is None else rounds)
@@ -394,7 +393,7 @@ class Run(Generic[WorldT_co]):
         """Return the same run with its decisions and texts taken from an earlier one."""
         return self.replace(reasoner=ReplayOptions(recorded), writer=replayed_writer(self.writer))
 
-    def prepare(self, logger: EventLogger | None) -> Loop[Any, Any, Any]:
+    def prepare(self, logger: EventLogger | None) -> Loop:
         """Make all that the run needs, before anything is written.
 
         Args:
@@ -542,14 +541,14 @@ class Run(Generic[WorldT_co]):
     # Making it
 
     @property
-    def loop(self) -> Loop[Any, Any, Any]:
+    def loop(self) -> Loop:
         """What carries it out, for a look at it."""
         if self._loop is None:
             self.prepare(self._logger or LateLogger())
         assert self._loop is not None
         return self._loop
 
-    def _make(self, logger: EventLogger | None) -> Loop[Any, Any, Any]:
+    def _make(self, logger: EventLogger | None) -> Loop:
         """Make the world, its agents, and whoever decides and writes."""
         if self._world is None:
             self._world = _made(self._class, self._parameters)
@@ -945,3 +944,27 @@ def _log_form(log: LogForm, log_agents: int | None) -> LogForm:
         zstd()
 
     return log
+
+
+def require_count(name: str, value: int) -> int:
+    """Return a number of rounds or ticks.
+
+    Raises:
+        FieldValueError: If it is none from 1 on.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise FieldValueError(f"{name} must be a whole number, 1 or more, got {value!r}")
+
+    return value
+
+
+def require_seed(value: int) -> int:
+    """Return a seed.
+
+    Raises:
+        FieldValueError: If it is no whole number.
+    """
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise FieldValueError(f"seed must be a whole number, got {value!r}")
+
+    return value

@@ -29,14 +29,13 @@ from prism.telemetry.events import (
 from prism.worlds._agent import Agent
 from prism.worlds._asking import Event, RelayLogger, asking_with
 from prism.worlds._guest import OBJECT, Guest, Proxy, join
-from prism.worlds._host import RunHost, kept_notes, population, restore_notes
+from prism.worlds._host import RunHost, Setting, kept_notes, population, restore_notes
 from prism.worlds._kinds import Kind, make_kinds
 from prism.worlds._overlap import OverlapTicks
 from prism.worlds._parameters import parameters_told
 from prism.worlds._people import AgentTable
 from prism.worlds._pictures import looks
 from prism.worlds._results import Measured, WorldResults, WorldRound
-from prism.worlds._setting import Setting
 from prism.worlds._snapshot import Decoder, Encoder
 from prism.worlds._spaces import Plane, Space
 from prism.worlds._ticks import Counts, Ticks

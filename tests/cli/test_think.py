@@ -198,7 +198,7 @@ def test_a_run_without_one_reply_of_use_ends_with_status_1(
         (("run", *FILES, "--agents", 3), "--agents is not for a thinking agent: leave it out"),
         (("run", *FILES, "--workers", 3), "--workers is not for a thinking agent: leave it out"),
         (("think", "check", "nowhere.json"), "nowhere.json: there is no such file"),
-        (("think", "check", "broken.json"), "broken.json:1:"),
+        (("think", "check", "broken.json"), "broken.json, line 1: is not valid JSON"),
         (("run", "nowhere.json", "--memory", "m", "--model", "x"), "nowhere.json: there is"),
         (("run", "bad.json", "--memory", "m", "--model", "x"), "bad.json"),
         (("run", *FILES, "--model", "x", "--rounds", "0"), "--rounds"),

@@ -9,7 +9,8 @@ import pytest
 from prism.cli._results import print_results
 from prism.runlog import RunLog, SimulatedClock
 from prism.worlds import Run, resume
-from prism.worlds._setting import Sampling, sampling_of
+from prism.worlds._host import Sampling
+from prism.worlds._loop import sampling_of
 from tests.columns.same import require_same
 from tests.columns.worlds import Deffuant, Epidemic, MoodyPairs, MoodyVoters, Together, Voters
 

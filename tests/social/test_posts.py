@@ -94,11 +94,29 @@ def test_leftovers_follow_what_is_new() -> None:
 def test_feed_has_a_bounded_length(liking: dict[str, Any]) -> None:
     """A feed keeps the newest posts and drops the oldest when there are too many."""
     network, reader = network_of(**liking)
-    posts = [write(network, "ben", "art") for _ in range(2 * LENGTH)]
+    posts = []
+    for moment in range(2 * LENGTH):
+        network.now = moment
+        posts.append(write(network, "ben", "art"))
     network.refresh(reader)
     assert list(reader.unread) == posts[: LENGTH - 1 : -1]
     newest = [write(network, "ben", "art") for _ in range(3)]
     assert read(network, reader) == [*newest[::-1], *posts[: LENGTH + 2 : -1]]
+
+
+def test_of_more_opening_posts_than_a_feed_holds_each_reader_has_a_draw() -> None:
+    """Nearly every opening post is in somebody's first feed, as all are equally new."""
+    names = [f"reader_{number}" for number in range(40)]
+    network = network_of_agents([SocialAgent(name, interests=["art"]) for name in names])
+    readers = network.readers
+    opening = [write(network, "ben", "art") for _ in range(5 * LENGTH)]
+    network.now = 300.0
+    later = write(network, "ben", "art")
+    for reader in readers:
+        network.refresh(reader, LENGTH, seed=1)
+    assert all(reader.unread[0] is later and len(reader.unread) == LENGTH for reader in readers)
+    shown = {post.number for reader in readers for post in reader.unread}
+    assert len(shown) > 0.95 * len(opening)
 
 
 def test_refresh_tells_whether_there_is_anything_to_read() -> None:

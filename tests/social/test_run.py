@@ -455,14 +455,14 @@ def test_a_file_of_many_social_agents_is_logged_in_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Above the number from which on the log tells of a sample, a file is no exception."""
-    monkeypatch.setattr("prism.worlds._setting.MANY", 35)
-    monkeypatch.setattr("prism.worlds._setting.LOGGED_OF_MANY", 9)
+    monkeypatch.setattr("prism.worlds._loop.MANY", 35)
+    monkeypatch.setattr("prism.worlds._loop.LOGGED_OF_MANY", 9)
     Run("feed", PERSONAS, rounds=1).keep(tmp_path / "run")
     events = events_of(tmp_path / "run")
     assert (events[0]["agents"], events[0]["logged_agents"]) == (36, 9)
     assert sum(each["event"] == "agent.joined" for each in events) == 9
 
-    monkeypatch.setattr("prism.worlds._setting.MANY", 36)
+    monkeypatch.setattr("prism.worlds._loop.MANY", 36)
     Run("feed", PERSONAS, rounds=1).keep(tmp_path / "all")
     events = events_of(tmp_path / "all")
     assert "logged_agents" not in events[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -126,12 +125,11 @@ class Config:
 
         Args:
             path: The file, JSON.
-        """
-        try:
-            found = _read(_text_of(Path(path)), str(path))
-        except InputError as error:
-            return [_unreadable(error, str(path))]
 
+        Raises:
+            InputError: If it cannot be read, or is not JSON.
+        """
+        found = _read(_text_of(Path(path)), str(path))
         cls._made(found)
         return sorted(found)
 
@@ -191,13 +189,6 @@ def _text_of(file: Path) -> str:
     with reading(file), file.open(encoding="utf-8") as opened:
         # a little more than is read at most: enough to be refused, whatever the file's size
         return opened.read(MAX_CHARACTERS + 2)
-
-
-def _unreadable(error: InputError, path: str) -> ConfigProblem:
-    """Return the problem of a file that is not JSON."""
-    column = re.search(r"\(column (\d+)\)$", error.problem)
-    place = (error.line or 0, int(column[1]) if column else 0)
-    return ConfigProblem(path, *place, error.field or "", error.problem, "json")
 
 
 def crowded_limits(

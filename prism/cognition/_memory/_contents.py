@@ -244,6 +244,13 @@ def _typed(holder: Mapping[str, Any], key: str, default: Any, *, least: int = 0)
     return value
 
 
+_MAPPINGS: Mapping[str, tuple[type, str]] = {
+    "used": (int, "whole numbers"),
+    "versions": (list, "lists of values"),
+}
+_LISTS = ("outdated", "news", "thought_prefixes")
+
+
 def _own_part(document: Mapping[str, Any]) -> dict[str, Any]:
     own = dict(_object(document, OWN))
     schema = _typed(own, "schema", SCHEMA)
@@ -252,19 +259,13 @@ def _own_part(document: Mapping[str, Any]) -> dict[str, Any]:
 
     _typed(own, "cycle", 0)
     _typed(own, "next_thought", 1, least=1)
-    used = _typed(own, "used", {})
-    if not all(type(cycle) is int for cycle in used.values()):
-        raise InputError("must have whole numbers", field="used")
     _typed(own, "last_action", {})
-    for field in ("outdated", "news"):
+    for field, (kind, what) in _MAPPINGS.items():
+        if not all(type(each) is kind for each in _typed(own, field, {}).values()):
+            raise InputError(f"must have {what}", field=field)
+    for field in _LISTS:
         if not all(isinstance(each, str) for each in _typed(own, field, [])):
             raise InputError("must be a list of texts", field=field)
-    versions = _typed(own, "versions", {})
-    if not all(isinstance(values, list) for values in versions.values()):
-        raise InputError("must have lists of values", field="versions")
-    prefixes = _typed(own, "thought_prefixes", [])
-    if not all(isinstance(prefix, str) for prefix in prefixes):
-        raise InputError("must be a list of texts", field="thought_prefixes")
 
     return own
 

@@ -34,18 +34,15 @@ _NUMBERS = {
 _NO_SEARCH = f"{NO_SEARCH}: use storage 'json'"
 _BESIDE = ("-wal", "-shm", "-journal")
 
-_VERSIONS = """
-CREATE TABLE IF NOT EXISTS versions (
-    tag TEXT PRIMARY KEY, value TEXT NOT NULL, crc INTEGER NOT NULL
-) WITHOUT ROWID;
-"""
 _SCHEMA = f"""
 BEGIN;
 CREATE TABLE memory (key TEXT PRIMARY KEY, value TEXT NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE storage (
     id INTEGER PRIMARY KEY, tag TEXT NOT NULL UNIQUE, value TEXT NOT NULL, crc INTEGER NOT NULL
 );
-{_VERSIONS}
+CREATE TABLE versions (
+    tag TEXT PRIMARY KEY, value TEXT NOT NULL, crc INTEGER NOT NULL
+) WITHOUT ROWID;
 {SCHEMA_OF_WORDS}
 PRAGMA application_id={_APPLICATION_ID};
 PRAGMA user_version={SCHEMA};
@@ -60,8 +57,6 @@ _ROWS = """
 SELECT CAST(key AS BLOB), CAST(value AS BLOB), crc FROM memory
 UNION ALL
 SELECT CAST(tag AS BLOB), CAST(value AS BLOB), crc FROM storage
-"""
-_VERSION_ROWS = """
 UNION ALL
 SELECT CAST(tag AS BLOB), CAST(value AS BLOB), crc FROM versions
 """
@@ -88,12 +83,10 @@ class MemoryDatabase:
         connection: The connection to it.
         document: What it holds that is no memory.
         revision: What was committed last.
-        has_versions: Whether it has a table of old values, which older ones have not.
     """
 
     def __init__(self, path: Path, backups: Backups | None = None) -> None:
         self.path: Path = path
-        self.has_versions: bool = False
         self.revision: str = ""
         self._backups = backups
         self._remedy = ""
@@ -214,11 +207,6 @@ class MemoryDatabase:
         schema = self.connection.execute("PRAGMA user_version").fetchone()[0]
         if schema > SCHEMA:
             raise NewerSchemaError(schema, self.path)
-        self.has_versions = bool(
-            self.connection.execute(
-                "SELECT 1 FROM sqlite_master WHERE name = 'versions'"
-            ).fetchone()
-        )
         self._require_sound()
         rows = dict(self.connection.execute("SELECT key, value FROM memory"))
         self.connection.execute("SELECT 1 FROM storage_words, word_counts LIMIT 1")
@@ -234,8 +222,7 @@ class MemoryDatabase:
         if fault != "ok":
             raise DamagedError(f"is damaged: {fault}", path=self.path)
 
-        rows = _ROWS + (_VERSION_ROWS if self.has_versions else "")
-        for name, text, crc in self.connection.execute(rows):
+        for name, text, crc in self.connection.execute(_ROWS):
             if crc32(text, crc32(name)) != crc:
                 raise DamagedError("is damaged: it says other than was written", path=self.path)
 
@@ -250,14 +237,10 @@ class MemoryDatabase:
         self.connection.execute("PRAGMA synchronous=EXTRA")
 
     def _require_writable(self) -> None:
-        """Refuse a database that may only be read; add what an older prism did not have."""
+        """Refuse a database that may only be read."""
         # SQLite opens such a file all the same, and fails with the first statement that may write
         self.connection.execute("BEGIN IMMEDIATE")
         self.connection.execute("DELETE FROM memory WHERE 0")
-        if not self.has_versions:
-            self.connection.execute(_VERSIONS)
-            self.connection.execute(f"PRAGMA user_version={SCHEMA}")
-            self.has_versions = True
         self.connection.execute("COMMIT")
 
     def _leave_one_file(self) -> None:

@@ -79,8 +79,6 @@ class SqliteStorage:
         """Return the old values under a tag, oldest first."""
         with self._file.faults():
             self._begin_again()
-            if not self._file.has_versions:
-                return []
             row = self._database.execute(
                 "SELECT value FROM versions WHERE tag = ?", (tag,)
             ).fetchone()
@@ -98,8 +96,6 @@ class SqliteStorage:
         """Return all old values, oldest first, by tag."""
         with self._file.faults():
             self._begin_again()
-            if not self._file.has_versions:
-                return {}
             rows = self._database.execute("SELECT tag, value FROM versions ORDER BY tag")
             return {tag: json.loads(value) for tag, value in rows}
 

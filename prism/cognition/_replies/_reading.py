@@ -33,7 +33,9 @@ from prism.statechart.reasoner._replies._objects import excerpt, without_thought
 
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "kwargs")
 _NAMES = ("name", "function", "tool", "tool_name")
-_OF_AGENT = frozenset({"next_state", "thinking_log", "action"})
+_OF_AGENT_ALONE = ("next_state", "thinking_log")
+_OF_AGENT = frozenset({*_OF_AGENT_ALONE, "action"})
+_CALLS = ("tool_calls", "tool_call", "function_call", "function")
 MOST_CALL = 20_000
 _MOST_SUFFIX = 40
 
@@ -56,31 +58,27 @@ def call_in(data: Pairs, *, depth: int = 0) -> Pairs | None:
     The forms are those of OpenAI (``tool_calls``, ``function_call``, arguments as text), of Qwen
     and Mistral (``name`` and ``arguments``) and of Llama (``name`` and ``parameters``).
     """
-    if depth > 3:
-        return None
-    for key in ("tool_calls", "tool_call", "function_call"):
+    for key in _CALLS:
         inner = data.get(key)
         inner = inner[0] if isinstance(inner, list) and inner else inner
         if isinstance(inner, Pairs):
-            return call_in(inner, depth=depth + 1)
-
-    function = data.get("function")
-    if isinstance(function, Pairs):
-        return call_in(function, depth=depth + 1)
+            return call_in(inner, depth=depth + 1) if depth < _MOST_DEPTH else None
 
     name = next((data[key] for key in _NAMES if isinstance(data.get(key), str)), None)
     given = next((data[key] for key in _ARGUMENTS if key in data), None)
-    if isinstance(given, str):
-        try:
-            given = json.loads(given, strict=False, object_pairs_hook=Pairs)
-        except (ValueError, RecursionError):
-            return None
+    given = _loaded(given) if isinstance(given, str) else given
     if name is None or not isinstance(given, Pairs):
         return None
-    if _OF_AGENT & given.keys():
-        return given
 
-    return _agent_of(name, given)
+    return given if _OF_AGENT & given.keys() else _agent_of(name, given)
+
+
+def _loaded(text: str) -> Any:
+    """Return the value of a text of JSON; None if it is none."""
+    try:
+        return json.loads(text, strict=False, object_pairs_hook=Pairs)
+    except (ValueError, RecursionError):
+        return None
 
 
 def rewritten(text: str, names: Collection[str]) -> str | None:
@@ -178,47 +176,45 @@ def _named_element(text: str, names: Collection[str]) -> str | None:
     if not re.search(r"<\w", body) and "{" not in body and body.strip():
         body = f"<tags>{body}</tags>"
     if "{" in body and "<" not in body:
-        try:
-            given = json.loads(body, strict=False)
-        except (ValueError, RecursionError):
-            return None
-        return json.dumps(_agent_of(name, given)) if isinstance(given, dict) else None
+        given = _loaded(body)
+        return json.dumps(_agent_of(name, given)) if isinstance(given, Pairs) else None
 
     return f'<agent><action type="{name}"{attributes}>{body}</action></agent>'
 
 
 def _lines(text: str) -> str | None:
     """Return lines of ``name: value`` as JSON, if all lines are such, or go on a value."""
-    parts: dict[str, list[str]] = {}
-    for line in text.splitlines():
-        found = _LINE.fullmatch(line)
-        if found is not None:
-            key = re.sub(r"[ -]", "_", found[1].lower())
-            key = {"nextstate": "next_state", "thinkinglog": "thinking_log", "tag": "tags"}.get(
-                key, key
-            )
-            if key in parts:
-                return None  # nobody can tell which is meant, or where a value ends
-            parts[key] = [found[2].strip()]
-        elif not parts:
-            return None
-        else:
-            [*parts.values()][-1].append(line)
-
+    parts = _named_lines(text)
     whole = {key: "\n".join(lines).strip() for key, lines in parts.items()}
     # behind a blank line, a model may have gone on to say something else
-    if any("" in lines[1:] and len(lines) > 1 for key, lines in parts.items() if key == "value"):
+    if "" in parts.get("value", [])[1:]:
         return None
-    if any("\n" in text for key, text in whole.items() if key not in ("value", "thinking_log")):
+    if any("\n" in said for key, said in whole.items() if key not in ("value", "thinking_log")):
         return None
 
-    told = {key: whole[key] for key in ("next_state", "thinking_log") if key in whole}
+    told: dict[str, Any] = {key: whole[key] for key in _OF_AGENT_ALONE if key in whole}
     kind = whole.get("type") or whole.get("action")
     if kind and "{" not in kind and "<" not in kind:
         action = {"type": kind} | {key: whole[key] for key in ("tags", "value") if key in whole}
         return json.dumps({**told, "action": action})
 
     return json.dumps(told) if "next_state" in told else None
+
+
+def _named_lines(text: str) -> dict[str, list[str]]:
+    """Return the lines of each name; none if there is a doubt whose they are."""
+    parts: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        found = _LINE.fullmatch(line)
+        key = None if found is None else key_of(found[1])
+        if key in parts or (key is None and not parts):
+            return {}
+        if found is not None and key is not None:
+            parts[key] = [found[2].strip()]
+        else:
+            [*parts.values()][-1].append(line)
+
+    return parts
 
 
 MOST_CHARACTERS = 200_000
@@ -481,11 +477,7 @@ def _quoted_text(text: str) -> str | None:
     if not text.lstrip().startswith('"') or not _mentions_keys(text):
         return None
 
-    try:
-        data = json.loads(text, strict=False)
-    except (ValueError, RecursionError):
-        return None
-
+    data = _loaded(text)
     return data if isinstance(data, str) else None
 
 

@@ -7,7 +7,7 @@ decisions or chats is found out with the first question.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
@@ -56,6 +56,9 @@ ResultT = TypeVar("ResultT")
 DEFAULT_TIMEOUT_SECONDS = 120.0
 DEFAULT_CONCURRENCY = 16
 DEFAULT_ATTEMPTS = 3
+
+QUESTION = "q0"
+"""The name of the one question in a request to a decision model."""
 
 BUDGET_LOGGER: logging.Logger = logging.getLogger("prism.statechart.budget")
 """Where a budget's warnings go that are given once; no log is other for them."""
@@ -249,7 +252,9 @@ class AsksModel:
         reply: Reply | None = None
         try:
             reply = await self._reply(request, cost)
-            problem: Exception | None = problem_in(reply, request)
+            # what a decision model gets wrong, it gets wrong again
+            is_chat = request.kind == "chat"
+            problem: Exception | None = problem_in(reply, request) if is_chat else None
         except UselessReplyError as error:
             problem = error
 
@@ -312,11 +317,13 @@ class AsksModel:
             asked = request
 
             def lacks(decided: ChoiceReply) -> int:
-                return lacking_in(chances_of(asked, decided), asked)
+                return int(problem_in(chances_of(decided), asked) is not None)
 
             check = {"lacks": lacks} if self._checks_decisions else {}
-            ask = self._adapted.systemone(asked.text, asked.choices, cost=cost, **check)
-            return chances_of(asked, await ask)
+            questions = {QUESTION: asked.choice or {}}
+            return chances_of(
+                await self._adapted.systemone(asked.text, questions, cost=cost, **check)
+            )
 
         chat = request if isinstance(request, TextRequest) else choosing(request)
         messages = [{"role": "user", "content": chat.text}]
@@ -534,8 +541,12 @@ def _text_or_none(value: Any) -> str | None:
 
 def choosing(request: Request) -> TextRequest:
     """Return a question as a prompt that is to be answered by a choice."""
-    schema = answer_schema(request.offered(0), asks_reason=request.asks_reason)
-    return TextRequest(request.text, schema, lambda said: lacking_in(Reply(said.text), request))
+    schema = answer_schema(request.offered(), asks_reason=request.asks_reason)
+
+    def lacks(said: TextReply) -> int:
+        return int(problem_in(Reply(said.text), request) is not None)
+
+    return TextRequest(request.text, schema, lacks)
 
 
 def reworded(request: Request, problem: Exception) -> Request:
@@ -545,7 +556,7 @@ def reworded(request: Request, problem: Exception) -> Request:
     at temperature 0 has something new to read.
     """
     if request.kind == "chat":
-        listed = ", ".join(state_text(option) for option in request.offered(0))
+        listed = ", ".join(state_text(option) for option in request.offered())
         how = f'Choose one of {listed}. Respond with JSON only:\n{{"next_state": "<state_value>"}}'
     else:
         how = "Respond with JSON only, with the letter of one option."
@@ -559,91 +570,50 @@ def again(prompt: str, problem: str, how: str) -> str:
 
 
 def problem_in(reply: Reply, request: Request) -> ReasonerError | None:
-    """Return what keeps a chat's reply from being used; None if it can be, or is no chat's."""
-    if request.kind != "chat":
-        return None
-
+    """Return what keeps a reply from being used; None if it can be."""
     try:
-        chosen_in(reply, request, 0)
+        answer_in(reply, request)
     except ReasonerError as error:
         return error
 
     return None
 
 
-def chances_of(request: Request, decided: ChoiceReply) -> Reply:
-    """Keep of a decision's reply what answers are read from."""
-    answers = {name: decided.answers.get(name) or {} for name in request.choices}
+def chances_of(decided: ChoiceReply) -> Reply:
+    """Keep of a decision's reply what an answer is read from."""
+    answer = decided.answers.get(QUESTION) or {}
+    told = {name: answer[name] for name in ("choice", "option_mass") if "option_mass" in answer}
     return Reply(
-        answers={name: answer.get("probabilities") for name, answer in answers.items()},
-        choices={
-            name: {"choice": answer["choice"], "option_mass": answer["option_mass"]}
-            for name, answer in answers.items()
-            if "option_mass" in answer
-        },
+        answers={QUESTION: answer.get("probabilities")}, choices={QUESTION: told} if told else {}
     )
 
 
-def chosen_in(reply: Reply, request: Request, number: int) -> Any:
-    """Return the option that a chat's reply names.
-
-    Raises:
-        ReasonerError: If it names none.
-    """
-    options = request.questions[number].options
-    for option in options:
-        # what servers that keep to the schema send, to the letter, needs no careful reader
-        if reply.text == f'{{"next_state": "{state_text(option)}"}}':
-            return option
-
-    return parse_reasoner_response(reply.text, list(options))
-
-
-def _decided_in(reply: Reply, request: Request, number: int) -> Any:
-    """Return what a decision's reply says of one question, with or without probabilities.
+def answer_in(reply: Reply, request: Request) -> tuple[Any, Mapping[str, float] | None]:
+    """Return the option that a reply chooses, or else the probabilities that it gives.
 
     Raises:
         ReasonerError: If it says nothing valid.
     """
-    chosen = bare_choice_in(reply, request, number)
-    return chances_in(reply, request, number) if chosen is None else chosen
+    options = request.question.options
+    if request.kind == "chat":
+        return _chosen_in(reply.text, options), None
+
+    given, told = reply.answers.get(QUESTION), reply.choices.get(QUESTION, {})
+    chosen = told.get("choice") if given is None else None
+    bare = next((option for option in options if state_text(option) == chosen), None)
+    return (bare, None) if bare is not None else (None, read_probabilities(given, list(options)))
 
 
-def chances_in(reply: Reply, request: Request, number: int) -> Mapping[str, float]:
-    """Return the probabilities that a decision's reply gives the options of one question.
+def _chosen_in(text: str, options: Sequence[Any]) -> Any:
+    for option in options:
+        # what servers that keep to the schema send, to the letter, needs no careful reader
+        if text == f'{{"next_state": "{state_text(option)}"}}':
+            return option
 
-    Raises:
-        ReasonerError: If they are not valid.
-    """
-    options = list(request.questions[number].options)
-    return read_probabilities(reply.answers.get(f"q{number}"), options)
+    return parse_reasoner_response(text, list(options))
 
 
-def mass_in(reply: Reply, number: int) -> float | None:
-    """Return the probability that all options of a question have together, where it is known."""
-    mass: float | None = reply.choices.get(f"q{number}", {}).get("option_mass")
+def mass_in(reply: Reply) -> float | None:
+    """Return the probability that all options have together, where it is known."""
+    mass: float | None = reply.choices.get(QUESTION, {}).get("option_mass")
     return mass
-
-
-def bare_choice_in(reply: Reply, request: Request, number: int) -> Any:
-    """Return the option that a decision's reply chooses without probabilities; None for none."""
-    name = f"q{number}"
-    if reply.answers.get(name) is not None:
-        return None
-
-    chosen = reply.choices.get(name, {}).get("choice")
-    options = request.questions[number].options
-    return next((option for option in options if state_text(option) == chosen), None)
-
-
-def lacking_in(reply: Reply, request: Request) -> int:
-    """Return to how many questions of a request a reply has no valid answer."""
-    read = chosen_in if request.kind == "chat" else _decided_in
-    lacking = 0
-    for number in range(len(request.questions)):
-        try:
-            read(reply, request, number)
-        except ReasonerError:
-            lacking += 1
-
-    return lacking

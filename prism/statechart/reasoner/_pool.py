@@ -135,9 +135,6 @@ class Pool(Generic[HostT]):
         hedge: Whether a question that straggles is put a second time.
     """
 
-    asks_one_by_one: bool = False
-    """Whether each decision question is a request of its own, so that none waits for others."""
-
     def __init__(
         self,
         hosts: Sequence[HostT],

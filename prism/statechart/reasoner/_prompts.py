@@ -3,8 +3,7 @@
 In the social feed the prompt of a chat is the specification's. Any other chart's has first what is
 the same for all agents (what the chart is about, the options and what they mean, how to reply), so
 that servers reuse what they made of it, and then what is the agent's own. A decision model gets the
-same facts as choice questions. A chat request holds one question, a decision request those of one
-agent, as far as its size allows.
+same facts as choice questions. Each question is a request of its own.
 
 The options may be told in an order of their own, since language models prefer options by their
 letters and places (Zheng, Zhou, Meng, Zhou and Huang 2024, "Large Language Models Are Not Robust
@@ -443,7 +442,7 @@ def decision_question(
 
 
 def decision_state(question: Question, settings: PromptSettings = DEFAULT_SETTINGS) -> str:
-    """Describe an agent to a decision model, once for all its questions of a request."""
+    """Describe an agent to a decision model."""
     agent = question.agent
     if is_of_the_feed(question):
         about = (
@@ -478,64 +477,44 @@ MOST_ROTATIONS = 4
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request to a model.
+    """One question to a model.
 
     Args:
-        kind: Whether it is a chat or asks for decisions.
-        questions: What it asks.
-        places: Positions of its questions among all that were asked with them.
-        text: The prompt of a chat, or what decisions are about.
-        choices: The questions by name, in the wire format of decision models; empty in chat.
+        kind: Whether it is a chat or asks for a decision.
+        question: What it asks.
+        place: Position of the question among all that were asked with it.
+        text: The prompt of a chat, or what the decision is about.
+        choice: The question in the wire format of decision models; None in chat.
         size: Bytes that a decision request takes.
         fault: What keeps it from being asked, such as a post that cannot be read.
         asks_reason: Whether a chat asks for a reason beside the choice.
-        rotations: For each question, how many of its options go from the beginning of the list to
-            its end where the model is told them; empty where all are told as the chart has them.
-        hashes: The hashes of the questions' prompts, those of chats with the options as the chart
-            has them; empty if it cannot be asked.
+        rotation: How many of the options go from the beginning of the list to its end where the
+            model is told them; None where they are told as the chart has them.
+        hash: The hash of the question's prompt, that of a chat with the options as the chart has
+            them; None if it cannot be asked.
         before: Requests that have asked the same before, in another way.
     """
 
     kind: Kind
-    questions: Sequence[Question]
-    places: Sequence[int]
+    question: Question
+    place: int
     text: str
-    choices: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    choice: Mapping[str, Any] | None = None
     size: int = 0
     fault: Exception | None = None
     asks_reason: bool = False
-    rotations: Sequence[int] = ()
-    hashes: Sequence[str | None] = ()
+    rotation: int | None = None
+    hash: str | None = None
     before: int = 0
 
     def identity(self) -> str:
         """Return what is asked as text; two requests with one identity have the same answer."""
-        options = [
-            [state_text(option) for option in question.options] for question in self.questions
-        ]
-        return json.dumps([self.kind, self.text, options, self.choices])
+        options = [state_text(option) for option in self.question.options]
+        return json.dumps([self.kind, self.text, options, self.choice])
 
-    def offered(self, number: int) -> Sequence[Any]:
-        """Return the options of a question in the order in which the model is told them."""
-        options = self.questions[number].options
-        return rotated(options, self.rotations[number]) if self.rotations else options
-
-    def one_by_one(self) -> Iterator[Request]:
-        """Yield a request for each question, for a server that takes one question at a time."""
-        if len(self.choices) < 2:
-            yield self
-            return
-
-        for place, question, same, choice in zip(
-            self.places, self.questions, self.hashes, self.choices.values(), strict=True
-        ):
-            yield replace(
-                self,
-                questions=[question],
-                places=[place],
-                hashes=[same],
-                choices={"q0": choice},
-            )
+    def offered(self) -> tuple[Any, ...]:
+        """Return the options in the order in which the model is told them."""
+        return rotated(self.question.options, self.rotation or 0)
 
 
 def rotated(options: Sequence[Any], rotation: int) -> tuple[Any, ...]:
@@ -543,103 +522,34 @@ def rotated(options: Sequence[Any], rotation: int) -> tuple[Any, ...]:
     return (*options[rotation:], *options[:rotation])
 
 
-def chat_requests(questions: Sequence[Question], settings: PromptSettings) -> Iterator[Request]:
-    """Put every question into a prompt of its own."""
+def requests_for(
+    kind: Kind, questions: Iterable[Question], settings: PromptSettings
+) -> Iterator[Request]:
+    """Put every question into a request of its own.
+
+    Raises:
+        ReasonerError: If a prompt of the user's own does not fit a question.
+    """
     for place, question in enumerate(questions):
         try:
-            text = chat_prompt(question, settings)
+            yield _request(kind, question, place, settings)
         except ReasonerError:
             raise
         except Exception as error:
             # of the user's agent or post; the other questions must not suffer
-            yield Request("chat", [question], [place], "", fault=error)
-        else:
-            yield Request(
-                "chat",
-                [question],
-                [place],
-                text,
-                asks_reason=settings.asks_reason,
-                hashes=[hash_of(text)],
-            )
+            yield Request(kind, question, place, "", fault=error)
 
 
-def decision_requests(questions: Sequence[Question], settings: PromptSettings) -> Iterator[Request]:
-    """Put the questions of each agent into as few requests as their size allows."""
-    by_agent: dict[int, dict[int, Question]] = {}
-    for place, question in enumerate(questions):
-        by_agent.setdefault(id(question.agent), {})[place] = question
+def _request(kind: Kind, question: Question, place: int, settings: PromptSettings) -> Request:
+    if kind == "chat":
+        text, asks = chat_prompt(question, settings), settings.asks_reason
+        return Request(kind, question, place, text, asks_reason=asks, hash=hash_of(text))
 
-    for asked in by_agent.values():
-        choices = []
-        for place, question in asked.items():
-            try:
-                wire = decision_question(question, settings)
-                choices.append(_Choice(place, question, wire, _bytes_of(wire)))
-            except ReasonerError:
-                raise
-            except Exception as error:
-                yield Request("decision", [question], [place], "", fault=error)
-
-        yield from _together(choices, settings)
-
-
-@dataclass(frozen=True, slots=True)
-class _Choice:
-    """A decision question in the wire format, and its size in bytes."""
-
-    place: int
-    question: Question
-    wire: Mapping[str, Any]
-    size: int
-
-
-def _together(choices: Sequence[_Choice], settings: PromptSettings) -> Iterator[Request]:
-    """Put one agent's questions into requests of the size that servers take."""
-    if not choices:
-        return
-
-    asked, places = [choice.question for choice in choices], [choice.place for choice in choices]
-    try:
-        state = decision_state(asked[0], settings)
-        about = _bytes_of(state)
-    except ReasonerError:
-        raise
-    except Exception as error:
-        yield Request("decision", asked, places, "", fault=error)
-        return
-
-    sizes = [choice.size for choice in choices]
-    for start, end in _portions(sizes, MOST_DECISION_BYTES - about):
-        named = {f"q{number}": choice.wire for number, choice in enumerate(choices[start:end])}
-        yield Request(
-            "decision",
-            asked[start:end],
-            places[start:end],
-            state,
-            named,
-            about + sum(sizes[start:end]),
-            hashes=[prompt_hash(question, settings) for question in asked[start:end]],
-        )
-
-
-def _bytes_of(part: Any) -> int:
-    """Return the size of a part of a request, at least as many bytes as are sent."""
+    choice, about = decision_question(question, settings), decision_state(question, settings)
     # json.dumps escapes non-ASCII text, which takes more bytes than UTF-8
-    return len(json.dumps(part)) + len('"q1000": , ')
-
-
-def _portions(sizes: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
-    """Cut a sequence into runs whose sizes stay below a limit; one that is too large is alone."""
-    start, total = 0, 0
-    for number, size in enumerate(sizes):
-        if number > start and total + size > most:
-            yield start, number
-            start, total = number, 0
-
-        total += size
-
-    yield start, len(sizes)
+    size = len(json.dumps([about, choice]))
+    same = prompt_hash(question, settings)
+    return Request(kind, question, place, about, choice, size, hash=same)
 
 
 def prompt_hash(question: Question, settings: PromptSettings) -> str | None:
@@ -655,30 +565,24 @@ def prompt_hash(question: Question, settings: PromptSettings) -> str | None:
 
 
 def shuffled(request: Request, settings: PromptSettings, seed: int) -> Request:
-    """Return a request that tells the options of each question in an order of its own.
+    """Return a request that tells the options of its question in an order of its own.
 
-    Its questions, and so its identity and the reading of its reply, stay those of the chart.
+    Its question, and so its identity and the reading of its reply, stay those of the chart.
 
     Args:
         request: The request, in the order of the chart.
         settings: What prompts say beside the question.
-        seed: Seed of the orders.
+        seed: Seed of the order.
     """
-    rotations = [
-        rotation_of(question, seed, same)
-        for question, same in zip(request.questions, request.hashes, strict=True)
-    ]
-    if not any(rotations):
-        return replace(request, rotations=rotations)
+    rotation = rotation_of(request.question, seed, request.hash)
+    told = replace(request, rotation=rotation)
+    if not rotation:
+        return told
 
-    turned = [
-        replace(question, options=rotated(question.options, rotation))
-        for question, rotation in zip(request.questions, rotations, strict=True)
-    ]
-    make = chat_requests if request.kind == "chat" else decision_requests
-    (asked,) = make(turned, settings)
+    turned = replace(request.question, options=told.offered())
+    asked = _request(request.kind, turned, request.place, settings)
 
-    return replace(request, text=asked.text, choices=asked.choices, rotations=rotations)
+    return replace(told, text=asked.text, choice=asked.choice)
 
 
 def rotation_of(question: Question, seed: int, prompt_hash: str | None) -> int:

@@ -6,7 +6,7 @@ in `_replies`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -23,9 +23,7 @@ from prism.statechart.reasoner._asking import (
     AsksModel,
     Flight,
     ModeFinder,
-    bare_choice_in,
-    chances_in,
-    chosen_in,
+    answer_in,
     kind_by,
     mass_in,
     opened,
@@ -42,16 +40,15 @@ from prism.statechart.reasoner._prompts import (
     OptionOrder,
     PromptSettings,
     Request,
-    chat_requests,
-    decision_requests,
     prompt_hash,
+    requests_for,
     shuffled,
 )
 from prism.statechart.reasoner._questions import BaseReasoner, Decision, Question, Source
 from prism.statechart.reasoner._recollection import Recollection, recollection_of
 from prism.statechart.reasoner._recording import AnswerStore, PromptRecord, Recording
 from prism.statechart.reasoner._replies import read_reason
-from prism.statechart.reasoner._spending import Budget, Cost, Outcome, costs_of, require_one_of
+from prism.statechart.reasoner._spending import Budget, Cost, Outcome, require_one_of
 from prism.telemetry._loggers import EventLogger, describe
 
 _STARTS_PER_TURN = 32
@@ -260,13 +257,8 @@ class Reasoner(AsksModel, BaseReasoner):
         if kind == "decision":
             self._say_without_reasons()
 
-        make = chat_requests if kind == "chat" else decision_requests
-        requests = make(questions, self._settings)
-        # a server that would be asked one after the other anyway is asked in as many slots
-        if getattr(self.client, "asks_one_by_one", False):
-            requests = (one for request in requests for one in request.one_by_one())
-
         placed: dict[int, Found] = {}
+        requests = requests_for(kind, questions, self._settings)
         chats = await self._ask_all(requests, placed, recording)
         await self._ask_all(chats, placed, recording)
 
@@ -319,7 +311,7 @@ class Reasoner(AsksModel, BaseReasoner):
                 identity = request.identity()
                 known = self._known(request, identity, recording)
                 if known is not None:
-                    _place(known, request, placed)
+                    placed[request.place] = replace(known, prompt_hash=request.hash)
                     continue
 
                 told = self._in_order(request)
@@ -339,12 +331,12 @@ class Reasoner(AsksModel, BaseReasoner):
                 if outcome.error is not None and self._may_chat(request, outcome.error):
                     if recording is not None:
                         recording.failed(request, outcome)
-                    chats.extend(self._chats_instead(request, cost.attempts))
+                    chats.append(self._chat_instead(request, cost.attempts))
                 else:
                     if recording is not None:
                         recording.answered(request, outcome)
                     found = self._read_outcome(request, identity, outcome, cost)
-                    _place(found, request, placed)
+                    placed[request.place] = replace(found, prompt_hash=request.hash)
 
             return chats
         finally:
@@ -356,12 +348,10 @@ class Reasoner(AsksModel, BaseReasoner):
             return request
         return shuffled(request, self._settings, self._order_seed)
 
-    def _known(
-        self, request: Request, identity: str, recording: Recording | None
-    ) -> Sequence[Found] | None:
-        """Return the answers to a request that need not be put: it cannot be, or it was before."""
+    def _known(self, request: Request, identity: str, recording: Recording | None) -> Found | None:
+        """Return the answer to a request that need not be put: it cannot be, or it was before."""
         if request.fault is not None:
-            return [self._without_asking(one, request.fault) for one in request.questions]
+            return self._without_asking(request.question, request.fault)
         if self._replies is None:
             return None
 
@@ -369,8 +359,8 @@ class Reasoner(AsksModel, BaseReasoner):
         if reply is None:
             return None
 
-        found = self._read_all(request, reply, "cache", None)
-        if any(item.source == "fallback" for item in found):
+        found = self._read(request, reply, "cache", None)
+        if found.source == "fallback":
             return None
         if recording is not None:
             recording.stored(request, reply)
@@ -388,65 +378,40 @@ class Reasoner(AsksModel, BaseReasoner):
         # the servers that decide are down, which may pass
         return isinstance(error, CircuitOpenError)
 
-    def _chats_instead(self, request: Request, attempts: int) -> Iterator[Request]:
-        """Return the chats that ask the same; the requests so far stand with the first."""
-        for number, chat in enumerate(chat_requests(request.questions, self._settings)):
-            before = attempts if number == 0 else 0
-            yield replace(chat, places=[request.places[number]], before=before)
+    def _chat_instead(self, request: Request, attempts: int) -> Request:
+        """Return the chat that asks the same, with the requests so far."""
+        (chat,) = requests_for("chat", [request.question], self._settings)
+        return replace(chat, place=request.place, before=attempts)
 
     def _read_outcome(
         self, request: Request, identity: str, outcome: Outcome[Reply], cost: Cost
-    ) -> Sequence[Found]:
-        """Return the answers to a request; a failure is a fallback for each of its questions."""
+    ) -> Found:
+        """Return the answer to a request; a failure is a fallback."""
         if outcome.error is not None:
-            return [
-                self._fall_back(question, outcome.error, own)
-                for question, own in costs_of(request.questions, cost)
-            ]
+            return self._fall_back(request.question, outcome.error, cost)
 
         assert outcome.result is not None
-        found = self._read_all(request, outcome.result, "model", cost)
-        if self._replies is not None and all(item.source != "fallback" for item in found):
+        found = self._read(request, outcome.result, "model", cost)
+        if self._replies is not None and found.source != "fallback":
             key = self._replies.key(self._depends_on, identity)
             self._replies.put(key, outcome.result)
 
         return found
 
-    def _read_all(
-        self, request: Request, reply: Reply, source: Source, cost: Cost | None
-    ) -> list[Found]:
-        return [
-            self._read(request, question, reply, number, source, own)
-            for number, (question, own) in enumerate(costs_of(request.questions, cost))
-        ]
-
-    def _read(
-        self,
-        request: Request,
-        question: Question,
-        reply: Reply,
-        number: int,
-        source: Source,
-        cost: Cost | None,
-    ) -> Found:
-        rotation = request.rotations[number] if request.rotations else None
+    def _read(self, request: Request, reply: Reply, source: Source, cost: Cost | None) -> Found:
+        mass, rotation = mass_in(reply), request.rotation
         try:
-            if request.kind == "chat":
-                asks = request.asks_reason
-                said = read_reason(reply.text, MOST_REASON_CHARACTERS) if asks else None
-                chosen = chosen_in(reply, request, number)
-                return Decision(chosen, source, cost=cost, said=said, rotation=rotation)
-
-            mass = mass_in(reply, number)
-            chosen = bare_choice_in(reply, request, number)
-            if chosen is not None:
-                return Decision(chosen, source, cost=cost, option_mass=mass, rotation=rotation)
-
-            chances = chances_in(reply, request, number)
-            return _Probabilities(chances, source, cost, mass, rotation)
+            chosen, chances = answer_in(reply, request)
         except ReasonerError as error:
-            found = self._fall_back(question, error, cost)
+            found = self._fall_back(request.question, error, cost)
             return replace(found, reason=f"{found.reason}{'' if cost is None else cost.cut_short}")
+
+        if chances is not None:
+            return _Probabilities(chances, source, cost, mass, rotation)
+
+        asks = request.asks_reason
+        said = read_reason(reply.text, MOST_REASON_CHARACTERS) if asks else None
+        return Decision(chosen, source, cost=cost, said=said, option_mass=mass, rotation=rotation)
 
     def _settle(self, question: Question, draw: Draw, found: Found) -> Decision:
         """Choose an option by its probability, where the model gave those."""
@@ -478,13 +443,6 @@ class Reasoner(AsksModel, BaseReasoner):
         options = question.options
         chosen = next((option for option in options if option == self._fallback), options[0])
         return Decision(chosen, "fallback", reason=describe(error), cost=cost)
-
-
-def _place(found: Sequence[Found], request: Request, placed: dict[int, Found]) -> None:
-    """Note what was found for the questions of a request, with the hashes of their prompts."""
-    hashes = request.hashes or [None] * len(found)
-    for place, each, same in zip(request.places, found, hashes, strict=True):
-        placed[place] = replace(each, prompt_hash=same)
 
 
 def _refuse_own_limits(client: Any, concurrency: int | None, attempts: int | None) -> None:

@@ -62,24 +62,22 @@ class Recording:
 
     def stored(self, request: Request, reply: Reply) -> None:
         """Note a reply that an earlier run has stored."""
-        for number, question in enumerate(request.questions):
-            self._asked[id(question)] = {**_asked(request, number, reply), "attempts": []}
+        self._asked[id(request.question)] = {**_asked(request, reply), "attempts": []}
 
     def answered(self, request: Request, outcome: Outcome[Reply]) -> None:
         """Note what came of a request; its attempts stand with the first decision it served."""
-        for number, question in enumerate(request.questions):
-            place = id(question)
-            asked = _asked(request, number, outcome.result)
-            attempts = self._earlier.pop(place, []) + self._own_attempts(outcome, place)
-            if outcome.record_id != self._id_of[place]:
-                asked["same_request_as"] = outcome.record_id
+        place = id(request.question)
+        asked = _asked(request, outcome.result)
+        attempts = self._earlier.pop(place, []) + self._own_attempts(outcome, place)
+        if outcome.record_id != self._id_of[place]:
+            asked["same_request_as"] = outcome.record_id
 
-            self._asked.setdefault(place, {**asked, "attempts": _plain(attempts)})
+        self._asked.setdefault(place, {**asked, "attempts": _plain(attempts)})
 
     def failed(self, request: Request, outcome: Outcome[Reply]) -> None:
-        """Note a request in whose place others are put."""
-        first = id(request.questions[0])
-        self._earlier[first] = self._own_attempts(outcome, first)
+        """Note a request in whose place another is put."""
+        place = id(request.question)
+        self._earlier[place] = self._own_attempts(outcome, place)
 
     def keep(self, decisions: Sequence[Decision]) -> list[Decision]:
         """Keep a record of each decision; return the decisions with their ids."""
@@ -143,18 +141,17 @@ def _question(question: Question) -> dict[str, Any]:
     }
 
 
-def _asked(request: Request, number: int, reply: Reply | None) -> dict[str, Any]:
-    """Return how one question of a request was put, and what was said to it."""
+def _asked(request: Request, reply: Reply | None) -> dict[str, Any]:
+    """Return how a question was put, and what was said to it."""
     if request.kind == "chat":
         said = None if reply is None else reply.text
         return {"asked": "chat", "prompt": request.text, "reply": said}
 
-    name = f"q{number}"
     return {
         "asked": "decision",
         "prompt": request.text,
-        "choice": request.choices.get(name),
-        "reply": None if reply is None else reply.answers.get(name),
+        "choice": request.choice,
+        "reply": None if reply is None else next(iter(reply.answers.values()), None),
     }
 
 

@@ -6,7 +6,7 @@ Asking again is within that.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -505,8 +505,6 @@ Trail = list[Attempt]
 """The requests of one question, in their order; those at the same time by when they ended."""
 
 
-ItemT = TypeVar("ItemT")
-
 MOST_TOKENS = 10_000_000
 """A count of tokens above this is none: no model reads or writes so many at once."""
 
@@ -523,9 +521,8 @@ class Cost:
 
     A `Reasoner` makes one for each request and hands it to the client, which adds to it as it
     sends requests: however the call ends, the cost is known. What a request cost stands with one
-    decision, the first of those it answered; with the others, and with those that used the answer
-    to the same question of another agent, attempts and tokens are 0 and the server's durations
-    None, so that they can be added up.
+    decision; with those that used the answer to the same question of another agent, attempts and
+    tokens are 0 and the server's durations None, so that they can be added up.
 
     Args:
         latency: Seconds from asking to the answer: ``queue_seconds`` and ``request_seconds``.
@@ -745,12 +742,6 @@ def duration_of(value: Any) -> int | None:
 def _whole_number(value: Any, most: int) -> int | None:
     is_number = isinstance(value, int) and not isinstance(value, bool)
     return value if is_number and 0 <= value <= most else None
-
-
-def costs_of(asked: Sequence[ItemT], cost: Cost | None) -> Iterator[tuple[ItemT, Cost | None]]:
-    """Yield what was asked together, each with its cost; the charges stand with the first."""
-    for number, each in enumerate(asked):
-        yield each, cost if cost is None or number == 0 else cost.without_charges()
 
 
 @dataclass(slots=True)

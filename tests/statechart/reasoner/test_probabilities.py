@@ -1,7 +1,6 @@
 """Choosing by the probabilities of a decision model."""
 
 import asyncio
-import json
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -21,10 +20,10 @@ from tests.kit.servers import Connect
 
 
 @pytest.mark.parametrize("kind", ["prism", "ollama"])
-async def test_decisions_of_one_agent_go_in_one_request(
+async def test_each_decision_of_an_agent_has_its_own_answer(
     kind: str, server: FakeOllama, connect: Connect
 ) -> None:
-    """Several questions of one agent are one request, and each gets its own answer."""
+    """Several questions of one agent are asked one by one, and each gets its own answer."""
     server.choose = lambda question: question.options[-1]
     reasoner = Reasoner(
         connect(kind=kind, model="nimble"),
@@ -41,17 +40,19 @@ async def test_decisions_of_one_agent_go_in_one_request(
         S.SCROLLING,
         S.ENGAGING_LIKE,
     ]
-    shared = max(
-        (question.body for question in server.questions), key=lambda body: len(body["questions"])
+    asked = [(body["state"], [*body["questions"].values()]) for body in bodies(server)]
+    assert [state for state, _ in asked].count(decision_state(questions[0])) == 3
+    assert sorted(list(choice["criteria"]) for _, (choice,) in asked) == sorted(
+        [option.value for option in options] for options in [*sets, OPTIONS]
     )
-    assert len(server.questions) == 2
-    assert shared["state"] == decision_state(questions[0])
-    assert [list(choice["criteria"]) for choice in shared["questions"].values()] == [
-        [option.value for option in options] for options in sets
-    ]
 
 
-async def test_the_cost_of_a_common_request_is_logged_once(
+def bodies(server: FakeOllama) -> list[Any]:
+    """Return the bodies of the questions that a server was asked."""
+    return [question.body for question in server.questions]
+
+
+async def test_the_costs_of_all_decisions_are_what_was_spent(
     server: FakeOllama, connect: Connect, events: Any
 ) -> None:
     """The tokens and attempts of all events together are those that were spent."""
@@ -64,21 +65,9 @@ async def test_the_cost_of_a_common_request_is_logged_once(
         sum(event["attempts"] for event in events)
         == reasoner.budget.calls
         == len(server.questions)
-        == 1
+        == 5
     )
     assert sum(event["input_tokens"] for event in events) == reasoner.budget.tokens > 0
-
-
-async def test_large_questions_are_split(server: FakeOllama, connect: Connect) -> None:
-    """Questions of one agent that do not fit into one request go in several below 64 KiB."""
-    agent = ask().agent
-    questions = [
-        Question(agent, S.EVALUATING, "decides", OPTIONS, f"{n}" + "x" * 10_000) for n in range(20)
-    ]
-    decisions = await Reasoner(connect(model="nimble")).decide_many(questions)
-    assert [decision.source for decision in decisions] == ["model"] * 20
-    assert len(server.questions) == 4
-    assert all(len(json.dumps(question.body)) < 65_536 for question in server.questions)
 
 
 async def test_a_question_too_large_for_any_request_is_not_asked(
@@ -258,7 +247,9 @@ async def test_an_unanswered_question_leaves_the_others_their_answers() -> None:
 
     class Forgetful:
         async def systemone(self, state: str, questions: Any) -> Any:
-            return {"answers": {"q1": {"probabilities": {"composing": 0.0, "scrolling": 1.0}}}}
+            (question,) = questions.values()
+            chances = {"probabilities": {"composing": 0.0, "scrolling": 1.0}}
+            return {"answers": {"q0": chances} if "\nb" in question["instructions"] else {}}
 
     agent = ask().agent
     questions = [Question(agent, S.EVALUATING, "decides", OPTIONS, text) for text in ("a", "b")]

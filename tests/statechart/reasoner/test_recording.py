@@ -63,19 +63,16 @@ async def test_a_chat_is_recorded_as_it_was_sent(
     )
 
 
-async def test_questions_of_one_request_share_its_attempts(
+async def test_a_decision_is_recorded_as_it_was_put(
     server: FakeOllama, connect: Connect, kept: Kept
 ) -> None:
-    """The attempts stand with the first decision of a request, and the others name it."""
+    """Each decision has its choice question, the probabilities that came, and its attempt."""
     agent = SimpleNamespace(agent_id="Ada", interests=[], personality="")
     questions = [Question(agent, S.EVALUATING, each, OPTIONS, POST) for each in ("a", "b")]
     reasoner = Reasoner(OllamaPool([server.host], "nimble"), mode="decision", record=kept)
     await reasoner.decide_many(questions)
     await reasoner.close()
-    first, second = kept
-    assert len(first["attempts"]) == server.asked == 1
-    assert (second["attempts"], second["same_request_as"]) == ([], first["id"])
-    assert "same_request_as" not in first
+    assert [len(record["attempts"]) for record in kept] == [1, 1]
     assert [record["choice"]["instructions"].count('"b" event') for record in kept] == [0, 1]
     assert all(record["reply"] == pytest.approx(record["probabilities"]) for record in kept)
 

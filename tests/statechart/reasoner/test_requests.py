@@ -1,4 +1,4 @@
-"""Requests: one question in chat, those of one agent in decision mode."""
+"""Requests: each asks one question."""
 
 import json
 from types import SimpleNamespace
@@ -10,13 +10,13 @@ from prism.statechart import Question
 from prism.statechart.reasoner._prompts import (
     DEFAULT_SETTINGS,
     MOST_DECISION_BYTES,
+    Kind,
     PromptSettings,
     Request,
     chat_prompt,
-    chat_requests,
     decision_question,
-    decision_requests,
     decision_state,
+    requests_for,
 )
 from prism.statechart.states import AgentState
 
@@ -31,64 +31,46 @@ def ask(
 
 
 def decisions(questions: list[Question]) -> list[Request]:
-    return list(decision_requests(questions, DEFAULT_SETTINGS))
+    return list(requests_for("decision", questions, DEFAULT_SETTINGS))
 
 
 def sent(request: Request) -> bytes:
     """Return a request as it goes over the wire."""
-    return json.dumps(
-        {"model": "nimble", "state": request.text, "questions": request.choices}
-    ).encode()
+    questions = {"q0": request.choice}
+    return json.dumps({"model": "nimble", "state": request.text, "questions": questions}).encode()
 
 
-def test_a_chat_asks_one_question() -> None:
-    """In chat every question is a request of its own, with its prompt."""
+@pytest.mark.parametrize("kind", ["chat", "decision"])
+def test_a_request_asks_one_question(kind: Kind) -> None:
+    """Every question is a request of its own, in its place."""
     questions = [ask(ADA), ask(BEN), ask(ADA)]
-    requests = list(chat_requests(questions, DEFAULT_SETTINGS))
-    assert [(request.kind, request.questions, request.places) for request in requests] == [
-        ("chat", [question], [place]) for place, question in enumerate(questions)
+    requests = list(requests_for(kind, questions, DEFAULT_SETTINGS))
+    assert [(request.kind, request.question, request.place) for request in requests] == [
+        (kind, question, place) for place, question in enumerate(questions)
     ]
-    assert [request.text for request in requests] == [
-        chat_prompt(question) for question in questions
-    ]
+    told = chat_prompt if kind == "chat" else decision_state
+    assert [request.text for request in requests] == [told(question) for question in questions]
 
 
-def test_decisions_of_one_agent_go_together() -> None:
-    """The questions of one agent share one request and one state, whatever stands between them."""
-    questions = [ask(ADA, "one"), ask(BEN, "two"), ask(ADA, "three")]
-    ada, ben = decisions(questions)
-    assert (ada.text, ada.places) == (decision_state(questions[0]), [0, 2])
-    assert ada.choices == {
-        "q0": decision_question(questions[0]),
-        "q1": decision_question(questions[2]),
-    }
-    assert (ben.text, ben.places, list(ben.choices)) == (decision_state(questions[1]), [1], ["q0"])
+def test_a_decision_says_what_is_asked() -> None:
+    """A decision request has its question in the wire format."""
+    (request,) = decisions([ask(ADA)])
+    assert request.choice == decision_question(ask(ADA))
 
 
 def test_no_questions_make_no_request() -> None:
     """No questions make no requests."""
-    assert decisions([]) == list(chat_requests([], DEFAULT_SETTINGS)) == []
+    assert decisions([]) == []
 
 
-@pytest.mark.parametrize(
-    "text", ["x" * 4_000, "\N{SNOWMAN}" * 1_000, "\N{GRINNING FACE}" * 900, '"' * 3_000, "x"]
-)
+@pytest.mark.parametrize("text", ["x" * 50_000, "\N{GRINNING FACE}" * 900, '"' * 3_000, "x"])
 @pytest.mark.parametrize("personality", ["", "dry " * 8_000])
-def test_requests_stay_below_what_servers_take(text: str, personality: str) -> None:
-    """However many questions an agent has, each is asked once, in order, below 64 KiB."""
+def test_the_size_of_a_request_is_what_is_sent(text: str, personality: str) -> None:
+    """No request is larger on the wire than it says, but for what stands in each."""
     agent = SimpleNamespace(agent_id="a1", personality=personality)
-    requests = decisions([ask(agent, f"{number} {text}") for number in range(60)])
-    assert [place for request in requests for place in request.places] == list(range(60))
-    assert all(len(sent(request)) <= request.size + 100 < 65_536 for request in requests)
-    together = sum(len(sent(request)) for request in requests)
-    assert len(requests) <= 1 + together // (MOST_DECISION_BYTES // 3)
-
-
-def test_a_question_that_is_too_large_has_its_own_request() -> None:
-    """A question that no request can hold spoils none of the others."""
-    requests = decisions([ask(ADA), ask(ADA, "x" * 70_000), ask(ADA)])
-    assert [request.places for request in requests] == [[0], [1], [2]]
-    assert [request.size > MOST_DECISION_BYTES for request in requests] == [False, True, False]
+    (request,) = decisions([ask(agent, text)])
+    assert len(sent(request)) <= request.size + 100
+    assert (request.size > MOST_DECISION_BYTES) == (len(text) + len(personality) > 60_000)
 
 
 class Unreadable:
@@ -98,22 +80,25 @@ class Unreadable:
         raise LookupError(name)
 
 
-@pytest.mark.parametrize("make", [chat_requests, decision_requests])
-def test_an_unreadable_agent_or_post_is_a_faulty_request(make: Any) -> None:
+@pytest.mark.parametrize("kind", ["chat", "decision"])
+def test_an_unreadable_agent_or_post_is_a_faulty_request(kind: Kind) -> None:
     """A question whose post or agent cannot be read says why; the others are as they would be."""
     good = [ask(ADA, "one"), ask(ADA, "two"), ask(BEN, "three")]
     bad = [ask(ADA, Unreadable()), ask(Unreadable(), "four")]
-    requests = list(make([good[0], bad[0], good[1], bad[1], good[2]], DEFAULT_SETTINGS))
+    asked = [good[0], bad[0], good[1], bad[1], good[2]]
+    requests = list(requests_for(kind, asked, DEFAULT_SETTINGS))
     faulty = [request for request in requests if request.fault is not None]
-    assert [request.places for request in faulty] == [[1], [3]]
+    assert [request.place for request in faulty] == [1, 3]
     assert all(isinstance(request.fault, LookupError) for request in faulty)
-    sound = [(request.text, request.choices) for request in requests if request.fault is None]
-    assert sound == [(request.text, request.choices) for request in make(good, DEFAULT_SETTINGS)]
+    sound = [(request.text, request.choice) for request in requests if request.fault is None]
+    alone = requests_for(kind, good, DEFAULT_SETTINGS)
+    assert sound == [(request.text, request.choice) for request in alone]
 
 
 def test_a_description_that_is_not_text_is_a_faulty_request() -> None:
     """A decision question that JSON cannot hold is a request that says why."""
-    (request,) = decision_requests([ask(ADA)], PromptSettings({S.COMPOSING: object()}))
+    settings = PromptSettings({S.COMPOSING: object()})
+    (request,) = requests_for("decision", [ask(ADA)], settings)
     assert isinstance(request.fault, TypeError)
 
 
@@ -130,15 +115,15 @@ def test_a_description_that_is_not_text_is_a_faulty_request() -> None:
 )
 def test_the_identity_of_a_request_is_what_it_asks(other: Question) -> None:
     """Requests have one identity if they ask the same in the same way, and only then."""
-    for make in (chat_requests, decision_requests):
+    kinds: tuple[Kind, ...] = ("chat", "decision")
+    for kind in kinds:
         same = [
-            next(make([question], DEFAULT_SETTINGS)).identity()
+            next(requests_for(kind, [question], DEFAULT_SETTINGS)).identity()
             for question in (ask(ADA), ask(ADA), other)
         ]
         assert same[0] == same[1] != same[2]
 
     chat, decision = (
-        next(make([other], DEFAULT_SETTINGS)).identity()
-        for make in (chat_requests, decision_requests)
+        next(requests_for(kind, [other], DEFAULT_SETTINGS)).identity() for kind in kinds
     )
     assert chat != decision

@@ -104,7 +104,8 @@ _REASON = re.compile(
     re.IGNORECASE,
 )
 _MANNERS = re.compile(
-    rf"""{DECORATION} (?:\d+|{_NOUN})? !*{DECORATION} | {DECORATION} (?:sure(?:\s+thing)?|okay|ok
+    rf"""{DECORATION} (?:\d+|{_NOUN})? !*{DECORATION} | {DECORATION} confidence\W+[\d.]+\s*%?
+      | {DECORATION} (?:sure(?:\s+thing)?|okay|ok
       |alright|certainly|absolutely|of\s+course|got\s+it|understood|thanks|thank\s+you|great
       |let\s+me\s+know\s+if\s+you\s+(?:need|have)\s[\w\s]+) !*{DECORATION}""",
     re.VERBOSE | re.IGNORECASE,
@@ -350,7 +351,7 @@ MOST_REPLY_CHARACTERS = 10_000
 """How long what a model says may be, without its thoughts, where it is not JSON as a whole."""
 
 _TAG = re.compile(
-    r"</?(?:answer|final_answer|output|response|tool_call|next_state|state|choice|decision|json)>"
+    r"</?(?:answer|final_answer|output|response|tool_call|next_state|state|choice|decision|json|end)>"
     r"|<\|start_header_id\|>assistant<\|end_header_id\|>|<\|python_(?:start|end|tag)\|>",
     re.IGNORECASE,
 )

@@ -21,7 +21,8 @@ CORPUS = [
     .splitlines()
 ]
 LEAST_REPLIES = 150
-LEAST_READ = 0.8
+LEAST_READ = 0.85 * 0.96
+"""Most of what the reader read of this corpus that knew its sentences by heart: 96 % of it."""
 
 
 def read(case: dict[str, Any]) -> str | None:
@@ -45,7 +46,7 @@ def test_no_reply_is_misread(case: dict[str, Any]) -> None:
 
 
 def test_most_replies_are_read() -> None:
-    """At least eight in ten of the replies that a careful person can read are read."""
+    """More than eight in ten of the replies that a careful person can read are read."""
     answered = [case for case in CORPUS if case["expected"] is not None]
     found = sum(read(case) == case["expected"] for case in answered)
     assert found >= LEAST_READ * len(answered)
