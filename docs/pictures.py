@@ -1,18 +1,23 @@
-"""All pictures of the documentation: ``python docs/pictures.py`` makes them again.
+"""All pictures of the documentation: ``python docs/pictures.py [NAME...]`` makes them again.
 
 They show what prism does, so they are out of date as soon as that changes:
 ``python docs/pictures.py --check`` names those, and a test does the same.
 """
 
 import asyncio
+import json
 import re
 import subprocess
 import sys
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from hashlib import sha256
+from importlib.resources import files
+from itertools import product
 from pathlib import Path
+from shutil import which
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -22,10 +27,14 @@ from prism.analysis import read_log
 from prism.cognition import CognitiveAgent, CognitiveState, Config, Memory, cognitive_chart
 from prism.drawing import beside, draw_curves
 from prism.report import make_report
+from prism.report._figures.page_figures import dark_rules
 from prism.runlog import RunLog, SimulatedClock
+from prism.science import compare, fit
 from prism.social import Feed, Parameters
-from prism.statechart import social_media_chart
-from prism.worlds.examples import Epidemic, Lake, Market, Threshold, Vaccination
+from prism.statechart import TextCall, social_media_chart
+from prism.testing import ScriptedWriter
+from prism.watch import watch
+from prism.worlds.examples import Bazaar, Council, Epidemic, Lake, Market, Threshold, Vaccination
 from prism.worlds.examples.epidemic import Person as Patient
 from prism.worlds.examples.market import Buyer
 from prism.worlds.examples.threshold import Person as Joiner
@@ -80,14 +89,64 @@ def town(folder: Path) -> str:
     return _figure(folder / "town" / "events.jsonl", "picture-1.svg")
 
 
+def comparison(folder: Path) -> str:
+    """Draw what a comparison says of a rumour with and without a warning, round by round."""
+    groups: dict[str, tuple[str, ...]] = {"plain": (), "warned": ("warning@2",)}
+    for (name, treatments), seed in product(groups.items(), range(8)):
+        run = Run("rumour", 60, rounds=12, seed=seed, treatments=treatments)
+        run.keep(folder / name / str(seed))
+    found = compare(*(folder / name for name in groups), measures=["reached"])
+    found.save_figures(folder)
+
+    return _shown(folder / "rounds-1.svg", found.rounds().write_csv().encode())
+
+
+_TARGETS = """world = "rumour"
+agents = 60
+rounds = 12
+seeds = 2
+
+[bounds]
+tiring = [0.05, 0.95]
+
+[[target]]
+measure = "reached"
+value = 0.25
+spread = 0.02
+"""
+
+
+def fitted(folder: Path) -> str:
+    """Draw which values of a parameter bring a rumour as far as it is to come."""
+    plan = folder / "targets.toml"
+    plan.write_text(_TARGETS, encoding="utf-8")
+    found = fit(plan, folder / "fit", samples=40, generations=3, workers=1)
+    found.save_figures(folder=folder)
+
+    return _shown(folder / "posterior.svg", found.estimates().write_csv().encode())
+
+
 def _figure(log: Path, name: str) -> str:
     make_report(read_log(log)).save_figures(log.parent)
-    figure = (log.parent / name).read_text(encoding="utf-8")
+    # the first line of a log tells parameters, which may change nothing
+    return _shown(log.parent / name, log.read_bytes().partition(b"\n")[2])
 
-    # Where letters stand depends on the fonts and versions at hand. So this picture is compared by
-    # the log that it shows, without its first line, which tells parameters that change nothing.
-    _, _, shown = log.read_bytes().partition(b"\n")
-    return f"{figure}\n<!-- shows the log {sha256(shown).hexdigest()} -->\n"
+
+def _shown(figure: Path, data: bytes) -> str:
+    """Return a figure in colours for light and dark pages, and the hash of what it shows.
+
+    Where letters stand depends on the fonts and versions at hand, so such a picture is compared
+    by its data.
+    """
+    svg = figure.read_text(encoding="utf-8")
+    colours = sorted(set(re.findall(r'="(#[0-9a-f]{6})"', svg)))
+    dark = f"<style>@media (prefers-color-scheme: dark) {{ {dark_rules(colours)} }}</style>"
+    head = re.match(r"<svg[^>]*>", svg)
+    assert head is not None
+    opened = re.sub(r'class="[^"]*"', 'class="marks picture"', head[0])
+    both = f"{opened}{dark}{svg[head.end() :]}"
+
+    return f"{both}\n<!-- shows the data {sha256(data).hexdigest()} -->\n"
 
 
 def thinking(_folder: Path) -> str:
@@ -146,11 +205,122 @@ _VACCINATED = curves_of(
     Vaccination, Parent.chart, "covered", "Children vaccinated", 10, friends=(2, 8)
 )
 
+_THOUGHT = json.dumps({"next_state": "executing", "thinking_log": "Let me act."})
+
+
+def council(_folder: Path) -> str:
+    """Draw the chart of a member of the council beside the notes on its board."""
+
+    def script(call: TextCall) -> str:
+        note = {"name": "post", "arguments": {"text": "I am for it."}}
+        return _THOUGHT if ":thinking" in call.key else json.dumps(note)
+
+    return _thinkers(Council, "posted", "Notes on the board", 5, 12, script)
+
+
+def bazaar(_folder: Path) -> str:
+    """Draw the chart of a trader beside the trades of the bazaar."""
+
+    def script(call: TextCall) -> str:
+        if ":thinking" in call.key:
+            return _THOUGHT
+        has_goods = " and 0 goods" not in call.prompt
+        if call.agent_id in ("trader_2", "trader_4") and has_goods:
+            return json.dumps({"name": "ask", "arguments": {"price": 4}})
+        if " asks 4" in call.prompt:
+            return json.dumps({"name": "bid", "arguments": {"price": 5}})
+        wait = {"tags": "plan", "value": "wait"}
+        return json.dumps({"name": "working_memory_add", "arguments": wait})
+
+    return _thinkers(Bazaar, "trades", "Trades so far", 4, 10, script)
+
+
+def _thinkers(
+    world: Any, measure: str, title: str, agents: int, rounds: int, script: Callable[..., str]
+) -> str:
+    run = Run(world, agents, seed=1, rounds=rounds, writer=ScriptedWriter(script))
+    curve = list(map(float, run.run().series(measure)))
+    curves = draw_curves({measure: [curve]}, title=title, across="round", up=measure)
+    return beside([cognitive_chart().to_svg(), curves])
+
+
+def viewer(folder: Path) -> str:
+    """Show the page of ``prism watch`` in a browser, by day and by night."""
+    shots = {scheme: b64encode(shot).decode() for scheme, shot in _shots(folder).items()}
+    images = "".join(
+        f'<image class="{scheme}" width="960" height="720" href="data:image/png;base64,{shot}"/>'
+        for scheme, shot in shots.items()
+    )
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" role="img" width="960" height="720" '
+        'viewBox="0 0 960 720" style="max-width: 100%; height: auto"><style>.dark { display: none }'
+        " @media (prefers-color-scheme: dark) { .dark { display: inline } .light { display: none }"
+        f" }}</style>{images}</svg>\n{viewer_mark(folder)}\n"
+    )
+
+
+def viewer_mark(folder: Path) -> str:
+    """Return what tells one picture of the viewer from another: its page, and the run it shows."""
+    shown = sha256(_watched(folder).read_bytes().partition(b"\n")[2])
+    for package, names in _PAGE.items():
+        for name in names:
+            shown.update(files(package).joinpath(name).read_bytes())
+
+    return f"<!-- shows the data {shown.hexdigest()} -->"
+
+
+_PAGE = {
+    "prism.watch": ("watch.html", "watch.css", "watch.js"),
+    "prism.report": ("page.css", "figures.js"),
+}
+
+
+def _watched(folder: Path) -> Path:
+    run = folder / "rumour"
+    if not run.exists():
+        Run("rumour", 60, rounds=12, seed=1).keep(run)
+    return run / "events.jsonl"
+
+
+def _shots(folder: Path) -> dict[str, bytes]:
+    """Take a picture of the viewer in light and in dark colours."""
+    from selenium.webdriver import Chrome, ChromeOptions
+    from selenium.webdriver.chrome.service import Service
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    options = ChromeOptions()
+    options.binary_location = which("chromium") or ""
+    for argument in ("headless=new", "no-sandbox", "disable-gpu", "window-size=960,900"):
+        options.add_argument(f"--{argument}")
+    watching = watch(_watched(folder).parent)
+    driver = Chrome(options=options, service=Service(which("chromedriver")))
+    metrics = {"width": 960, "height": 720, "deviceScaleFactor": 1, "mobile": False}
+    try:
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        driver.get(f"{watching.url}#run=rumour&round=6")
+        drawn = "return Number(document.body.dataset.drawn) > 1"
+        WebDriverWait(driver, 60).until(lambda page: page.execute_script(drawn))
+        found = {}
+        for scheme in ("light", "dark"):
+            feature = {"name": "prefers-color-scheme", "value": scheme}
+            driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+            found[scheme] = driver.get_screenshot_as_png()
+    finally:
+        driver.quit()
+        watching.stop()
+
+    return found
+
+
 PICTURES: dict[str, Callable[[Path], str]] = {
     "house.svg": rooms,
+    "pictures/bazaar.svg": bazaar,
     "pictures/chart.svg": chart,
     "pictures/cognition.svg": thinking,
+    "pictures/comparison.svg": comparison,
+    "pictures/council.svg": council,
     "pictures/epidemic.svg": _EPIDEMIC,
+    "pictures/fit.svg": fitted,
     "pictures/lake.svg": _LAKE,
     "pictures/market.svg": _MARKET,
     "pictures/states.svg": states,
@@ -158,41 +328,49 @@ PICTURES: dict[str, Callable[[Path], str]] = {
     "pictures/threshold.svg": _THRESHOLD,
     "pictures/tour.svg": tour,
     "pictures/vaccination.svg": _VACCINATED,
+    "pictures/viewer.svg": viewer,
 }
 """Each picture's path below this folder, and what draws it in a folder for temporary files."""
 
 
-def drawn(name: str) -> str:
+MARKS: dict[str, Callable[[Path], str]] = {"pictures/viewer.svg": viewer_mark}
+"""What tells a picture from an older one, where drawing it takes more than prism."""
+
+
+def drawn(name: str, draw: Callable[[Path], str] | None = None) -> str:
     """Draw a picture.
 
     Args:
         name: Its path below this folder.
+        draw: What draws it, if not what is listed.
     """
     with TemporaryDirectory() as folder:
-        return PICTURES[name](Path(folder))
+        return (draw or PICTURES[name])(Path(folder))
 
 
 def is_stale(name: str) -> bool:
     """Return True if a picture is not what would be drawn today.
 
+    That takes no browser: the picture of the viewer is compared by what it shows.
+
     Args:
         name: Its path below this folder.
     """
-    path, now = DOCS / name, drawn(name)
+    path, now = DOCS / name, drawn(name, MARKS.get(name))
     before = path.read_text(encoding="utf-8") if path.is_file() else ""
     return _compared(before) != _compared(now)
 
 
 def _compared(picture: str) -> str:
     """Return the line that says what a picture shows, or else the whole picture."""
-    shown = re.search(r"^<!-- shows the log .* -->$", picture, re.MULTILINE)
+    shown = re.search(r"^<!-- shows the data .* -->$", picture, re.MULTILINE)
     return shown[0] if shown else picture
 
 
 def main() -> int:
     """Make all pictures, or name those that are out of date."""
     if sys.argv[1:] != ["--check"]:
-        for name in PICTURES:
+        for name in sys.argv[1:] or PICTURES:
             (DOCS / name).parent.mkdir(exist_ok=True)
             (DOCS / name).write_text(drawn(name), encoding="utf-8")
         return 0

@@ -235,7 +235,7 @@ def test_an_older_picture_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (tmp_path / "a.svg").write_text("<svg>now</svg>", encoding="utf-8")
     assert not PICTURES.is_stale("a.svg")
 
-    shows = "<svg>{}</svg>\n<!-- shows the log {} -->\n"
+    shows = "<svg>{}</svg>\n<!-- shows the data {} -->\n"
     monkeypatch.setitem(PICTURES.PICTURES, "a.svg", lambda folder: shows.format("a font", "12ab"))
     (tmp_path / "a.svg").write_text(shows.format("another font", "12ab"), encoding="utf-8")
     assert not PICTURES.is_stale("a.svg")

@@ -136,11 +136,12 @@ def calibrate(
 
 def _save_figure(found: pl.DataFrame, path: Path, reads: list[Path]) -> None:
     """Draw a divergence in a file."""
+    from prism.report._figures.page_figures import styled
     from prism.report._figures.rendering import draw, in_format
     from prism.science import divergence_figure
 
     kind: Any = path.suffix[1:]
-    drawn = in_format(draw(divergence_figure(found)), kind)
+    drawn = in_format(draw(styled(divergence_figure(found))), kind)
     with output_file(path, reads) as file:
         file.write(drawn)
 

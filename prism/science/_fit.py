@@ -159,12 +159,13 @@ class Fit:
 
         Args:
             kind: Format of the figures.
-            folder: Where to; by default its own folder.
+            folder: Where to, created if it does not exist; by default its own folder.
 
         Raises:
             MissingExtraError: If what draws is not installed.
             OSError: If they cannot be written.
         """
+        from prism.report._figures.page_figures import styled
         from prism.report._figures.rendering import draw, in_format
         from prism.science._fit_page import posterior_figure, targets_figure
 
@@ -174,9 +175,11 @@ class Fit:
             "posterior": posterior_figure(self.posterior(), self.estimates(), scales),
             "targets": targets_figure(self.targets()),
         }
-        paths = [(folder or self.batch.folder) / f"{name}.{kind}" for name in figures]
+        into = folder or self.batch.folder
+        into.mkdir(parents=True, exist_ok=True)
+        paths = [into / f"{name}.{kind}" for name in figures]
         for path, spec in zip(paths, figures.values(), strict=True):
-            write_durably(path, in_format(draw(spec), kind))
+            write_durably(path, in_format(draw(styled(spec)), kind))
 
         return paths
 

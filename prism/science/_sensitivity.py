@@ -155,13 +155,15 @@ class Sensitivity:
             MissingExtraError: If what draws is not installed.
             OSError: If they cannot be written.
         """
+        from prism.report._figures.page_figures import styled
         from prism.report._figures.rendering import draw, in_format
 
         found = []
         for (outcome,), rows in self.indices().group_by("outcome", maintain_order=True):
             name = _UNSAFE.sub("-", str(outcome))[:_MOST_NAME]
             path = self.batch.folder / f"{_TABLE}-{name}.{kind}"
-            write_durably(path, in_format(draw(_figure(str(outcome), rows.to_dicts())), kind))
+            figure = styled(_figure(str(outcome), rows.to_dicts()))
+            write_durably(path, in_format(draw(figure), kind))
             found.append(path)
 
         return found

@@ -233,6 +233,8 @@
     slider.setAttribute("aria-valuetext", words);
   };
 
+  const showDark = (id, view) => { get(id).textContent = `@media screen and (prefers-color-scheme: dark) { ${view.dark} }`; };
+
   const loadRound = loader(async () => {
     if (!state.head || !state.run) return;
     const run = state.run;
@@ -240,6 +242,7 @@
     const view = await ask("/round", { run, round: number ?? "", kind: looked().get("kind") ?? "" });
     if (run !== state.run) return;
     complain(null);
+    showDark("dark-round", view);
     showKinds(view.kinds ?? []);
     await showSections(get("at"), "at", view);
     const listed = get("at-happened");
@@ -253,7 +256,7 @@
     const run = state.run;
     const view = await ask("/time", { run });
     if (run !== state.run) return;
-    get("dark").textContent = `@media screen and (prefers-color-scheme: dark) { ${view.dark} }`;
+    showDark("dark", view);
     get("time-note").textContent = view.counted ? "The log is long: what needs every line of it again, such as latencies and threads, is in the report." : "";
     await showSections(get("time"), "time", view);
     get("time").dataset.version = String(state.head?.version);

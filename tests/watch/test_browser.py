@@ -233,6 +233,7 @@ def test_forty_hostile_names_stay_texts_in_the_picture_and_its_tooltips(
             {figure}.dispatchEvent(new KeyboardEvent('keydown', {{key, bubbles: true}}));
     """)
     browser.wait("document.getElementById('agent-story')")
+    assert browser.run("return document.querySelector('#dark-round').sheet.cssRules.length") > 0
     browser.run("location.hash = '#run=hostile'")
     browser.wait("!document.getElementById('panel').open")
     browser.run("""

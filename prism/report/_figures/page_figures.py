@@ -109,6 +109,13 @@ _CONFIG: dict[str, Any] = {
     "header": {"labelFontSize": 12, "title": None, "labelColor": INK},
     "view": {"stroke": None},
 }
+
+
+def styled(spec: dict[str, Any]) -> dict[str, Any]:
+    """Return a figure that stands alone in the letters and colours of a report."""
+    return {**spec, "config": {**spec.get("config", {}), **_CONFIG}, "background": PAPER}
+
+
 _LEGEND = {
     "orient": "top",
     "title": None,

@@ -53,7 +53,7 @@ def draw_picture(picture: Picture, name: str, figures: PageFigures) -> Markup:
         .encode(
             x,
             y,
-            color=figures.colour("colour", colours),
+            color=figures.colour("colour", colours, legend=not all(map(_HEX.fullmatch, colours))),
             size=alt.Size(
                 "size:Q",
                 scale=alt.Scale(domain=[0, largest], range=[0, unit * largest]),
