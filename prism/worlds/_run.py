@@ -794,17 +794,22 @@ def _read_parameters(cls: type[World[Any]], given: Any, made: World[Any] | None)
         problem = f"are those of the {cls.__name__} that was given: give the class, or leave them"
         raise InputError(problem, field="parameters")
     if not isinstance(given, Mapping):
-        whole = type(given)
-        hints = hints_of(cls)
-        groups = [name for name in groups_of(cls) if hints[name] is whole]
-        if not groups:
-            raise InputError(f"must be by name, got a {whole.__name__}", field="parameters")
-        given = dict.fromkeys(groups, given)
+        given = _as_group(cls, given)
 
     own = {name: value for name, value in given.items() if name in cls._prism_arguments}
     others = {name: value for name, value in given.items() if name not in own}
     with _naming_parameters():
         return {**own, **parsed_parameters(cls, others)}
+
+
+def _as_group(cls: type[World[Any]], given: Any) -> dict[str, Any]:
+    """Return parameters that are given as a whole by the name of their group."""
+    hints = hints_of(cls)
+    groups = [name for name in groups_of(cls) if hints[name] is type(given)]
+    if not groups:
+        raise InputError(f"must be by name, got a {type(given).__name__}", field="parameters")
+
+    return dict.fromkeys(groups, given)
 
 
 def _require_columns(cls: type[World[Any]]) -> None:

@@ -35,7 +35,7 @@ from prism.worlds._overlap import OverlapTicks
 from prism.worlds._parameters import parameters_told
 from prism.worlds._people import AgentTable
 from prism.worlds._pictures import looks
-from prism.worlds._results import Measured, WorldResults, WorldRound
+from prism.worlds._results import Measured, WorldRound
 from prism.worlds._snapshot import Decoder, Encoder
 from prism.worlds._spaces import Plane, Space
 from prism.worlds._ticks import Counts, Ticks
@@ -224,21 +224,22 @@ class AgentStage:
 
     def states(self) -> dict[str, int]:
         """Return the number of agents in each state."""
-        gone, found = self.host.gone, Counter[str]()
+        found: dict[str, int] = {}
         for kind in self._kinds.values():
-            if gone or issubclass(kind.cls, Proxy):
-                there = (agent for agent in kind.agents if agent._place not in gone)
-                found.update(state_text(agent._state) for agent in there)
-            else:
-                found.update({state_text(state): each for state, each in kind.counts.items()})
+            for state, number in self._counts_of(kind).items():
+                text = state_text(state)
+                found[text] = found.get(text, 0) + number
 
-        texts = dict.fromkeys(
-            state_text(state)
-            for kind in self._kinds.values()
-            for state in kind.chart.definition.states
-        )
+        return found
 
-        return {text: found[text] for text in texts}
+    def _counts_of(self, kind: Kind) -> Mapping[Any, int]:
+        """Return the number of agents of a kind in each of its states."""
+        gone = self.host.gone
+        if not gone and not issubclass(kind.cls, Proxy):
+            return kind.counts
+
+        there = Counter(agent._state for agent in kind.agents if agent._place not in gone)
+        return {state: there[state] for state in kind.counts}
 
     async def end_round(self) -> None:
         """Let agents take the last step of a round, in a world that has one."""
@@ -271,8 +272,7 @@ class AgentStage:
 
     def results(self, rounds: Sequence[Any]) -> Any:
         """Return what a run came to."""
-        own = self._world._prism_results(rounds)
-        return WorldResults(len(self.host.agents), tuple(rounds)) if own is None else own
+        return self._world._prism_results(rounds)
 
     def totals(self, results: Any) -> dict[str, Any]:
         """Return the counts of all rounds together."""
@@ -369,8 +369,7 @@ class AgentStage:
                     agent, history = histories[event["agent_id"]]
                     history.append(_record(type(agent).chart.state_type, event))
             elif event["event"] == ROUND_ENDED:
-                own = world._prism_summary_of(event)
-                finished.append(WorldRound.from_event(event) if own is None else own)
+                finished.append(world._prism_summary_of(event))
 
         world._prism_recalled()
 
