@@ -37,7 +37,7 @@ class AgentMeasures:
     ) -> None:
         self._seed = seed
         self._agents = agents
-        self._readers = {cls: named for cls, named in readers.items() if named}
+        self._readers = readers
         self._followed: dict[type, tuple[int, frozenset[str]]] = {}
 
     def take(self) -> list[dict[str, Any]]:

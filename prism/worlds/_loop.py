@@ -139,8 +139,8 @@ class Loop:
         self._host = self._stage.host
         # fields of the user's own may hold what no checkpoint can keep
         has_own = len(type(world).fields) > len(self._groups) or bool(self._parts.measures)
-        measured = {cls: measures_of(cls) for cls in self._host.classes()}
-        self._of_agents = AgentMeasures(seed, self._host.agents, measured)
+        measured = {cls: own for cls in self._host.classes() if (own := measures_of(cls))}
+        self._of_agents = AgentMeasures(seed, self._host.agents, measured) if measured else None
         self._is_to_be_checked = self._stage.has_fields or has_own
 
     @property
@@ -354,7 +354,7 @@ class Loop:
                 name: require_number(getattr(self.world, name)(), what)
                 for name, what in self._measured.items()
             }
-            of_agents = self._of_agents.take()
+            of_agents = [] if self._of_agents is None else self._of_agents.take()
 
         if before is not None:
             self._is_to_be_checked = False
