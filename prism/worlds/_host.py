@@ -150,7 +150,6 @@ class RunHost:
         gone: Places of the agents that have left: they have no turn, and are in no state.
         asleep: Places of agents that have no turn for the time being.
         parameters: The world's parameters, as they are now.
-        assignments: Who is treated.
         router: Who puts questions to whoever answers for an agent; None if one answers for all.
         is_replayed: Whether decisions are taken from another run.
         world: The world.
@@ -181,7 +180,6 @@ class RunHost:
         self.timed_out: Callable[[Any], None] = _leave_it
         self.gone: set[int] = set()
         self.asleep: frozenset[int] = frozenset()
-        self.assignments: Assignments = Assignments(setting.seed)
         decides = answerers.reasoner
         self.router: Router | None = decides if isinstance(decides, Router) else None
         self.is_replayed: bool = isinstance(decides, ReplayReasoner)
@@ -189,6 +187,7 @@ class RunHost:
         self._world = world
         self._clock = setting.clock
         self.logger: EventLogger | None = logger
+        self._assignments: Assignments | None = None
         self._part = _IN_SETUP
         self._world_random: RandomStream | None = None
         self._turn_random: RandomStream | None = None
@@ -200,6 +199,17 @@ class RunHost:
         self._able: dict[tuple[type, Any], int] = {}
         # events of setup wait for those that begin the run
         self._buffer: list[tuple[str, dict[str, Any]]] | None = []
+
+    @property
+    def assignments(self) -> Assignments:
+        """Who is treated."""
+        if self._assignments is None:
+            self._assignments = Assignments(self.seed)
+        return self._assignments
+
+    def newly_assigned(self) -> Iterable[Mapping[str, Any]]:
+        """Return what the log says of those who have been assigned since the last call."""
+        return () if self._assignments is None else self._assignments.drain()
 
     def guarding(self) -> AbstractContextManager[None]:
         """Refuse draws from elsewhere inside the block, if it is one of the first, or of a sample.
