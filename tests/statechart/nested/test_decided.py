@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from enum import StrEnum
 from types import SimpleNamespace
 from typing import Any
 
@@ -485,6 +486,22 @@ def test_a_tree_that_cannot_be_is_refused() -> None:
     assert "'pocket' does not lie inside 'engaging'" in misused(
         states=[Phone.POCKET, State(Phone.ENGAGING, [*USED_STATES], initial=Phone.POCKET)]
     )
+
+
+def test_a_text_with_the_sign_between_leaves_is_refused_in_charts_with_regions() -> None:
+    """Where there are no regions it may stand in a text."""
+
+    class Sum(StrEnum):
+        BOTH = "both"
+        ONE = "one"
+        TWO = "two"
+        FIRST = "a+b"
+        SECOND = "c"
+
+    regions = [State(Sum.ONE, [Sum.FIRST]), State(Sum.TWO, [Sum.SECOND])]
+    with pytest.raises(DefinitionError, match=r"state 'a\+b' has a '\+' in its text"):
+        Statechart([State(Sum.BOTH, regions, parallel=True)], [], initial=(Sum.FIRST, Sum.SECOND))
+    assert Statechart([State(Sum.ONE, [Sum.FIRST])], [], initial=Sum.FIRST).initial is Sum.FIRST
 
 
 USED_STATES = (Phone.READING, Phone.REPLYING, Phone.SENT, Phone.BROKEN)
