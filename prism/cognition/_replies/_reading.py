@@ -482,23 +482,31 @@ def _quoted_text(text: str) -> str | None:
 
 
 def _of_objects(found: FoundData, defects: list[str], depth: int) -> AgentReply | None:
+    agent = _telling(found.objects)
+    if agent is None:
+        return None
+    if not found.is_valid:
+        defects.append("the JSON is not valid")
+    if isinstance(agent, str):
+        return _truncated_if(_read(agent, defects, depth + 1), not found.is_closed)
+    if not found.is_closed:
+        defects.append("the object is not closed")
+
+    leaves = leaves_of(agent, defects)
+    return reply_of(leaves, defects, is_truncated=not found.is_closed, is_valid=found.is_valid)
+
+
+def _telling(objects: list[Pairs]) -> Pairs | str | None:
+    """Return what counts of several objects, or of the texts in them; None if nothing does."""
     # models correct themselves, so the last one counts that says anything
-    said = [agent for data in found.objects if (agent := _agent_in(data, 0)) is not None]
+    said = [agent for data in objects if (agent := _agent_in(data, 0)) is not None]
     telling = [each for each in said if each] or said
+    if not telling:
+        return None
+
     # of several calls of one turn the first counts, as of several actions
-    all_calls = bool(found.objects) and all(call_in(data) is not None for data in found.objects)
-    for agent in telling[:1] if all_calls else telling[-1:]:
-        if not found.is_valid:
-            defects.append("the JSON is not valid")
-        if isinstance(agent, str):
-            return _truncated_if(_read(agent, defects, depth + 1), not found.is_closed)
-        if not found.is_closed:
-            defects.append("the object is not closed")
-
-        leaves = leaves_of(agent, defects)
-        return reply_of(leaves, defects, is_truncated=not found.is_closed, is_valid=found.is_valid)
-
-    return None
+    are_calls = all(call_in(data) is not None for data in objects)
+    return telling[0 if are_calls else -1]
 
 
 def _is_half_an_object(text: str) -> bool:
