@@ -360,13 +360,12 @@ class CycleUnderWay:
             return None
 
         asked = self._reply.action if self.state is CognitiveState.PAGING else None
-        kind, tags = ("", "") if asked is None else (asked.type, asked.tags)
         reason = self._reason or next((each.reason for each in paged), None)
         outcome: Any = "refused" if paged and reason else self._outcome
-        return ActionResult(kind, tags, outcome, reason or repeated)
+        return ActionResult(*_named(asked), outcome, reason or repeated)
 
     def _refuse(self, asked: AskedAction | None, reason: str) -> None:
-        kind, tags = ("", "") if asked is None else (asked.type, asked.tags)
+        kind, tags = _named(asked)
         self._result = ActionResult(kind, tags, "refused", reason)
         self._say(
             COGNITION_REFUSED,
@@ -397,6 +396,11 @@ def _moved(paged: Iterable[Paged]) -> dict[str, list[str]]:
         "moved_in": [tag for each in paged for tag in each.moved_in],
     }
     return {name: tags for name, tags in moved.items() if tags}
+
+
+def _named(asked: AskedAction | None) -> tuple[str, str]:
+    """Return the type and the tags that a reply asks for; empty if it asks for no action."""
+    return ("", "") if asked is None else (asked.type, asked.tags)
 
 
 def _has_text(text: str | None) -> bool:

@@ -29,7 +29,7 @@ from prism.statechart.reasoner._recollection import transition_in_words
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, active_logger
 from prism.worlds._agent import HISTORY_DEPTH, Agent, Asked, Message, Thing
-from prism.worlds._agent_set import AgentSet, Backwards
+from prism.worlds._agent_set import AgentSet, Backwards, in_state
 from prism.worlds._assignments import Assignments
 from prism.worlds._fields import Fields, unknown_field
 from prism.worlds._guest import Guest, Proxy, as_agent
@@ -341,7 +341,7 @@ class RunHost:
         # in an overlap world, a step that looks at others is refused there
         looks = self.world.overlap and self.acting is not None
         if self.roster is None or self.has_proxies or looks:
-            return sum(agent.state is state for agent in self.agents)
+            return len(in_state(self.agents, state))
 
         found: int = self.roster.count(state)
         return found
@@ -538,8 +538,7 @@ class RunHost:
         key = type(state), state
         if key not in self._able:
             self._able[key] = sum(
-                any(state is each for each in agent._chart.definition.states)
-                for agent in self.agents
+                bool(agent._chart.definition.leaves_of(state)) for agent in self.agents
             )
 
         return self._able[key]
