@@ -26,6 +26,7 @@ from prism.statechart import Question, Wording
 from prism.statechart._identity import given_name, identify
 from prism.statechart.reasoner._attributes import in_words
 from prism.statechart.reasoner._recollection import transition_in_words
+from prism.statechart.reasoner._wording import USUAL_WORDING
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, active_logger
 from prism.worlds._agent import HISTORY_DEPTH, Agent, Asked, Message, Thing
@@ -126,7 +127,7 @@ class RunHost:
         self.meanings: Mapping[Any, str] = world.meanings
         self.has_guests: bool = False
         self.has_proxies: bool = False
-        self.wording: Wording = Wording()
+        self.wording: Wording = USUAL_WORDING
         self.has_writer: bool = False
         self.remembers: bool = False
         self.is_permuted: bool = False
