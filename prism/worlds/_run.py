@@ -129,7 +129,7 @@ class Run(Generic[WorldT_co]):
             ``package.module:Name``, ``file.py:Name``, the short name of a shipped or installed one
             (entry points ``prism.worlds``), or a file of an agent (``.yaml``) or of a thinking
             agent (``.json``). These are run alone, in ``rounds`` turns or cycles: what is made is
-            a `prism.workflow.WorkflowRun` or a `prism.cognition.CognitiveRun`, which take further
+            a ``WorkflowRun`` or a ``CognitiveRun``, which take further
             arguments by name, such as ``memory``. ``parameters`` are the variables of an agent in
             YAML.
         agents: How many agents the world's `World.populate` is to make, a file of them or an
