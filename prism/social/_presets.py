@@ -67,12 +67,12 @@ _TWITTER = Preset(
     "are missing: the largest has about ten posts.",
     {
         **_SHARING,
-        "activity_sigma": 2.5,
+        "activity_sigma": 2.6,
         "most_active": 20.0,
         "posts_per_tick": 0.005,
-        "compose_chance": 0.012,
+        "compose_chance": 0.022,
         "like_chance": 0.1,
-        "fading": 0.42,
+        "fading": 0.47,
     },
 )
 _BROWSING = Preset(
