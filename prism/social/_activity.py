@@ -140,7 +140,7 @@ def first_hour(parameters: Parameters, seed: int) -> int:
     if parameters.first_hour is not None:
         return parameters.first_hour
 
-    return RandomStream(seed, "first hour").weighted_index(parameters.diurnal_curve)
+    return RandomStream(seed, "first hour").index(HOURS)
 
 
 class Hours:

@@ -95,7 +95,7 @@ class Parameters:
             on, 0 to 1, with ``diurnal``. By default its trough is at four and its peak at nine in
             the evening (after Golder and Macy 2011).
         first_hour: Hour of the day in which the run begins, 0 to 23; None for one that the seed
-            draws, the likelier, the more are awake in it by ``diurnal_curve``.
+            draws.
         posts_per_tick: Posts of their own accord, as a mean of all agents and ticks awake, 0 to 1.
         activity: How much more some agents write than others: ``equal``, ``lognormal``, ``pareto``,
             or ``classes``, three of equal agents each. Where agents have archetypes, superusers

@@ -49,7 +49,7 @@ _PARTICIPATION = Preset(
     "smaller than on Twitter: few go beyond one degree.",
     {
         "activity": "classes",
-        # the most active have less time to begin a post than the rest, so they get more than .747
+        # the most active have less time to begin a post than the rest, so they write .747 of it all
         "top_share": 0.8255,
         "next_share": 0.1655,
         "posts_per_tick": 0.0025,
