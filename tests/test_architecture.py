@@ -15,6 +15,7 @@ SUB_ROOMS = {
     "prism.statechart": (
         "states",
         "_identity",
+        "_asking",
         "transitions",
         "_nesting",
         "_definition_problems",

@@ -208,7 +208,7 @@ def test_first_pages_show_the_same_lines() -> None:
 
 
 @pytest.mark.parametrize("name", PICTURES.PICTURES)
-@pytest.mark.sampled(9)
+@pytest.mark.slow
 def test_pictures_show_what_prism_does_today(name: str) -> None:
     """No picture is older than the defaults and the code that it shows."""
     assert not PICTURES.is_stale(name), f"docs/{name} is out of date: run  python docs/pictures.py"

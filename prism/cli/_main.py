@@ -146,13 +146,7 @@ def _with_panels(function: Callable[..., Any]) -> Callable[..., Any]:
         given.pop(_HELP_ALL.name, None)
         for name, (options, panel) in panels.items():
             values = {each.name: given.pop(each.name) for each in options}
-            # an option that was not given is None, a flag False, and a list may be empty
-            told = {
-                key: value
-                for key, value in values.items()
-                if value is not None and value is not False and value != []
-            }
-            given[name] = panel.gather(**told)
+            given[name] = panel.gather(**_given_among(values))
         return function(**given)
 
     parameters = [
@@ -160,18 +154,22 @@ def _with_panels(function: Callable[..., Any]) -> Callable[..., Any]:
         for name, own_one in own.items()
         for each in (panels[name][0] if name in panels else (own_one,))
     ]
-    rare = {
-        each.name
-        for options, panel in panels.values()
-        for each in options
-        if panel.essential is not None and each.name not in panel.essential
-    }
+    rare = {each.name for options, panel in panels.values() for each in panel.rare_of(options)}
     if rare:
         parameters.append(_HELP_ALL)
     made = with_signature(command, parameters)
     made.rare = rare  # type: ignore[attr-defined]
 
     return made
+
+
+def _given_among(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that were given: others are None, False, or an empty list."""
+    return {
+        name: value
+        for name, value in values.items()
+        if value is not None and value is not False and value != []
+    }
 
 
 class _Command(TyperCommand):

@@ -170,6 +170,11 @@ class Panel:
     gather: Callable[..., Any] = dict
     essential: Collection[str] | None = None
 
+    def rare_of(self, options: Iterable[Parameter]) -> list[Parameter]:
+        """Return those of the options that ``--help-all`` alone shows."""
+        essential = self.essential
+        return [] if essential is None else [one for one in options if one.name not in essential]
+
 
 @dataclass(frozen=True, slots=True)
 class Keeping:

@@ -119,21 +119,22 @@ def print_results(results: WorkflowResults, folder: Path | None) -> None:
         "tokens": results.tokens,
     }
     print_facts(results.agent_id, facts)
-    if results.refused:
-        refused = (
-            (each.step, each.state, each.target or "", f"{each.times:,}", each.reason)
-            for each in results.refused
-        )
+    refused = [
+        (each.step, each.state, each.target or "", f"{each.times:,}", each.reason)
+        for each in results.refused
+    ]
+    if refused:
         print_table(refused, "refused step", "from", "to", "times", "why", numbers=("times",))
     if results.context:
-        texts = {
-            name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            for name, value in results.context.items()
-        }
-        rows = ((name, shortened(text, _MOST_VALUE)) for name, text in texts.items())
-        print_table(rows, "variable", "value")
-
+        print_table(map(_variable, results.context.items()), "variable", "value")
     if results.action_failure is not None:
         note(f"the last action that failed: {results.action_failure}")
 
     print_place("Every step", folder)
+
+
+def _variable(entry: tuple[str, Any]) -> tuple[str, str]:
+    """Return the name of a variable and the beginning of its value, as a row."""
+    name, value = entry
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return name, shortened(text, _MOST_VALUE)

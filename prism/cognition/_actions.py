@@ -107,7 +107,7 @@ def problem_of(
     if asked.type in own:
         return None  # its fields are checked when it is carried out
 
-    known = [name for name in (*MEMORY_ACTIONS, *own) if name in available or name in own]
+    known = [*filter(available.__contains__, MEMORY_ACTIONS), *own]
     if asked.type not in known:
         return _unknown(asked.type, known)
 

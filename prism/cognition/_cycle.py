@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from prism.cognition._actions import ActionResult, carry_out, problem_of
@@ -341,15 +341,7 @@ class CycleUnderWay:
 
     def _note_result(self) -> None:
         """Note for the next prompt what was done, and what came of it."""
-        result, paged = self._result, [each for each in self._paged if each.why == "asked"]
-        is_repeated = REPEATED in self._defects
-        if result is None and (self._outcome != "done" or paged or is_repeated):
-            asked = self._reply.action if self.state is CognitiveState.PAGING else None
-            kind, tags = ("", "") if asked is None else (asked.type, asked.tags)
-            reason = self._reason or next((each.reason for each in paged), None)
-            outcome: Any = "refused" if paged and reason else self._outcome
-            reason = reason or (REPEATED if is_repeated else None)
-            result = ActionResult(kind, tags, outcome, reason)
+        result = self._result or self._result_without_action()
         if result is None:
             return
 
@@ -360,8 +352,20 @@ class CycleUnderWay:
             told = {**(self._agent.memory.last_action or {}), "fault": told | result.to_dict()}
         self._agent.memory.note_action(told | _moved(self._paged))
 
+    def _result_without_action(self) -> ActionResult | None:
+        """Return what there is to tell of a cycle in which no action was carried out, if any."""
+        paged = [each for each in self._paged if each.why == "asked"]
+        repeated = REPEATED if REPEATED in self._defects else None
+        if self._outcome == "done" and not paged and repeated is None:
+            return None
+
+        asked = self._reply.action if self.state is CognitiveState.PAGING else None
+        reason = self._reason or next((each.reason for each in paged), None)
+        outcome: Any = "refused" if paged and reason else self._outcome
+        return ActionResult(*_named(asked), outcome, reason or repeated)
+
     def _refuse(self, asked: AskedAction | None, reason: str) -> None:
-        kind, tags = ("", "") if asked is None else (asked.type, asked.tags)
+        kind, tags = _named(asked)
         self._result = ActionResult(kind, tags, "refused", reason)
         self._say(
             COGNITION_REFUSED,
@@ -380,19 +384,9 @@ class CycleUnderWay:
         # the next prompt says where memories are that the last one showed
         if moved := _moved(self._paged):
             self._agent.memory.note_action({**(self._agent.memory.last_action or {}), **moved})
-        self._say(
-            COGNITION_PAGED,
-            why=paged.why,
-            by=paged.by,
-            moved_out=list(paged.moved_out),
-            moved_in=list(paged.moved_in),
-            shortened=list(paged.shortened),
-            versions=list(paged.versions),
-            tokens_before=paged.tokens_before,
-            tokens_after=paged.tokens_after,
-            limit=paged.limit,
-            reason=paged.reason,
-        )
+        told = asdict(paged).items()
+        lists = {key: list(value) if isinstance(value, tuple) else value for key, value in told}
+        self._say(COGNITION_PAGED, **lists)
 
 
 def _moved(paged: Iterable[Paged]) -> dict[str, list[str]]:
@@ -402,6 +396,11 @@ def _moved(paged: Iterable[Paged]) -> dict[str, list[str]]:
         "moved_in": [tag for each in paged for tag in each.moved_in],
     }
     return {name: tags for name, tags in moved.items() if tags}
+
+
+def _named(asked: AskedAction | None) -> tuple[str, str]:
+    """Return the type and the tags that a reply asks for; empty if it asks for no action."""
+    return ("", "") if asked is None else (asked.type, asked.tags)
 
 
 def _has_text(text: str | None) -> bool:

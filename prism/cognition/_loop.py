@@ -22,6 +22,7 @@ from prism.files import parse_json, reading
 from prism.files._durable import write_durably
 from prism.runlog import SimulatedClock
 from prism.runs._agent_loop import AgentLoop, Event, tokens_of, told_by
+from prism.runs._dry_run import is_dry_run
 from prism.statechart.reasoner._spending import Cost
 from prism.statechart.reasoner._texts import BaseWriter
 from prism.telemetry._loggers import EventLogger, report_warning
@@ -68,7 +69,16 @@ class Keeper:
         Args:
             is_new: Whether the run is at its beginning.
         """
+        if is_dry_run():  # which may change nothing
+            return self._copy()
         return Memory.open(self._path, storage=self._storage, backups=self._backups)
+
+    def _copy(self) -> Memory:
+        """Return a copy of the memory, without a file."""
+        if not self._path.exists():
+            return Memory.in_memory()
+        with Memory.read(self._path) as memory:
+            return Memory.in_memory(memory.to_dict())
 
     def keep(self, memory: Memory, after: int | None) -> None:
         """Keep a copy of the memory, if the run is kept.
@@ -88,17 +98,6 @@ class Keeper:
 
     def go_on_after(self, memory: Memory, number: int) -> None:
         """Make the memory what a repeated run goes on with after a round."""
-
-
-class TriedKeeper(Keeper):
-    """Opens a copy of a memory, which a run that is tried may change."""
-
-    def open(self, *, is_new: bool) -> Memory:  # noqa: ARG002 - as of one that is kept
-        """Return the copy, without a file."""
-        if not self._path.exists():
-            return Memory.in_memory()
-        with Memory.read(self._path) as memory:
-            return Memory.in_memory(memory.to_dict())
 
 
 class RepeatingKeeper(Keeper):

@@ -99,15 +99,16 @@ class OwnAction:
         for name, text in (("tags", asked.tags or None), ("value", asked.value)):
             if text is not None and name in self.fields:
                 given.setdefault(name, text)
-        spare = [text for text in (asked.value, asked.tags) if text]
-        if given or not spare:
-            return given
 
-        inner = _as_data(spare[0])
+        return given or self._given_by(asked.value or asked.tags)
+
+    def _given_by(self, text: str) -> dict[str, Any]:
+        """Return the fields that a text gives, which stands where none of them does."""
+        inner = _as_data(text)
         if isinstance(inner, dict) and {*inner} <= {*self.fields}:
             return inner
         # the only field has the only text
-        return {next(iter(self.fields)): spare[0]} if len(self.fields) == 1 else given
+        return {next(iter(self.fields)): text} if text and len(self.fields) == 1 else {}
 
 
 def own_action(function: Callable[..., Any], *, skips: int) -> OwnAction:

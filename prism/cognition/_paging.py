@@ -400,8 +400,6 @@ class Pager:
 
         For it no memory has to move: it keeps below the soft limit, or else below the hard one.
         """
-        limits = (limit for limit in (self.soft, self.hard) if limit is not None)
-        bound = next((limit for limit in limits if whole.tokens <= limit), None)
         found = {
             tag: to_text(value)[:_MOST_FOUND_LETTERS]
             for tag in (memory.last_action or {}).get("found", ())
@@ -409,25 +407,21 @@ class Pager:
         }
         named = _matching(memory, self._config.storage.named, self._goal_text())
         hints = [*found, *(tag for tag in named if tag not in found)]
-
-        def with_first(number: int) -> Prompt:
-            shown = hints[:number]
-            return self._prompt(
-                state,
-                replace(
-                    seen,
-                    found={tag: found[tag] for tag in shown if tag in found},
-                    named=[each for each in named if each in shown],
-                ),
-            )
-
         if not hints:
             return whole
-        dropped = _fewest(
-            len(hints),
-            lambda number: bound is None or with_first(len(hints) - number).tokens <= bound,
-        )
-        return with_first(len(hints) - dropped)
+
+        def without_last(number: int) -> Prompt:
+            shown = hints[: len(hints) - number]
+            of_found = {tag: text for tag, text in found.items() if tag in shown}
+            of_named = [tag for tag in named if tag in shown]
+            return self._prompt(state, replace(seen, found=of_found, named=of_named))
+
+        limits = (limit for limit in (self.soft, self.hard) if limit is not None)
+        bound = next((limit for limit in limits if whole.tokens <= limit), None)
+        if bound is None:
+            return without_last(0)
+        dropped = _fewest(len(hints), lambda number: without_last(number).tokens <= bound)
+        return without_last(dropped)
 
     def _goal_text(self) -> str:
         return (self._config.goal if self._goal is None else self._goal) or ""

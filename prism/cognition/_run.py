@@ -16,7 +16,6 @@ from prism.cognition._loop import (
     CognitiveResults,
     Keeper,
     RepeatingKeeper,
-    TriedKeeper,
 )
 from prism.cognition._memory._contents import StorageKind
 from prism.cognition._memory._memory import Memory
@@ -180,8 +179,7 @@ class CognitiveOptions(AgentOptions[CognitiveResults]):
                 self._require_memory()
             model = with_window(self.reasoner, config, counter_of(self.count))
             writer = make_writer(model, self.seed, chart=CHART_NAME)
-            kind = TriedKeeper if is_dry_run() else Keeper
-            return writer, kind(self.memory, self.storage), {}
+            return writer, Keeper(self.memory, self.storage), {}
         if self.reasoner is None:
             raise InputError(
                 "nobody would write: name the model (--model); prism replay repeats an earlier run "

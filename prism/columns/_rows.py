@@ -221,7 +221,10 @@ def _row_class(cls: Any, rows: Rows, host: Any, kind: Any) -> Any:
         return states[columns[T.STATE][self._place]]
 
     def write_state(self: Any, state: Any) -> None:
-        columns[T.STATE][self._place] = columns.unit.layout.number_of(state)
+        number = columns.unit.layout.number_of(state)
+        columns[T.COUNTS][columns[T.STATE][self._place]] -= 1
+        columns[T.COUNTS][number] += 1
+        columns[T.STATE][self._place] = number
 
     def neighbours(self: Any) -> Any:
         return host.neighbours_of(self._place)
@@ -249,7 +252,7 @@ def _row_class(cls: Any, rows: Rows, host: Any, kind: Any) -> Any:
         "_notes": None,
     }
     for name, stored in columns.unit.layout.fields.items():
-        body[name] = _field(columns, stored, f"{cls.__name__}.{name}")
+        body[name] = _field(columns, stored, host, f"{cls.__name__}.{name}")
     for name in columns.unit.layout.others:
         body[name] = _kept(rows, name)
 
@@ -267,11 +270,13 @@ def _epoch(columns: Columns) -> property:
     return property(read, write)
 
 
-def _field(columns: Columns, stored: Any, what: str) -> property:
+def _field(columns: Columns, stored: Any, host: Any, what: str) -> property:
     def read(self: Any) -> Any:
         return columns.value(stored, self._place)
 
     def write(self: Any, value: Any) -> None:
+        if host.refusing is not None:
+            raise SimulationError(f"{what} of {self.agent_id!r} is changed: {host.refusing}")
         columns[stored.place][self._place] = number_in(stored, value, what)
 
     return property(read, write)

@@ -65,8 +65,7 @@ class ColumnHost(RunHost):
     def count(self, state: Any) -> int:
         """Return the number of agents in a state."""
         number = self.columns.unit.layout.number_of(state)
-        states = self.columns[T.STATE]
-        return 0 if number is None else int(np.count_nonzero(states == number))
+        return 0 if number is None else int(self.columns[T.COUNTS][number])
 
     def able_to_be_in(self, state: Any) -> int:
         """Return the number of agents whose chart has a state."""
@@ -118,8 +117,6 @@ class ColumnStage(AgentStage):
         DefinitionError: If the world cannot be compiled; says where and why.
         InputError: If somebody else than the policy is to decide.
     """
-
-    has_fields = True
 
     def __init__(self, setting: Setting) -> None:
         if problems := problems_of(type(setting.world)):
@@ -176,7 +173,10 @@ class ColumnStage(AgentStage):
         host.agents = everybody  # type: ignore[assignment]
         first = self.unit.layout.number_of(kind.chart.definition.initial)
         self._columns[T.STATE][:] = first
+        self._columns[T.COUNTS][first] = size
         host.roster = None
+        # those with columns refuse to be changed by a measure
+        self.has_fields = bool(self.unit.layout.others)
         self._take_in(cls, made)
 
     def _take_in(self, cls: Any, made: Sequence[Any] | None) -> None:
@@ -194,7 +194,7 @@ class ColumnStage(AgentStage):
                 own = {"agent_id": rows.ids, "name": rows.names}.get(name)
                 (given.setdefault(name, {}) if own is None else own)[place] = value
             if agent._begin_state is not None:
-                columns[T.STATE][place] = self.unit.layout.number_of(agent._begin_state)
+                rows.at(place)._state = agent._begin_state
 
         size = columns.size
         ids = [rows.id_of(place) for place in range(size)]
@@ -247,7 +247,6 @@ class ColumnStage(AgentStage):
         columns = self._columns
         self._machine = machine_of(self.unit)
         columns.table[T.PHASE] = T.OVER
-        columns[T.COUNTS][:] = np.bincount(columns[T.STATE], minlength=columns.states)
         self._set_due(0)
         most = self._setting.log_agents
         logged = None if most is None else self._canonical()[:most]

@@ -94,12 +94,13 @@ class LetteredChoice:
             raise ValueError(str(error)) from error
 
         # the last one, as thoughts before the answer may have letters, too
-        place = next((one for one in reversed(completion.tokens) if _letter(one) == letter), None)
-        likeliest = {} if place is None else _alternatives(place)
+        tokens = reversed(completion.tokens)
+        place: Mapping[str, Any] = next((one for one in tokens if _letter(one) == letter), {})
+        likeliest = _alternatives(place)
         listed = {one: likeliest[one] for one in self.letters if one in likeliest}
         is_listed = listed.get(letter, 0.0) > 0
         # forced on the model, or cut off from the list of the likeliest
-        own = 0.0 if is_listed or place is None else _probability(place.get("logprob"))
+        own = 0.0 if is_listed else _probability(place.get("logprob"))
         mass = sum(listed.values()) + own
         if not is_listed and not own > 0:
             raise ValueError(f"its log-probabilities do not show its choice, {letter!r}")

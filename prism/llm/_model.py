@@ -155,6 +155,9 @@ class Model(RunSettings):
                 field="remember_tokens",
             )
 
+        self._check_assigned()
+
+    def _check_assigned(self) -> None:
         titles = [each.title for each in self.assigned]
         for each in self.assigned:
             if titles.count(each.title) > 1:

@@ -237,14 +237,17 @@ def _problem_with_one(setting: Setting, value: Any) -> str | None:
     if isinstance(value, (int, float)):
         return _beyond(setting, value)
 
-    if setting.name == "key" and not re.fullmatch("[A-Z_][A-Z0-9_]*", str(value)):
+    return _problem_with_words(setting, str(value))
+
+
+def _problem_with_words(setting: Setting, text: str) -> str | None:
+    if setting.name == "key" and not re.fullmatch("[A-Z_][A-Z0-9_]*", text):
         # what is given here by mistake is the key itself, which nothing may show
         return (
             "must be the name of the environment variable that holds the key, in capital letters, "
             "such as OPENAI_API_KEY; what was given is not shown"
         )
 
-    text = str(value)
     return f"must hold no NUL, got {brief(text)}" if "\0" in text else problem_with_text(text)
 
 

@@ -97,15 +97,15 @@ def was_cut(prompt: Prompt, count: Any, window: int | None, *, is_told: bool = T
         is_told: Whether the server itself has told the window, so that what fits was not cut.
     """
     read = count_of(count)
-    if not read or prompt.most_tokens <= _OVER_HALF * read:
+    if not read or not is_doubtful(prompt, read, window):
         return False
     if is_told and window is not None and prompt.tokens <= SURE * window:
         return False
-    if is_near_half(read, window) and prompt.tokens > _OVER_HALF * read:
+    if is_near_half(read, window):
         return True
 
     least = max(_LEAST, _OVER_ALL * read)
-    return prompt.most_tokens > least and prompt.tokens > least and prompt.sure_tokens > least
+    return prompt.tokens > least and prompt.sure_tokens > least
 
 
 def is_doubtful(prompt: Prompt, count: Any, window: int | None) -> bool:
@@ -133,8 +133,7 @@ def window_in_models(reply: Any, model: str) -> tuple[int | None, bool]:
         The window, None if it says none, and whether that is final: llama.cpp lists what the model
         was made for, and its own may be smaller.
     """
-    listed = reply.get("data") if isinstance(reply, dict) else None
-    found = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    found = _listed(reply, "data")
     own = next((each for each in found if each.get("id") == model), None)
     # llama.cpp serves its one model by any name
     own = found[0] if own is None and len(found) == 1 else own or {}
@@ -160,13 +159,16 @@ def window_in_props(
 
 def window_in_running(reply: Any, model: str) -> tuple[int | None, bool]:
     """Return the window an Ollama server has loaded a model with, None if none; that is final."""
-    listed = reply.get("models") if isinstance(reply, dict) else None
     names = {model, model if ":" in model else f"{model}:latest"}
-    for each in listed if isinstance(listed, list) else ():
-        if isinstance(each, dict) and names & {each.get("model"), each.get("name")}:
-            return _tokens(each.get("context_length")), True
+    own = (
+        each for each in _listed(reply, "models") if names & {each.get("model"), each.get("name")}
+    )
+    return _tokens(next(own, {}).get("context_length")), True
 
-    return None, True
+
+def _listed(reply: Any, key: str) -> list[dict[str, Any]]:
+    listed = reply.get(key) if isinstance(reply, dict) else None
+    return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
 
 
 def _tokens(value: Any) -> int | None:

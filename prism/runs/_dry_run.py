@@ -13,7 +13,7 @@ from typing import Any
 from prism.errors import InputError
 from prism.llm import Model
 from prism.llm._settings import names_of
-from prism.runs._prices import models_of
+from prism.runs._running import models_of
 from prism.statechart import (
     BaseReasoner,
     Budget,

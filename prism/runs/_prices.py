@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from prism.llm import Model
-from prism.runs._assigned import NO_LATER, Later
-from prism.runs._options import ReplayOptions, WriterOptions, options_of
 
 Prices = Mapping[str, Model]
 """Models that have prices, by name."""
 
 
-def prices_of(options: Any) -> Prices:
-    """Return the models of a run that have prices.
+def prices_of(models: Iterable[Model]) -> Prices:
+    """Return those models of a run that have prices.
 
     A name that stands for models of several prices, such as on several servers, has none: the log
     does not tell them apart.
 
     Args:
-        options: What the run is.
+        models: All models that the run may ask.
     """
     found: dict[str, Model | None] = {}
-    for model in models_of(options):
+    for model in models:
         if model.price_of(0, 0) is None:
             found[model.model] = None
         elif model.model not in found or _same_price(found[model.model], model):
@@ -32,29 +30,6 @@ def prices_of(options: Any) -> Prices:
             found[model.model] = None
 
     return {name: model for name, model in found.items() if model is not None}
-
-
-def models_of(options: Any) -> Iterator[Model]:
-    """Yield all models that a run may ask.
-
-    Args:
-        options: What the run is.
-    """
-    decides = getattr(options, "reasoner", None)
-    if isinstance(decides, ReplayOptions):
-        decides = decides.model
-    if isinstance(decides, Model):
-        yield decides
-        yield from map(decides.for_those, decides.assigned)
-
-    later: Later = options._later() if hasattr(options, "_later") else NO_LATER
-    for each in later.values():
-        yield decides.for_those(each) if isinstance(decides, Model) else options_of(each)
-
-    writer = getattr(options, "writer", None)
-    if isinstance(writer, WriterOptions) and isinstance(writer.model, Model):
-        yield writer.model
-        yield from map(writer.model.for_those, writer.model.assigned)
 
 
 def with_money(costs: Mapping[str, Mapping[str, int]], prices: Prices) -> dict[str, dict[str, Any]]:

@@ -11,7 +11,6 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from prism.errors import (
@@ -22,8 +21,10 @@ from prism.errors import (
     TimedOutError,
     UnreachableError,
 )
+from prism.llm import Model
 from prism.llm._credentials import with_credentials
 from prism.runlog._prompts import PRIVATE
+from prism.runs._assigned import NO_LATER, Later
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.runs._folder import (
     SUMMARY_NAME,
@@ -32,8 +33,8 @@ from prism.runs._folder import (
     read_summary,
 )
 from prism.runs._ledger import tallied
-from prism.runs._options import with_client
-from prism.runs._prices import Prices, models_of, prices_of, with_money
+from prism.runs._options import ReplayOptions, WriterOptions, options_of, with_client
+from prism.runs._prices import prices_of, with_money
 from prism.runs._runnable import ResultsT, Runnable, RunOptions
 from prism.runs._status import beating, remove_heartbeat
 from prism.statechart.reasoner._pool import Pool
@@ -239,7 +240,7 @@ def carry_out(
             if models:
                 _close_caches(run, stack, observer)
         else:
-            _begin_keeping(run, logger, config, options, folder, stack, observer)
+            _begin_keeping(run, logger, config, options, models, folder, stack, observer)
 
         if models:
             _load_models(run, options, observer)
@@ -255,7 +256,7 @@ def carry_out(
                 raise KeyboardInterrupt
 
         results = run.run(after_round)
-        spent = spent_by(*_askers(run), prices=prices_of(options))
+        spent = spent_by(*_askers(run), models=models)
         outcome = {"results": results.to_dict(), **spent}
         if folder is not None:
             folder.complete(outcome)
@@ -268,6 +269,7 @@ def _begin_keeping(
     logger: LateLogger,
     config: Mapping[str, Any],
     options: RunOptions[Any],
+    models: Sequence[Model],
     folder: RunFolder,
     stack: ExitStack,
     observer: Observer,
@@ -297,7 +299,7 @@ def _begin_keeping(
         for who in _askers(run):
             if isinstance(who, Router):
                 who.earlier.append(folder.unfinished)
-    spent = partial(spent_by, *_askers(run), prices=prices_of(options))
+    spent = partial(spent_by, *_askers(run), models=models)
     asked = partial(asked_by, *_askers(run))
     # what a model has answered is worth more than a write to the log
     flush = folder.flush if asking else _nothing
@@ -308,6 +310,29 @@ def _begin_keeping(
 
 def _nothing() -> None:
     """Do nothing."""
+
+
+def models_of(options: Any) -> Iterator[Model]:
+    """Yield all models that a run may ask.
+
+    Args:
+        options: What the run is.
+    """
+    decides = getattr(options, "reasoner", None)
+    if isinstance(decides, ReplayOptions):
+        decides = decides.model
+    if isinstance(decides, Model):
+        yield decides
+        yield from map(decides.for_those, decides.assigned)
+
+    later: Later = options._later() if hasattr(options, "_later") else NO_LATER
+    for each in later.values():
+        yield decides.for_those(each) if isinstance(decides, Model) else options_of(each)
+
+    writer = getattr(options, "writer", None)
+    if isinstance(writer, WriterOptions) and isinstance(writer.model, Model):
+        yield writer.model
+        yield from map(writer.model.for_those, writer.model.assigned)
 
 
 def _askers(run: Runnable[Any]) -> tuple[Any, Any]:
@@ -584,12 +609,12 @@ def closing_cache(reasoner: Any, warn: Say) -> Iterator[None]:
                     warn(f"{error}; the last answers are not in it")
 
 
-def spent_by(*reasoners: Any, prices: Prices = MappingProxyType({})) -> dict[str, Any]:
+def spent_by(*reasoners: Any, models: Sequence[Model] = ()) -> dict[str, Any]:
     """Return what models have cost, as ``run.json`` says it; nothing where none was asked.
 
     Args:
         reasoners: Who decides and who writes.
-        prices: The models that have prices, by name.
+        models: All models that the run may ask, some with prices.
     """
     asking = [each for reasoner in reasoners for each in askers_in(reasoner)]
     if not asking:
@@ -597,7 +622,7 @@ def spent_by(*reasoners: Any, prices: Prices = MappingProxyType({})) -> dict[str
 
     # all share one
     budget = asking[0].budget
-    by_model = with_money(costs_by_model(*reasoners), prices)
+    by_model = with_money(costs_by_model(*reasoners), prices_of(models))
     money = [each["money"] for each in by_model.values() if "money" in each]
     told: dict[str, Any] = {"calls": budget.calls, "tokens": budget.tokens}
     if money:

@@ -269,7 +269,7 @@ def inputs_of(plan: Plan) -> dict[str, str]:
 _OF_FEED = {"preset": "preset", "posts": "first_posts"}
 """Keys of a plan of the feed, and what it calls them itself."""
 
-_OF_RUNS = ("agents", "rounds", "ticks")
+_OF_RUNS = ("agents", "rounds", "ticks", "columns", "log_agents", "log")
 """Keys of a plan that a run has, too."""
 
 _OF_PLAN = (

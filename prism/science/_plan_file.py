@@ -206,6 +206,13 @@ class PlanFile(Sizes):
         None, description="File of posts that the social feed begins with."
     )
     keep: Listed[str] = Field((), description="Columns of the file of agents to keep.")
+    columns: bool = Field(False, description="Compile the steps, and hold agents as columns.")
+    log_agents: Optionally[Count] = Field(
+        None, description="How many agents the logs tell of, a sample that each seed draws."
+    )
+    log: Literal["plain", "zstd", "rounds"] = Field(
+        "plain", description="How the logs are written."
+    )
     seeds: Count | Annotated[Listed[int], Field(min_length=1)] = Field(
         1, description="How many seeds, from 0 on, or a list of them."
     )

@@ -139,6 +139,15 @@ class Definition(Generic[StateT]):
         """The transitions as they were written, wildcards of a flat chart replaced."""
         return self.transitions if self.tree is None else self.tree.transitions
 
+    def leaves_of(self, state: Any) -> tuple[StateT, ...]:
+        """Return the leaves inside a state, or the leaf itself; none if it is another chart's."""
+        # by identity, as states of two charts with one text are equal
+        if any(state is each for each in self.states):
+            return (state,)
+        if self.tree is None or type(state) is not self.state_type:
+            return ()
+        return self.tree.members_inside(state)
+
     def __hash__(self) -> int:
         """Hash the fields that are cheap to hash."""
         return hash((self.name, state_text(self.initial), len(self.states), len(self.transitions)))

@@ -12,6 +12,7 @@ from math import inf
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from prism.errors import DefinitionError
+from prism.statechart._asking import Asking, asked_of
 from prism.statechart._identity import Keys, pack, unpack
 from prism.statechart.states import is_state, state_text
 
@@ -119,6 +120,10 @@ class Transition(Generic[StateT_co]):
         probability: Share, above 0 and up to 1, with which this transition is drawn among those of
             the same trigger and source.
 
+    A guard or an action with a further parameter ``trigger``, ``source`` or ``target`` gets that of
+    its transition, as written: ``def note(agent, context, target)``. Of several sources, or a
+    wildcard, it gets the one that is left.
+
     The types of the attributes are those of ``chart.transitions``, where every transition leads
     from leaf to leaf. The transitions of the tree have what they were written with.
 
@@ -131,8 +136,8 @@ class Transition(Generic[StateT_co]):
     trigger: str
     source: StateT_co | Literal["*"]
     target: StateT_co
-    guard: Guard | None
-    action: Action | None
+    guard: Guard | Asking | None
+    action: Action | Asking | None
     internal: bool
     after: int | None
     rate: float | Rate | None
@@ -143,8 +148,8 @@ class Transition(Generic[StateT_co]):
         trigger: str | None,
         source: StateT_co | Literal["*"] | Sequence[StateT_co] | OtherThan[StateT_co],
         target: StateT_co | History[StateT_co] | tuple[StateT_co | History[StateT_co], ...] | None,
-        guard: Guard | None = None,
-        action: Action | None = None,
+        guard: Guard | Asking | None = None,
+        action: Action | Asking | None = None,
         *,
         internal: bool = False,
         after: int | None = None,
@@ -179,7 +184,7 @@ class Transition(Generic[StateT_co]):
         if problems:
             raise DefinitionError(f"transition {self.trigger!r}: " + "; ".join(problems))
 
-    def between(self, source: Any, target: Any, guard: Guard | None) -> Transition[Any]:
+    def between(self, source: Any, target: Any, guard: Guard | Asking | None) -> Transition[Any]:
         """Return what this transition is from leaf to leaf; it is sound if this one is."""
         made: Transition[Any] = object.__new__(Transition)
         given = (trigger_text(self.trigger), source, target, guard, self.action)
@@ -496,7 +501,8 @@ def _arity_problem(kind: str, value: Any) -> str | None:
         return None
 
     try:
-        signature.bind("agent", "context")
+        asked = asked_of(signature) if kind in ("guard", "action") else []
+        signature.bind("agent", "context", **dict.fromkeys(asked))
     except TypeError:
         return f"must take two arguments, {kind}(agent, context), but is {_call_of(signature)}"
 

@@ -41,14 +41,16 @@ class Index:
             offset: Where they begin in the log, in bytes.
             frame: Their events, with ``line``, ``event`` and `INDEXED`.
         """
-        lengths = (len(line) + 1 for line in block.data.split(b"\n"))
-        starts = pl.Series(array("Q", accumulate(lengths, initial=0)), dtype=pl.UInt64)
+        lengths = accumulate(map(len, block.data.split(b"\n")), initial=0)
+        starts = pl.Series(array("Q", lengths), dtype=pl.UInt64)
         of_event = {"author_id": POST_LIKED, "parent_id": POST_PUBLISHED}
         named = [frame.select("line", name="agent_id")]
         for column, event in of_event.items():
             named.append(frame.filter(event=event).select("line", name=column))
         names = pl.concat(named).drop_nulls()
-        places = starts.gather(names["line"].cast(pl.Int64) - block.first_line)
+        place = names["line"].cast(pl.Int64) - block.first_line
+        # each line before it has a line feed
+        places = starts.gather(place) + place.cast(pl.UInt64)
         entries = ((names["name"].hash() // (1 << _BITS)) * (1 << _BITS) + places).sort()
 
         self._file.write(array("Q", entries.to_list()).tobytes())

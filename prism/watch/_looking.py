@@ -215,13 +215,17 @@ def _joined(watched: Watched) -> Sequence[str]:
 
 
 def _places(watched: Watched, number: int | None, tick: int | None = None) -> dict[str, str]:
-    """Follow all agents from the beginning to the end of a round, or of a tick of it."""
+    """Return where all agents are at the end of a round, or of a tick of it.
+
+    Their last moves are looked for from there back, until all agents are found.
+    """
     _, end = _span(watched, number)
     with watched.reading() as (tally, _):
-        run = tally.known_run
+        run, joined = tally.known_run, sum(tally.joined().values())
     last_tick = None if run is None else run.ticks_per_round
     places: dict[str, str] = {}
-    for frame in _moves(watched, 0, end):
+    for block in _blocks_back(watched, end):
+        frame = _moves_in(block)
         # what closes this round comes after its states were counted
         is_here = pl.col("round").eq_missing(pl.lit(number))
         closes = is_here & closes_round(last_tick)
@@ -229,19 +233,24 @@ def _places(watched: Watched, number: int | None, tick: int | None = None) -> di
             closes |= is_here & (pl.col("tick") > tick)
         kept = frame.with_columns(how_closing()).filter(~closes.fill_null(value=False))
         last = kept.group_by("agent_id", maintain_order=True).agg(pl.col("to_state").last())
-        places.update(last.iter_rows())
+        places = {**dict(last.iter_rows()), **places}
+        if len(places) >= joined:
+            break
 
     return places
 
 
 def _moves(watched: Watched, begin: int, end: int | None) -> Iterator[pl.DataFrame]:
-    """Yield the joins and transitions in a part of the log."""
+    """Return the joins and transitions in a part of the log."""
+    return map(_moves_in, _blocks(watched, begin, end))
+
+
+def _moves_in(block: Block) -> pl.DataFrame:
     joins = pl.col("event") == events.AGENT_JOINED
-    for block in _blocks(watched, begin, end):
-        frame = parse(block, _OF_MOVES).frame
-        steps = frame.filter(joins | (pl.col("event") == events.TRANSITION))
-        target = pl.when(joins).then("state").otherwise("to_state")
-        yield steps.with_columns(to_state=target).drop_nulls(["agent_id", "to_state"])
+    frame = parse(block, _OF_MOVES).frame
+    steps = frame.filter(joins | (pl.col("event") == events.TRANSITION))
+    target = pl.when(joins).then("state").otherwise("to_state")
+    return steps.with_columns(to_state=target).drop_nulls(["agent_id", "to_state"])
 
 
 def _blocks(watched: Watched, begin: int, end: int | None) -> Iterator[Block]:
@@ -255,6 +264,21 @@ def _blocks(watched: Watched, begin: int, end: int | None) -> Iterator[Block]:
         begin += whole or max(len(data), 1)
         if whole:
             yield Block(data[:whole], 1, data.count(b"\n", 0, whole))
+
+
+def _blocks_back(watched: Watched, end: int | None) -> Iterator[Block]:
+    """Yield the blocks of a log from a place back to its beginning."""
+    with watched.reading() as (_, tail):
+        stop = tail.position if end is None else end
+    while stop > 0:
+        begin = max(stop - BLOCK_BYTES, 0)
+        with watched.reading() as (_, tail):
+            data = tail.read(begin, stop)
+        first = data.find(b"\n") + 1 if begin else 0
+        # what has no line feed is the end of a line that is longer than a block
+        stop = begin + first if first < len(data) else begin
+        if first < len(data):
+            yield Block(data[first:], 1, data.count(b"\n", first))
 
 
 def _span(watched: Watched, number: int | None) -> tuple[int, int | None]:

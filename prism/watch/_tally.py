@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,15 @@ class Tally:
         runs = self._survey.labelled_runs()
         return runs[-1] if runs else None
 
+    def described(self) -> dict[str, Any]:
+        """Return what the log says of the run: ``world``, ``agents``, ``planned`` and ``seed``."""
+        run, joined = self.known_run, sum(self.joined().values()) or None
+        if run is None:
+            return {"world": None, "agents": joined, "planned": None, "seed": None}
+
+        agents = run.agents or joined
+        return {"world": run.world, "agents": agents, "planned": run.rounds, "seed": run.seed}
+
     @property
     def notes(self) -> list[Note]:
         """What is wrong with the log."""
@@ -175,21 +185,21 @@ class Tally:
 
         first = numbered.group_by("round", maintain_order=True).agg(pl.col("line").min())
         new = {line: number for number, line in first.iter_rows() if number not in self.begins}
-        whole = set(frame.filter(pl.col("event").is_in(_KEPT_WHOLE))["line"])
+        whole = frame.filter(pl.col("event").is_in(_KEPT_WHOLE))["line"].to_list()
         pictures = frame.filter(pl.col("event") == AGENTS_PICTURED).drop_nulls("round")
         pictured = dict(pictures.select("line", "round").iter_rows())
         if not new and not whole and not pictured:
             return
 
-        place = offset
-        for line, text in enumerate(block.data.split(b"\n"), block.first_line):
-            if line in new:
-                self.begins.setdefault(new[line], place)
-            if line in pictured:
-                self.pictures[pictured[line]] = place, place + len(text)
-            if line in whole:
-                self._keep(_parsed(text))
-            place += len(text) + 1
+        lines = block.data.split(b"\n")
+        starts = list(accumulate((len(line) + 1 for line in lines), initial=offset))
+        for line, number in new.items():
+            self.begins.setdefault(number, starts[line - block.first_line])
+        for line, number in pictured.items():
+            place = line - block.first_line
+            self.pictures[number] = starts[place], starts[place] + len(lines[place])
+        for line in whole:
+            self._keep(_parsed(lines[line - block.first_line]))
 
     def _keep(self, event: Mapping[str, Any]) -> None:
         if event.get("event") == TREATMENT_APPLIED:

@@ -90,15 +90,15 @@ class Watched:
     def head(self) -> dict[str, Any]:
         """Return what the head of the page shows."""
         with self.lock:
-            rounds, run, status = self.tally.rounds(), self.tally.known_run, self.status
+            rounds, status = self.tally.rounds(), self.status
             return {
+                **self.tally.described(),
                 "label": self.label,
                 "version": self.version,
                 "state": status.state,
-                "rounds": rounds[-1] if rounds else None,
-                "first": rounds[0] if rounds else None,
+                "rounds": max(rounds, default=None),
+                "first": min(rounds, default=None),
                 "ended": max(self.tally.ends, default=None),
-                "planned": status.rounds or (run and run.rounds),
                 "tick": self.tally.tick if status.tick is None else status.tick,
                 "ticks": status.ticks_per_round,
                 "questions": status.questions,
@@ -108,10 +108,8 @@ class Watched:
                 "asking": status.asking,
                 "read": self.tail.position,
                 "size": self.tail.size,
-                "agents": (run and run.agents) or sum(self.tally.joined().values()) or None,
-                "seed": run and run.seed,
-                "world": run and run.world,
                 "notes": self.notes(),
+                **({"planned": status.rounds} if status.rounds else {}),
             }
 
     def notes(self) -> list[str]:

@@ -20,7 +20,7 @@ from prism.workflow._actions import DEFAULT_ACTION_SECONDS, ActionResult, Action
 from prism.workflow._chart import Clock
 from prism.workflow._document._definition import Step
 from prism.workflow._sandbox._workers import workers_of
-from prism.workflow._state import STATE_KEY, MachineState, SavedAgent, machine_data
+from prism.workflow._state import STATE_KEY, SavedAgent, machine_data, read_machine
 from prism.workflow._steps import Recorded, StepRun, StepRunner, Turn, WorkflowStopped
 from prism.workflow._variables import HostVariable, Variables, as_context, as_data
 from prism.workflow._workflow import Workflow
@@ -299,14 +299,16 @@ class WorkflowAgent:
         self.actions.become(saved.results, saved.actions, saved.successes)
 
     def _restore_state(self, data: Any) -> None:
-        machine = MachineState.read(data, self.workflow.states)
-        self.state_history.extend(machine.history)
-        if machine.current is not None:
-            self.state, self._asked_last = machine.current, machine.asked_last
+        states = self.workflow.states
+        saved, history = read_machine(data, states)
+        self.state_history.extend(history)
+        if saved.current_state in [state.value for state in states]:
+            self.state, self._asked_last = states(saved.current_state), saved.asked_last
             return
 
         self.ticks_in_state = 0
-        self._steps.warn(WORKFLOW_RESET, from_state=machine.undeclared, to_state=self.state.value)
+        about = {"from_state": saved.current_state, "to_state": self.state.value}
+        self._steps.warn(WORKFLOW_RESET, **about)
 
     def _named_state(self) -> dict[str, str]:
         return dict.fromkeys(("state", "_current_state"), self.state.value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from typing import Any
@@ -16,9 +16,6 @@ from prism.telemetry._loggers import EventLogger
 from prism.telemetry.events import ROUND_ENDED, WORKFLOW_STEP
 from prism.workflow._agent import WorkflowAgent
 from prism.workflow._steps import StepRun, Turn
-
-MakeAgent = Callable[[Mapping[str, Any] | None], WorkflowAgent]
-"""Makes the agent: a new one, or one that goes on from its plain data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,20 +78,17 @@ class WorkflowLoop(AgentLoop[Turn]):
     """Runs an agent for a number of turns; a turn is a round.
 
     Args:
-        make_agent: Makes the agent.
+        agent: The agent.
         writer: Who writes for it.
         turns: Number of turns.
         seed: Seed of the run.
         logger: Where its events go.
         clock: The run's clock.
-
-    Attributes:
-        agent: The agent.
     """
 
     def __init__(
         self,
-        make_agent: MakeAgent,
+        agent: WorkflowAgent,
         writer: BaseWriter,
         *,
         turns: int,
@@ -103,8 +97,7 @@ class WorkflowLoop(AgentLoop[Turn]):
         clock: SimulatedClock,
     ) -> None:
         super().__init__(writer, rounds=turns, seed=seed, logger=logger, clock=clock)
-        self._make_agent = make_agent
-        self.agent: WorkflowAgent = make_agent(None)
+        self.agent: WorkflowAgent = agent
 
     def snapshot(self) -> dict[str, Any]:
         """Return what the run is, between two turns, as plain data; the log holds the rest."""
@@ -119,7 +112,7 @@ class WorkflowLoop(AgentLoop[Turn]):
         """
         final = self.agent.workflow.definition.final_states
         self.finished: list[Turn] = list(_turns_of(self.remembered(events), final))
-        self.agent = self._make_agent(snapshot["agent"])
+        self.agent.restore(snapshot["agent"])
         self.go_on_from(snapshot)
 
     def _begin(self) -> None:

@@ -111,26 +111,22 @@ class WorkflowOptions(AgentOptions[WorkflowResults]):
         writer, recorded = self._writer(workflow)
 
         clock = SimulatedClock()
-        settings = {
+        agent = WorkflowAgent(
+            workflow,
+            writer,
+            context,
+            agent_id=self.agent_id,
+            turns=self.rounds,
+            workers=self.workers,
+            logger=logger,
+            clock=clock,
             **application,
-            "turns": self.rounds,
-            "workers": self.workers,
-            "logger": logger,
-            "clock": clock,
-        }
-
-        def make_agent(saved: Mapping[str, Any] | None) -> WorkflowAgent:
-            if saved is None:
-                agent = WorkflowAgent(workflow, writer, context, agent_id=self.agent_id, **settings)
-            else:
-                agent = WorkflowAgent.from_dict(workflow, writer, saved, **settings)
-            if recorded is not None:
-                agent.repeat(recorded)
-
-            return agent
+        )
+        if recorded is not None:
+            agent.repeat(recorded)
 
         return WorkflowLoop(
-            make_agent,
+            agent,
             writer,
             turns=self.number_of_rounds,
             seed=self.seed,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, TypeVar
@@ -41,7 +40,7 @@ class _SavedTransition(_Saved):
     context: dict[Any, Any] | None = None
 
 
-class _SavedMachine(_Saved):
+class SavedMachine(_Saved):
     """What stands under ``_state_machine``; the declared states are there for people alone."""
 
     current_state: str
@@ -86,53 +85,35 @@ class SavedAgent(_Saved):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class MachineState:
-    """Where an agent is, and how it got there.
+def read_machine(data: Any, states: type[StrEnum]) -> tuple[SavedMachine, list[StateTransition]]:
+    """Read what stands under ``_state_machine``, and its history as far as it goes.
+
+    A transition of a state that is no longer declared is left out. A history of names alone has
+    neither times nor events, and is left out, too.
 
     Args:
-        current: Its state; None if it is not declared, or not said.
-        undeclared: The state that was said and is not declared.
-        history: The transitions between declared states, oldest first.
-        asked_last: The step that asked a model last in this state, if one has.
+        data: ``{"current_state", "history", "states", "asked_last"}``, of which only the first is
+            needed.
+        states: The states that the workflow declares now.
+
+    Raises:
+        InputError: If it is something else; the message names every key that is wrong.
     """
-
-    current: StrEnum | None
-    undeclared: str | None = None
-    history: tuple[StateTransition, ...] = ()
-    asked_last: str | None = None
-
-    @classmethod
-    def read(cls, data: Any, states: type[StrEnum]) -> MachineState:
-        """Read what stands under ``_state_machine``.
-
-        A transition of a state that is no longer declared is left out of the history.
-
-        Args:
-            data: ``{"current_state", "history", "states", "asked_last"}``, of which only the first
-                is needed. A history of names alone has neither times nor events, and is left out.
-            states: The states that the workflow declares now.
-
-        Raises:
-            InputError: If it is something else; the message names every key that is wrong.
-        """
-        saved = _read(_SavedMachine, data, STATE_KEY)
-        declared = frozenset(state.value for state in states)
-        history = tuple(
-            StateTransition(
-                states(each.from_state),
-                states(each.to_state),
-                each.trigger,
-                each.timestamp,
-                each.context,
-            )
-            for each in saved.history
-            if not isinstance(each, str) and declared.issuperset((each.from_state, each.to_state))
+    saved = _read(SavedMachine, data, STATE_KEY)
+    declared = {state.value for state in states}
+    history = [
+        StateTransition(
+            states(each.from_state),
+            states(each.to_state),
+            each.trigger,
+            each.timestamp,
+            each.context,
         )
-        if saved.current_state not in declared:
-            return cls(None, saved.current_state, history)
+        for each in saved.history
+        if not isinstance(each, str) and declared.issuperset((each.from_state, each.to_state))
+    ]
 
-        return cls(states(saved.current_state), None, history, saved.asked_last)
+    return saved, history
 
 
 def machine_data(

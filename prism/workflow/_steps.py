@@ -21,7 +21,7 @@ from prism.telemetry.events import WORKFLOW_ACTION, WORKFLOW_REFUSED, WORKFLOW_S
 from prism.workflow._actions import Action, ActionResult, Actions
 from prism.workflow._chart import STEP, Clock
 from prism.workflow._document._definition import Step
-from prism.workflow._sandbox._programs import CodeError
+from prism.workflow._sandbox._programs import CodeError, Program
 from prism.workflow._sandbox._workers import Workers
 from prism.workflow._variables import VariableError, Variables
 from prism.workflow._workflow import Workflow
@@ -203,11 +203,7 @@ class StepRunner:
     async def _run_code(self, step: Step) -> _Told:
         assert step.code is not None
         began, variables = perf_counter(), self._agent.variables
-        given = {
-            name: variables[name]
-            for name in (variables if step.code.sees_all else step.code.reads)
-            if name not in variables.context and name in variables
-        }
+        given = _given(step.code, variables)
         # of a thousand agents each draws numbers of its own
         key = f"{self._agent.agent_id}:{self._key(step)}"
         if self._seed is not None:
@@ -369,6 +365,16 @@ class StepRunner:
         agent = self._agent
         about = {"agent_id": agent.agent_id, "turn": agent.turn_number, "state": agent.state.value}
         report_warning(self._logger, event, **about, **keys)
+
+
+def _given(code: Program, variables: Variables) -> dict[str, Any]:
+    """Return the variables beside the context that code may look at."""
+    names = variables if code.sees_all else code.reads
+    return {
+        name: variables[name]
+        for name in names
+        if name not in variables.context and name in variables
+    }
 
 
 def _failure(reason: str | None) -> _Told:

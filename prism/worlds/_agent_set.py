@@ -58,11 +58,11 @@ class AgentSet(tuple[AgentT, ...]):
         Args:
             chosen: Returns whether an agent is one of them: ``lambda person: person.age > 60``.
             kind: Their class.
-            state: Their state, or several of which theirs is one.
+            state: Their state, one around it, or several of which theirs is one.
         """
         found: Iterable[Any] = self._listed()
         if state is not None:
-            found = _in_state(found, state)
+            found = in_state(found, state)
         if kind is not None:
             found = [agent for agent in found if isinstance(agent, kind)]
         if chosen is not None:
@@ -142,7 +142,7 @@ class AgentSet(tuple[AgentT, ...]):
 
     def count(self, state: Any) -> int:
         """Return how many are in a state."""
-        return len(_in_state(self, state))
+        return len(in_state(self, state))
 
     def _listed(self) -> Iterator[AgentT]:
         """Go through them in their order, whatever loops do."""
@@ -167,12 +167,20 @@ class Backwards(AgentSet[AgentT]):
         return reversed(tuple(self._listed()))
 
 
-def _in_state(agents: Iterable[Any], state: Any) -> list[Any]:
+def in_state(agents: Iterable[Any], state: Any) -> list[Any]:
+    """Return the agents in a state, or one of several, or inside of it."""
+    agents = tuple(agents)
     # by identity, as states of two charts with one text are equal
     if isinstance(state, Enum):
-        return [agent for agent in agents if agent.state is state]
+        found = [agent for agent in agents if agent.state is state]
+        if found or not agents:
+            return found
+        state = (state,)
 
-    wanted = list(map(id, state))
+    charts = {id(agent._chart): agent._chart.definition for agent in agents}.values()
+    states = tuple(state)
+    inside = (leaf for chart in charts for each in states for leaf in chart.leaves_of(each))
+    wanted = {*map(id, states), *map(id, inside)}
 
     return [agent for agent in agents if id(agent.state) in wanted]
 

@@ -23,6 +23,7 @@ from prism.statechart import BaseWriter, Budget, Decision, Question, TextCall, W
 from prism.statechart._identity import agent_name
 from prism.statechart.reasoner._router import all_of
 from prism.statechart.reasoner._texts import fallback_text
+from prism.statechart.reasoner._wording import USUAL_WORDING
 from prism.statechart.states import state_text
 from prism.telemetry._instrument import Level
 from prism.telemetry._loggers import EventLogger, report
@@ -70,7 +71,7 @@ class Answerers:
         self, reasoner: Decider, writer: BaseWriter | None = None, wording: Wording | None = None
     ) -> None:
         self.reasoner = reasoner
-        self.wording: Wording = wording or Wording()
+        self.wording: Wording = wording or USUAL_WORDING
         self.has_writer: bool = writer is not None
         self._writer: BaseWriter = writer or TemplateWriter()
 

@@ -26,10 +26,11 @@ from prism.statechart import Question, Wording
 from prism.statechart._identity import given_name, identify
 from prism.statechart.reasoner._attributes import in_words
 from prism.statechart.reasoner._recollection import transition_in_words
+from prism.statechart.reasoner._wording import USUAL_WORDING
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, active_logger
 from prism.worlds._agent import HISTORY_DEPTH, Agent, Asked, Message, Thing
-from prism.worlds._agent_set import AgentSet, Backwards
+from prism.worlds._agent_set import AgentSet, Backwards, in_state
 from prism.worlds._assignments import Assignments
 from prism.worlds._fields import Fields, unknown_field
 from prism.worlds._guest import Guest, Proxy, as_agent
@@ -126,7 +127,7 @@ class RunHost:
         self.meanings: Mapping[Any, str] = world.meanings
         self.has_guests: bool = False
         self.has_proxies: bool = False
-        self.wording: Wording = Wording()
+        self.wording: Wording = USUAL_WORDING
         self.has_writer: bool = False
         self.remembers: bool = False
         self.is_permuted: bool = False
@@ -341,7 +342,7 @@ class RunHost:
         # in an overlap world, a step that looks at others is refused there
         looks = self.world.overlap and self.acting is not None
         if self.roster is None or self.has_proxies or looks:
-            return sum(agent.state is state for agent in self.agents)
+            return len(in_state(self.agents, state))
 
         found: int = self.roster.count(state)
         return found
@@ -538,8 +539,7 @@ class RunHost:
         key = type(state), state
         if key not in self._able:
             self._able[key] = sum(
-                any(state is each for each in agent._chart.definition.states)
-                for agent in self.agents
+                bool(agent._chart.definition.leaves_of(state)) for agent in self.agents
             )
 
         return self._able[key]

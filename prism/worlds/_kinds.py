@@ -114,6 +114,13 @@ class Kind:
 
         return tuple(self.chart.enabled_targets(agent._subject, trigger, context))
 
+    def count(self, state: Any) -> int:
+        """Return how many of its agents are in a state of its enum, or inside of it."""
+        found = self.counts.get(state)
+        if found is None:
+            found = sum(self.counts[leaf] for leaf in self.definition.leaves_of(state))
+        return found
+
     def column_readers(self) -> Iterator[tuple[str, Callable[[Any], Any]]]:
         """Yield the fields that a checkpoint keeps, with what reads each."""
         if issubclass(self.cls, Proxy):
@@ -223,14 +230,15 @@ def _kind(
     by_rate: bool,
 ) -> Kind:
     chart = cls.chart.bound(_chart_name(cls), logger, clock)
-    kind = Kind(cls, chart, {} if by_rate else _timed_steps(cls, steps), _limits_of(cls))
+    steps = {} if by_rate else _timed_steps(cls, _by_leaf(cls, steps))
+    kind = Kind(cls, chart, steps, _limits_of(cls))
     if by_rate:
         kind.channels += [
-            Channel(kind, each, method, getattr(method, RATE))
+            Channel(kind, leaf, method, getattr(method, RATE))
             for _, method, states in parts.steps
             if issubclass(cls, _kind_wanted(method))
             for each in states
-            if _has_state(cls, each)
+            for leaf in cls.chart.definition.leaves_of(each)
         ]
 
     return kind
@@ -376,6 +384,11 @@ def _kind_problems(cls: Any) -> list[str]:
         "timeouts={state: ticks}, or the class a timeout_threshold"
     )
 
+    unknown = (
+        f"{cls.__name__}: a world cannot drive a chart with {', '.join(_unknown_to_worlds(chart))}:"
+        " write it without, or drive its agents by chart.fire and chart.tick"
+    )
+
     measured = [
         problem
         for name, method in _methods_of(cls)
@@ -383,7 +396,12 @@ def _kind_problems(cls: Any) -> list[str]:
         for problem in _method_problems(cls, name, method)
     ]
 
-    return type_problems(cls) + measured + [endless] * bool(late)
+    return (
+        type_problems(cls)
+        + measured
+        + [endless] * bool(late)
+        + [unknown] * any(_unknown_to_worlds(chart))
+    )
 
 
 def _kind_wanted(method: Any) -> type:
@@ -461,5 +479,37 @@ def _unguarded(definition: Definition[Any]) -> dict[Any, dict[str, tuple[Any, ..
 
 
 def _has_state(cls: type[Agent], state: Any) -> bool:
-    # states of two charts with one text are equal
-    return any(state is each for each in cls.chart.definition.states)
+    return bool(cls.chart.definition.leaves_of(state))
+
+
+def _by_leaf(cls: type[Agent], steps: dict[Any, Step]) -> dict[Any, Step]:
+    """Return the steps by leaf: in each the step of the innermost state around it that has one."""
+    if cls.chart.definition.tree is None:
+        return steps
+
+    found = {}
+    for leaf in cls.chart.definition.states:
+        for each in cls.chart.active(leaf):
+            if each in steps:
+                found[leaf] = steps[each]
+
+    return found
+
+
+def _unknown_to_worlds(chart: Statechart[Any]) -> Iterator[str]:
+    """Yield what a chart has that no tick of a world would heed."""
+    definition = chart.definition
+    tree = definition.tree
+    if tree is None:
+        return
+
+    if tree.tree.has_regions:
+        yield "regions"
+    if tree.planner.kept:
+        yield "histories"
+    if tree.planner.reacting:
+        yield "eventless transitions"
+    if any(each.after is not None or each.rate is not None for each in tree.transitions):
+        yield "transitions with after= or rate="
+    if set(definition.timeouts) - set(definition.states):
+        yield "timeouts of states with others inside"

@@ -7,7 +7,7 @@ import gc
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from functools import partial
+from functools import cached_property, partial
 from importlib import import_module
 from typing import Any, Generic, TypeVar
 
@@ -371,15 +371,19 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
     def _measures(self) -> tuple[dict[str, Measured], list[dict[str, Any]]]:
         reason = "a measure only looks; let a hook change things, such as round_ends"
         # the fields are compared once, and show what no later checkpoint could keep, too
-        before = self._fields() if self._is_to_be_checked else None
+        of_agents_too = self._stage.has_fields
+        before = self._fields(of_agents=of_agents_too) if self._is_to_be_checked else None
         looking = self._host.only_looking(reason)
         with looking, self._host.explaining(), self._host.guarding():
-            found = {name: self._measured(name) for name in self._parts.measures}
+            found = {
+                name: require_number(getattr(self.world, name)(), what)
+                for name, what in self._measured.items()
+            }
             of_agents = [] if self._of_agents is None else self._of_agents.take()
 
         if before is not None:
             self._is_to_be_checked = False
-            if (found or of_agents) and (after := self._fields()) != before:
+            if (found or of_agents) and (after := self._fields(of_agents=of_agents_too)) != before:
                 raise SimulationError(
                     f"a measure of {type(self.world).__name__} changes a field "
                     f"({', '.join(_differing(before, after))}): {reason}"
@@ -387,17 +391,21 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
 
         return found, of_agents
 
-    def _measured(self, name: str) -> Measured:
-        where = place_of_method(type(self.world), name)
-        what = f"{where}: {type(self.world).__name__}.{name}"
-        return require_number(getattr(self.world, name)(), what)
+    @cached_property
+    def _measured(self) -> dict[str, str]:
+        """Where each measure is, and its name."""
+        cls = type(self.world)
+        return {
+            name: f"{place_of_method(cls, name)}: {cls.__name__}.{name}"
+            for name in self._parts.measures
+        }
 
     # Keeping
 
-    def _fields(self) -> dict[str, Any]:
+    def _fields(self, *, of_agents: bool = True) -> dict[str, Any]:
         world, agents = self.world, self._host.agents
         code = Encoder(agents, type(world).__module__)
-        of_agents = self._stage.snapshot(code)
+        kinds = self._stage.snapshot(code) if of_agents else {}
         of_world = {
             name: code.column([world], lambda each, name=name: getattr(each, name), name)[0]  # type: ignore[misc]
             for name, field in type(world).fields.items()
@@ -407,7 +415,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         network = world._network
 
         return {
-            **of_agents,
+            **kinds,
             "world": of_world,
             "network": None if network is None else network.snapshot(),
             "things": code.things(),

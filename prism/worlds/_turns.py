@@ -80,7 +80,7 @@ class Roster:
         """Return how many agents are in a state."""
         # states of two charts with one text are equal
         cls = type(state)
-        return sum(kind.counts.get(state, 0) for kind in self.kinds if kind.state_type is cls)
+        return sum(kind.count(state) for kind in self.kinds if kind.state_type is cls)
 
     def list_members(self, agents: Iterable[Any]) -> None:
         """List the agents in each state, in the order in which they are given."""

@@ -281,6 +281,7 @@ def test_nothing_to_show_is_status_2(
     assert all(line.startswith("prism: log.jsonl") for line in said.err.splitlines())
 
 
+@pytest.mark.slow
 def test_threads_are_indented_below_their_posts(log: Prism) -> None:
     """An answer stands below its post, two signs further to the right, with who and when."""
     talk = simulated(log.folder / "talk", "--set", "compose_chance=0.5", "--agents", "30")
@@ -371,6 +372,7 @@ def test_closed_pipe_causes_no_traceback(
 
 
 @pytest.mark.parametrize("as_format", ["table", "csv", "json", "parquet"])
+@pytest.mark.sampled(4)
 def test_full_disk_is_one_line(as_format: str, run: Path, log: Prism) -> None:
     """A full disk is reported in one line with status 1."""
     said = log("events", run, "--format", as_format, "-o", "/dev/full")

@@ -67,6 +67,7 @@ def model_for(agent_id: str, archetypes: Mapping[str, str]) -> str:
     return "nimble" if archetypes[agent_id] == "contributor" else "tiny"
 
 
+@pytest.mark.slow
 def test_each_agent_has_its_model(
     prism: Prism, models: Path, servers: tuple[FakeOllama, FakeOpenAI]
 ) -> None:

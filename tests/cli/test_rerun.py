@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from tests.kit.commands import Prism
 
 CHANGE = """
@@ -11,6 +13,7 @@ share = 0.3
 """
 
 
+@pytest.mark.slow
 def test_a_change_is_said_and_a_run_without_one_is_the_run(prism: Prism) -> None:
     """The command tells where the runs part, as text and as JSON."""
     (prism.folder / "change.toml").write_text(CHANGE)

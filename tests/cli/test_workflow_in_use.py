@@ -41,7 +41,7 @@ def reader() -> Iterator[FakeOllama]:
 
 
 @pytest.mark.parametrize("name", IN_USE)
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(15)
 def test_files_in_use_go_round_their_states(prism: Prism, reader: FakeOllama, name: str) -> None:
     """They load without a change; agents get to all states, but for those that they never chose."""
     path = AGENTS / f"{name}.yaml"

@@ -43,6 +43,7 @@ async def run(path: Path, cycles: int, **settings: Any) -> None:
         pytest.param("sqlite", 100, marks=pytest.mark.slow),
     ],
 )
+@pytest.mark.sampled(2)
 async def test_restarts_end_where_one_long_run_ends(
     tmp_path: Path, storage: Any, cycles: int
 ) -> None:

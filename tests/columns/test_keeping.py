@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from prism.cli._results import print_results
+from prism.errors import SimulationError
 from prism.runlog import RunLog, SimulatedClock
-from prism.worlds import Run, resume
+from prism.worlds import Run, measure, resume
 from prism.worlds._loop import logged_of
 from tests.columns.same import require_same
 from tests.columns.worlds import Deffuant, Epidemic, MoodyPairs, MoodyVoters, Together, Voters
@@ -98,3 +99,19 @@ def test_the_screen_says_of_whom_the_log_tells(tmp_path: Path, capsys: Any) -> N
     outcome = Run("rumour", 30, rounds=2, log_agents=7).keep(tmp_path / "run")
     print_results(outcome.results, tmp_path / "run")
     assert "Every transition of 7 of 30 agents is in" in capsys.readouterr().out
+
+
+class Meddling(Epidemic):
+    """A world whose measure changes somebody."""
+
+    @measure
+    def met(self) -> int:
+        """How many the first has met."""
+        self.agents[0].met += 1
+        return self.agents[0].met
+
+
+def test_a_measure_that_changes_a_field_is_refused() -> None:
+    """A measure only looks: a row refuses to be changed by it, and says by which field."""
+    with pytest.raises(SimulationError, match=r"Patient.met of 'patient_1' is changed: a measure"):
+        Run(Meddling, 30, columns=True).run()

@@ -241,12 +241,12 @@ async def test_a_model_that_is_pulled_anew_is_waited_for(
     await ask(pool)
     before, models = len(server.questions), server.models
     server.models = ()
-    asking = asyncio.create_task(ask(pool, 200))
+    asking = asyncio.create_task(ask(pool, 60))
     await until(lambda: pool.servers[0].breaker.is_open() and pool.waiting)
     server.models = models
-    assert len(await asking) == 200
+    assert len(await asking) == 60
     # those under way, and probes whose pauses double
-    assert len(server.questions) - before <= 200 + 8 + FAILURES_TO_OPEN + 8
+    assert len(server.questions) - before <= 60 + 8 + FAILURES_TO_OPEN + 8
     assert at_rest(pool)
 
 

@@ -53,6 +53,7 @@ def test_every_agent_that_is_somewhere_is_drawn_in_its_state(
     assert rows[0]["agent"] == "lamp_1"
 
 
+@pytest.mark.slow
 def test_cells_are_rows_from_above(tmp_path: Path) -> None:
     """A cell's number says its column and its row."""
     rows = marks(make_report(read_log(log_of(tmp_path, Street()))))

@@ -75,6 +75,7 @@ def told(written: Written) -> tuple[Any, ...]:
     )
 
 
+@pytest.mark.sampled(4)
 async def test_a_verbatim_replay_writes_the_same_bytes(recorded: Path, tmp_path: Path) -> None:
     """A verbatim replay writes the same bytes without a model, and so does a replay of it."""
     again, third = tmp_path / "again.jsonl", tmp_path / "third.jsonl"

@@ -167,6 +167,7 @@ def test_a_run_in_memory_refuses_to_keep_prompts() -> None:
         Run(Council(), 5, model=Model("llama3.2", record_prompts=True)).run()
 
 
+@pytest.mark.slow
 def test_a_client_serves_one_run_after_the_other() -> None:
     """Each run has an event loop of its own; connections left in the last one cost no decision."""
     # Python warns of those that nobody can close any more

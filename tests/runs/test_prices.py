@@ -8,6 +8,7 @@ from prism import Run
 from prism.llm import Model
 from prism.runs import WriterOptions
 from prism.runs._prices import prices_of, with_money
+from prism.runs._running import models_of
 from prism.social import Feed
 from prism.testing import FakeOllama
 from prism.worlds import SwitchModel
@@ -54,7 +55,7 @@ def test_tokens_that_nobody_counted_are_not_free() -> None:
 )
 def test_the_models_of_a_run_have_their_prices(run: Any, priced: set[str]) -> None:
     """Whoever decides or writes counts; one name at two prices has none."""
-    assert set(prices_of(run)) == priced
+    assert set(prices_of(models_of(run))) == priced
 
 
 def test_a_run_says_what_it_has_spent(tmp_path: Any) -> None:

@@ -123,6 +123,7 @@ def test_the_page_shows_effects_over_parameters(done: Batch) -> None:
     assert not found.failures
 
 
+@pytest.mark.slow
 def test_what_matters_most_stands_within_80_columns(
     done: Batch, prism: Prism, monkeypatch: pytest.MonkeyPatch
 ) -> None:

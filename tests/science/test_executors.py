@@ -109,6 +109,7 @@ def test_a_task_that_is_lost_is_sent_again(whole: Path, tmp_path: Path) -> None:
     assert heard.warnings == [f"{told}: the run is resumed"]
 
 
+@pytest.mark.slow
 def test_an_executor_that_breaks_stops_the_batch(whole: Path, tmp_path: Path) -> None:
     """What it has done is kept, and another one goes on to the same bytes."""
 
@@ -274,6 +275,7 @@ def test_a_function_names_the_executor(whole: Path, prism: Prism) -> None:
     assert "--workers belongs to the executor" in both.err
 
 
+@pytest.mark.slow
 def test_parts_are_merged_by_a_command(prism: Prism) -> None:
     """``--part`` and ``prism merge`` come to the batch as a whole."""
     Path("plan.toml").write_text('world = "rumour"\nagents = 20\nrounds = 3\nseeds = 2\n')

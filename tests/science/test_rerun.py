@@ -56,6 +56,7 @@ def asked(tmp_path: Path, recorded: tuple[FakeOllama, Path]) -> FakeOllama:
         Run(Lake, 4, rounds=3),
     ],
 )
+@pytest.mark.sampled(3)
 def test_without_a_change_a_policys_run_is_the_run(tmp_path: Path, options: Any) -> None:
     """The feed, a world, and one with agents of other classes write the same bytes."""
     options.keep(tmp_path / "run")

@@ -36,6 +36,7 @@ def graph_of(agents: list[SocialAgent]) -> Any:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("mean", "reciprocity"), [(4.5, 0.0), (10.0, 0.36), (6.0, 1.0)])
+@pytest.mark.sampled(4)
 def test_mean_and_reciprocity_are_met(kind: str, mean: float, reciprocity: float) -> None:
     """networkx measures the mean degree and the reciprocity that were asked for."""
     graph = made(network=kind, mean_follows=mean, reciprocity=reciprocity)
@@ -44,6 +45,7 @@ def test_mean_and_reciprocity_are_met(kind: str, mean: float, reciprocity: float
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.sampled(4)
 def test_the_order_of_agents_changes_no_network(kind: str) -> None:
     """Agents follow the same others when the list is reversed; another seed gives another graph."""
     agents = list(synthetic_population(60).agents)

@@ -374,6 +374,7 @@ def test_the_log_tells_what_the_guard_saw(run_logged: Callable[..., Any]) -> Non
 
 
 @pytest.mark.parametrize("kind", [SocialAgent, Moody, Contrary])
+@pytest.mark.sampled(3)
 def test_a_log_changes_nothing(kind: type[SocialAgent], run_logged: Callable[..., Any]) -> None:
     """A run that is logged ends as one that is not, whatever its agents do when they look."""
     logged = run_logged(**population(kind, 25), seed=2, rounds=4)

@@ -42,6 +42,7 @@ def test_transitions_are_those_of_the_analysis(folder: Path) -> None:
 
 
 @given(st.lists(st.integers(0, 10_000), max_size=6))
+@pytest.mark.slow
 def test_counts_are_the_same_wherever_blocks_end(run: tuple[Path, Any], cuts: list[int]) -> None:
     """Counts are the same wherever blocks end."""
     path = run[0] / "events.jsonl"
@@ -127,6 +128,7 @@ def test_agents_in_a_round_that_goes_on_are_counted_from_the_last_end(
     "line",
     [b"{", b"\x00\xff\n", b"[1]", b'"text"', b'{"event": 5}', b"", b'{"event":"round.ended"}'],
 )
+@pytest.mark.sampled(4)
 def test_a_damaged_line_is_left_out_and_nothing_else(
     folder: Path, tmp_path: Path, line: bytes
 ) -> None:

@@ -65,6 +65,7 @@ def test_a_large_chart_is_not_made_to_load_or_to_drive(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["nothing listed", "from any, listed"])
+@pytest.mark.sampled(2)
 async def test_an_agent_goes_through_a_large_chart(name: str) -> None:
     """An agent that is driven piece by piece makes the transitions that its steps name."""
     workflow = Workflow.from_text(written(ANY_TO_ANY[name]))

@@ -53,6 +53,7 @@ MAKES: dict[str, Make] = {
 @pytest.mark.parametrize("name", MAKES)
 @given(seed=st.integers(0, 999), rows=st.integers(3, 12))
 @settings(max_examples=10)
+@pytest.mark.sampled(3)
 def test_networks_are_mutual_and_their_seeds(name: str, seed: int, rows: int) -> None:
     """Nobody is connected with itself or twice, all connections are mutual, and seeds decide."""
     network, world = network_of(MAKES[name], 4 * rows, seed)

@@ -66,6 +66,7 @@ def _reach(seed: int) -> tuple[int, int]:
     return forward, backward
 
 
+@pytest.mark.slow
 def test_a_ring_has_no_side_that_comes_first() -> None:
     """In one tick light comes as far forward as backward, and as far as chance has it: e - 1."""
     reached = [_reach(seed) for seed in range(120)]

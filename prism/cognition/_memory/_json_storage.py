@@ -24,6 +24,9 @@ class JsonStorage:
         backups: The file's backups.
         revision: SHA-256 of the file.
         versions: Old values, oldest first, by tag.
+
+    Attributes:
+        kind: How it is kept; None without a file.
     """
 
     def __init__(
@@ -35,22 +38,13 @@ class JsonStorage:
         versions: Mapping[str, list[Any]] | None = None,
     ) -> None:
         self.revision: str = revision
+        self.path: Path | None = path
+        self.kind: StorageKind | None = None if path is None else "json"
         self._entries = dict(entries)
         self._versions: dict[str, list[Any]] = dict(versions or {})
-        self._path = path
         self._backups = backups
         self._index: SearchedEntries | None = None
         self._next: tuple[int, bytes] | None = None
-
-    @property
-    def path(self) -> Path | None:
-        """The file."""
-        return self._path
-
-    @property
-    def kind(self) -> StorageKind | None:
-        """How it is kept; None without a file."""
-        return None if self._path is None else "json"
 
     def get(self, tag: str) -> Any:
         """Return the value under a tag, or `MISSING`."""
@@ -102,11 +96,11 @@ class JsonStorage:
 
     def commit(self, contents: Contents, steps: list[list[Any]]) -> None:
         """Write the file anew, and keep what it was as its newest backup."""
-        if self._path is None:
+        if self.path is None:
             return
 
         content = self._rendered(contents, steps)
-        with replacing(self._path) as file:
+        with replacing(self.path) as file:
             file.write(content)
             file.flush()
             # the old file may go only when the new one is safe
@@ -133,7 +127,7 @@ class JsonStorage:
     def compact(self, contents: Contents) -> None:
         """Write the file anew if somebody laid it out in another way."""
         content = to_json(contents.to_dict(self._entries, self._versions))
-        if self._path is not None and self._path.read_bytes() != content:
+        if self.path is not None and self.path.read_bytes() != content:
             self.commit(contents, [])
 
     def close(self) -> None:

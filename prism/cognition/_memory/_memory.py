@@ -21,8 +21,7 @@ from prism.cognition._memory._json_storage import JsonStorage
 from prism.cognition._memory._opening import (
     Opened,
     make_memory,
-    open_to_change,
-    open_to_read,
+    open_memory,
     place_of,
 )
 from prism.cognition._memory._search import Match
@@ -98,7 +97,8 @@ class Memory:
         place = place_of(path)
         lock = Lock(place)
         try:
-            memory = cls(open_to_change(place, storage, Backups(place, backups)), lock)
+            opened = open_memory(place, storage, Backups(place, backups), writes=True)
+            memory = cls(opened, lock)
         except BaseException:
             lock.release()
             raise
@@ -115,7 +115,7 @@ class Memory:
             OSError: If it cannot be read.
         """
         place = place_of(path)
-        opened = open_to_read(place, Backups(place, 0))
+        opened = open_memory(place, None, Backups(place, 0), writes=False)
         memory = cls(opened, writes=False)
         memory._warn()
 

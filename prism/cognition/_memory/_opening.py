@@ -46,20 +46,24 @@ class Opened:
     faults: tuple[str, ...] = ()
 
 
-def open_to_change(path: Path, kind: StorageKind | None, backups: Backups) -> Opened:
-    """Open a memory whose lock is held; restore it from a backup if it is damaged.
+def open_memory(path: Path, kind: StorageKind | None, backups: Backups, *, writes: bool) -> Opened:
+    """Open a memory: to change it, if its lock is held, or to read what another process may change.
+
+    One that is damaged is restored from a backup, or a backup is read.
 
     Raises:
-        InputError: If somebody made a slip in it, it is damaged and no backup is good, or it is of
-            another kind than is wanted.
+        InputError: If there is none to read, somebody made a slip in it, it is damaged and no
+            backup is good, or it is of another kind than is wanted.
         OSError: If it cannot be read.
     """
     _require_file(path)
     if not path.exists() and not backups.paths():
-        return _new(path, kind or "json", backups)
+        if writes:
+            return _new(path, kind or "json", backups)
+        raise InputError("there is no such memory", path=path)
 
     try:
-        return _opened(path, kind, backups)
+        return _opened(path, kind, backups if writes else None)
     except (NewerSchemaError, OtherKindError):
         raise
     except InputError as error:
@@ -67,36 +71,14 @@ def open_to_change(path: Path, kind: StorageKind | None, backups: Backups) -> Op
         damage = error
 
     good = _good_backup(path, kind, backups, damage)
-    kept = _restore(path, good)
-    opened = _opened(path, kind, backups)
-    fault = f"{damage}: restored from {good}" + (f"; the file is kept as {kept}" if kept else "")
+    if writes:
+        kept = _restore(path, good)
+        opened = _opened(path, kind, backups)
+        how = f"restored from {good}" + (f"; the file is kept as {kept}" if kept else "")
+    else:
+        opened, how = _opened(good, kind, None), f"read from {good}"
 
-    return Opened(opened.contents, opened.storage, (fault,))
-
-
-def open_to_read(path: Path, backups: Backups) -> Opened:
-    """Open a memory that another process may be changing; read a backup if it is damaged.
-
-    Raises:
-        InputError: If there is none, or it is damaged and no backup is good.
-        OSError: If it cannot be read.
-    """
-    _require_file(path)
-    if not path.exists() and not backups.paths():
-        raise InputError("there is no such memory", path=path)
-
-    try:
-        return _opened(path, None, None)
-    except NewerSchemaError:
-        raise
-    except InputError as error:
-        _require_no_slip(path, error)
-        damage = error
-
-    good = _good_backup(path, None, backups, damage)
-    opened = _opened(good, None, None)
-
-    return Opened(opened.contents, opened.storage, (f"{damage}: read from {good}",))
+    return Opened(opened.contents, opened.storage, (f"{damage}: {how}",))
 
 
 def make_memory(

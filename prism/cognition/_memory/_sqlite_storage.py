@@ -34,6 +34,8 @@ class SqliteStorage:
     """
 
     def __init__(self, file: MemoryDatabase) -> None:
+        self.path: Path | None = file.path
+        self.kind: StorageKind | None = "sqlite"
         self._file = file
         self._database = file.connection
         self._words = WordIndex(self._database)
@@ -43,19 +45,9 @@ class SqliteStorage:
         self._commits = 0
 
     @property
-    def path(self) -> Path | None:
-        """The file."""
-        return self._file.path
-
-    @property
     def revision(self) -> str:
         """What was committed last."""
         return self._file.revision
-
-    @property
-    def kind(self) -> StorageKind:
-        """How it is kept."""
-        return "sqlite"
 
     def get(self, tag: str) -> Any:
         """Return the value under a tag, or `MISSING`."""

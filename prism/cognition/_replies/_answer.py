@@ -164,14 +164,18 @@ def _action_of(
 
     # what is to be stored may be what could not be read; of a reply that is cut off it is to come
     is_whole = is_valid and parts.keys() <= {*_PARTS}
-    is_own = action.type not in _OF_MEMORY
-    needs_value = action.type in _WITH_VALUE or (is_own and not action.fields)
-    if is_whole or is_truncated or "value" in parts or not needs_value:
+    if is_whole or is_truncated or "value" in parts or not _needs_value(action):
         return action
 
     defects.append("there is text, but no value, so the action does not count")
 
     return None
+
+
+def _needs_value(action: AskedAction) -> bool:
+    """Return whether an action does something else where a value is missing."""
+    is_own = action.type not in _OF_MEMORY
+    return action.type in _WITH_VALUE or (is_own and not action.fields)
 
 
 def _fields_of(parts: Leaves) -> dict[str, Any]:

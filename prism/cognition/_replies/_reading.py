@@ -58,19 +58,31 @@ def call_in(data: Pairs, *, depth: int = 0) -> Pairs | None:
     The forms are those of OpenAI (``tool_calls``, ``function_call``, arguments as text), of Qwen
     and Mistral (``name`` and ``arguments``) and of Llama (``name`` and ``parameters``).
     """
-    for key in _CALLS:
-        inner = data.get(key)
-        inner = inner[0] if isinstance(inner, list) and inner else inner
-        if isinstance(inner, Pairs):
-            return call_in(inner, depth=depth + 1) if depth < _MOST_DEPTH else None
+    inner = _wrapped_call(data)
+    if inner is not None:
+        return call_in(inner, depth=depth + 1) if depth < _MOST_DEPTH else None
 
-    name = next((data[key] for key in _NAMES if isinstance(data.get(key), str)), None)
-    given = next((data[key] for key in _ARGUMENTS if key in data), None)
+    name, given = _first(data, _NAMES, str), _first(data, _ARGUMENTS, object)
     given = _loaded(given) if isinstance(given, str) else given
     if name is None or not isinstance(given, Pairs):
         return None
 
     return given if _OF_AGENT & given.keys() else _agent_of(name, given)
+
+
+def _first(data: Pairs, keys: Sequence[str], kind: type) -> Any:
+    return next((data[key] for key in keys if key in data and isinstance(data[key], kind)), None)
+
+
+def _wrapped_call(data: Pairs) -> Pairs | None:
+    """Return the call, the first of several, that an object holds under one of the usual keys."""
+    for key in _CALLS:
+        inner = data.get(key)
+        inner = inner[0] if isinstance(inner, list) and inner else inner
+        if isinstance(inner, Pairs):
+            return inner
+
+    return None
 
 
 def _loaded(text: str) -> Any:
@@ -192,13 +204,16 @@ def _lines(text: str) -> str | None:
     if any("\n" in said for key, said in whole.items() if key not in ("value", "thinking_log")):
         return None
 
-    told: dict[str, Any] = {key: whole[key] for key in _OF_AGENT_ALONE if key in whole}
+    told: dict[str, Any] = _picked(whole, _OF_AGENT_ALONE)
     kind = whole.get("type") or whole.get("action")
     if kind and "{" not in kind and "<" not in kind:
-        action = {"type": kind} | {key: whole[key] for key in ("tags", "value") if key in whole}
-        return json.dumps({**told, "action": action})
+        told["action"] = {"type": kind, **_picked(whole, ("tags", "value"))}
 
-    return json.dumps(told) if "next_state" in told else None
+    return json.dumps(told) if {"next_state", "action"} & told.keys() else None
+
+
+def _picked(whole: Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
+    return {name: whole[name] for name in names if name in whole}
 
 
 def _named_lines(text: str) -> dict[str, list[str]]:
@@ -482,23 +497,31 @@ def _quoted_text(text: str) -> str | None:
 
 
 def _of_objects(found: FoundData, defects: list[str], depth: int) -> AgentReply | None:
+    agent = _telling(found.objects)
+    if agent is None:
+        return None
+    if not found.is_valid:
+        defects.append("the JSON is not valid")
+    if isinstance(agent, str):
+        return _truncated_if(_read(agent, defects, depth + 1), not found.is_closed)
+    if not found.is_closed:
+        defects.append("the object is not closed")
+
+    leaves = leaves_of(agent, defects)
+    return reply_of(leaves, defects, is_truncated=not found.is_closed, is_valid=found.is_valid)
+
+
+def _telling(objects: list[Pairs]) -> Pairs | str | None:
+    """Return what counts of several objects, or of the texts in them; None if nothing does."""
     # models correct themselves, so the last one counts that says anything
-    said = [agent for data in found.objects if (agent := _agent_in(data, 0)) is not None]
+    said = [agent for data in objects if (agent := _agent_in(data, 0)) is not None]
     telling = [each for each in said if each] or said
+    if not telling:
+        return None
+
     # of several calls of one turn the first counts, as of several actions
-    all_calls = bool(found.objects) and all(call_in(data) is not None for data in found.objects)
-    for agent in telling[:1] if all_calls else telling[-1:]:
-        if not found.is_valid:
-            defects.append("the JSON is not valid")
-        if isinstance(agent, str):
-            return _truncated_if(_read(agent, defects, depth + 1), not found.is_closed)
-        if not found.is_closed:
-            defects.append("the object is not closed")
-
-        leaves = leaves_of(agent, defects)
-        return reply_of(leaves, defects, is_truncated=not found.is_closed, is_valid=found.is_valid)
-
-    return None
+    are_calls = all(call_in(data) is not None for data in objects)
+    return telling[0 if are_calls else -1]
 
 
 def _is_half_an_object(text: str) -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from transitions import EventData, Machine
 
 from prism.errors import DefinitionError, ReasonerError
+from prism.statechart._asking import told
 from prism.statechart._definition import Definition
 from prism.statechart._nesting import DONE
 from prism.statechart.states import state_text
@@ -133,8 +134,8 @@ def build_machine(
         definition,
         (
             hooks(
-                item.guard,
-                () if item.action is None else (item.action,),
+                told(item.guard, item, item.source),
+                () if item.action is None else (told(item.action, item, item.source),),
                 (),
                 Edge(item.source, item.target, item.trigger),
                 guard_failed=guard_failed,

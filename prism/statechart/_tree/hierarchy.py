@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from prism.statechart._asking import told
 from prism.statechart._nesting import (
     Configuration,
     EventDescriptor,
@@ -140,12 +141,22 @@ class Hierarchy:
         found: list[Arc] = []
         for place, item in enumerate(self.transitions):
             for source in self._sources(item):
-                targets = () if item.target is None else as_tuple(item.target)
-                found.append(
-                    Arc(len(found), place, source, tuple(map(self._target, targets)), item, None)
-                )
+                found.append(self._arc(len(found), place, source, item))
 
-        return tuple(replace(arc, guard=self._guard(arc.written.guard)) for arc in found)
+        return tuple(found)
+
+    def _arc(self, number: int, place: int, source: int, item: Transition[Any]) -> Arc:
+        targets = () if item.target is None else as_tuple(item.target)
+        state = self.tree.nodes[source].state
+        return Arc(
+            number,
+            place,
+            source,
+            tuple(map(self._target, targets)),
+            item,
+            told(self._guard(item.guard), item, state),
+            told(item.action, item, state),
+        )
 
     def _sources(self, item: Transition[Any]) -> list[int]:
         tree = self.tree
@@ -287,7 +298,7 @@ class Hierarchy:
             for leaf in self.leaves_at(arc.source):
                 for target in self.ends_of(arc, leaf):
                     source, end = self._members((leaf, target))
-                    flat = arc.written.between(source, end, arc.guard)
+                    flat = arc.written.between(source, end, self._guard(arc.written.guard))
                     found.append((flat, arc.place))
 
         return tuple(found)

@@ -90,7 +90,8 @@ class Arc:
         source: The state it belongs to.
         targets: Where it leads; none if it leaves nothing.
         written: The transition.
-        guard: Its guard, bound to the chart.
+        guard: Its guard, bound to the chart and told what it asks for.
+        action: Its action, told what it asks for.
     """
 
     number: int
@@ -99,6 +100,7 @@ class Arc:
     targets: tuple[int | HistoryAt, ...]
     written: Transition[Any]
     guard: Guard | None
+    action: Action | None
 
 
 class Tree:

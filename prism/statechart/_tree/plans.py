@@ -90,7 +90,7 @@ class Planner:
 
         before = self._exits(gone, active)
         rest = active.difference(gone)
-        before += [(arc.written.action, rest) for arc in arcs if arc.written.action is not None]
+        before += [(arc.action, rest) for arc in arcs if arc.action is not None]
 
         return self._planned(tuple(arc.place for arc in arcs), before, gone, left, rest, come)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from prism.statechart._asking import Asking
 from prism.statechart._definition import Definition
 from prism.statechart.formats._names import Functions, name_of
 from prism.statechart.formats._scxml_names import head, scxml_guards, scxml_name
@@ -59,7 +60,9 @@ def _extras(chart: Definition[Any], state: Any) -> str:
     )
 
 
-def _transition(item: Transition[Any], fields: dict[str, Guard], actions: Functions | None) -> str:
+def _transition(
+    item: Transition[Any], fields: dict[str, Guard | Asking], actions: Functions | None
+) -> str:
     attributes = [f'event="{scxml_name(item.trigger)}"', f'target="{_id(item.target)}"']
     if item.guard is not None:
         field = next(name for name, guard in fields.items() if guard == item.guard)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 from xml.sax.saxutils import escape
 
+from prism.statechart._asking import Asking
 from prism.statechart._definition import Definition
 from prism.statechart._nesting import In
 from prism.statechart.formats._names import Functions, name_of
@@ -43,7 +44,9 @@ def scxml_text(name: str) -> str:
     return _CODE.sub(lambda found: chr(int(found[1], 16)), name)
 
 
-def scxml_guards(chart: Definition[Any], guards: Functions | None = None) -> dict[str, Guard]:
+def scxml_guards(
+    chart: Definition[Any], guards: Functions | None = None
+) -> dict[str, Guard | Asking]:
     """Return the guards of a chart by the fields of event data in which SCXML expects outcomes.
 
     The program that runs the document evaluates the guards and sends their outcomes with each
@@ -54,7 +57,7 @@ def scxml_guards(chart: Definition[Any], guards: Functions | None = None) -> dic
         chart: The chart's definition, ``chart.definition``.
         guards: Guards by name, for those without a name of their own.
     """
-    fields: dict[str, Guard] = {}
+    fields: dict[str, Guard | Asking] = {}
     for item in chart.written:
         if item.guard is None or isinstance(item.guard, In):
             continue

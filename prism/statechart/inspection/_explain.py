@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from prism.statechart._asking import told
 from prism.statechart._definition import Definition
 from prism.statechart._engine.arguments import cannot_drive, is_foreign, require_trigger
 from prism.statechart._engine.machine import PASSED, evaluate
@@ -89,7 +90,7 @@ def _tried(
     """Evaluate the guards as the engine does, and stop where it would stop."""
     found: list[Candidate] = []
     for item in transitions:
-        verdict = evaluate(item.guard, agent, context)
+        verdict = evaluate(told(item.guard, item, item.source), agent, context)
         found.append(Candidate(item, *verdict))
         if verdict is PASSED and not all_of_them:
             break

@@ -6,10 +6,11 @@ decisions or chats is found out with the first question.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from prism.errors import (
     LLMError,
@@ -47,9 +48,6 @@ from prism.statechart.reasoner._spending import (
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, describe, report_warning
 from prism.telemetry.events import MODE_UNKNOWN
-
-if TYPE_CHECKING:
-    from asyncio import Task
 
 ResultT = TypeVar("ResultT")
 
@@ -229,19 +227,6 @@ class AsksModel:
         if getattr(self.client, "reopens", False):
             await self.client.close()
 
-    def _put(self, request: Request, identity: str) -> Flight[Reply]:
-        """Put a request, or join an equal one that is under way; `_leave` it in the end.
-
-        Args:
-            request: What to ask.
-            identity: What it asks; equal requests at the same time have the same outcome.
-        """
-        return self._flights.join(identity, lambda cost: self._decision(request, cost))
-
-    async def _leave(self, flights: Iterable[Flight[Reply]]) -> None:
-        """Note that the outcomes of some requests are not waited for any more."""
-        await self._flights.leave(flights)
-
     def _seconds_allowed(self) -> float:
         """Return the seconds that an answer may take now."""
         left = self.budget.seconds_left()
@@ -359,18 +344,14 @@ class Flight(Generic[ResultT]):
     __slots__ = ("key", "task", "waiting")
 
     def __init__(self, key: Hashable, make: Callable[[Cost], Coroutine[Any, Any, ResultT]]) -> None:
-        import asyncio
-
         self.key = key
         self.waiting = 0
-        self.task: Task[Outcome[ResultT]] = asyncio.create_task(_outcome_of(make))
+        self.task: asyncio.Task[Outcome[ResultT]] = asyncio.create_task(_outcome_of(make))
 
     async def outcome(self) -> Outcome[ResultT]:
         """Wait for the outcome; cancelling this leaves the call running."""
         if self.task.done():
             return self.task.result()
-
-        import asyncio
 
         return await asyncio.shield(self.task)
 
@@ -396,8 +377,6 @@ class SingleFlight(Generic[ResultT]):
             key: What is asked.
             make: Starts the call, if nobody has; it adds to the cost it is given.
         """
-        import asyncio
-
         flight = self._under_way.get(key)
         if (
             flight is None
@@ -415,8 +394,6 @@ class SingleFlight(Generic[ResultT]):
         ending = [flight.task for flight in flights if self._is_last(flight)]
         if not ending:
             return
-
-        import asyncio
 
         for task in ending:
             task.cancel()
@@ -451,8 +428,6 @@ class SingleFlight(Generic[ResultT]):
 async def _outcome_of(
     make: Callable[[Cost], Coroutine[Any, Any, ResultT]],
 ) -> Outcome[ResultT]:
-    import asyncio
-
     cost = Cost()
     try:
         return Outcome(cost, await make(cost))
@@ -520,8 +495,6 @@ class ModeFinder:
         return None
 
     async def _look(self, seconds: float) -> Kind:
-        import asyncio
-
         limit = min(seconds, LONGEST_LOOK_SECONDS)
         try:
             async with asyncio.timeout(limit) as timer:

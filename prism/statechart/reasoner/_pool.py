@@ -28,7 +28,7 @@ from prism.statechart.reasoner._slots import (
     all_fail_fast,
     circuit_open,
 )
-from prism.statechart.reasoner._spending import Cost, loop_time, random_backoff, until_settled
+from prism.statechart.reasoner._spending import Cost, loop_time, random_backoff
 
 _MOST_EXEMPT = 20
 """Failures that cost a question no attempt; as each refusal lowers the host's limit, fewer come."""
@@ -243,18 +243,23 @@ class Pool(Generic[HostT]):
         except DecisionsUnsupportedError as error:
             raise self._takes_none(self._hosts, error) from error
         except LLMError as error:
-            # only an answer can tell, and those that have answered do not decide
-            known = {host.known_to_decide for host in self._hosts}
-            if known == {None, False} and not isinstance(error, CircuitOpenError):
-                others = [host for host in self._hosts if host.known_to_decide is False]
-                raise self._takes_none(others, error, f", and {error}") from error
+            failure = self._not_decided(error)
+            if failure is error:
+                raise
+            raise failure from error
 
-            # said apart from other failures, so that the other servers can be asked to chat
-            deciding = _deciding(self._hosts)
-            are_down = all_fail_fast(deciding) and not all_fail_fast(self._hosts)
-            if is_retryable(error) and are_down:
-                raise circuit_open(deciding) from error
-            raise
+    def _not_decided(self, error: LLMError) -> LLMError:
+        """Return what it means that a decision question has failed, for those who may chat."""
+        # only an answer can tell, and those that have answered do not decide
+        known = {host.known_to_decide for host in self._hosts}
+        if known == {None, False} and not isinstance(error, CircuitOpenError):
+            others = [host for host in self._hosts if host.known_to_decide is False]
+            return self._takes_none(others, error, f", and {error}")
+
+        # said apart from other failures, so that the other servers can be asked to chat
+        deciding = _deciding(self._hosts)
+        are_down = all_fail_fast(deciding) and not all_fail_fast(self._hosts)
+        return circuit_open(deciding) if is_retryable(error) and are_down else error
 
     def _takes_none(self, hosts: Sequence[Host], error: LLMError, more: str = "") -> LLMError:
         addresses = ", ".join(host.address for host in hosts)
@@ -319,9 +324,7 @@ class Pool(Generic[HostT]):
         question.left = self._hosts
         try:
             with self._slots.entered():
-                reply = await until_settled(
-                    lambda: self._ask_once(question), lambda error: self._judge(question, error)
-                )
+                reply = await self._ask_until_settled(question)
         except UnusableError as unusable:
             if unusable.error is not None:
                 raise unusable.error from unusable.error.__cause__
@@ -334,6 +337,17 @@ class Pool(Generic[HostT]):
         finally:
             if question.doubted is not None:
                 self._settle(question.doubted, is_guilty=question.is_guilty)
+
+    async def _ask_until_settled(self, question: Question[ReplyT]) -> ReplyT:
+        """Return what a question gives, put again while its failures are judged worth that."""
+        while True:
+            try:
+                return await self._ask_once(question)
+            except Exception as error:
+                pause = self._judge(question, error)
+
+            if pause:
+                await asyncio.sleep(pause)
 
     def _judge(self, question: Question[ReplyT], error: Exception) -> float:
         """Say what follows from an outcome: again or elsewhere, after a pause; the end is raised.
@@ -485,13 +499,9 @@ class Pool(Generic[HostT]):
             lacking = self._lacking(question, reply)
         except LLMError as error:
             question.cost.allowance.trouble = str(error)
-            if cost.attempts == attempts:
-                # nothing was sent
-                host.breaker.abandoned(probe=lease.probe)
-            elif is_unusable(error) and not _is_coming(host, error):
-                raise self._doubted(UnusableError(lease, error=error)) from error
-            elif self._learn(lease, error) and question.exempt < _MOST_EXEMPT:
-                question.exempt += 1
+            doubted = self._after_error(question, lease, error, was_sent=cost.attempts > attempts)
+            if doubted is not None:
+                raise doubted from error
             raise
         except BaseException:
             if question.pace is not None:
@@ -510,6 +520,19 @@ class Pool(Generic[HostT]):
             return reply
         finally:
             self._slots.give_back(lease)
+
+    def _after_error(
+        self, question: Question[ReplyT], lease: Lease[Host], error: LLMError, *, was_sent: bool
+    ) -> UnusableError | None:
+        """Learn from an error; return a doubt about the host, if it may be the question's fault."""
+        if not was_sent:
+            lease.host.breaker.abandoned(probe=lease.probe)
+        elif is_unusable(error) and not _is_coming(lease.host, error):
+            return self._doubted(UnusableError(lease, error=error))
+        elif self._learn(lease, error) and question.exempt < _MOST_EXEMPT:
+            question.exempt += 1
+
+        return None
 
     def _lacking(self, question: Question[ReplyT], reply: ReplyT) -> int:
         """Return how many answers a reply lacks, where another host may be asked for them."""

@@ -6,8 +6,10 @@ in `_replies`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, get_args
 
 from prism.errors import (
@@ -216,9 +218,7 @@ class Reasoner(AsksModel, BaseReasoner):
             raise
 
         decisions = [
-            self._settle(question, draw, next(found))
-            if draw.fault is None
-            else self._without_asking(question, draw.fault)
+            self._decided(question, draw, found)
             for question, draw in zip(questions, draws, strict=True)
         ]
 
@@ -300,9 +300,6 @@ class Reasoner(AsksModel, BaseReasoner):
         Returns:
             The chats that may help where decision questions failed.
         """
-        # costs a third of importing the engine, and is loaded already where this runs
-        import asyncio
-
         flights: dict[str, Flight[Reply]] = {}
         asked: list[tuple[Request, str]] = []
         chats: list[Request] = []
@@ -317,7 +314,7 @@ class Reasoner(AsksModel, BaseReasoner):
                 told = self._in_order(request)
                 # what was asked together is not asked again, also if it failed
                 if identity not in flights:
-                    flights[identity] = self._put(told, identity)
+                    flights[identity] = self._flights.join(identity, partial(self._decision, told))
 
                 asked.append((told, identity))
                 # so that the first are under way before the last prompt is built
@@ -340,7 +337,7 @@ class Reasoner(AsksModel, BaseReasoner):
 
             return chats
         finally:
-            await self._leave(flights.values())
+            await self._flights.leave(flights.values())
 
     def _in_order(self, request: Request) -> Request:
         """Return a request that tells the options in the order in which the model is told them."""
@@ -413,17 +410,18 @@ class Reasoner(AsksModel, BaseReasoner):
         said = read_reason(reply.text, MOST_REASON_CHARACTERS) if asks else None
         return Decision(chosen, source, cost=cost, said=said, option_mass=mass, rotation=rotation)
 
-    def _settle(self, question: Question, draw: Draw, found: Found) -> Decision:
+    def _decided(self, question: Question, draw: Draw, answers: Iterator[Found]) -> Decision:
         """Choose an option by its probability, where the model gave those."""
+        if draw.fault is not None:
+            return self._without_asking(question, draw.fault)
+
+        found = next(answers)
         if isinstance(found, Decision):
             return found
 
         weights = list(found.by_option.values())
-        number = (
-            weights.index(max(weights))
-            if self._pick == "argmax"
-            else index_at(draw.taken[1], weights)
-        )
+        is_drawn = self._pick == "draw"
+        number = index_at(draw.taken[1], weights) if is_drawn else weights.index(max(weights))
         rounded = {text: round(chance, 6) for text, chance in found.by_option.items()}
 
         return Decision(

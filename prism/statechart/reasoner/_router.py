@@ -244,17 +244,22 @@ class Router(BaseReasoner, BaseWriter):
         ]
         # mostly there is one, which needs no task of its own
         found = [await asking[0]] if len(asking) == 1 else await all_of(asking)
-        new: dict[int, Any] = {}
-        for places, given in zip(shares.values(), found, strict=True):
-            new.update(zip(places, given, strict=True))
+        new = {
+            place: answer
+            for places, given in zip(shares.values(), found, strict=True)
+            for place, answer in zip(places, given, strict=True)
+        }
 
-        answers.update(new)
-        for place in range(len(asked)):
-            self.costs.add(answers[place])
-            if self._fallbacks is not None and place in new:
-                self._fallbacks.count(new[place])
+        return [self._counted(answers, new, place) for place in range(len(asked))]
 
-        return [answers[place] for place in range(len(asked))]
+    def _counted(self, earlier: Mapping[int, Any], new: Mapping[int, Any], place: int) -> Any:
+        """Return an answer, with its cost counted, and whether one that is new fell back."""
+        answer = new[place] if place in new else earlier[place]
+        self.costs.add(answer)
+        if self._fallbacks is not None and place in new:
+            self._fallbacks.count(answer)
+
+        return answer
 
     async def decide_many(
         self, questions: Sequence[Question], *, logger: EventLogger | None = None

@@ -6,7 +6,7 @@ Asking again is within that.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -392,29 +392,6 @@ class Budget:
 
 
 # Asking again
-
-
-async def until_settled(
-    call: Callable[[], Awaitable[ResultT]], judge: Callable[[Exception], float]
-) -> ResultT:
-    """Return what a call gives, made again while its failures are judged to be worth that.
-
-    Args:
-        call: Makes the call.
-        judge: Returns the seconds to wait before the call is made again, with whatever it has
-            changed for that; raises what ends all.
-    """
-    # costs a third of importing the engine, and is loaded already where this runs
-    import asyncio
-
-    while True:
-        try:
-            return await call()
-        except Exception as error:
-            pause = judge(error)
-
-        if pause:
-            await asyncio.sleep(pause)
 
 
 def random_backoff(attempt: int) -> float:

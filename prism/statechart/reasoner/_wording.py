@@ -299,6 +299,10 @@ class Wording:
         }
 
 
+USUAL_WORDING = Wording()
+"""That of a post, in a language that is left to the model."""
+
+
 def read_data(reply: str, schema: Mapping[str, Any]) -> Any:
     """Return the data in a model's reply, its texts clean.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -95,9 +96,6 @@ class Writer(AsksModel, BaseWriter):
         if len(calls) == 1:
             return [await self._written(calls[0])]
 
-        # costs a third of importing the engine, and is loaded already where this runs
-        import asyncio
-
         return list(await asyncio.gather(*(self._written(call) for call in calls)))
 
     async def _written(self, call: TextCall) -> Written:
@@ -138,17 +136,9 @@ class Writer(AsksModel, BaseWriter):
             if call.most_requests is not None:
                 cost.allowance.most_attempts = call.most_requests - total.attempts
 
-            try:
-                request = TextRequest(
-                    prompt, schema, _lacking(call), call.variation + total.attempts
-                )
-                found = read_as(call, (await self._reply(request, cost)).text, "model")
-                is_useless, is_final = found.has_failed, not found.has_failed
-            except Exception as error:  # of the client, which may be anybody's
-                found = Written(None, "failed", reason=describe(error))
-                is_useless = isinstance(error, UselessReplyError)
-                is_final = not cost.attempts or _is_useless_to_repeat(error)
-
+            variation = call.variation + total.attempts
+            request = TextRequest(prompt, schema, _lacking(call), variation)
+            found, is_useless, is_final = await self._asked_once(call, request, cost)
             total.follow(cost)
             text = text if found.text is None else found.text
             is_repaired = prompt != call.prompt
@@ -162,6 +152,19 @@ class Writer(AsksModel, BaseWriter):
                 return replace(found, text=text, cost=total)
 
             prompt = again(call.prompt, found.reason or "", _how(schema)) if is_useless else prompt
+
+    async def _asked_once(
+        self, call: TextCall, request: TextRequest, cost: Cost
+    ) -> tuple[Written, bool, bool]:
+        """Return what came of a request, whether it was of no use, and whether it is final."""
+        try:
+            found = read_as(call, (await self._reply(request, cost)).text, "model")
+        except Exception as error:  # of the client, which may be anybody's
+            failed = Written(None, "failed", reason=describe(error))
+            is_final = not cost.attempts or _is_useless_to_repeat(error)
+            return failed, isinstance(error, UselessReplyError), is_final
+
+        return found, found.has_failed, not found.has_failed
 
 
 def _is_useless_to_repeat(error: Exception) -> bool:

@@ -349,15 +349,7 @@ def _merged(before: Mapping[str, Any], given: Mapping[str, Any], text: str) -> d
     A bare name that only says again what the runner or the host provides stays theirs, or it would
     be so for ever.
     """
-    if len(text) > MAX_RESULT_CHARACTERS:
-        raise CodeError(f"the context grew over {MAX_RESULT_CHARACTERS:,} characters")
-    try:
-        after, assigned = parse_json(text)
-    except InputError as error:
-        raise CodeError(f"left something that is not data: {error.problem}") from None
-    if not isinstance(after, dict):
-        raise CodeError("replaced context by something that is not a dict")
-
+    after, assigned = _left_in(text)
     for name, value in assigned.items():
         was_set = name in after and (name not in before or after[name] != before[name])
         is_given = name in given and given[name] == value
@@ -368,6 +360,20 @@ def _merged(before: Mapping[str, Any], given: Mapping[str, Any], text: str) -> d
         return {name: through_json(value) for name, value in after.items()}
     except (TypeError, ValueError) as error:
         raise CodeError(f"left something that is not data: {error}") from None
+
+
+def _left_in(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the context that a step has left behind, and the names that it has assigned."""
+    if len(text) > MAX_RESULT_CHARACTERS:
+        raise CodeError(f"the context grew over {MAX_RESULT_CHARACTERS:,} characters")
+    try:
+        after, assigned = parse_json(text)
+    except InputError as error:
+        raise CodeError(f"left something that is not data: {error.problem}") from None
+    if not isinstance(after, dict):
+        raise CodeError("replaced context by something that is not a dict")
+
+    return after, assigned
 
 
 WORKERS = Workers()

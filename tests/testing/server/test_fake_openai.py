@@ -128,6 +128,7 @@ async def test_what_it_does_not_take_is_refused(
     ],
     ids=lambda value: value.name if isinstance(value, Fault) else "",
 )
+@pytest.mark.sampled(4)
 async def test_it_has_the_faults_of_the_other_server(
     server: FakeOpenAI, client: openai.AsyncOpenAI, fault: Fault, raised: type[Exception]
 ) -> None:

@@ -191,6 +191,7 @@ def test_a_workflow_is_called_what_its_file_is() -> None:
     ],
     ids=["traits", "beside", "below", "code"],
 )
+@pytest.mark.sampled(2)
 def test_nobody_is_told_of_more_than_fifty_problems(
     text: str, count: int | None, tmp_path: Path
 ) -> None:

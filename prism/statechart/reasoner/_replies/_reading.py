@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
 from prism.errors import ReasonerError
@@ -153,7 +153,11 @@ def chosen_in(text: str, names: Names, answers: Sequence[Any]) -> Any | None:
     if labelled and labelled[-1] is not None:
         return labelled[-1]
 
-    answer = next(iter(answers), None)
+    return _claimed_in(text, lines, names, next(iter(answers), None))
+
+
+def _claimed_in(text: str, lines: list[str], names: Names, answer: Any | None) -> Any | None:
+    """Return the one option that sentences of a text choose; None if there is a doubt."""
     claims = list(_claims(lines, names, answer))
     if not claims or None in claims:
         return None
@@ -284,20 +288,28 @@ def _values(value: Any, names: Names, key: str, depth: int) -> Iterator[Any]:
 def _under_keys(members: Members, names: Names, key: str) -> list[Any]:
     """Return what an object holds under the key asked for, a tool's name, or an answer's key."""
     keyed = [(_folded(each), _parsed(value)) for each, value in members]
-    own = [value for each, value in keyed if each == key]
+    own = _under(keyed, {key})
     # a key that is an option itself holds something else, such as the text of a reply
     free = [(each, value) for each, value in keyed if names.spelled(each) is None]
     if own or not free:
         return own or _only_truth(members)
 
+    return _under_usual_keys(free, names)
+
+
+def _under_usual_keys(keyed: list[tuple[str, Any]], names: Names) -> list[Any]:
+    """Return what stands under keys that models use in place of the one asked for."""
     # a response may hold the words of a post beside a state, and a tool may be called by any name
-    named = [value for each, value in free if each in _TOOL_KEYS | _ANSWER_KEYS]
+    named = _under(keyed, _TOOL_KEYS | _ANSWER_KEYS)
     naming = [value for value in named if _named(value, names) is not None]
-    known = [(each, value) for each, value in free if each in _WRAPPERS | _ANSWER_KEYS]
-    inside = [value for _, value in known if isinstance(value, list)]
-    texts = [value for each, value in known if each in _ANSWER_KEYS and isinstance(value, str)]
+    inside = [each for each in _under(keyed, _WRAPPERS | _ANSWER_KEYS) if isinstance(each, list)]
+    texts = [each for each in _under(keyed, _ANSWER_KEYS) if isinstance(each, str)]
 
     return naming + inside or texts
+
+
+def _under(keyed: list[tuple[str, Any]], keys: Container[str]) -> list[Any]:
+    return [value for each, value in keyed if each in keys]
 
 
 def _only_truth(members: Members) -> list[str]:
