@@ -98,13 +98,11 @@ def spreads() -> pl.DataFrame:
     return pl.DataFrame([_spread(seed) for seed in range(200)])
 
 
-NOT_MET = pytest.mark.xfail(reason="the preset does not meet it: .21 and .31 were seen")
+NOT_MET = pytest.mark.xfail(reason="the preset does not meet it: .42 was seen in 37 runs")
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "name", ["users", pytest.param("depth", marks=NOT_MET), pytest.param("place", marks=NOT_MET)]
-)
+@pytest.mark.parametrize("name", ["users", "depth", pytest.param("place", marks=NOT_MET)])
 def test_a_rumour_spreads_as_real_ones_do(spreads: pl.DataFrame, name: str) -> None:
     """Users, depth, and the median's place in time are within .2, by Kolmogorov and Smirnov."""
     real = pl.read_csv(CASCADES)
