@@ -165,13 +165,13 @@ def test_a_decision_enters_few_files(tmp_path: Path) -> None:
 
 
 def test_a_simulation_is_reached_through_few_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    """``prism simulate`` reaches its simulation through at most 12 files."""
-    assert len(a_simulation(monkeypatch).files) <= 12
+    """``prism simulate`` reaches its simulation through at most 11 files."""
+    assert len(a_simulation(monkeypatch).files) <= 11
 
 
 def test_a_step_of_a_world_is_reached_through_few_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    """``prism run rumour`` reaches its first step through at most 35 files."""
-    assert len(a_world(monkeypatch).files) <= 35
+    """``prism run rumour`` reaches its first step through at most 34 files."""
+    assert len(a_world(monkeypatch).files) <= 34
 
 
 def test_the_architecture_page_has_the_counts(

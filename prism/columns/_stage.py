@@ -27,13 +27,13 @@ from prism.statechart.states import state_text
 from prism.telemetry._loggers import active_logger, report_warning
 from prism.telemetry.events import ANSWER_DISCARDED, ROUND_ENDED, TRANSITION
 from prism.worlds import Agent, World
-from prism.worlds._host import RunHost
+from prism.worlds._host import RunHost, Setting
 from prism.worlds._host import population as made_by
 from prism.worlds._kinds import make_kinds
 from prism.worlds._people import AgentTable
 from prism.worlds._results import WorldRound
 from prism.worlds._snapshot import Decoder, Encoder
-from prism.worlds._stage import AgentStage, Setting
+from prism.worlds._stage import AgentStage
 from prism.worlds._ticks import Counts
 from prism.worlds._world import kinds_of
 
@@ -118,6 +118,9 @@ class ColumnStage(AgentStage):
         InputError: If somebody else than the policy is to decide.
     """
 
+    host_class = ColumnHost
+    host: ColumnHost
+
     def __init__(self, setting: Setting) -> None:
         if problems := problems_of(type(setting.world)):
             raise DefinitionError("\n".join(problems))
@@ -133,7 +136,6 @@ class ColumnStage(AgentStage):
             raise InputError("has nothing to write in columns: leave it out", field="writer")
 
         super().__init__(setting)
-        self.host: ColumnHost = ColumnHost(setting.world, setting.seed, setting.clock, self.logger)
         self.unit: Unit = unit_of(type(setting.world))
         self._machine: Machine
         self._about: Any = None
@@ -248,13 +250,12 @@ class ColumnStage(AgentStage):
         self._machine = machine_of(self.unit)
         columns.table[T.PHASE] = T.OVER
         self._set_due(0)
-        most = self._setting.log_agents
+        most = self.logged_agents()
         logged = None if most is None else self._canonical()[:most]
         columns[T.LOGGED][:] = 1 if logged is None else 0
         if logged is not None:
             columns[T.LOGGED][logged] = 1
-            assert self._sampled is not None
-            self._sampled.logged = frozenset(map(self._rows.id_of, logged.tolist()))
+            self.tell_of(map(self._rows.id_of, logged.tolist()))
         columns.prepare(columns.size if logged is None else len(logged))
         if type(self._world).activation != "all":
             columns.set(T.CANONICAL, self._canonical())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from prism.agents import SocialAgent
 from prism.agents.social_agent import plain_attributes
@@ -105,7 +105,8 @@ class Reader(Proxy[SocialAgent]):
 
     @property
     def _kept(self) -> list[Any]:
-        agent = self.agent
+        agent, host = self.agent, cast(Any, self._host)
+        is_told = host.logged is None or self.agent_id in host.logged
         return [
             agent.ticks_in_state,
             agent.pending_action,
@@ -116,6 +117,8 @@ class Reader(Proxy[SocialAgent]):
             [self.has_chosen, self.reason],
             _drafted(self.draft, self.words),
             attributes_of(agent),
+            # of others the log tells it
+            *([] if is_told else [sorted(self.seen)]),
         ]
 
     @_kept.setter
@@ -129,7 +132,9 @@ class Reader(Proxy[SocialAgent]):
             return
 
         agent = self.agent
-        ticks, pending, self.seen_until, unread, post, passed, chosen, drafted, own = self.restored
+        ticks, pending, self.seen_until, unread, post, passed, *rest = self.restored
+        chosen, drafted, own, *seen = rest
+        self.seen.update(*seen)
         agent.ticks_in_state, agent.pending_action = ticks, pending
         self.unread = deque(posts[number] for number in unread)
         self.post = None if post is None else posts[post]

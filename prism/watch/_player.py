@@ -71,7 +71,7 @@ class Player(Observer):
             model=asked.get("model"),
             parameters=asked.get("parameters"),
         )
-        self._loop: Loop[Any, Any, Any] | None = None
+        self._loop: Loop | None = None
 
     def order(self, order: dict[str, Any]) -> None:
         """Take an order from another thread."""

@@ -143,14 +143,11 @@ class Asking(Protocol):
 
     Attributes:
         next_agent: The first agent that must not take its next step before its answer is there.
-        waiting: The addresses of agents whose question of the tick before has no answer yet; the
-            same object until the tick ends.
         apply: Carries out a decision; set before the first question.
         open_questions: Number of questions without an answer; other threads may look.
     """
 
     next_agent: Any
-    waiting: set[int]
     apply: Apply
     open_questions: int
 
@@ -174,24 +171,16 @@ class Asking(Protocol):
         """Cancel what is still being asked; nothing is left running."""
 
 
-def asking_with(
-    answerers: Answerers,
-    logger: EventLogger | None,
-    clock: SimulatedClock,
-    *,
-    at_once: bool = False,
-) -> Asking:
+def asking_with(answerers: Answerers, logger: EventLogger | None, clock: SimulatedClock) -> Asking:
     """Return the way of asking that suits those who answer.
 
     Args:
         answerers: Who answers.
         logger: Where the run's events go.
         clock: The run's clock.
-        at_once: Whether an answer may be carried out as it arrives, since that changes the agent
-            alone which asked; an agent that asks again is then not kept waiting.
     """
     if answerers.concurrency:
-        return AsTheyCome(answerers, logger, clock, at_once=at_once)
+        return AsTheyCome(answerers, logger, clock)
     return TickByTick(answerers, logger)
 
 
@@ -203,8 +192,6 @@ class TickByTick:
     def __init__(self, answerers: Answerers, logger: EventLogger | None) -> None:
         self.logger: EventLogger | None = logger
         self.next_agent: Any = None
-        # no question outlives its tick
-        self.waiting: set[int] = set()
         self.open_questions: int = 0
         self._answerers = answerers
         self._questions: list[Asked] = []
@@ -310,28 +297,24 @@ class _Open:
     question: Asked
     moment: Moment
     waves: list[_Wave] = field(default_factory=list)
-    answer: asyncio.Task[Answer | None] = field(init=False)
+    answered: asyncio.Task[None] = field(init=False)
 
 
 class AsTheyCome:
     """Asks each question as it comes up, while agents take their next steps.
 
+    An answer is carried out as it arrives, since that changes the agent alone which asked.
+
     Args:
         answerers: Who answers.
         given: Where the run's events go.
         clock: The run's clock.
-        at_once: Whether an answer is carried out as it arrives, not in the order of the agents.
     """
 
     apply: Apply
 
     def __init__(
-        self,
-        answerers: Answerers,
-        given: EventLogger | None,
-        clock: SimulatedClock,
-        *,
-        at_once: bool = False,
+        self, answerers: Answerers, given: EventLogger | None, clock: SimulatedClock
     ) -> None:
         self.logger: OrderedLogger = OrderedLogger(given, clock)
         self.next_agent: Any = None
@@ -339,9 +322,7 @@ class AsTheyCome:
         self._answerers = answerers
         self._given = given
         self._clock = clock
-        self._at_once = at_once
         self._open: deque[_Open] = deque()
-        self.waiting: set[int] = set()
         self._asked: deque[_Open] = deque()
         # of the questions that are settled, the first ones' answers are written already
         self._settled: list[_Wave] = []
@@ -350,7 +331,7 @@ class AsTheyCome:
     async def ask(self, question: Asked) -> None:
         """Put one agent's question, and give those under way a turn."""
         asked = _Open(question, self._clock.moment)
-        asked.answer = asyncio.create_task(self._carry(asked))
+        asked.answered = asyncio.create_task(self._carry(asked))
         self._asked.append(asked)
 
         await asyncio.sleep(0)
@@ -358,16 +339,10 @@ class AsTheyCome:
     async def settle_next(self) -> None:
         """Wait for the answer to the first open question of the tick before, and carry it out."""
         asked = self._open[0]
-        answer = await asked.answer
+        await asked.answered
         self._open.popleft()
-        self.waiting.discard(id(asked.question.agent))
-        first = asked.waves[0]
         # texts are announced behind all decisions of their wave
-        self.logger.write(first.decisions, at=asked.moment)
-        if answer is not None:
-            with self._writing_to(first.applied, asked.moment):
-                self.apply(asked.question, answer)
-
+        self.logger.write(asked.waves[0].decisions, at=asked.moment)
         self._keep(asked)
         self._go_on()
 
@@ -375,7 +350,6 @@ class AsTheyCome:
         """Make this tick's questions those to settle."""
         # those of the tick before are settled, as all agents have taken their steps
         self._open, self._asked = self._asked, deque()
-        self.waiting = {id(each.question.agent) for each in self._open}
         self._go_on()
 
     async def end_round(self) -> None:
@@ -385,7 +359,7 @@ class AsTheyCome:
 
     async def close(self) -> None:
         """Cancel what is still being asked, and write what was buffered."""
-        answers = [asked.answer for asked in (*self._open, *self._asked)]
+        answers = [asked.answered for asked in (*self._open, *self._asked)]
         for answer in answers:
             answer.cancel()
 
@@ -420,8 +394,8 @@ class AsTheyCome:
             self._settled.clear()
             self.logger.write(self._later)
 
-    async def _carry(self, asked: _Open) -> Answer | None:
-        """Get an answer; where it is carried out at once, do that until nothing more is asked."""
+    async def _carry(self, asked: _Open) -> None:
+        """Carry out what an agent is answered, until it asks nothing more."""
         question: Asked | None = asked.question
         while question is not None:
             wave = _Wave()
@@ -429,13 +403,8 @@ class AsTheyCome:
             logger = OrderedLogger(self._given, self._clock)
             logger.buffer = wave.texts if isinstance(question, TextCall) else wave.decisions
             answer = await self._answer(question, logger)
-            if not self._at_once:
-                return answer
-
             with self._writing_to(wave.applied, asked.moment):
                 question = self.apply(question, answer)
-
-        return None
 
     @contextmanager
     def _writing_to(self, buffer: Buffer, moment: Moment) -> Iterator[None]:

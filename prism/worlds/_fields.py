@@ -297,14 +297,16 @@ def _hiding(owner: str, name: str, lines: Sequence[type]) -> str:
     if not above or any(name in getattr(base, "fields", {}) for base in above):
         return ""
 
-    first = above[-1]
-    known = [base.__name__ for base in lines if issubclass(base, first)]
-    public = [each for each in known if not each.startswith("_")]
-    value = vars(first).get(name)
+    first, value = above[-1], vars(above[-1]).get(name)
+    public = [base.__name__ for base in lines if issubclass(base, first) and _is_public(base)]
     is_setting = not callable(value) and not hasattr(value, "__get__")
     mend = f"set it without a type, {name} = ..." if is_setting else "give it another name"
 
     return f"the field {owner}.{name} would hide {public[-1]}.{name}: {mend}"
+
+
+def _is_public(cls: type) -> bool:
+    return not cls.__name__.startswith("_")
 
 
 def refuse_all(problems: Sequence[str]) -> None:

@@ -10,6 +10,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from datetime import timedelta
 from itertools import takewhile
 from math import inf
@@ -19,22 +20,23 @@ from prism._faults import note_place
 from prism.errors import AgentError, FieldTypeError, FieldValueError, SimulationError
 from prism.randomness import RandomStream
 from prism.randomness._stream import keys_of, mixed
-from prism.runlog import SimulatedClock
+from prism.runlog import ReplayReasoner, SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
 from prism.runlog._writer import SECONDS_PER_TICK, Moment
 from prism.statechart import Question, Wording
 from prism.statechart._identity import given_name, identify
 from prism.statechart.reasoner._attributes import in_words
 from prism.statechart.reasoner._recollection import transition_in_words
-from prism.statechart.reasoner._wording import USUAL_WORDING
+from prism.statechart.reasoner._router import Router
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, active_logger
 from prism.worlds._agent import HISTORY_DEPTH, Agent, Asked, Message, Thing
 from prism.worlds._agent_set import AgentSet, Backwards, in_state
+from prism.worlds._asking import Answerers
 from prism.worlds._assignments import Assignments
 from prism.worlds._fields import Fields, unknown_field
 from prism.worlds._guest import Guest, Proxy, as_agent
-from prism.worlds._kinds import NEVER, Kind
+from prism.worlds._kinds import NEVER, Kind, Parts
 from prism.worlds._parameters import ParameterView
 from prism.worlds._people import AgentTable
 from prism.worlds._phase import OVERLAP_RULE, Phase
@@ -48,6 +50,48 @@ _UNGUARDED = nullcontext()
 
 _IN_SETUP, _AT_END = "setup", "end"
 """Parts of a run that have random numbers of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """Of how many agents a log tells.
+
+    Args:
+        most: Of so many.
+        above: If there are more than these; of all, if there are not.
+    """
+
+    most: int
+    above: int = 0
+
+    def of(self, agents: int) -> int | None:
+        """Return of how many agents of so many the log tells; None for all."""
+        return min(self.most, agents) if agents > self.above else None
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a run is made of, besides its agents.
+
+    Args:
+        world: The world.
+        parts: What its class marks.
+        seed: Seed of every random number.
+        ticks_per_round: Ticks in a round.
+        clock: The run's clock.
+        logger: Where the run's events go.
+        answerers: Who decides and writes.
+        sampling: Of how many agents the log tells; None for all.
+    """
+
+    world: World[Any]
+    parts: Parts
+    seed: int
+    ticks_per_round: int
+    clock: SimulatedClock
+    logger: EventLogger | None
+    answerers: Answerers
+    sampling: Sampling | None = None
 
 
 def population(world: World[Any], agents: int | Iterable[Any] | AgentTable) -> Iterable[Any]:
@@ -76,9 +120,7 @@ class RunHost:
     """One run, as its agents and its world see it.
 
     Args:
-        world: The world.
-        seed: Seed of every random number.
-        clock: The run's clock.
+        setting: What the run is made of.
         logger: Where the world's own events go.
 
     Attributes:
@@ -101,23 +143,22 @@ class RunHost:
         epoch: What goes on now, as a number: everybody's random numbers belong to one epoch.
         roster: Where agents are, from the end of `setup` on.
         ticks_per_round: Ticks in a round.
+        logged: Ids of the agents of whom the log tells; None for all.
         stopped: When the run was stopped, and why; None if it was not.
         logger: Where the run's events go meanwhile.
         timed_out: Takes note of a time-out, by the state that was left.
         gone: Places of the agents that have left: they have no turn, and are in no state.
         asleep: Places of agents that have no turn for the time being.
         parameters: The world's parameters, as they are now.
-        assignments: Who is treated.
         router: Who puts questions to whoever answers for an agent; None if one answers for all.
         is_replayed: Whether decisions are taken from another run.
         world: The world.
     """
 
-    def __init__(
-        self, world: World[Any], seed: int, clock: SimulatedClock, logger: EventLogger | None
-    ) -> None:
+    def __init__(self, setting: Setting, logger: EventLogger | None) -> None:
+        world, answerers = setting.world, setting.answerers
         self.agents: list[Any] = []
-        self.seed: int = seed
+        self.seed: int = setting.seed
         self.acting: Any = None
         self.fires: Callable[[Any, str, Any, Any], Any] | None = self._refuse_fire
         self.sends: Callable[[Message, Any], None] | None = None
@@ -127,24 +168,26 @@ class RunHost:
         self.meanings: Mapping[Any, str] = world.meanings
         self.has_guests: bool = False
         self.has_proxies: bool = False
-        self.wording: Wording = USUAL_WORDING
-        self.has_writer: bool = False
-        self.remembers: bool = False
+        self.wording: Wording = answerers.wording
+        self.has_writer: bool = answerers.has_writer
+        self.remembers: bool = getattr(answerers.reasoner, "memory", None) is not None
         self.is_permuted: bool = False
         self.roster: Any = None
-        self.ticks_per_round: int = 1
+        self.ticks_per_round: int = setting.ticks_per_round
+        self.logged: frozenset[str] | None = None
         self.stopped: dict[str, Any] | None = None
         self.world: World[Any] = world
         self.timed_out: Callable[[Any], None] = _leave_it
         self.gone: set[int] = set()
         self.asleep: frozenset[int] = frozenset()
-        self.assignments: Assignments = Assignments(seed)
-        self.router: Any = None
-        self.is_replayed: bool = False
+        decides = answerers.reasoner
+        self.router: Router | None = decides if isinstance(decides, Router) else None
+        self.is_replayed: bool = isinstance(decides, ReplayReasoner)
         self.parameters: Mapping[str, Any] = ParameterView(world)
         self._world = world
-        self._clock = clock
+        self._clock = setting.clock
         self.logger: EventLogger | None = logger
+        self._assignments: Assignments | None = None
         self._part = _IN_SETUP
         self._world_random: RandomStream | None = None
         self._turn_random: RandomStream | None = None
@@ -156,6 +199,17 @@ class RunHost:
         self._able: dict[tuple[type, Any], int] = {}
         # events of setup wait for those that begin the run
         self._buffer: list[tuple[str, dict[str, Any]]] | None = []
+
+    @property
+    def assignments(self) -> Assignments:
+        """Who is treated."""
+        if self._assignments is None:
+            self._assignments = Assignments(self.seed)
+        return self._assignments
+
+    def newly_assigned(self) -> Iterable[Mapping[str, Any]]:
+        """Return what the log says of those who have been assigned since the last call."""
+        return () if self._assignments is None else self._assignments.drain()
 
     def guarding(self) -> AbstractContextManager[None]:
         """Refuse draws from elsewhere inside the block, if it is one of the first, or of a sample.

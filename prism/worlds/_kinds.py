@@ -336,24 +336,10 @@ def _activation_problems(cls: type[World[Any]]) -> Iterator[str]:
 
 def _method_problems(cls: type[Any], name: str, method: Any) -> Iterator[str]:
     marks = [mark for mark in _MARKS if hasattr(method, mark)]
-    # agents have measures, but no activation
-    activation = getattr(cls, "activation", "all")
-    by_pairs, by_rate = activation == "pair", activation == "rate"
     for mark in marks:
-        wanted = (["an agent", "another"] if by_pairs else ["an agent"]) * (mark == STEP)
-        wanted += ["an agent"] * (mark == PICTURE)
-        try:
-            inspect.signature(method).bind("self", *wanted)
-        except TypeError:
-            taken = " and ".join(["self", *wanted])
-            yield f"{cls.__name__}.{name} must take {taken} alone"
-
-    if STEP in marks and (getattr(method, RATE) is not None) != by_rate:
-        yield (
-            f"{cls.__name__}.{name} needs a rate: write  @during(..., rate=0.5)"
-            if by_rate
-            else f"{cls.__name__}.{name} has a rate: set  activation = 'rate'  in the world"
-        )
+        yield from _argument_problems(cls, name, method, mark)
+    if STEP in marks:
+        yield from _rate_problems(cls, name, method)
     # a step alone has something to wait for
     is_plain = name in _HOOKS or bool({*marks} - {STEP})
     if is_plain and inspect.iscoroutinefunction(method):
@@ -361,6 +347,28 @@ def _method_problems(cls: type[Any], name: str, method: Any) -> Iterator[str]:
     base = World if issubclass(cls, World) else Agent
     if marks and hasattr(base, name):
         yield f"{cls.__name__}.{name} would hide {base.__name__}.{name}: give it another name"
+
+
+def _argument_problems(cls: type[Any], name: str, method: Any, mark: str) -> Iterator[str]:
+    # agents have measures, but no activation
+    activation = getattr(cls, "activation", "all")
+    wanted = {
+        STEP: ["an agent", "another"] if activation == "pair" else ["an agent"],
+        PICTURE: ["an agent"],
+    }
+    taken = ["self", *wanted.get(mark, ())]
+    try:
+        inspect.signature(method).bind(*taken)
+    except TypeError:
+        yield f"{cls.__name__}.{name} must take {' and '.join(taken)} alone"
+
+
+def _rate_problems(cls: type[World[Any]], name: str, method: Any) -> Iterator[str]:
+    has_rate, by_rate = getattr(method, RATE) is not None, cls.activation == "rate"
+    if by_rate and not has_rate:
+        yield f"{cls.__name__}.{name} needs a rate: write  @during(..., rate=0.5)"
+    elif has_rate and not by_rate:
+        yield f"{cls.__name__}.{name} has a rate: set  activation = 'rate'  in the world"
 
 
 def _kind_problems(cls: Any) -> list[str]:

@@ -9,15 +9,15 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from functools import cached_property, partial
 from importlib import import_module
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from prism._faults import place_of_method, shortened
-from prism.errors import FieldValueError, MissingExtraError, SimulationError
-from prism.runlog import ReplayReasoner, SimulatedClock
+from prism.errors import MissingExtraError, SimulationError
+from prism.runlog import SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
 from prism.runs._running import run_to_end
 from prism.statechart import BaseWriter, PolicyReasoner, Wording
-from prism.statechart.reasoner._router import Router, costs_told, models_told
+from prism.statechart.reasoner._router import costs_told, models_told
 from prism.telemetry._loggers import EventLogger, active_logger
 from prism.telemetry.events import (
     AGENTS_MEASURED,
@@ -32,19 +32,15 @@ from prism.telemetry.events import (
 )
 from prism.worlds._agent_measures import AgentMeasures, require_number
 from prism.worlds._asking import Answerers, Decider, Event, Remembering
-from prism.worlds._host import drawing_nowhere_else
+from prism.worlds._host import Sampling, Setting, drawing_nowhere_else
 from prism.worlds._kinds import measures_of, parts_of
 from prism.worlds._parameters import groups_of, read_group
 from prism.worlds._people import AgentTable
 from prism.worlds._results import Measured
 from prism.worlds._snapshot import Decoder, Encoder
-from prism.worlds._stage import AgentStage, Setting, Stage
+from prism.worlds._stage import AgentStage
 from prism.worlds._treatments import Treating, Treatment, with_reasoners
 from prism.worlds._world import World
-
-WorldT = TypeVar("WorldT", bound=World[Any])
-RoundT = TypeVar("RoundT")
-ResultsT = TypeVar("ResultsT")
 
 _TICKS_BETWEEN_COLLECTIONS = 100
 
@@ -57,26 +53,24 @@ LOGGED_OF_MANY = 1_000
 """Of how many it tells of more, unless it is asked for others."""
 
 
-class Loop(Generic[WorldT, RoundT, ResultsT]):
-    """Runs a world through rounds and ticks; the base of all runs in which agents share a world.
+class Loop:
+    """Runs a world through rounds and ticks, as a `Run` says.
 
     Args:
         world: The world; a run takes it for itself.
         agents: The agents, or how many the world is to make.
-        rounds: Number of rounds, from 1 on; by default what the world's class says.
-        ticks: Ticks in a round, from 1 on; by default what the world's class says.
+        rounds: Number of rounds.
+        ticks: Ticks in a round.
         seed: Seed of every random number.
         reasoner: Who decides; a `PolicyReasoner` by default.
         writer: Who writes the texts that agents ask for; without one, their templates are taken.
         wording: Length and language of these texts, where nothing else is said for one.
-        treatments: Treatments of the world's class and the rounds at whose beginning they are
-            applied, such as ``"warning@12"``, and ready-made ones.
+        treatments: The treatments.
         logger: Where to write the run's events; None means structlog's own logger, once it is
             configured.
         clock: The run's clock.
         columns: Whether agents are columns, and their steps compiled.
-        log_agents: How many agents the log tells of; by default all, and 1,000 of more than
-            100,000.
+        log_agents: How many agents the log tells of, if that was asked for.
 
     Attributes:
         world: The world.
@@ -92,60 +86,62 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
 
     def __init__(
         self,
-        world: WorldT,
+        world: World[Any],
         agents: int | Iterable[Any] | AgentTable,
         *,
-        rounds: int | None = None,
-        ticks: int | None = None,
-        seed: int = 0,
-        reasoner: Decider | None = None,
-        writer: BaseWriter | None = None,
-        wording: Wording | None = None,
-        treatments: Sequence[str | Treatment] = (),
-        logger: EventLogger | None = None,
-        clock: SimulatedClock | None = None,
-        columns: bool = False,
-        log_agents: int | None = None,
+        rounds: int,
+        ticks: int,
+        seed: int,
+        reasoner: Decider | None,
+        writer: BaseWriter | None,
+        wording: Wording | None,
+        treatments: Sequence[str | Treatment],
+        logger: EventLogger | None,
+        clock: SimulatedClock | None,
+        columns: bool,
+        log_agents: int | None,
     ) -> None:
         if world._host is not None:
             raise SimulationError(
                 f"this {type(world).__name__} is in a run already: make a new one"
             )
 
-        self.world: WorldT = world
-        self.rounds: int = require_count("rounds", world.rounds if rounds is None else rounds)
-        self.ticks_per_round: int = require_count("ticks", world.ticks if ticks is None else ticks)
-        self.finished: list[RoundT] = []
+        self.world: Any = world
+        self.rounds: int = rounds
+        self.ticks_per_round: int = ticks
+        self.finished: list[Any] = []
         decider: Decider = reasoner or PolicyReasoner(seed)
         self.reasoner: Decider = with_reasoners(decider, treatments) if treatments else decider
         self.writer: BaseWriter | None = writer
         self._answerers = Answerers(self.reasoner, writer, wording)
         self.clock: SimulatedClock = clock or SimulatedClock()
-        self._seed = require_seed(seed)
+        self._seed = seed
         self.has_run: bool = False
         self._collect: Callable[[], object] = _leave_it
         self._parts = parts_of(type(world))
         self._groups = groups_of(type(world))
         self._treatments: tuple[str | Treatment, ...] = tuple(treatments)
-        self._treating = Treating(world, self._parts, treatments, self.rounds)
-        self._log_agents = logged_of(agents, log_agents)
+        self._treating = Treating(world, self._parts, treatments, rounds)
+        sampling = sampling_of(agents, log_agents)
+        setting = Setting(
+            world, self._parts, seed, ticks, self.clock, logger, self._answerers, sampling
+        )
         make: Any = column_stage() if columns else AgentStage
         # a policy never waits: let an interruption, and others in the event loop, have a turn
         self.pace: Callable[[], Awaitable[object]] = partial(asyncio.sleep, 0)
         try:
-            self._stage = self._make_stage(make, agents, logger)
+            self._stage: AgentStage = make(setting)
+            self._prepare(agents)
         except Exception as error:
             error.__traceback__ = shortened(error)
             raise
 
         self._host = self._stage.host
         # fields of the user's own may hold what no checkpoint can keep
-        own = len(type(world).fields) > len(self._groups) or self._parts.measures
-        agents = self._host.agents
-        readers = {cls: measures_of(cls) for cls in self._host.classes()}
-        measured = {cls: found for cls, found in readers.items() if found}
-        self._of_agents = AgentMeasures(self._seed, agents, measured) if measured else None
-        self._is_to_be_checked = self._stage.has_fields or bool(own)
+        has_own = len(type(world).fields) > len(self._groups) or bool(self._parts.measures)
+        measured = {cls: own for cls in self._host.classes() if (own := measures_of(cls))}
+        self._of_agents = AgentMeasures(seed, self._host.agents, measured) if measured else None
+        self._is_to_be_checked = self._stage.has_fields or has_own
 
     @property
     def agents(self) -> Sequence[Any]:
@@ -158,7 +154,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         """Number of questions that the reasoner has not answered yet; any thread may look."""
         return self._stage.open_questions
 
-    def run(self, on_round: Callable[[RoundT], object] | None = None) -> ResultsT:
+    def run(self, on_round: Callable[[Any], object] | None = None) -> Any:
         """Run the rounds that are left in an event loop of its own.
 
         The reasoner's connections belong to that event loop, so they are closed.
@@ -176,7 +172,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
             error.__traceback__ = shortened(error)
             raise
 
-    async def arun(self, on_round: Callable[[RoundT], object] | None = None) -> ResultsT:
+    async def arun(self, on_round: Callable[[Any], object] | None = None) -> Any:
         """Run the rounds that are left; the async twin of `run`.
 
         Raises:
@@ -203,7 +199,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
             finally:
                 await self._stage.close()
 
-            results: ResultsT = self._stage.results(self.finished)
+            results = self._stage.results(self.finished)
             totals = self._stage.totals(results)
             self._emit(RUN_ENDED, **totals, **costs_told(self.reasoner, self.writer))
 
@@ -266,28 +262,9 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
 
     # Beginning
 
-    def _make_stage(
-        self,
-        make: Callable[[Setting], Stage],
-        agents: int | Iterable[Any] | AgentTable,
-        logger: EventLogger | None,
-    ) -> Stage:
-        world = self.world
-        setting = Setting(
-            world,
-            self._parts,
-            self._seed,
-            self.clock,
-            logger,
-            self._answerers,
-            self._log_agents,
-        )
-        stage = make(setting)
-        stage.host.ticks_per_round = self.ticks_per_round
-        stage.host.wording = self._answerers.wording
-        stage.host.has_writer = self._answerers.has_writer
-        stage.host.router = self.reasoner if isinstance(self.reasoner, Router) else None
-        stage.host.is_replayed = isinstance(self.reasoner, ReplayReasoner)
+    def _prepare(self, agents: int | Iterable[Any] | AgentTable) -> None:
+        """Have world and agents ready for the first tick."""
+        world, stage = self.world, self._stage
         object.__setattr__(world, "_host", stage.host)
         with stage.host.explaining(), drawing_nowhere_else():
             stage.populate(agents)
@@ -295,8 +272,6 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
             self._treating.check()
 
         stage.ready()
-
-        return stage
 
     def _begin(self) -> None:
         told = self._stage.describe()
@@ -317,7 +292,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
 
     # Rounds
 
-    async def _round(self, number: int) -> RoundT:
+    async def _round(self, number: int) -> Any:
         host, world, stage = self._host, self.world, self._stage
         await self.pace()
         self.clock.begin_round(number)
@@ -353,11 +328,11 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         summary = stage.summary(number, states, measures)
         self._emit(ROUND_ENDED, **summary.to_dict())
 
-        return summary  # type: ignore[no-any-return]
+        return summary
 
     def _picture(self, *, first: bool = False) -> dict[str, Any]:
         """Return what a picture shows, if anybody is told of agents."""
-        if active_logger(self._stage.logger) is None or self._log_agents == 0:
+        if active_logger(self._stage.logger) is None or self._stage.logged_agents() == 0:
             return {}
 
         reason = "a picture only looks; let a hook change things, such as round_ends"
@@ -449,7 +424,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
 
             yield event
 
-    async def _run_and_close(self, on_round: Callable[[RoundT], object] | None) -> ResultsT:
+    async def _run_and_close(self, on_round: Callable[[Any], object] | None) -> Any:
         try:
             return await self.arun(on_round)
         finally:
@@ -486,49 +461,19 @@ def column_stage() -> Any:
         raise MissingExtraError("columns", str(error.name)) from error
 
 
-def logged_of(agents: Any, asked: int | None) -> int | None:
-    """Return how many agents the log tells of; None for all.
+def sampling_of(agents: Any, asked: int | None) -> Sampling | None:
+    """Return of how many agents the log tells; None for all.
 
     Args:
         agents: How many there are, or a table of them; those that are given are all told of.
         asked: How many were asked for, if any were; 0 where rounds alone are told.
-
-    Raises:
-        FieldValueError: If it is none from 1 on.
     """
     if asked is not None:
-        return asked if asked == 0 else require_count("log_agents", asked)
+        return Sampling(asked)
 
-    many = agents if isinstance(agents, int) else None
-    # a file of social agents is read when the run is made
-    if type(agents) is AgentTable:
-        many = len(agents)
-
-    return LOGGED_OF_MANY if many is not None and many > MANY else None
-
-
-def require_count(name: str, value: int) -> int:
-    """Return a number of rounds or ticks.
-
-    Raises:
-        FieldValueError: If it is none from 1 on.
-    """
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise FieldValueError(f"{name} must be a whole number, 1 or more, got {value!r}")
-
-    return value
-
-
-def require_seed(value: int) -> int:
-    """Return a seed.
-
-    Raises:
-        FieldValueError: If it is no whole number.
-    """
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise FieldValueError(f"seed must be a whole number, got {value!r}")
-
-    return value
+    # how many a file of social agents holds is known when the run has read it
+    is_of_many = agents > MANY if isinstance(agents, int) else isinstance(agents, AgentTable)
+    return Sampling(LOGGED_OF_MANY, MANY) if is_of_many else None
 
 
 def _leave_it() -> None:

@@ -254,12 +254,7 @@ class _Rehearsal:
             if one is None or other is None:
                 return _Difference(number, "the run", error)
 
-            # sums of the same numbers in another order differ in their last digits
-            is_same = _is_close if name == _BACKWARDS else eq
-            where = _other_field(one["fields"], other["fields"], is_same)
-            if name != _BACKWARDS:
-                where = where or _other_line(one["lines"], other["lines"])
-            if where:
+            if where := _place_of(one, other, is_backwards=name == _BACKWARDS):
                 return _Difference(number, where)
 
         return None
@@ -295,6 +290,17 @@ class _Rehearsal:
             stderr=subprocess.PIPE,
             text=True,
         )
+
+
+def _place_of(one: Any, other: Any, *, is_backwards: bool) -> str:
+    """Return the first field or line in which two rounds differ; nothing if all are the same."""
+    if is_backwards:
+        # sums of the same numbers in another order differ in their last digits
+        return _other_field(one["fields"], other["fields"], _is_close)
+
+    where = _other_field(one["fields"], other["fields"], eq)
+
+    return where or _other_line(one["lines"], other["lines"])
 
 
 def _other_field(

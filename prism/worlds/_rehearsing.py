@@ -167,7 +167,7 @@ def attempt(rehearsal: Rehearsal, first: int, last: int) -> None:
         rehearsal._write("error", {**told, "place": own[-1] if own else None})
 
 
-def _left_by(run: Loop[Any, Any, Any]) -> dict[str, Any]:
+def _left_by(run: Loop) -> dict[str, Any]:
     """Return what a round has left, also of the fields that no checkpoint keeps."""
     snapshot = run.snapshot()
     kinds = [kind.__name__ for kind in dict.fromkeys(map(type, run._host.agents))]
@@ -189,7 +189,7 @@ def _fields(snapshot: Mapping[str, Any], kinds: Sequence[str]) -> Iterator[tuple
     yield from ((f"the world's {name}", each) for name, each in snapshot.items() if name != "world")
 
 
-def _unkept(run: Loop[Any, Any, Any]) -> Iterator[tuple[str, Any]]:
+def _unkept(run: Loop) -> Iterator[tuple[str, Any]]:
     """Yield the fields that no checkpoint keeps, as far as there is a form for them."""
     owners: Sequence[Any] = [run.world, *run._host.agents]
     for cls in dict.fromkeys(map(type, owners)):

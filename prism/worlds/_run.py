@@ -57,7 +57,7 @@ from prism.telemetry._loggers import EventLogger, LateLogger
 from prism.worlds._addresses import FEED, address_of, code_of, load_world
 from prism.worlds._asking import Decider
 from prism.worlds._fields import hints_of, plain_value
-from prism.worlds._loop import COLUMNS, Loop, require_count, require_seed
+from prism.worlds._loop import COLUMNS, Loop
 from prism.worlds._parameters import groups_of, parameter_values, parsed_parameters
 from prism.worlds._people import AgentTable
 from prism.worlds._treatments import Treatment, later_models, require_models, tables_of
@@ -258,7 +258,7 @@ class Run(Generic[WorldT_co]):
         self._values = parameter_values(self._world)
         self.world_with_parameters: World[Any] = self._world
         self._arguments, self._files = self._world._prism_told(), self._world._prism_files()
-        self._loop: Loop[Any, Any, Any] | None = None
+        self._loop: Loop | None = None
         self._loop_logger: EventLogger | None = None
         self._logger, self._clock, self._wording = logger, clock, wording
         self.rounds: int = require_count("rounds", self._class.rounds if rounds is None else rounds)
@@ -393,7 +393,7 @@ class Run(Generic[WorldT_co]):
         """Return the same run with its decisions and texts taken from an earlier one."""
         return self.replace(reasoner=ReplayOptions(recorded), writer=replayed_writer(self.writer))
 
-    def prepare(self, logger: EventLogger | None) -> Loop[Any, Any, Any]:
+    def prepare(self, logger: EventLogger | None) -> Loop:
         """Make all that the run needs, before anything is written.
 
         Args:
@@ -541,14 +541,14 @@ class Run(Generic[WorldT_co]):
     # Making it
 
     @property
-    def loop(self) -> Loop[Any, Any, Any]:
+    def loop(self) -> Loop:
         """What carries it out, for a look at it."""
         if self._loop is None:
             self.prepare(self._logger or LateLogger())
         assert self._loop is not None
         return self._loop
 
-    def _make(self, logger: EventLogger | None) -> Loop[Any, Any, Any]:
+    def _make(self, logger: EventLogger | None) -> Loop:
         """Make the world, its agents, and whoever decides and writes."""
         if self._world is None:
             self._world = _made(self._class, self._parameters)
@@ -794,17 +794,22 @@ def _read_parameters(cls: type[World[Any]], given: Any, made: World[Any] | None)
         problem = f"are those of the {cls.__name__} that was given: give the class, or leave them"
         raise InputError(problem, field="parameters")
     if not isinstance(given, Mapping):
-        whole = type(given)
-        hints = hints_of(cls)
-        groups = [name for name in groups_of(cls) if hints[name] is whole]
-        if not groups:
-            raise InputError(f"must be by name, got a {whole.__name__}", field="parameters")
-        given = dict.fromkeys(groups, given)
+        given = _as_group(cls, given)
 
     own = {name: value for name, value in given.items() if name in cls._prism_arguments}
     others = {name: value for name, value in given.items() if name not in own}
     with _naming_parameters():
         return {**own, **parsed_parameters(cls, others)}
+
+
+def _as_group(cls: type[World[Any]], given: Any) -> dict[str, Any]:
+    """Return parameters that are given as a whole by the name of their group."""
+    hints = hints_of(cls)
+    groups = [name for name in groups_of(cls) if hints[name] is type(given)]
+    if not groups:
+        raise InputError(f"must be by name, got a {type(given).__name__}", field="parameters")
+
+    return dict.fromkeys(groups, given)
 
 
 def _require_columns(cls: type[World[Any]]) -> None:
@@ -944,3 +949,27 @@ def _log_form(log: LogForm, log_agents: int | None) -> LogForm:
         zstd()
 
     return log
+
+
+def require_count(name: str, value: int) -> int:
+    """Return a number of rounds or ticks.
+
+    Raises:
+        FieldValueError: If it is none from 1 on.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise FieldValueError(f"{name} must be a whole number, 1 or more, got {value!r}")
+
+    return value
+
+
+def require_seed(value: int) -> int:
+    """Return a seed.
+
+    Raises:
+        FieldValueError: If it is no whole number.
+    """
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise FieldValueError(f"seed must be a whole number, got {value!r}")
+
+    return value

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache, partial
-from typing import Any, Protocol
+from typing import Any
 
 from prism.errors import DefinitionError, SimulationError
-from prism.runlog import SimulatedClock
 from prism.runs._agent_loop import Lent
 from prism.statechart import StateTransition
 from prism.statechart._engine.writing import make_record
@@ -29,15 +27,15 @@ from prism.telemetry.events import (
     TRANSITION,
 )
 from prism.worlds._agent import Agent
-from prism.worlds._asking import Answerers, Event, asking_with
+from prism.worlds._asking import Event, RelayLogger, asking_with
 from prism.worlds._guest import OBJECT, Guest, Proxy, join
-from prism.worlds._host import RunHost, kept_notes, population, restore_notes
-from prism.worlds._kinds import Kind, Parts, make_kinds
+from prism.worlds._host import RunHost, Setting, kept_notes, population, restore_notes
+from prism.worlds._kinds import Kind, make_kinds
 from prism.worlds._overlap import OverlapTicks
 from prism.worlds._parameters import parameters_told
 from prism.worlds._people import AgentTable
 from prism.worlds._pictures import looks
-from prism.worlds._results import Measured, WorldResults, WorldRound
+from prism.worlds._results import Measured, WorldRound
 from prism.worlds._snapshot import Decoder, Encoder
 from prism.worlds._spaces import Plane, Space
 from prism.worlds._ticks import Counts, Ticks
@@ -48,148 +46,35 @@ _MOST_DRAWN = 10_000
 """Agents up to which their picture is logged."""
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What a run is made of, besides its agents.
-
-    Args:
-        world: The world.
-        parts: What its class marks.
-        seed: Seed of every random number.
-        clock: The run's clock.
-        logger: Where the run's events go.
-        answerers: Who decides and writes.
-        log_agents: How many agents the log tells of; None for all.
-    """
-
-    world: World[Any]
-    parts: Parts
-    seed: int
-    clock: SimulatedClock
-    logger: EventLogger | None
-    answerers: Answerers
-    log_agents: int | None = None
-
-
 _OF_AN_AGENT = frozenset((AGENT_JOINED, TRANSITION, DECISION, ANSWER_DISCARDED, TEXT_WRITTEN))
 """Events that only those agents have whom the log tells of."""
 
 
-class SampledLogger:
+class SampledLogger(RelayLogger):
     """Passes on what happens to some agents, and all that is about nobody's.
 
     Args:
         given: Where events go in the end.
 
     Attributes:
-        logged: Ids of the agents whose events are passed on.
-        relays: Marks a logger that passes events on to another one.
+        logged: Ids of the agents whose events are passed on; None for all.
     """
 
-    relays = True
-
     def __init__(self, given: EventLogger | None) -> None:
-        self.logged: frozenset[str] = frozenset()
+        self.logged: frozenset[str] | None = None
         self._given = given
 
-    def info(self, event: str, **keys: Any) -> None:
-        """Record something that happened."""
-        self._say("info", event, keys)
-
-    def warning(self, event: str, **keys: Any) -> None:
-        """Record something that went wrong and was dealt with."""
-        self._say("warning", event, keys)
-
-    def error(self, event: str, **keys: Any) -> None:
-        """Record a fault in the user's code."""
-        self._say("error", event, keys)
-
     def _say(self, level: Level, event: str, keys: dict[str, Any]) -> None:
-        if event not in _OF_AN_AGENT or keys["agent_id"] in self.logged:
+        logged = self.logged
+        if logged is None or event not in _OF_AN_AGENT or keys["agent_id"] in logged:
             report(self._given, level, event, **keys)
 
 
-class Stage(Protocol):
+class AgentStage:
     """The agents of a run: how they begin, act and are counted, and what is kept of them.
 
     The loop knows rounds, ticks, treatments and measures. Which classes the agents have, what they
     do in a tick and how their answers are applied is known to the stage only.
-
-    Attributes:
-        host: The run, as the world sees it.
-        has_fields: Whether agents have fields of the user's own.
-        logger: Where events go meanwhile; they may wait there for those of earlier decisions.
-        open_questions: Number of questions without an answer; other threads may look.
-    """
-
-    host: RunHost
-    has_fields: bool
-    logger: EventLogger | None
-
-    @property
-    def open_questions(self) -> int:
-        """Number of questions without an answer; other threads may look."""
-
-    def populate(self, agents: int | Iterable[Any] | AgentTable) -> None:
-        """Take in the population, or have the world make so many agents."""
-
-    def ready(self) -> None:
-        """Prepare for the first tick, after the world's `setup`."""
-
-    def describe(self) -> dict[str, Any]:
-        """Return what ``run.started`` says of the agents, and of the world."""
-
-    def announce(self) -> None:
-        """Announce the agents of a run that begins."""
-
-    def begin_round(self) -> None:
-        """Return the counts to 0, and give everybody new random numbers."""
-
-    async def tick(self) -> None:
-        """Give every agent its turn, in their order."""
-
-    async def end_ticks(self) -> None:
-        """Settle every question that is still open."""
-
-    def states(self) -> dict[str, int]:
-        """Return the number of agents in each state."""
-
-    def picture(self, *, first: bool) -> dict[str, Any]:
-        """Return where the agents are and how each is drawn; nothing if nobody could draw it."""
-
-    async def end_round(self) -> None:
-        """Do what the agents do at the end of a round, after it has been measured."""
-
-    def summary(
-        self, number: int, states: Mapping[str, int], measures: Mapping[str, Measured]
-    ) -> Any:
-        """Return what a round came to."""
-
-    def results(self, rounds: Sequence[Any]) -> Any:
-        """Return what a run came to."""
-
-    def totals(self, results: Any) -> dict[str, Any]:
-        """Return what ``run.ended`` says of it."""
-
-    def snapshot(self, code: Encoder) -> dict[str, Any]:
-        """Return as plain data, between two rounds, what the log does not tell of the agents."""
-
-    def restore(self, snapshot: Mapping[str, Any], code: Decoder) -> None:
-        """Make new agents what those of another run were.
-
-        Raises:
-            SimulationError: If the snapshot is of another population.
-        """
-
-    def read_log(self, snapshot: Mapping[str, Any], events: Iterable[Event]) -> list[Any]:
-        """Take from the log what a snapshot leaves out; return the rounds that had ended."""
-
-    async def close(self) -> None:
-        """Cancel what is still being asked; nothing is left running."""
-
-
-class AgentStage:
-    """Agents, each with its kind, chart and fields; see `Stage`.
 
     Args:
         setting: What the run is made of besides.
@@ -197,10 +82,12 @@ class AgentStage:
     Attributes:
         host: The run, as agents and world see it.
         has_fields: True, as agents hold what their class declares.
+        host_class: The class of the run.
         logger: Where events go meanwhile.
     """
 
     has_fields: bool = True
+    host_class: type[RunHost] = RunHost
 
     def __init__(self, setting: Setting) -> None:
         world = setting.world
@@ -215,17 +102,14 @@ class AgentStage:
         self._ticks: Ticks
         given = world._prism_logger(setting)
         self._sampled: SampledLogger | None = None
-        if setting.log_agents is not None:
+        if setting.sampling is not None:
             given = self._sampled = SampledLogger(given)
         self._asking = (
-            asking_with(setting.answerers, given, setting.clock, at_once=True)
-            if world.overlap
-            else None
+            asking_with(setting.answerers, given, setting.clock) if world.overlap else None
         )
         # in a world that overlaps, events wait there for those of earlier decisions
         self.logger: EventLogger | None = given if self._asking is None else self._asking.logger
-        self.host: RunHost = RunHost(world, setting.seed, setting.clock, self.logger)
-        self.host.remembers = getattr(setting.answerers.reasoner, "memory", None) is not None
+        self.host: RunHost = self.host_class(setting, self.logger)
 
     @property
     def open_questions(self) -> int:
@@ -243,9 +127,8 @@ class AgentStage:
             self._world, classes, self._setting.parts, self.logger, self._count_transition
         )
         self.host.join(self._kinds)
-        if self._sampled is not None:
-            chosen = self.host.canonical()[: self._setting.log_agents]
-            self._sampled.logged = frozenset(agent.agent_id for agent in chosen)
+        if (most := self.logged_agents()) is not None:
+            self.tell_of(agent.agent_id for agent in self.host.canonical()[:most])
         for kind in self._kinds.values():
             # every agent has a state, and one of each kind is enough: all have the same slots
             if kind.chart.definition.needs or issubclass(kind.cls, Guest):
@@ -269,16 +152,26 @@ class AgentStage:
 
         self.host.timed_out = self._count_time_out
 
+    def logged_agents(self) -> int | None:
+        """Return of how many agents the log tells; None for all."""
+        sampling = self._setting.sampling
+        return None if sampling is None else sampling.of(len(self.host.agents))
+
+    def tell_of(self, ids: Iterable[str]) -> None:
+        """Have the log tell of some agents alone."""
+        assert self._sampled is not None
+        self._sampled.logged = self.host.logged = frozenset(ids)
+
     def describe(self) -> dict[str, Any]:
         """Return charts, number of agents, and the world with its parameters."""
         charts = dict.fromkeys(kind.chart.definition.name for kind in self._kinds.values())
         count = len(self.host.agents)
-        logged = self._setting.log_agents
+        logged = self.logged_agents()
         return self._world._prism_described(
             {
                 "chart": ", ".join(charts),
                 "agents": count,
-                **({} if logged is None else {"logged_agents": min(logged, count)}),
+                **({} if logged is None else {"logged_agents": logged}),
                 "world": type(self._world).__name__,
                 "parameters": parameters_told(self._world),
             }
@@ -331,21 +224,22 @@ class AgentStage:
 
     def states(self) -> dict[str, int]:
         """Return the number of agents in each state."""
-        gone, found = self.host.gone, Counter[str]()
+        found: dict[str, int] = {}
         for kind in self._kinds.values():
-            if gone or issubclass(kind.cls, Proxy):
-                there = (agent for agent in kind.agents if agent._place not in gone)
-                found.update(state_text(agent._state) for agent in there)
-            else:
-                found.update({state_text(state): each for state, each in kind.counts.items()})
+            for state, number in self._counts_of(kind).items():
+                text = state_text(state)
+                found[text] = found.get(text, 0) + number
 
-        texts = dict.fromkeys(
-            state_text(state)
-            for kind in self._kinds.values()
-            for state in kind.chart.definition.states
-        )
+        return found
 
-        return {text: found[text] for text in texts}
+    def _counts_of(self, kind: Kind) -> Mapping[Any, int]:
+        """Return the number of agents of a kind in each of its states."""
+        gone = self.host.gone
+        if not gone and not issubclass(kind.cls, Proxy):
+            return kind.counts
+
+        there = Counter(agent._state for agent in kind.agents if agent._place not in gone)
+        return {state: there[state] for state in kind.counts}
 
     async def end_round(self) -> None:
         """Let agents take the last step of a round, in a world that has one."""
@@ -378,8 +272,7 @@ class AgentStage:
 
     def results(self, rounds: Sequence[Any]) -> Any:
         """Return what a run came to."""
-        own = self._world._prism_results(rounds)
-        return WorldResults(len(self.host.agents), tuple(rounds)) if own is None else own
+        return self._world._prism_results(rounds)
 
     def totals(self, results: Any) -> dict[str, Any]:
         """Return the counts of all rounds together."""
@@ -476,8 +369,7 @@ class AgentStage:
                     agent, history = histories[event["agent_id"]]
                     history.append(_record(type(agent).chart.state_type, event))
             elif event["event"] == ROUND_ENDED:
-                own = world._prism_summary_of(event)
-                finished.append(WorldRound.from_event(event) if own is None else own)
+                finished.append(world._prism_summary_of(event))
 
         world._prism_recalled()
 

@@ -281,22 +281,26 @@ class Ticks:
         )
 
         for each in wave:
-            if id(each) in late:
+            stays = type(each.wanted) is Receiving and not (is_quiet or each.wanted.agent.inbox)
+            if stays or id(each) in late:
                 self._waiting.append(each)
-            elif type(each.wanted) is Asked:
-                self._host.acting, value = each.owner, each.answer
-                if each.is_open:
-                    each.is_open, value = False, self._apply(each.wanted, next(answers))
-                self._advance(each.owner, each.running, value)
-            elif type(each.wanted) is Writing:
-                self._advance(each.owner, each.running, self._wrote(each.wanted, next(answers)))
-            elif is_quiet or each.wanted.agent.inbox:
-                self._advance(each.owner, each.running, None)
-            else:
-                self._waiting.append(each)
+                continue
 
+            self._host.acting = each.owner
+            self._advance(each.owner, each.running, self._value_of(each, answers))
             if self._elsewhere.is_open:
                 await self._elsewhere.settle(self._advance)
+
+    def _value_of(self, waiting: Waiting, answers: Iterator[Any]) -> Any:
+        """Return what a step goes on with; what it has decided is carried out."""
+        wanted = waiting.wanted
+        if type(wanted) is Writing:
+            return self._wrote(wanted, next(answers))
+        if type(wanted) is not Asked or not waiting.is_open:
+            return waiting.answer
+
+        waiting.is_open = False
+        return self._apply(wanted, next(answers))
 
     def _open(self, wave: Sequence[Waiting]) -> set[int]:
         """Choose what is asked in a wave: one question an agent; return those that are too late.

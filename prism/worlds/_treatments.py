@@ -392,7 +392,7 @@ class Treating:
                     each.go_on(self._world)
 
         # the log has told of them already
-        list(host.assignments.drain())
+        list(host.newly_assigned())
 
     def _carry_out(self, each: str | Treatment) -> None:
         if isinstance(each, Treatment):
@@ -420,7 +420,7 @@ def _placed(treatment: Treatment, error: PrismError) -> PrismError:
 
 def tell_assigned(host: RunHost, emit: Emit) -> None:
     """Have the log say who has been assigned since the last time."""
-    for keys in host.assignments.drain():
+    for keys in host.newly_assigned():
         emit(TREATMENT_ASSIGNED, **keys)
 
 

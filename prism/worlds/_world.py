@@ -35,7 +35,7 @@ from prism.worlds._fields import (
 )
 from prism.worlds._networks import Network
 from prism.worlds._parameters import in_groups
-from prism.worlds._results import WorldResults
+from prism.worlds._results import WorldResults, WorldRound
 
 AgentT = TypeVar("AgentT", bound=Agent)
 MethodT = TypeVar("MethodT", bound=Callable[..., Any])
@@ -464,14 +464,12 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         return summary
 
     def _prism_summary_of(self, event: Mapping[str, Any]) -> Any:
-        """Return what a round came to, from its line in the log; None as of any world."""
-        del event
-        return None
+        """Return what a round came to, from its line in the log."""
+        return WorldRound.from_event(event)
 
     def _prism_results(self, rounds: Sequence[Any]) -> Any:
-        """Return what a run came to; None as of any world."""
-        del rounds
-        return None
+        """Return what a run came to."""
+        return WorldResults(len(self._hosted("results").agents), tuple(rounds))
 
     def _prism_recall(self, event: Mapping[str, Any]) -> None:
         """Take note of a line of the log, on resuming."""
@@ -486,12 +484,13 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         if field is None:
             if name != "network":
                 raise AttributeError(unknown_field(cls, name))
-        elif not field.declared.is_state and not (host is None or host.may_set_parameters):
-            raise AttributeError(
-                f"{cls.__name__}.{name} is a parameter, which only a @treatment changes: declare "
-                f"{name}: {words_of_type(field.annotation)} = state(...) if it changes by itself"
-            )
-        elif not field.declared.is_state and host is not None:
+        elif host is not None and not field.declared.is_state:
+            if not host.may_set_parameters:
+                raise AttributeError(
+                    f"{cls.__name__}.{name} is a parameter, which only a @treatment changes: "
+                    f"declare {name}: {words_of_type(field.annotation)} = state(...) if it changes "
+                    "by itself"
+                )
             check_value(field, hints_of(cls).get(name, field.annotation), value)
 
         if host is not None and (reason := host.refusing or host.late) is not None:

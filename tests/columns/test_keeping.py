@@ -10,7 +10,8 @@ from prism.cli._results import print_results
 from prism.errors import SimulationError
 from prism.runlog import RunLog, SimulatedClock
 from prism.worlds import Run, measure, resume
-from prism.worlds._loop import logged_of
+from prism.worlds._host import Sampling
+from prism.worlds._loop import sampling_of
 from tests.columns.same import require_same
 from tests.columns.worlds import Deffuant, Epidemic, MoodyPairs, MoodyVoters, Together, Voters
 
@@ -90,8 +91,10 @@ def test_a_sampled_log_is_the_same(world: Any, tmp_path: Path) -> None:
 
 def test_many_agents_are_sampled_by_default() -> None:
     """Of more than 100,000 agents the log tells of 1,000, and of all of fewer."""
-    assert [logged_of(number, None) for number in (100_000, 100_001)] == [None, 1_000]
-    assert logged_of(100_001, 5) == logged_of(3, 5) == 5
+    by_default = Sampling(1_000, above=100_000)
+    assert [sampling_of(number, None) for number in (100_000, 100_001)] == [None, by_default]
+    assert [by_default.of(number) for number in (100_000, 100_001)] == [None, 1_000]
+    assert sampling_of(100_001, 5) == sampling_of(3, 5) == Sampling(5)
 
 
 def test_the_screen_says_of_whom_the_log_tells(tmp_path: Path, capsys: Any) -> None:

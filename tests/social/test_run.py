@@ -18,6 +18,7 @@ from prism.runs import ReplayOptions
 from prism.social import Feed, Parameters, Results, RoundSummary
 from prism.telemetry.events import DECISION
 from prism.testing import FakeOllama, Fault
+from tests.kit.worlds import run_in
 
 DATA = Path(__file__).parents[1] / "data"
 PERSONAS = DATA / "oasis" / "user_data_36.json"
@@ -439,3 +440,30 @@ def test_hours_that_a_file_does_not_have_are_refused(keep: tuple[str, ...]) -> N
     run = Run(Feed, PERSONAS, keep=keep, parameters={"hours": "file"})
     with pytest.raises(InputError, match=r"^hours = 'file' needs the field activity_level_freq"):
         run.prepare(None)
+
+
+@pytest.mark.parametrize("options", [{"log_agents": 5}, {"log": "rounds"}])
+def test_a_run_of_whose_agents_the_log_tells_in_part_is_resumed(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    """What agents have read is known after a resume, also of those whom the log leaves out."""
+    run = Run("feed", 80, rounds=4, seed=1, parameters={"feed": "popular"}, **options)
+    assert run_in(tmp_path / "stopped", run, [2]) == run_in(tmp_path / "whole", run)
+
+
+def test_a_file_of_many_social_agents_is_logged_in_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Above the number from which on the log tells of a sample, a file is no exception."""
+    monkeypatch.setattr("prism.worlds._loop.MANY", 35)
+    monkeypatch.setattr("prism.worlds._loop.LOGGED_OF_MANY", 9)
+    Run("feed", PERSONAS, rounds=1).keep(tmp_path / "run")
+    events = events_of(tmp_path / "run")
+    assert (events[0]["agents"], events[0]["logged_agents"]) == (36, 9)
+    assert sum(each["event"] == "agent.joined" for each in events) == 9
+
+    monkeypatch.setattr("prism.worlds._loop.MANY", 36)
+    Run("feed", PERSONAS, rounds=1).keep(tmp_path / "all")
+    events = events_of(tmp_path / "all")
+    assert "logged_agents" not in events[0]
+    assert sum(each["event"] == "agent.joined" for each in events) == 36

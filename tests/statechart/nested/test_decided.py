@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from structlog.testing import CapturingLogger
 
-from prism.errors import AgentError, DefinitionError, RunawayError, UnknownStateError
+from prism.errors import AgentError, RunawayError, UnknownStateError
 from prism.statechart import Configuration, History, In, State, Statechart, Transition, done
 from tests.statechart.nested.phone import AWAKE, Day, Owner, Phone, Sleeper, day, note, phone
 
@@ -415,83 +415,3 @@ def test_an_agent_without_memory_is_refused_where_it_is_needed() -> None:
     assert bare.state is Phone.READING
     assert phone().fire(bare, "rings") is Phone.POCKET
     assert not hasattr(phone().adopt(SimpleNamespace()), "state_memory")
-
-
-# Misuse
-
-
-def misused(*more: Any, states: Any = None, **options: Any) -> str:
-    """Return what is said of a chart that is wrong."""
-    with pytest.raises(DefinitionError) as caught:
-        phone(*more, states=states, **options)
-    return str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("item", "message"),
-    [
-        (
-            Transition("x", Phone.POCKET, History(Phone.READING)),
-            "'reading' has no states inside, so it has no history",
-        ),
-        (
-            Transition("x", Phone.ENGAGING, Phone.POCKET, internal=True),
-            "it is internal, so its target must lie inside 'engaging'",
-        ),
-        (
-            Transition("x", Phone.POCKET, (Phone.READING, Phone.REPLYING)),
-            "'reading' and 'replying' do not lie in different regions",
-        ),
-        (
-            Transition(done(Phone.READING), Phone.READING, Phone.POCKET),
-            "only a state with states inside is done",
-        ),
-        (
-            Transition("x", Phone.SENT, Phone.POCKET),
-            "it leaves 'sent', which is a final state",
-        ),
-        (
-            Transition("x", Phone.POCKET, History(Phone.ENGAGING, default=Phone.POCKET)),
-            "the default 'pocket' does not lie inside 'engaging'",
-        ),
-        (
-            Transition(None, Phone.READING, Phone.ENGAGING),
-            "eventless transitions without a guard lead from 'reading' back to it",
-        ),
-        (
-            Transition("x", Phone.READING, Day.IDLE),
-            "target <Day.IDLE: 'idle'> is not among the states of the tree",
-        ),
-    ],
-)
-def test_a_transition_that_cannot_be_is_refused(item: Any, message: str) -> None:
-    """At definition, with its number and what to do."""
-    assert message in misused(item)
-
-
-def test_a_tree_that_cannot_be_is_refused() -> None:
-    """Each with its sentence."""
-    twice = [Phone.POCKET, State(Phone.ENGAGING, [Phone.READING, Phone.POCKET])]
-    assert "'pocket' stands in the tree twice, in 'engaging' and at the top" in misused(
-        states=twice
-    )
-    with pytest.raises(DefinitionError, match="parallel with one region"):
-        State(Phone.ENGAGING, [Phone.READING], parallel=True)
-    with pytest.raises(DefinitionError, match="has no states inside"):
-        State(Phone.ENGAGING, parallel=True)
-    assert "'engaging' has states inside: name the final ones" in misused(
-        final_states=[Phone.ENGAGING]
-    )
-    assert "'pocket' does not lie inside 'engaging'" in misused(
-        states=[Phone.POCKET, State(Phone.ENGAGING, [*USED_STATES], initial=Phone.POCKET)]
-    )
-
-
-USED_STATES = (Phone.READING, Phone.REPLYING, Phone.SENT, Phone.BROKEN)
-
-
-def test_shares_beyond_the_whole_are_refused() -> None:
-    """And so are shares where a reasoner chooses."""
-    shares = [Transition("x", Phone.POCKET, Phone.READING, probability=0.6) for _ in range(2)]
-    assert "the probabilities of 'x' in 'pocket' add up to 1.2" in misused(*shares)
-    assert "a reasoner chooses there" in misused(shares[0], decision_states=[Phone.POCKET])
