@@ -213,3 +213,15 @@ def test_a_chart_of_one_state_is_a_picture() -> None:
     svg = Statechart(Only, [Transition("stay", "*", Only("only"))], Only("only")).to_svg()
     assert texts(svg) == ["only", "stay"]
     assert len(lines(svg)) == 2
+
+
+def test_an_arrow_out_of_a_composite_says_from_which_state_within() -> None:
+    """Drawn at the composite, it has the inner state before its trigger; others have none."""
+    document = """<scxml xmlns="http://www.w3.org/2005/07/scxml" version="1.0" initial="up">
+    <state id="up"><transition event="fails" target="down"/>
+    <state id="idle"/><state id="busy"><transition event="stops" target="down"/></state>
+    </state><state id="down"/></scxml>"""
+    shown = " ".join(texts(Statechart.from_scxml(document).to_svg()))
+    assert "busy: stops" in shown
+    assert "fails" in shown
+    assert "up: fails" not in shown

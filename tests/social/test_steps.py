@@ -51,6 +51,14 @@ def test_a_root_is_reshared_once_by_an_agent() -> None:
     assert max(replies.values()) <= 3
 
 
+def test_whoever_has_no_chance_to_write_writes_about_no_post() -> None:
+    """The parameters' chances decide what comes of a post, not one for each option."""
+    kinds = Counter(
+        post.kind for post in ran(replace(LIVELY, compose_chance=0.0), rounds=3).world.posts
+    )
+    assert kinds["reply"] == 0 < kinds["post"]
+
+
 def test_a_post_of_ones_own_accord_has_its_transitions() -> None:
     """An agent composes it, so that the number of those who compose is true."""
     simulation = ran(LIVELY, rounds=3)

@@ -127,7 +127,7 @@ class Chooser(Checks[StateT]):
         found: Candidate[StateT] | None = edge.plan.resolve(
             partial(self._ask, edge, agent, context),
             lambda: random_of(name, agent).random(),
-            partial(self._histories, agent),
+            lambda: self._histories(agent),
         )
         return found
 
@@ -136,8 +136,11 @@ class Chooser(Checks[StateT]):
         assert self._nested is not None
         if self._nested.event_of is not None:
             context = self._nested.event_of(edge.trigger, context)
+        if arc.guard is None:
+            return True
+
         verdict = evaluate(arc.guard, agent, context)
-        if engine_hooks and arc.guard is not None:
+        if engine_hooks:
             number = (arc.place,)
             observe("guard", GuardEvaluated, self.definition, number, agent, context, *verdict)
         if verdict.error is not None:

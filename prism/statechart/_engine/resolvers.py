@@ -39,7 +39,16 @@ class Resolver:
         make: Makes the candidate of transitions that are made together.
     """
 
-    __slots__ = ("_groups", "_known", "_leaves", "_make", "_planner")
+    __slots__ = (
+        "_are_apart",
+        "_by_chance",
+        "_by_history",
+        "_groups",
+        "_known",
+        "_leaves",
+        "_make",
+        "_planner",
+    )
 
     is_open = True
     """That it must be resolved, which a `Plan` has been."""
@@ -56,15 +65,27 @@ class Resolver:
         self._groups = tuple(groups)
         self._make = make
         self._known: dict[Any, Any] = {}
+        # what most resolvers need not look at in every fire
+        arcs = [arc for group in self._groups for arc in group]
+        self._are_apart = len({arc.number for arc in arcs}) == len(arcs)
+        self._by_chance = any(arc.written.probability for arc in arcs)
+        self._by_history = bool(planner.histories(arcs))
 
     def resolve(self, ask: Ask, draw: Draw, histories: Callable[[], Histories]) -> Any:
         """Return the candidate of the transitions that are enabled now; None if none is."""
-        asked = _once(ask)
+        asked = ask if self._are_apart and not self._by_chance else _once(ask)
         chosen: dict[int, Arc] = {}
         for group in self._groups:
-            arc = _first(group, asked, draw)
-            if arc is not None:
-                chosen[arc.number] = arc
+            if self._by_chance:
+                arc = _first(group, asked, draw)
+                if arc is not None:
+                    chosen[arc.number] = arc
+                continue
+
+            for arc in group:
+                if asked(arc):
+                    chosen[arc.number] = arc
+                    break
 
         return self._candidate(tuple(chosen.values()), histories) if chosen else None
 
@@ -87,9 +108,9 @@ class Resolver:
                 yield self._candidate(tuple(different.values()), histories)
 
     def _candidate(self, arcs: tuple[Arc, ...], histories: Callable[[], Histories]) -> Any:
-        asked = self._planner.histories(arcs)
+        asked = self._planner.histories(arcs) if self._by_history else ()
         memory = histories() if asked else {}
-        key = (*(arc.number for arc in arcs), *(memory.get(number) for number in asked))
+        key = (*[arc.number for arc in arcs], *[memory.get(number) for number in asked])
         found = self._known.get(key)
         if found is None:
             tree = self._planner.tree
