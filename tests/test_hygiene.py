@@ -148,6 +148,14 @@ def test_only_slow_tests_sleep() -> None:
     )
 
 
+def test_no_page_has_the_marks_of_a_merge() -> None:
+    """Both sides of a conflict were brought together, in pages that no program reads, too."""
+    checkout = TESTS.parent
+    for page in (*checkout.glob("*.md"), *(checkout / "docs").rglob("*.md")):
+        marks = re.findall(r"^(?:<{7}|>{7}) .*", page.read_text(encoding="utf-8"), re.MULTILINE)
+        assert not marks, page
+
+
 def test_continuous_integration_names_tests_that_exist() -> None:
     """A test file that moves, moves in ``.ci/run``, too."""
     script = (TESTS.parent / ".ci" / "run").read_text(encoding="utf-8")

@@ -24,7 +24,6 @@ from prism.worlds._assignments import CONTROL
 
 ARM = "arm"
 KeyT = TypeVar("KeyT")
-_NO_TOTALS = ("round", "measures")
 _OUTCOMES = ("score", "likes", "dislikes", "replies", "reshares", "like_chance")
 
 
@@ -126,16 +125,13 @@ def design_of_batch(
 
     batch = read_batch(folder)
     runs = [each for each in batch.runs if each.status == COMPLETE]
-    if not runs:
-        return None
-
     names = _factors(batch.plan.data)
     levels = [{name: _level(run, name) for name in names} for run in runs]
-    if ARM not in names and _assigns(folder / runs[0].name):
-        paths = [folder / run.name for run in runs]
-        found = in_arms(list(zip(levels, paths, (run.seed for run in runs), strict=True)))
+    if runs and ARM not in names and _assigns(folder / runs[0].name):
+        told = zip(levels, runs, strict=True)
+        found = in_arms([(each, folder / run.name, run.seed) for each, run in told])
         return found and replace(found, factors={**found.factors, **names}, folder=folder)
-    if not names:
+    if not (names and runs):
         return None
 
     left = len(batch.runs) - len(runs)
@@ -265,20 +261,21 @@ def _of_results(
     found = Measured(run)
     last = to_round or run.rounds
     rounds = [each for each in results["rounds"] if from_round <= each["round"] <= last]
-    own = dict.fromkeys(name for each in rounds for name in each.get("measures", {}))
+    own: dict[str, None] = {}
     for each in rounds:
-        for name, value in {**each, **each.get("measures", {})}.items():
-            found.add_round(name, each["round"], value)
-        for name in _NO_TOTALS:
-            found.by_round.pop(name, None)
+        measures = each.get("measures", {})
+        own |= dict.fromkeys(measures)
+        for name, value in {**each, **measures}.items():
+            if name != "round":
+                found.add_round(name, each["round"], value)
 
-    for name in own:
-        by_round = found.by_round.get(name, {})
-        if rounds[-1]["round"] in by_round:
-            found.add("own", name, by_round[rounds[-1]["round"]])
-            found.add("own", f"{name}_mean", fmean(by_round.values()))
-    for name, by_round in found.by_round.items():
+    # measures of the world come first
+    for name, by_round in sorted(found.by_round.items(), key=lambda item: item[0] not in own):
+        values = list(by_round.values())
         if name not in own:
-            found.add("run", name, sum(by_round.values()))
+            found.add("run", name, sum(values))
+        elif rounds[-1]["round"] in by_round:
+            found.add("own", name, values[-1])
+            found.add("own", f"{name}_mean", fmean(values))
 
     return found

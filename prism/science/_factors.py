@@ -69,18 +69,22 @@ def _terms(design: Design, measure: str) -> list[dict[str, Any]]:
 def _anova(design: Design, measure: str) -> tuple[Any, float, int] | None:
     """Return the analysis of variance of a measure, and what is left; None if there can be none."""
     cells = [each for each in design.cells if measure in each.measured.values]
-    values = [each.measured.values[measure] for each in cells]
-    seeds = [str(each.measured.run.seed) for each in cells]
-    if len(set(values)) < 2:
-        return None
-
     # names of parameters may be anything, those in a formula may not
     factors = {
         f"f{place}": [str(each.levels[name]) for each in cells]
         for place, name in enumerate(design.factors)
     }
-    frame = library("pandas").DataFrame({"y": values, _SEED: seeds, **factors})
-    block = f" + {_SEED}" if len(set(seeds)) > 1 else ""
+    frame = library("pandas").DataFrame(
+        {
+            "y": [each.measured.values[measure] for each in cells],
+            _SEED: [str(each.measured.run.seed) for each in cells],
+            **factors,
+        }
+    )
+    if frame["y"].nunique() < 2:
+        return None
+
+    block = f" + {_SEED}" if frame[_SEED].nunique() > 1 else ""
     with warnings.catch_warnings():
         # where runs are too few, what comes out is no number, and is left out
         warnings.simplefilter("ignore")

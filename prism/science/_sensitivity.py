@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from math import isnan
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,7 +19,7 @@ from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.science._batch import Batch, Carrying, begin_batch, go_on, read_batch
 from prism.science._batch_door import BatchObserver
 from prism.science._batch_folder import PLAN_NAME, BatchFolder
-from prism.science._batch_tables import table_of, write_tables
+from prism.science._batch_tables import write_tables
 from prism.science._bounds import sampled, values_at
 from prism.science._libraries import library
 from prism.science._plan import Plan
@@ -39,6 +39,10 @@ _MOST_NAME = 120
 
 _CONFIDENCE = 0.95
 _TABLE = "sensitivity"
+_OF_INDICES = {
+    **dict.fromkeys(("outcome", "index", "parameter", "other"), pl.String()),
+    **dict.fromkeys(("value", "interval"), pl.Float64()),
+}
 _INDICES: Mapping[SensitivityMethod, Mapping[str, str | None]] = {
     "morris": {"mu": None, "mu_star": "mu_star_conf", "sigma": None},
     "sobol": {"S1": "S1_conf", "ST": "ST_conf"},
@@ -72,19 +76,25 @@ class Sensitivity:
             InputError: If a run is not complete, or has no number for a measure of the plan.
         """
         self._require_complete()
-        rows = self.batch.results().to_dicts()
+        table = self.batch.results()
         wanted = self.batch.plan.data.get("measures", ())
-        known = {
-            name: _means(rows, name)
-            for name in (*self.batch.outcomes(), *wanted)
-            if _first_without(rows, name) is None
-        }
-        if missing := [name for name in wanted if name not in known]:
-            raise self._has_no_number(missing[0], rows, known)
+        whole = [
+            name
+            for name in dict.fromkeys((*self.batch.outcomes(), *wanted))
+            if name in table.columns and _without_number(table[name]).is_empty()
+        ]
+        if missing := [name for name in wanted if name not in whole]:
+            raise self._has_no_number(missing[0], table, whole)
 
         # totals stand for measures only where there are none
-        names = wanted or self.batch.measures() or known
-        return {name: known[name] for name in names if name in known}
+        names = [name for name in wanted or self.batch.measures() or whole if name in whole]
+        samples = table.group_by("configuration", maintain_order=True)
+
+        return (
+            samples.agg(pl.col(names).cast(pl.Float64).mean())
+            .select(names)
+            .to_dict(as_series=False)
+        )
 
     def indices(self) -> pl.DataFrame:
         """Return the indices: one row an outcome, index and parameter.
@@ -103,18 +113,16 @@ class Sensitivity:
             InputError: If a run is not complete.
             MissingExtraError: If SALib is not installed.
         """
-        return table_of(
-            [
-                {"outcome": outcome, **row}
-                for outcome, values in self.outcomes().items()
-                for row in self._indices_of(values)
-            ]
-        )
+        rows = [
+            (outcome, *row)
+            for outcome, values in self.outcomes().items()
+            for row in self._indices_of(values)
+        ]
+        return pl.DataFrame(rows, schema=_OF_INDICES, orient="row").fill_nan(None)
 
-    def _has_no_number(
-        self, measure: str, rows: Sequence[Mapping[str, Any]], known: Iterable[str]
-    ) -> InputError:
-        run = _first_without(rows, measure)
+    def _has_no_number(self, measure: str, table: pl.DataFrame, known: Iterable[str]) -> InputError:
+        lacking = _without_number(table[measure]) if measure in table.columns else [0]
+        run = table["run"][int(lacking[0])]
         problem = (
             f"has no number in {run}, so that nothing explains it: take it out of the plan's "
             f"measures there, and resume; there are {', '.join(known)}"
@@ -178,18 +186,19 @@ class Sensitivity:
                 path=self.batch.folder,
             )
 
-    def _indices_of(self, values: Sequence[float]) -> Iterator[dict[str, Any]]:
+    def _indices_of(
+        self, values: Sequence[float]
+    ) -> Iterator[tuple[str, str, str | None, float, float | None]]:
         found = _analyse(self.method, self.parameters, self.points, values, self._seed)
         for index, interval in _INDICES[self.method].items():
             for place, name in enumerate(self.parameters):
-                half = None if interval is None else found[interval][place]
-                yield _row(index, name, None, found[index][place], half)
+                half = None if interval is None else float(found[interval][place])
+                yield index, name, None, float(found[index][place]), half
 
         if self.method == "sobol":
-            for place, name in enumerate(self.parameters):
-                for behind in range(place + 1, len(self.parameters)):
-                    pair = found["S2"][place][behind], found["S2_conf"][place][behind]
-                    yield _row("S2", name, self.parameters[behind], *pair)
+            for one, other in combinations(range(len(self.parameters)), 2):
+                pair = float(found["S2"][one][other]), float(found["S2_conf"][one][other])
+                yield "S2", self.parameters[one], self.parameters[other], *pair
 
     @property
     def _seed(self) -> int:
@@ -347,38 +356,12 @@ def _problem(names: Sequence[str]) -> dict[str, Any]:
     return {"num_vars": len(names), "names": list(names), "bounds": [[0.0, 1.0]] * len(names)}
 
 
-def _means(rows: Sequence[Mapping[str, Any]], name: str) -> list[float]:
-    """Return the mean of a column for each configuration, in their order."""
-    groups: dict[str, list[float]] = {}
-    for row in rows:
-        groups.setdefault(row["configuration"], []).append(float(row[name]))
+def _without_number(column: pl.Series) -> pl.Series:
+    """Return the places of a column that hold no number."""
+    if not (column.dtype.is_numeric() or column.dtype == pl.Boolean):
+        return pl.arange(len(column), eager=True)
 
-    return [sum(each) / len(each) for each in groups.values()]
-
-
-def _row(
-    index: str, parameter: str, other: str | None, value: float, interval: float | None
-) -> dict[str, Any]:
-    return {
-        "index": index,
-        "parameter": parameter,
-        "other": other,
-        "value": _finite(value),
-        "interval": _finite(interval),
-    }
-
-
-def _finite(value: float | None) -> float | None:
-    return None if value is None or isnan(value) else float(value)
-
-
-def _first_without(rows: Sequence[Mapping[str, Any]], name: str) -> str | None:
-    """Return the first run that has no number for a measure; None if all have one."""
-    return next((row["run"] for row in rows if not _is_number(row.get(name))), None)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isnan(value)
+    return (column.is_null() | column.cast(pl.Float64).is_nan()).arg_true()
 
 
 _WIDTH, _STEP = 420, 34

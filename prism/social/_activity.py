@@ -135,6 +135,14 @@ def _limited(shares: list[float], most: float) -> list[float]:
     return [min(most, share * factor) for share in shares]
 
 
+def first_hour(parameters: Parameters, seed: int) -> int:
+    """Return the hour of the day in which a run begins."""
+    if parameters.first_hour is not None:
+        return parameters.first_hour
+
+    return RandomStream(seed, "first hour").index(HOURS)
+
+
 class Hours:
     """When agents are awake.
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from prism.agents import SeedPost, SocialAgent, load_posts
 from prism.errors import FieldValueError, InputError, PrismError, SimulationError
-from prism.social._activity import FREQUENCY, Hours, activities, waits
+from prism.social._activity import FREQUENCY, Hours, activities, first_hour, waits
 from prism.social._composing import Composer, TemplateComposer, share_topics
 from prism.social._feeds import Feeds, Rank
 from prism.social._networks import code_in, follow_network
@@ -611,7 +611,7 @@ class Feed(FeedSteps):
             self._take_parameters(now)
         if playing.hours is not None:
             passed = (playing.clock.ticks - 1) // now.ticks_per_hour
-            playing.host.asleep = playing.hours.asleep(now.first_hour + passed)
+            playing.host.asleep = playing.hours.asleep(first_hour(now, playing.seed) + passed)
 
     def _take_parameters(self, now: Parameters) -> None:
         """Go on with the parameters as a treatment has made them.

@@ -94,7 +94,8 @@ class Parameters:
         diurnal_curve: The share of agents awake in each hour of the day, 24 numbers from midnight
             on, 0 to 1, with ``diurnal``. By default its trough is at four and its peak at nine in
             the evening (after Golder and Macy 2011).
-        first_hour: Hour of the day in which the run begins, 0 to 23.
+        first_hour: Hour of the day in which the run begins, 0 to 23; None for one that the seed
+            draws.
         posts_per_tick: Posts of their own accord, as a mean of all agents and ticks awake, 0 to 1.
         activity: How much more some agents write than others: ``equal``, ``lognormal``, ``pareto``,
             or ``classes``, three of equal agents each. Where agents have archetypes, superusers
@@ -121,8 +122,6 @@ class Parameters:
             of 1: a factor on the chance of writing about the root, and once more for each step from
             it. The larger, the heavier the tails of sizes and depths of cascades.
         visit_chance: Probability that an agent at leisure opens its feed in a tick.
-        pace_sigma: Standard deviation of the logarithm of a run's pace, which has a median of 1 and
-            is drawn by the seed: a factor on a ``visit_chance`` below 1, as some days are busier.
         most_chance: Largest probability that an agent writes about a post.
         relevance_pull: What a post's relevance of 1 adds to the utility of writing and liking;
             where chances are given, as the logarithm of a factor.
@@ -212,7 +211,7 @@ class Parameters:
     ticks_per_hour: int = _of(12, 1)
     hours: str = _of("always", among=("always", "file", "diurnal"), settled=True)
     diurnal_curve: tuple[float, ...] = _of(DIURNAL, settled=True)
-    first_hour: int = _of(0, 0, 23)
+    first_hour: int | None = _of(0, 0, 23)
     posts_per_tick: float = _of(0.004, 0, 1)
     activity: str = _of(
         "lognormal", among=("equal", "lognormal", "pareto", "classes"), settled=True
@@ -233,7 +232,6 @@ class Parameters:
     dislike_chance: float = _of(0.0, 0, 1)
     virality_sigma: float = _of(0.0, 0, 10)
     visit_chance: float = _of(1.0, 0, 1)
-    pace_sigma: float = _of(0.0, 0, 10)
     most_chance: float = _of(0.5, 0, 1)
     relevance_pull: float = 2.0
     herding: float = 0.0

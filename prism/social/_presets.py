@@ -49,7 +49,7 @@ _PARTICIPATION = Preset(
     "smaller than on Twitter: few go beyond one degree.",
     {
         "activity": "classes",
-        # the most active have less time to begin a post than the rest, so they get more than .747
+        # the most active have less time to begin a post than the rest, so they write .747 of it all
         "top_share": 0.8255,
         "next_share": 0.1655,
         "posts_per_tick": 0.0025,
@@ -67,12 +67,12 @@ _TWITTER = Preset(
     "are missing: the largest has about ten posts.",
     {
         **_SHARING,
-        "activity_sigma": 2.5,
+        "activity_sigma": 2.6,
         "most_active": 20.0,
         "posts_per_tick": 0.005,
-        "compose_chance": 0.012,
+        "compose_chance": 0.022,
         "like_chance": 0.1,
-        "fading": 0.42,
+        "fading": 0.47,
     },
 )
 _BROWSING = Preset(
@@ -104,14 +104,16 @@ _RUMOUR = Preset(
         "feed": "chronological",
         "beyond_follows": 0.0,
         "opening": "drawn",
-        "opening_bias": 1.18,
-        "visit_chance": 0.0165,
-        "virality_sigma": 0.34,
+        "opening_bias": 1.5,
+        "hours": "diurnal",
+        "first_hour": None,
+        "visit_chance": 0.03,
+        "virality_sigma": 0.27,
         "relevance_pull": 0.0,
-        "compose_chance": 0.75,
+        "compose_chance": 0.9,
         "like_chance": 0.05,
         "most_chance": 1.0,
-        "fading": 0.18,
+        "fading": 0.21,
         "reply_share": 0.0,
         "reshare_share": 1.0,
         "replies_per_cascade": None,

@@ -24,7 +24,6 @@ from prism.social._weighing import (
     dislike_odds,
     herding_pulls,
     odds_of,
-    pace_of,
     recollect,
     virality_of,
 )
@@ -254,7 +253,7 @@ class FeedSteps(World[Any]):
             return True
 
         stream = RandomStream(playing.seed, "visits", reader.agent_id, clock.round, clock.tick)
-        return stream.chance(now.visit_chance * pace_of(now.pace_sigma, playing.seed))
+        return stream.chance(now.visit_chance)
 
     # Weighing
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from math import copysign, exp, log2
 from statistics import NormalDist
 from typing import Any
@@ -84,17 +83,10 @@ def odds_of(
 def virality_of(parameters: Parameters, seed: int, post: Post) -> float:
     """Return how much more than others the cascade of a post is spread, drawn for its root."""
     sigma = parameters.virality_sigma
-    return _lognormal(sigma, seed, "virality", post.root.post_id) if sigma else 1.0
+    if not sigma:
+        return 1.0
 
-
-@lru_cache(maxsize=8)
-def pace_of(sigma: float, seed: int) -> float:
-    """Return how much more often than in other runs agents open their feeds."""
-    return _lognormal(sigma, seed, "pace") if sigma else 1.0
-
-
-def _lognormal(sigma: float, seed: int, *key: str) -> float:
-    drawn = RandomStream(seed, *key).random()
+    drawn = RandomStream(seed, "virality", post.root.post_id).random()
     # the logarithm is normal, and 0 has none
     return exp(sigma * _NORMAL.inv_cdf(max(drawn, 2.0**-53)))
 

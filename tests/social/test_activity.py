@@ -1,12 +1,14 @@
 """How active each agent is, and when it is awake."""
 
+from collections import Counter
+
 import pytest
 
 from prism import Run
 from prism.agents import SocialAgent, synthetic_population
 from prism.errors import FieldValueError
 from prism.social import Feed, Parameters
-from prism.social._activity import Hours, activities
+from prism.social._activity import Hours, activities, first_hour
 
 AGENTS = [SocialAgent(f"a{number}") for number in range(1000)]
 
@@ -74,3 +76,13 @@ def test_who_sleeps_takes_no_step() -> None:
     given = Parameters(hours="diurnal", ticks_per_hour=1)
     results = Run(Feed(parameters=given), agents, rounds=1, ticks=6).run()
     assert 0.15 < results.totals.agent_ticks / (50 * 6) < 0.4
+
+
+def test_the_hour_in_which_a_run_begins_may_be_drawn() -> None:
+    """Each of the 24 comes up as often as the others; the hour of a seed is always the same."""
+    drawn = Parameters(first_hour=None)
+    found = Counter(first_hour(drawn, seed) for seed in range(2000))
+    assert len(found) == 24
+    assert max(found.values()) < 2 * min(found.values())
+    assert first_hour(drawn, 3) == first_hour(drawn, 3)
+    assert first_hour(Parameters(first_hour=7), 3) == 7

@@ -61,7 +61,6 @@ CHANGED: dict[str, tuple[dict[str, Any], Any]] = {
     "opening_bias": ({"opening": "drawn"}, 50.0),
     "virality_sigma": (CHANCES, 2.0),
     "visit_chance": ({}, 0.1),
-    "pace_sigma": ({"visit_chance": 0.2}, 2.0),
     "feed": ({}, "random"),
     "feed_length": ({}, 2),
     "candidates": ({"feed": "chronological"}, 1),

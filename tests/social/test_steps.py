@@ -17,7 +17,7 @@ from prism.errors import FieldValueError
 from prism.llm import Model
 from prism.social import Dislikes, Draft, Feed, Likes, Network, Parameters, Post
 from prism.social._population import opened_by
-from prism.social._weighing import dislike_odds, herding_pulls, odds_of, pace_of, virality_of
+from prism.social._weighing import dislike_odds, herding_pulls, odds_of, virality_of
 from prism.statechart import AgentState, Decision, PolicyReasoner, Question
 from prism.statechart.reasoner._prompts import chat_prompt
 from prism.telemetry.events import DECISION, POST_PUBLISHED, POST_WEIGHED, TRANSITION
@@ -452,14 +452,6 @@ def test_virality_counts_once_more_for_each_step_from_the_root() -> None:
         assert viral is not None
         ratio = viral[AgentState.COMPOSING] / usual[AgentState.COMPOSING]
         assert ratio == pytest.approx(factor)
-
-
-def test_the_pace_of_runs_differs() -> None:
-    """Over many seeds its median is 1; without a deviation all have the same."""
-    found = sorted(pace_of(1.0, seed) for seed in range(999))
-    assert found[499] == pytest.approx(1, abs=0.15)
-    assert found[-1] > 10
-    assert pace_of(0.0, 3) == 1
 
 
 def test_who_opens_is_drawn_by_followers() -> None:
