@@ -11,7 +11,8 @@ from prism.statechart import reasoner
 LOADED = """
     prism prism._lazy prism._version prism.errors prism.randomness
     prism.randomness._distributions
-    prism.randomness._stream prism.statechart prism.statechart._definition
+    prism.randomness._stream prism.statechart prism.statechart._asking
+    prism.statechart._definition
     prism.statechart._definition_problems prism.statechart._engine
     prism.statechart._engine.arguments prism.statechart._engine.choosing
     prism.statechart._engine.committing prism.statechart._engine.interpreter
