@@ -289,9 +289,8 @@ class Workers:
         source = program.source(context, given, key)
         step = _Step(source, {"context": dict(context), "given": dict(given)})
         crew = self._ours()
-        loop = asyncio.get_running_loop()
         try:
-            text, printed = await asyncio.wrap_future(crew.put(step, program.code), loop=loop)
+            text, printed = await _end_of(crew.put(step, program.code))
         except asyncio.CancelledError:
             step.cancel()
             raise
@@ -310,6 +309,27 @@ class Workers:
                 self._crew = _Crew(self._count)
 
             return self._crew
+
+
+async def _end_of(step: Future[tuple[str, str]]) -> tuple[str, str]:
+    """Wait for a step that a thread runs, and return what it left behind."""
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[None] = loop.create_future()
+
+    def end() -> None:
+        # Ctrl-C may cancel between any two instructions; asyncio.wrap_future shows a traceback then
+        with suppress(asyncio.InvalidStateError):
+            ended.set_result(None)
+
+    def tell(_step: object) -> None:
+        # nobody waits in a loop that is closed
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(end)
+
+    step.add_done_callback(tell)
+    await ended
+
+    return step.result()
 
 
 @lru_cache(maxsize=1)
