@@ -100,6 +100,7 @@ async def test_a_fallback_has_the_status_of_an_error(
     (span,) = exported.spans
     assert span.status.status_code is StatusCode.ERROR
     assert "500" in (span.status.description or "")
+    assert span.kind is SpanKind.CLIENT
     assert [event.name for event in span.events] == ["statechart.transition"]
 
 
