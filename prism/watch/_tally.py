@@ -64,7 +64,7 @@ class Tally:
         self.begins: dict[int, int] = {}
         self.treated: list[Mapping[str, Any]] = []
         self.pictures: dict[int, tuple[int, int]] = {}
-        self.index = Index()
+        self.index: Index = Index()
         self.round: int | None = None
         self.tick: int | None = None
         self._survey = FileSurvey(path, label, 0)
