@@ -29,8 +29,16 @@ finally:
 """
 
 
-def peak_of_report(log: Path, **variables: str) -> int:
-    """Return the most bytes that the process has which makes the page of a log."""
+def peak_of_report(log: Path, *, times: int = 1, **variables: str) -> int:
+    """Return the most bytes that the process has which makes the page of a log.
+
+    Peaks of one log differ by a tenth, by when threads happen to give memory back: of several times
+    the least is what it needs.
+    """
+    return min(_peak(log, variables) for _ in range(times))
+
+
+def _peak(log: Path, variables: dict[str, str]) -> int:
     # as on a machine of a user: a worker of the tests has polars use one thread alone
     environment = {**os.environ, "POLARS_MAX_THREADS": "2", **variables}
     line = [sys.executable, "-c", REPORT, "report", str(log), "-o", str(log.with_suffix(".html"))]
@@ -55,7 +63,7 @@ def test_memory_grows_by_little_with_the_length_of_a_log(tmp_path: Path) -> None
     for rounds in (8, 16):
         log = tmp_path / f"{rounds}.jsonl"
         write_log(log, rounds, 2_000)
-        found[lines_of(log)] = peak_of_report(log, BYTES="0")
+        found[lines_of(log)] = peak_of_report(log, times=2, BYTES="0")
 
     (short, less), (long, more) = found.items()
     assert short > 300_000
