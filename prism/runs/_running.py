@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from contextvars import copy_context
@@ -13,14 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from prism.errors import (
-    InputError,
-    LLMError,
-    ModelMissingError,
-    OverloadedError,
-    TimedOutError,
-    UnreachableError,
-)
+from prism.errors import InputError
 from prism.llm import Model
 from prism.llm._credentials import with_credentials
 from prism.runlog._prompts import PRIVATE
@@ -43,9 +36,7 @@ from prism.statechart.reasoner._spending import loop_time
 from prism.telemetry._loggers import LateLogger
 
 if TYPE_CHECKING:
-    from prism.llm._host import Host
-    from prism.llm._router import ModelPool
-    from prism.statechart import Cost, Reasoner, Writer
+    from prism.statechart import Reasoner, Writer
     from prism.statechart.reasoner._recording import PromptRecord
 
 _RECORDS_PROMPTS = "record_prompts"
@@ -354,12 +345,17 @@ def _load_models(run: Runnable[Any], options: RunOptions[Any], observer: Observe
         if check is not None and hasattr(run, "agents") and not run.finished:
             check(run.agents)
 
+    # a run without a model does not load what asks one
+    from prism.runs._loading import load_model
+
     decide, write = askers_in(reasoner), askers_in(writer)
-    if decide:
-        load_model(reasoner, options.deadline, observer.note, observer.warn)
     loaded = {id(each.client) for each in decide}
-    if any(id(each.client) not in loaded for each in write):
-        load_model(writer, options.deadline, observer.note, observer.warn)
+    other = write if any(id(each.client) not in loaded for each in write) else []
+    for asking, who in ((decide, reasoner), (other, writer)):
+        if asking:
+            may_end = getattr(who, "stop_at", None) is not None
+            telling = observer.note, observer.warn
+            run_to_end(load_model(asking, options.deadline, *telling, may_end=may_end))
 
 
 def _records_prompts(config: Mapping[str, Any]) -> bool:
@@ -390,16 +386,7 @@ def _restore(folder: RunFolder, run: Runnable[Any], observer: Observer) -> None:
         observer.note(f"{folder.path}: {place}")
 
 
-QUIET_SECONDS = 2.0
-_TRIALS = 3
-"""How often a server is asked that may answer only some questions well."""
-
-_SEE_DOCTOR = "(see: prism doctor)"
-_WILL_FALL_BACK = (ModelMissingError, OverloadedError, TimedOutError, UnreachableError)
-
 Say = Callable[[str], None]
-Look = Callable[["Host", "Cost"], Awaitable[str]]
-"""Asks a server for something of the kind that the run asks for."""
 
 
 def askers_in(reasoner: Any) -> list[Reasoner | Writer]:
@@ -413,170 +400,6 @@ def askers_in(reasoner: Any) -> list[Reasoner | Writer]:
     from prism.statechart import Reasoner, Writer
 
     return [reasoner] if isinstance(reasoner, (Reasoner, Writer)) else []
-
-
-def load_model(
-    reasoner: Any,
-    deadline: float | None,
-    note: Say,
-    warn: Say,
-    *,
-    quiet_seconds: float = QUIET_SECONDS,
-) -> None:
-    """Load the model, on one server at least, and say at once what would make decisions fall back.
-
-    Where agents have different models, all are loaded at the same time.
-
-    Args:
-        reasoner: Who decides or writes; nothing happens unless it asks a pool of servers.
-        deadline: Seconds that the run may ask for; it waits no longer for the model, either.
-        note: Receives that loading takes its time.
-        warn: Receives what is wrong with a server.
-        quiet_seconds: How long loading may take without a note.
-
-    Raises:
-        UnreachableError: If all servers of a model refuse connections, and the run would wait for
-            one, or end, where a server fails later.
-    """
-    asking = askers_in(reasoner)
-    if not asking:
-        return
-
-    from prism.llm._router import ModelPool
-    from prism.statechart import Cost, Writer
-
-    # several groups of agents may have the same model, at the same servers
-    pools = {
-        (pool.model, *pool.hosts): (pool, isinstance(asker, Writer))
-        for asker in asking
-        if isinstance(pool := asker.client, ModelPool)
-    }
-    if not pools:
-        return
-
-    cost = Cost()
-    try:
-        found = run_to_end(_warm_up_all(pools.values(), deadline, note, quiet_seconds, cost))
-    finally:
-        # all share one
-        tokens = (cost.input_tokens or 0) + (cost.output_tokens or 0)
-        asking[0].budget.add(retries=cost.attempts, tokens=tokens)
-
-    for (pool, writes), troubles in zip(pools.values(), found, strict=True):
-        if len(troubles) == len(pool.hosts) and all(map(_is_absent, troubles)):
-            may_end = getattr(reasoner, "stop_at", None) is not None
-            if may_end or any(host.settings.patience for host in pool.servers):
-                raise UnreachableError(_line("; ".join(map(str, troubles))))
-
-        # a decision without an answer falls back; a text is missing
-        what, lost = ("text", "be missing") if writes else ("decision", "fall back")
-        whose = f" of {pool.model}" if len(pools) > 1 else ""
-        _tell(troubles, len(pool.hosts), (what, whose, f"will {lost}"), warn)
-
-
-def _is_absent(trouble: LLMError) -> bool:
-    from prism.statechart.reasoner._faults import is_refused
-
-    return is_refused(trouble)
-
-
-def _is_certain(trouble: LLMError) -> bool:
-    """Return whether a server will answer no question, unless somebody mends something."""
-    from prism.statechart.reasoner._faults import is_permanent_refusal, is_refused
-
-    is_missing = isinstance(trouble, ModelMissingError)
-    return is_missing or is_refused(trouble) or is_permanent_refusal(trouble)
-
-
-def _tell(troubles: Sequence[LLMError], hosts: int, lost: tuple[str, str, str], warn: Say) -> None:
-    """Say what is wrong with some servers of a pool, or with all of them."""
-    what, whose, how = lost
-    if len(troubles) < hosts:
-        for trouble in troubles:
-            warn(f"{_line(trouble)}; its {what}s {how} {_SEE_DOCTOR}")
-        return
-
-    *others, last = troubles
-    for trouble in others:
-        warn(_line(trouble))
-
-    # what may pass, or was seen of a few answers, says nothing of all others
-    which = (
-        f"until that is mended every {what}{whose} {how}"
-        if all(map(_is_certain, troubles))
-        else f"while that lasts {what}s{whose} {how}"
-    )
-    warn(f"{_line(last)}; {which} {_SEE_DOCTOR}")
-
-
-def _line(said: object) -> str:
-    return " ".join(str(said).split())
-
-
-async def _warm_up_all(
-    pools: Collection[tuple[ModelPool, bool]],
-    deadline: float | None,
-    note: Say,
-    quiet_seconds: float,
-    cost: Cost,
-) -> list[list[LLMError]]:
-    from prism.llm._doctor import try_out, try_text
-
-    return await asyncio.gather(
-        *(
-            _warm_up(pool, deadline, note, quiet_seconds, try_text if writes else try_out, cost)
-            for pool, writes in pools
-        )
-    )
-
-
-async def _warm_up(
-    pool: ModelPool, deadline: float | None, note: Say, quiet_seconds: float, look: Look, cost: Cost
-) -> list[LLMError]:
-    async with pool:
-        loading = asyncio.create_task(pool.warm_up(deadline, cost))
-        done, _ = await asyncio.wait({loading}, timeout=quiet_seconds)
-        if not done:
-            note(f"waiting for {pool.model} to be loaded at {', '.join(pool.hosts)}")
-
-        errors = (await loading).values()
-        judged = zip(pool.servers, errors, strict=True)
-        found = await asyncio.gather(
-            *(_judge(host, error, deadline, look, cost) for host, error in judged)
-        )
-
-    return [trouble for trouble in found if trouble is not None]
-
-
-async def _judge(
-    host: Host, error: LLMError | None, limit: float | None, look: Look, cost: Cost
-) -> LLMError | None:
-    """Return what keeps a server from answering questions, if anything does."""
-    if error is None or isinstance(error, _WILL_FALL_BACK):
-        return error
-
-    # a server other than Ollama may refuse to load a model, and serve it all the same
-    try:
-        async with asyncio.timeout(limit):
-            return await _tried(host, look, cost)
-    except TimeoutError:
-        return error
-
-
-async def _tried(host: Host, look: Look, cost: Cost) -> LLMError | None:
-    """Return what keeps a server from answering, however often it is asked."""
-    trouble: LLMError | None = None
-    for _ in range(_TRIALS):
-        try:
-            await look(host, cost)
-        except LLMError as failure:
-            trouble = failure
-            if _is_certain(failure):
-                break
-        else:
-            return None
-
-    return trouble
 
 
 def record_prompts(run: Any, record: PromptRecord) -> None:

@@ -12,8 +12,9 @@ import pytest
 from prism.errors import InputError, UnreachableError
 from prism.llm import AnswerCache, Model
 from prism.llm._assignments import ModelAssignment
+from prism.runs._loading import load_model
 from prism.runs._makers import make_reasoner, make_writer
-from prism.runs._running import askers_in, closing_cache, load_model, spent_by
+from prism.runs._running import askers_in, closing_cache, run_to_end, spent_by
 from prism.statechart import AgentState, PolicyReasoner
 from prism.testing import FakeOllama, FakeOpenAI, Fault
 
@@ -40,7 +41,16 @@ def load(reasoner: Any, deadline: float | None = None, **options: Any) -> tuple[
     """Load the model; return the notes and the warnings."""
     notes: list[str] = []
     warnings: list[str] = []
-    load_model(reasoner, deadline, notes.append, warnings.append, **options)
+    run_to_end(
+        load_model(
+            askers_in(reasoner),
+            deadline,
+            notes.append,
+            warnings.append,
+            may_end=getattr(reasoner, "stop_at", None) is not None,
+            **options,
+        )
+    )
     return notes, warnings
 
 
