@@ -477,7 +477,9 @@ def _unguarded(definition: Definition[Any]) -> dict[Any, dict[str, tuple[Any, ..
         return {}
 
     found: dict[Any, dict[str, tuple[Any, ...]]] = {each: {} for each in definition.states}
-    guarded = {(each.source, each.trigger) for each in definition.transitions if each.guard}
+    guarded = {
+        (each.source, each.trigger) for each in definition.transitions if each.guard is not None
+    }
     for each in definition.transitions:
         row = found[each.source]
         if (each.source, each.trigger) not in guarded:

@@ -9,9 +9,9 @@ import pytest
 
 from prism import Run
 from prism.errors import ReasonerError, SimulationError
-from prism.statechart import Decision, PolicyReasoner
+from prism.statechart import Decision, PolicyReasoner, Statechart, Transition
 from prism.testing import FailingReasoner, RecordingReasoner, ScriptedReasoner
-from prism.worlds import Message, during
+from prism.worlds import Message, World, during
 from tests.kit.lamps import SWITCH_ON, Lamp, Light, Room, to_on
 from tests.kit.medley import Medley
 from tests.kit.worlds import run_logged
@@ -272,3 +272,45 @@ def test_decisions_belong_into_steps() -> None:
         run.agents[0].decide("pressed")
     with pytest.raises(SimulationError, match="receive belongs into a step"):
         run.agents[0].receive()
+
+
+class Shut:
+    """A guard that lets nobody pass, and that counts as false itself."""
+
+    def __call__(self, _agent: Any, _context: Any) -> bool:
+        """Refuse."""
+        return False
+
+    def __bool__(self) -> bool:
+        """Return False, as a guard with a length of 0 would."""
+        return False
+
+
+class ShutLamp(Lamp):
+    """A lamp that cannot be switched on."""
+
+    chart = Statechart(
+        Light,
+        [
+            Transition("pressed", Light.OFF, Light.ON, guard=Shut()),
+            Transition("pressed", Light.OFF, Light.OFF),
+        ],
+        Light.OFF,
+        decision_states=[Light.OFF],
+    )
+
+
+class ShutRoom(World[ShutLamp]):
+    """Every lamp is pressed."""
+
+    @during(Light.OFF)
+    async def press(self, lamp: ShutLamp) -> None:
+        """Decide."""
+        await lamp.decide("pressed")
+
+
+def test_a_guard_is_asked_whatever_it_counts_as() -> None:
+    """Where a guard that counts as false leaves one target, nobody is asked among two."""
+    reasoner = RecordingReasoner(PolicyReasoner(seed=1))
+    Run(ShutRoom(), 3, rounds=1, reasoner=reasoner).run()
+    assert reasoner.questions == []
