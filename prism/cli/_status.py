@@ -23,8 +23,8 @@ Runs = Annotated[
     list[Path] | None,
     typer.Argument(
         metavar="[RUN]...",
-        help="Folders of runs, or their logs, or folders with runs below them; by default the "
-        "current folder.",
+        help="Folders of runs, their logs, or folders that hold runs; by default the current "
+        "folder.",
         show_default=False,
     ),
 ]
@@ -34,9 +34,9 @@ def status(
     runs: Runs = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say how far a run is: whether it is alive, its round and tick, its rate, the time left.
+    """Show how far a run has come: round and tick, speed, time left, and whether it is alive.
 
-    Where there is no run but runs below, they are listed.
+    For a folder that contains several runs, list them all.
 
     [bold]Examples[/bold]
 
@@ -66,7 +66,7 @@ def _looked_at(path: Path) -> Iterator[RunStatus]:
 
     below = find_runs(path)
     if not below:
-        raise InputError("is no run, and there is none in the folders below", path=path)
+        raise InputError("is not a run, and holds none", path=path)
 
     for found in below:
         try:
@@ -82,9 +82,9 @@ def _described(status: RunStatus) -> Iterator[str]:
     if status.state == "damaged":
         yield f"{name}: {status.problem}"
     elif status.state == "stopped":
-        yield f"{name}: not alive, stopped at {_place(status)}"
+        yield f"{name}: stopped at {_place(status)}"
         if is_begun(status.path):
-            yield f"go on with: prism resume {quote(str(status.path))}"
+            yield f"continue with: prism resume {quote(str(status.path))}"
     elif status.state == "running":
         yield f"{name}: alive, at {_place(status)}"
         yield from _pace(status)
@@ -102,7 +102,7 @@ def _pace(status: RunStatus) -> Iterator[str]:
         hosts = status.asking["hosts"]
         taken, limit = (sum(host[name] for host in hosts) for name in ("in_flight", "limit"))
         waiting = counted(status.asking["waiting"], "request")
-        yield f"{taken:,} of {limit:,} slots of the models' servers taken, {waiting} waiting"
+        yield f"{taken:,} of {limit:,} slots of the models' servers in use, {waiting} waiting"
     if status.rate is not None and status.seconds_left is not None:
         what = "rounds" if status.ticks_per_round is None else "ticks"
         yield f"{status.rate:,.3g} {what} a second, {_duration(status.seconds_left)} left"
@@ -122,7 +122,7 @@ def _costs(status: RunStatus) -> Iterator[str]:
 
 def _place(status: RunStatus) -> str:
     if status.round is None:
-        return "a round that is not known"
+        return "an unknown round"
 
     rounds = "" if status.rounds is None else f" of {status.rounds:,}"
     ticks = "" if status.ticks_per_round is None else f" of {status.ticks_per_round:,}"

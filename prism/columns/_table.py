@@ -54,17 +54,18 @@ HAS_MOVED, NOT_ENABLED = range(2)
 
 FAULTS = {
     "division": "division by zero",
-    "whole": "a whole number beyond 64 bits, which a column does not hold",
-    "exact": "a whole number beyond 2**53 among floats, which columns do not keep exact",
+    "whole": "a whole number of more than 64 bits, which a column cannot hold",
+    "exact": "a whole number above 2**53 among floats, which columns cannot keep exactly",
     "domain": "a number outside the domain of this function, or a result too large",
-    "empty": "nobody to choose from",
-    "weights": "the weights must be numbers, 0 or more, and above 0 for at least one target that "
-    "is open",
+    "empty": "there is nobody to choose from",
+    "weights": "the weights must be numbers, 0 or more, and above 0 for at least one enabled "
+    "target",
     "nobody": "the context is nobody here",
-    "events": "more events in one tick than fit: log fewer agents, with log_agents",
-    "fires": "more is fired in one tick than fits: run this world without columns",
-    "others": "in a together world agents change themselves alone, and draw from their own numbers",
-    "waves": "a step still waits after 10,000 answers in one tick: let it end, and go on in the "
+    "events": "too many events in one tick: log fewer agents, with log_agents",
+    "fires": "too many events are fired in one tick: run this world without columns",
+    "others": "in a together world, agents change only themselves, and draw only from their own "
+    "random numbers",
+    "waves": "a step still waits after 10,000 answers in one tick: end it, and continue in the "
     "next",
     "negative": "ticks, lengths and steps of a range must not be negative or zero here",
 }

@@ -81,10 +81,10 @@ class Diagram:
         unknown = [repr(state) for state in named if state is not None and state not in self.states]
         if unknown:
             raise DefinitionError(
-                f"diagram {self.name!r}: {', '.join(unknown)} not among the states: add them"
+                f"diagram {self.name!r}: {', '.join(unknown)} are not among the states: add them"
             )
 
         if not self.states or len(set(self.states)) < len(self.states):
             raise DefinitionError(
-                f"diagram {self.name!r}: give at least one state, and each state once"
+                f"diagram {self.name!r}: give at least one state, and each only once"
             )

@@ -230,7 +230,7 @@ class RunFolder:
             )
         except BlockingIOError:
             raise InputError(
-                "is being written by another process: wait until it ends, or end it", path=log
+                "is being written by another process: wait for it, or stop it", path=log
             ) from None
         except OSError as error:
             raise _unwritable(self.path, error) from None
@@ -249,7 +249,7 @@ class RunFolder:
                 _set_prompts_aside(path, is_damaged=bool(self.faults))
             self.prompts = PromptLog(path, clock, go_on=go_on)
         except FileNotFoundError:
-            raise InputError("is lost: put it back, and resume the run then", path=path) from None
+            raise InputError("is missing: restore it, then resume the run", path=path) from None
         except OSError as error:
             raise _unwritable(path, error) from None
 
@@ -265,7 +265,7 @@ class RunFolder:
     def _find_last_checkpoint(self) -> int:
         """Return the length of the log up to the checkpoint from which the run goes on."""
         if _RESULTS in read_summary(self.path):
-            raise InputError("was brought to its end by another process just now", path=self.path)
+            raise InputError("was just completed by another process", path=self.path)
 
         self._checkpoint, self.faults = self._checkpoints.newest_sound()
         if not self._is_repeatable:
@@ -276,7 +276,7 @@ class RunFolder:
             return 0
 
         if without_credentials(self._checkpoint.config) != self._config:
-            problem = "is not what it was when the run began: put it back"
+            problem = "has changed since the run began: restore it"
             raise InputError(problem, path=self.path / SUMMARY_NAME, field="config")
 
         return self._checkpoint.log_bytes
@@ -358,7 +358,7 @@ def read_summary(path: Path) -> dict[str, Any]:
         ) from None
 
     if not isinstance(summary, dict):
-        raise InputError("is damaged: a JSON object is wanted", path=file)
+        raise InputError("is damaged: it must hold a JSON object", path=file)
 
     for name, kind in _SUMMARY_KINDS.items():
         # results are there when the run is complete
@@ -373,7 +373,7 @@ def _no_run(path: Path) -> InputError:
     if not path.exists():
         return InputError("there is no such folder", path=path)
 
-    lost = "it is lost, and with it what the run is: begin it anew, in another folder"
+    lost = "it is missing, and without it the run is unknown: begin a new run in another folder"
     hint = lost if (path / FOLDER_NAME).exists() else "begin one there"
     return InputError(f"holds no run to resume (no {SUMMARY_NAME}): {hint}", path=path)
 
@@ -394,9 +394,9 @@ def _require_writable(path: Path) -> None:
     # a look at the nearest folder that exists, before anything is computed
     nearest = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
     if not nearest.is_dir():
-        raise InputError(f"cannot be made: {nearest} is a file, not a folder", path=path)
+        raise InputError(f"cannot be created: {nearest} is a file, not a folder", path=path)
     if not os.access(nearest, os.W_OK | os.X_OK):
-        raise InputError(f"cannot be written to: no permission for {nearest}", path=path)
+        raise InputError(f"cannot be written to: permission denied for {nearest}", path=path)
 
 
 def _free_name(path: Path) -> Path:
@@ -429,12 +429,12 @@ def refuse_own_file(out: Path, reads: Iterable[Path] = ()) -> None:
     """
     for read in reads:
         if any(_is_same(out, found) for found in _files_of(read)):
-            problem = f"is read by this command ({read}): name another file to write to"
+            problem = f"is read by this command ({read}): write to another file"
             raise InputError(problem, path=out)
 
     place = Path(os.path.realpath(out))
     if _belongs_to_a_run(place):
-        raise InputError("belongs to a run: name another file to write to", path=out)
+        raise InputError("belongs to a run: write to another file", path=out)
 
 
 def _files_of(read: Path) -> Iterator[Path]:

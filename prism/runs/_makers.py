@@ -174,7 +174,7 @@ def make_writer(
     for name in ONLY_DECIDES:
         given = [each for each in (options, *options.assigned) if getattr(each, name, None)]
         if given:
-            problem = "applies to decisions, and this run has a model write"
+            problem = "applies to decisions, but in this run a model only writes"
             first = given[0]
             raise (
                 first.error(problem, name)
@@ -314,7 +314,7 @@ def ask_models(
     named = [None if each is None else Model.of(each) for each in (model, _unmade(writer))]
     for each in named:
         if each is not None and each.record_prompts:
-            problem = "needs a folder to keep prompts in: keep the run by Run.keep"
+            problem = "needs a folder for the prompts: use Run.keep"
             raise InputError(problem, field="record_prompts")
 
     decides, writes = named

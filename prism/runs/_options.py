@@ -87,7 +87,7 @@ def options_of(assignment: ModelAssignment) -> Model:
     """
     settings = assignment.settings
     if "model" not in settings:
-        raise assignment.error("is missing: the policy has decided so far", "model")
+        raise assignment.error("is missing: so far, the policy has decided", "model")
 
     return Model(**settings)
 
@@ -103,7 +103,7 @@ def take_model(options: Any) -> None:
         ReasonerError: If it is a client that cannot be asked.
     """
     if isinstance(options.reasoner, (ReplayOptions, PolicyOptions)):
-        raise InputError("is not asked where a reasoner is given: leave one out", field="model")
+        raise InputError("has no effect beside a reasoner: leave one out", field="model")
 
     object.__setattr__(options, "reasoner", Model.of(options.model))
     object.__setattr__(options, "model", None)
@@ -149,7 +149,7 @@ def files_of(reasoner: DeciderOptions) -> dict[str, Path]:
         return {}
 
     if is_stream(reasoner.run):
-        problem = "is a pipe: the run has to find it again, so give a file or folder"
+        problem = "is a pipe, which a resumed run could not read again: give a file or folder"
         raise InputError(problem, path=reasoner.run)
 
     return {str(reasoner.run): locate_log(reasoner.run), **files_of(reasoner.model)}

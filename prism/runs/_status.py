@@ -368,8 +368,8 @@ def beating(
         heart.stop()
         if heart.fault is not None:
             warn(
-                f"{heart.path}: cannot be written ({heart.fault}), so prism status could not "
-                "follow the run"
+                f"{heart.path}: cannot be written ({heart.fault}), so prism status cannot follow "
+                "the run"
             )
 
 

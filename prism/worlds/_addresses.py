@@ -222,8 +222,7 @@ def _address_of_class(cls: type[World[Any]]) -> str:
     file = getattr(module, "__file__", None)
     if file is None:
         raise InputError(
-            f"{cls.__name__} is defined in no file, from which a run could be resumed: put it "
-            "into one",
+            f"{cls.__name__} is not defined in a file, which resuming a run needs: put it in one",
             field="world",
         )
 
@@ -251,7 +250,7 @@ def code_of(cls: type[World[Any]], place: str) -> dict[str, Path]:
     module = sys.modules[cls.__module__]
     file = getattr(module, "__file__", None)
     if file is None:
-        raise InputError(f"{cls.__name__} is defined in no file: put it into one", field="world")
+        raise InputError(f"{cls.__name__} is not defined in a file: put it in one", field="world")
 
     path, is_file = Path(file), place.endswith(".py")
     package = "" if is_file else module.__package__ or ""

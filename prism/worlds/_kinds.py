@@ -170,7 +170,8 @@ def parts_of(cls: type[World[Any]]) -> Parts:
             treatments[name] = getattr(method, TREATMENT)
 
     problems += [
-        f"{cls.__name__}.{name} is a world's: measure it by a method, which returns self.{name}"
+        f"{cls.__name__}.{name} is a field of a world: measure it with a method that returns "
+        f"self.{name}"
         for name, field in cls.fields.items()
         if field.declared.is_measured
     ]
@@ -343,7 +344,7 @@ def _method_problems(cls: type[Any], name: str, method: Any) -> Iterator[str]:
     # a step alone has something to wait for
     is_plain = name in _HOOKS or bool({*marks} - {STEP})
     if is_plain and inspect.iscoroutinefunction(method):
-        yield f"{cls.__name__}.{name} is async, and has nothing to wait for"
+        yield f"{cls.__name__}.{name} is async, but has nothing to wait for"
     base = World if issubclass(cls, World) else Agent
     if marks and hasattr(base, name):
         yield f"{cls.__name__}.{name} would hide {base.__name__}.{name}: give it another name"
@@ -360,7 +361,7 @@ def _argument_problems(cls: type[Any], name: str, method: Any, mark: str) -> Ite
     try:
         inspect.signature(method).bind(*taken)
     except TypeError:
-        yield f"{cls.__name__}.{name} must take {' and '.join(taken)} alone"
+        yield f"{cls.__name__}.{name} must take only {' and '.join(taken)}"
 
 
 def _rate_problems(cls: type[World[Any]], name: str, method: Any) -> Iterator[str]:
@@ -393,8 +394,9 @@ def _kind_problems(cls: Any) -> list[str]:
     )
 
     unknown = (
-        f"{cls.__name__}: a world cannot drive a chart with {', '.join(_unknown_to_worlds(chart))}:"
-        " write it without, or drive its agents by chart.fire and chart.tick"
+        f"{cls.__name__}: a world cannot drive a chart with "
+        f"{', '.join(_unknown_to_worlds(chart))}: leave these out, or drive the agents with "
+        "chart.fire and chart.tick"
     )
 
     measured = [
@@ -522,4 +524,4 @@ def _unknown_to_worlds(chart: Statechart[Any]) -> Iterator[str]:
     if any(each.after is not None or each.rate is not None for each in tree.transitions):
         yield "transitions with after= or rate="
     if set(definition.timeouts) - set(definition.states):
-        yield "timeouts of states with others inside"
+        yield "time-outs of states with substates"

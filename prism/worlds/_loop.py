@@ -103,7 +103,7 @@ class Loop:
     ) -> None:
         if world._host is not None:
             raise SimulationError(
-                f"this {type(world).__name__} is in a run already: make a new one"
+                f"this {type(world).__name__} is already in a run: make a new one"
             )
 
         self.world: Any = world
@@ -335,7 +335,7 @@ class Loop:
         if active_logger(self._stage.logger) is None or self._stage.logged_agents() == 0:
             return {}
 
-        reason = "a picture only looks; let a hook change things, such as round_ends"
+        reason = "a picture must not change anything: use a hook, such as round_ends"
         with self._host.only_looking(reason), self._host.explaining(), self._host.guarding():
             return self._stage.picture(first=first)
 
@@ -344,7 +344,7 @@ class Loop:
             self._emit(AGENTS_PICTURED, **told)
 
     def _measures(self) -> tuple[dict[str, Measured], list[dict[str, Any]]]:
-        reason = "a measure only looks; let a hook change things, such as round_ends"
+        reason = "a measure must not change anything: use a hook, such as round_ends"
         # the fields are compared once, and show what no later checkpoint could keep, too
         of_agents_too = self._stage.has_fields
         before = self._fields(of_agents=of_agents_too) if self._is_to_be_checked else None

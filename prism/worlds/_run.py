@@ -501,14 +501,17 @@ class Run(Generic[WorldT_co]):
     def _undescribed(self) -> Iterator[tuple[str, str]]:
         """Yield what a folder cannot keep, each with what is wrong with it."""
         if not isinstance(self._agents, (int, AgentTable)):
-            yield "agents", "are objects, which no other process makes again: give a number or file"
+            yield (
+                "agents",
+                ("are objects, which another process could not recreate: give a number or a file"),
+            )
         for name, asked in (("reasoner", self.reasoner), ("writer", self.writer)):
             if asked is not None and not hasattr(asked, "to_config"):
                 kept = f"a folder cannot keep a {type(asked).__name__}"
-                yield name, f"is an object of your own, and {kept}: give a model, or call run()"
+                yield name, f"is your own object, and {kept}: pass a model, or call run()"
         for name, given in (("logger", self._logger), ("wording", self._wording)):
             if given is not None:
-                yield name, "is for a run that is not kept: leave it out, or call run()"
+                yield name, "is only for a run that is not kept: leave it out, or call run()"
 
     def _all_parameters(self) -> dict[str, Any]:
         """Return the parameters, those with their defaults, too, as JSON has them."""
@@ -518,7 +521,7 @@ class Run(Generic[WorldT_co]):
         for name, value in self._arguments.items():
             if not isinstance(value, (str, bool, Path)):
                 problem = (
-                    "is no plain data, which a folder could keep: say it in a class of a world"
+                    "is not plain data, so a folder cannot keep it: set it in a class of the world"
                 )
                 raise InputError(problem, field=name)
             found[name] = str(value) if isinstance(value, Path) else value
@@ -655,8 +658,8 @@ def resume(
     config = read_summary(path)["config"]
     kind = _kind(config)
     if kind is Run and "world" not in config:
-        problem = "was begun by an earlier version, which kept it otherwise: begin it anew, or"
-        raise InputError(f"{problem} replay it as far as it came", path=path)
+        problem = "was begun by an earlier version in another format: start a new run, or"
+        raise InputError(f"{problem} replay what it has", path=path)
 
     return go_on(
         path,
@@ -729,7 +732,7 @@ def _run_alone(kind: Any, file: Path, agents: Any = None, **given: Any) -> Any:
     taken = {each.name: each for each in fields(kind)}
     for name in given:
         if name not in taken:
-            problem = f"is for a world, and {file} is run alone: leave it out"
+            problem = f"is for a world, and {file} is a single agent: leave it out"
             raise InputError(problem, field=name)
     for name, each in taken.items():
         has_default = (each.default, each.default_factory) != (MISSING, MISSING)
@@ -791,7 +794,7 @@ def _read_parameters(cls: type[World[Any]], given: Any, made: World[Any] | None)
     if not given:
         return {}
     if made is not None:
-        problem = f"are those of the {cls.__name__} that was given: give the class, or leave them"
+        problem = f"belong to the given {cls.__name__}: pass the class instead, or leave them out"
         raise InputError(problem, field="parameters")
     if not isinstance(given, Mapping):
         given = _as_group(cls, given)
@@ -849,7 +852,7 @@ def _population(cls: type[World[Any]], agents: Any, keep: Sequence[str]) -> Any:
         if isinstance(found, str):
             return (cls._prism_table or AgentTable)(found, keep)
     if keep:
-        raise InputError("needs a file of agents: made-up ones have nothing to keep", field="keep")
+        raise InputError("needs a file of agents: generated ones have none", field="keep")
 
     return found
 
@@ -863,7 +866,7 @@ def _decider(model: Any, reasoner: Any) -> Any:
     if model is None:
         return reasoner
     if isinstance(reasoner, (ReplayOptions, PolicyOptions)):
-        raise InputError("is not asked where a reasoner is given: leave one out", field="model")
+        raise InputError("has no effect beside a reasoner: leave one out", field="model")
     if _is_own(reasoner):
         raise FieldValueError("a model and a reasoner cannot both decide: leave one out")
 
@@ -942,7 +945,7 @@ def _log_form(log: LogForm, log_agents: int | None) -> LogForm:
         raise InputError(f"must be {', '.join(get_args(LogForm))}, got {log!r}", field="log")
     if log == "rounds" and log_agents is not None:
         raise InputError(
-            "is of no use where the log is of rounds alone: leave one of them out",
+            "has no effect with a log of rounds: leave one of them out",
             field="log_agents",
         )
     if log == "zstd":

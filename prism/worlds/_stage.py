@@ -341,7 +341,9 @@ class AgentStage:
         """
         ids = [kept["ids"] for kept in snapshot["kinds"]]
         if ids != [[agent.agent_id for agent in kind.agents] for kind in self._kinds.values()]:
-            raise SimulationError("the run to resume has other agents: give the same population")
+            raise SimulationError(
+                "the run to resume has different agents: give the same population"
+            )
 
         for kind, kept in zip(self._kinds.values(), snapshot["kinds"], strict=True):
             _restore_kind(kind, kept, code, self.host.ticks)
@@ -409,8 +411,8 @@ def _require_overlapping(cls: type[World[Any]]) -> None:
     ]
     if hooks or cls.together:
         raise DefinitionError(
-            f"{cls.__name__} has overlap = True, so that its ticks have no common beginning and "
-            f"end: leave out {', '.join(hooks) or 'together'}, or overlap"
+            f"{cls.__name__} has overlap = True, so its ticks have no common beginning and end: "
+            f"leave out {', '.join(hooks) or 'together'}, or overlap"
         )
 
 

@@ -269,7 +269,7 @@ def test_a_twitter_file_is_refused_at_line_and_column(
             TWITTER_HEADER.replace("user_char", "user_char,username"),
             1,
             "username",
-            "this column is there twice",
+            "this column appears twice",
         ),
         ("\ufeff", 1, "username", "this column is missing from the header"),
         ('"username\n' + TWITTER_HEADER, 1, None, NOT_CSV),
@@ -362,7 +362,7 @@ def test_unread_columns_may_stand_twice(write: Write) -> None:
     """A column that is not read may be there twice; one that is kept may not."""
     path = write("a.csv", "x,x," + TWITTER_HEADER + "1,2," + GARDENER)
     assert len(load_population(path).agents) == 1
-    with pytest.raises(InputError, match="line 1, field 'x': this column is there twice"):
+    with pytest.raises(InputError, match="line 1, field 'x': this column appears twice"):
         load_population(path, keep=["x"])
 
 

@@ -198,7 +198,7 @@ def test_a_missing_file_is_refused(tmp_path: Path, name: str) -> None:
             line(timeout_threshold=0),
             1,
             "timeout_threshold",
-            "timeout_threshold must be a whole number from 1 on, got 0",
+            "timeout_threshold must be a whole number, 1 or more, got 0",
         ),
         (
             line(max_history_depth=True),
@@ -260,7 +260,7 @@ def test_posts_load_in_order(write: Write) -> None:
         (
             '{"author_id": "ann", "text": "\\ud83d"}',
             "text",
-            r"holds a NUL or half a surrogate pair: '\ud83d'",
+            r"contains a NUL or half a surrogate pair: '\ud83d'",
         ),
         ('{"text": "x"}', "author_id", "is missing"),
         (

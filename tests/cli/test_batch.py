@@ -38,7 +38,7 @@ def test_mistakes_are_one_line(prism: Prism) -> None:
     """What is missing, contradicts itself or is no plan is said with status 2; nothing is run."""
     Path("plan.toml").write_text(PLAN + "seds = 3\n")
     for arguments, said in (
-        ((), "needs a plan, a file, or --resume, the folder of a batch"),
+        ((), "needs the file of a plan, or --resume with the folder of a batch"),
         (("plan.toml", "--out", "o"), "plan.toml, line 4, field 'seds': is unknown; did you mean"),
         (("none.toml", "--out", "o"), "none.toml: there is no such file"),
         (("--resume", "none"), "none: holds no batch to resume (no plan.json): begin one there"),

@@ -185,7 +185,7 @@ def test_edit_gives_up(prism: Prism, memory: Path, script: str, place: str) -> N
     ended = edited.run("memory", "edit", memory, stdin=subprocess.DEVNULL)
     assert ended.status == 1
     assert place in ended.err
-    assert "nothing was changed; what you wrote is kept in" in ended.err
+    assert "nothing was changed; your text is kept in" in ended.err
     kept = Path(ended.err.split("is kept in ")[1].strip())
     assert kept.exists()
     kept.unlink()
@@ -277,7 +277,7 @@ def test_there_is_no_memory(prism: Prism, command: str) -> None:
     words = ["alice"] if command == "search" else []
     ended = prism("memory", command, "nothing.json", *words)
     assert ended.status == 2
-    assert "nothing.json: there is no such memory" in ended.err
+    assert "nothing.json: this memory does not exist" in ended.err
     assert list(prism.folder.iterdir()) == []
 
 

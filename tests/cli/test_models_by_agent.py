@@ -158,7 +158,7 @@ def test_a_missing_archetype_is_told(prism: Prism, servers: tuple[FakeOllama, Fa
         f'model = "tiny"\nhost = "{servers[0].host}"\n[archetype.superuser]\nmodel = "nimble"\n'
     )
     ran = prism("simulate", "--agents", 5, "--rounds", 1, "--models", "models.toml")
-    assert (ran.status, ran.err.count("nobody in this run has this archetype")) == (0, 1)
+    assert (ran.status, ran.err.count("no agent in this run has this archetype")) == (0, 1)
 
 
 def test_options_of_models_need_a_model(prism: Prism) -> None:

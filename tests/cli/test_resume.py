@@ -178,9 +178,9 @@ def test_a_damaged_folder_is_told_of(prism: Prism, stopped: Path, whole: Tree) -
         (stopped / "checkpoints" / name).write_bytes(b"damaged")
     ran = prism(*RESUME)
     assert ran.err.splitlines() == [
-        "prism: run/checkpoints/round_00000003: is damaged, so it is passed over",
-        "prism: run/checkpoints/round_00000002: is damaged, so it is passed over",
-        "prism: run: beginning again, as there is no checkpoint",
+        "prism: run/checkpoints/round_00000003: is damaged, so it is ignored",
+        "prism: run/checkpoints/round_00000002: is damaged, so it is ignored",
+        "prism: run: starting over, since there is no checkpoint",
     ]
     assert (ran.status, tree(stopped)) == (0, whole)
 
@@ -202,8 +202,8 @@ def test_a_run_going_on_is_left_alone(prism: Prism, run: Path) -> None:
         _, err = process.communicate()
     assert (ran.status, ran.out) == (2, "")
     assert (
-        ran.err == "prism: run/events.jsonl: is being written by another process: "
-        "wait until it ends, or end it\n"
+        ran.err == "prism: run/events.jsonl: is being written by another process: wait for it, "
+        "or stop it\n"
     )
     assert (process.returncode, err) == (0, "")
     assert after == before
@@ -246,7 +246,7 @@ def test_a_complete_run_needs_nothing(prism: Prism, run: Path, whole: Tree) -> N
         (["resume", "nowhere"], "nowhere: there is no such folder"),
         (
             ["simulate", "--checkpoint-every", "5"],
-            "--checkpoint-every needs --out, the folder to keep checkpoints in",
+            "--checkpoint-every needs --out with a folder for the checkpoints",
         ),
     ],
 )

@@ -59,7 +59,7 @@ def test_tables_show_the_results(prism: Prism) -> None:
     for what in ("posts", "replies", "reshares", "likes", "transitions"):
         assert rows[what] == f"{totals[what]:,}"
     assert rows["decisions asked"] == rows["decisions answered"] == f"{totals['decisions_asked']:,}"
-    assert rows["decisions that fell back"] == "0"
+    assert rows["decisions by fallback"] == "0"
     assert rows["time-outs from resting"] == f"{totals['timeouts']['resting']:,}"
     assert len(results["cascades"]) == 5
     for one in results["cascades"]:
@@ -265,8 +265,8 @@ def test_a_run_without_its_server_does_not_begin(prism: Prism) -> None:
     )
     assert (ran.status, ran.out) == (1, "")
     assert troubles(ran.err) == [
-        f"prism: cannot reach {host} (All connection attempts failed): "
-        "see that 'ollama serve' is running there"
+        f"prism: cannot reach {host} (All connection attempts failed): check that 'ollama serve' "
+        "is running there"
     ]
     assert not (prism.folder / "run").exists()
 
@@ -284,9 +284,9 @@ def test_unreachable_model_does_not_stop_a_run(prism: Prism) -> None:
     assert ran.status == 0
     first, opened = troubles(ran.err)
     assert first == (
-        f"prism: cannot reach {url} (All connection attempts failed): "
-        "see that 'ollama serve' is running there; "
-        "until that is mended every decision will fall back (see: prism doctor)"
+        f"prism: cannot reach {url} (All connection attempts failed): check that 'ollama serve' "
+        "is running there; until that is mended every decision will fall back (see: prism "
+        "doctor)"
     )
     assert opened.startswith(f"prism: tiny at {url} fails, and is only probed until it answers: ")
     totals = summary_of(prism.folder / "run")["results"]["totals"]
@@ -296,7 +296,7 @@ def test_unreachable_model_does_not_stop_a_run(prism: Prism) -> None:
         group.removesuffix(f" at {url}") for group in totals["fallbacks"]
     }
     shown = " ".join(ran.out.split())
-    assert f"decisions that fell back {totals['decisions_asked']}" in shown
+    assert f"decisions by fallback {totals['decisions_asked']}" in shown
     assert all(
         f"Fallback taken {count} x: {group}, such as: " in shown
         for group, count in totals["fallbacks"].items()

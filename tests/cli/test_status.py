@@ -96,8 +96,8 @@ def test_runs_below_a_folder_are_listed(prism: Prism) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ((), ".: is no run, and there is none in the folders below"),
-        (("empty",), "empty: is no run, and there is none in the folders below"),
+        ((), ".: is not a run, and holds none"),
+        (("empty",), "empty: is not a run, and holds none"),
         (("nowhere",), "nowhere: cannot be read: No such file or directory"),
     ],
 )

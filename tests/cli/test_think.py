@@ -194,7 +194,7 @@ def test_a_run_without_one_reply_of_use_ends_with_status_1(
     ("line", "said"),
     [
         (("run", "config.json"), "name the memory: --memory FILE"),
-        (("run", *FILES), "name the model: --model NAME"),
+        (("run", *FILES), "no model is named: add --model NAME"),
         (("run", *FILES, "--agents", 3), "--agents is not for a thinking agent: leave it out"),
         (("run", *FILES, "--workers", 3), "--workers is not for a thinking agent: leave it out"),
         (("think", "check", "nowhere.json"), "nowhere.json: there is no such file"),
@@ -208,7 +208,7 @@ def test_a_run_without_one_reply_of_use_ends_with_status_1(
         (("resume", "."), "RUN must name a folder of its own"),
         (("run", *FILES, "--goal", "word " * 3000, "--model", "x"), "config.json, field 'hard_lim"),
         (("think", "dance"), "No such command 'dance'"),
-        (("think", "init"), "config.json: is there already, and nothing is overwritten"),
+        (("think", "init"), "config.json: already exists and would be overwritten"),
     ],
 )
 def test_wrong_input_is_one_line(prism: Prism, line: tuple[str, ...], said: str) -> None:
@@ -447,7 +447,7 @@ def test_init_overwrites_nothing(prism: Prism, name: str) -> None:
     (prism.folder / "story" / name).write_text("mine")
     ran = prism("think", "init", "story")
     assert (ran.status, ran.out) == (2, "")
-    assert ran.err == f"prism: story/{name}: is there already, and nothing is overwritten\n"
+    assert ran.err == f"prism: story/{name}: already exists and would be overwritten\n"
     assert [path.name for path in (prism.folder / "story").iterdir()] == [name]
     assert (prism.folder / "story" / name).read_text() == "mine"
 

@@ -182,7 +182,7 @@ async def test_a_value_larger_than_the_hard_limit_is_refused() -> None:
         agent = thinker([reply], data, config, count=letters)
         cycle = await agent.cycle()
         assert (cycle.outcome, agent.memory.working) == ("refused", {})
-        assert cycle.reason == "the value alone is larger than the hard limit has room for"
+        assert cycle.reason == "the value alone exceeds the hard limit"
 
 
 async def test_a_large_value_can_be_saved() -> None:

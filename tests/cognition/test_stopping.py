@@ -49,16 +49,16 @@ async def test_a_new_thought_begins_the_count_anew() -> None:
 @pytest.mark.parametrize(
     ("replies", "cycles", "why"),
     [
-        ([thought("idea")], 6, "the thought is the last one again"),
+        ([thought("idea")], 6, "it repeats the last thought"),
         (
             [thought("load", "executing"), action("storage_load", "alice")],
             7,
-            "the thought is the last one again",
+            "it repeats the last thought",
         ),
         (
             [thought("find", "executing"), action("storage_search", "alice")],
             7,
-            "the thought is the last one again",
+            "it repeats the last thought",
         ),
     ],
 )
@@ -93,7 +93,7 @@ async def test_a_request_that_changes_nothing_is_told() -> None:
     assert "storage_load alice: done\n" in told[1]
     assert "storage_load alice: done. nothing has changed by it" in told[3]
     assert "storage_search alice: done\n" in told[5]
-    assert "storage_search alice: done. it is the last search again" in told[7]
+    assert "storage_search alice: done. it repeats the last search" in told[7]
 
 
 async def test_a_loop_over_an_agent() -> None:

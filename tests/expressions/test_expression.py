@@ -82,7 +82,7 @@ def test_the_names_of_a_condition_are_known() -> None:
         ("getattr(name, 'x')", r"calls getattr\(\)"),
         ("last.get", r"names .get without calling it: write .get\(...\)"),
         ("max(tags, key=name.strip)", "names .strip without calling it"),
-        ("tags[0]()", "calls something that is not a function's name"),
+        ("tags[0]()", "calls something other than a named function"),
         ("b'x'", "which JSON does not have"),
         ("1j", "which JSON does not have"),
         ("...", "which JSON does not have"),

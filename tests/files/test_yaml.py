@@ -72,7 +72,7 @@ def test_what_is_missing_has_the_place_of_what_is_around_it() -> None:
         ("a: 1e999", 1, "holds a number beyond the machine's"),
         ("- .inf", 1, "holds .inf, which is not finite: if it is text, quote it"),
         ("- .NaN", 1, "holds .NaN, which is not finite"),
-        ("[" * 100_000, 1, f"is nested more than {MAX_DEPTH} deep"),
+        ("[" * 100_000, 1, f"is nested more than {MAX_DEPTH} levels deep"),
         ("a: " * 1 + "- " * 100_000, 1, "is not valid YAML|is nested more than"),
         ("\0", None, "is not valid YAML"),
     ],
@@ -99,7 +99,7 @@ def test_aliases_may_nest_as_deeply_as_values_that_are_written_out(level: str) -
 
         parse_yaml("\n".join(lines))
 
-    with pytest.raises(InputError, match=f"is nested more than {MAX_DEPTH} deep") as caught:
+    with pytest.raises(InputError, match=f"is nested more than {MAX_DEPTH} levels deep") as caught:
         parse_yaml("\n".join(lines))
     assert caught.value.line == len(lines)
     assert len(lines) > MAX_DEPTH // 3

@@ -54,7 +54,7 @@ async def test_a_good_server_passes(
     assert texts[1].startswith(f"{model} is there, one of 2 (")
     assert texts[2].startswith(decisions)
     assert texts[3].startswith("loaded, and kept for 30m (")
-    assert texts[4].startswith("unknown: the server does not tell it (")
+    assert texts[4].startswith("unknown: the server does not say (")
     assert texts[5].startswith(f"{answer} (")
 
 
@@ -130,7 +130,7 @@ async def test_each_kind_of_trouble_is_found(
     assert message in found[-1][2]
 
 
-LACKING = "unknown: the server lacks Ollama's own path for it, so the answer has to show"
+LACKING = "unknown: the server has no Ollama path for it; the answer will show"
 OWN_PATHS = ("/api/version", "/api/tags", "/api/show", "/api/ps", "/api/generate", "/api/chat")
 
 
@@ -232,8 +232,8 @@ async def test_a_server_that_is_not_there_is_the_first_finding(server: FakeOllam
     ((what, ok, found),) = await findings(server, "tiny")
     assert (what, ok) == ("server", False)
     assert (
-        found == f"cannot reach {server.host} (All connection attempts failed): "
-        "see that 'ollama serve' is running there"
+        found == f"cannot reach {server.host} (All connection attempts failed): check that "
+        "'ollama serve' is running there"
     )
 
 

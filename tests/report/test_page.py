@@ -215,7 +215,7 @@ def test_another_format_is_refused(report: Report, tmp_path: Path) -> None:
             "events of version 9",
         ),
         (lambda lines: lines * 2, "holds 2 runs, which begin in lines 1"),
-        (lambda lines: lines[:-1], "has not ended: it is still going on, or was stopped"),
+        (lambda lines: lines[:-1], "has not ended: it is still running, or was stopped"),
         (lambda lines: [*lines, b'{"event": "<b>mine</b>"}'], "<b>mine</b> 1"),
     ],
     ids=["truncated", "corrupt", "newer", "mixed", "unfinished", "foreign"],

@@ -194,7 +194,9 @@ def test_a_full_disk_at_exit_is_a_warning(path: Path) -> None:
         "resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))\n",
         strict=False,
     )
-    assert f"RuntimeWarning: {path}: is cut off, as it cannot be written to: File too large" in said
+    assert (
+        f"RuntimeWarning: {path}: is incomplete, since it cannot be written to: File too large"
+    ) in said
     assert "Traceback" not in said
     assert names(path) == ["run.started", MOVE]
 

@@ -61,7 +61,7 @@ def test_what_is_for_nobody_is_refused() -> None:
     with pytest.raises(InputError, match=r"field 'kind.Lamb': is for no agent of this run"):
         choose.check({ALL_OTHERS: 5})
     choose.check({"kind Lamb": 1})
-    assert told == ["field 'archetype.superuser': nobody in this run has this archetype"] * 2
+    assert told == ["field 'archetype.superuser': no agent in this run has this archetype"] * 2
 
 
 @pytest.mark.parametrize(

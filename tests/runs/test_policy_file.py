@@ -95,7 +95,7 @@ async def test_shares_answer_where_a_logit_does_not() -> None:
     """A group outside of the logit has its own shares, one that is not identified those of all."""
     own, pooled = await answered(asked("lurker")), await answered(asked("superuser"))
     assert list(own.probabilities.values()) == [0.1, 0.2, 0.7]
-    assert own.reason == "shares of the group, as its logit does not answer"
+    assert own.reason == "shares of the group, since its logit gives no answer"
     assert list(pooled.probabilities.values()) == [0.2, 0.2, 0.6]
     assert (pooled.source, pooled.reason) == ("policy", "pooled over all groups")
 

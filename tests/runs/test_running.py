@@ -194,8 +194,8 @@ def test_an_observer_receives_what_is_damaged(tmp_path: Path) -> None:
     heard = Heard()
     runs.resume(tmp_path, DiceOptions, observer=heard)
     assert heard.said == [
-        ("warning", f"{checkpoint}: is damaged, so it is passed over"),
-        ("note", f"{tmp_path}: beginning again, as there is no checkpoint"),
+        ("warning", f"{checkpoint}: is damaged, so it is ignored"),
+        ("note", f"{tmp_path}: starting over, since there is no checkpoint"),
         ("started", 0, ROUNDS),
     ]
 

@@ -322,8 +322,8 @@ def test_one_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:
 
     RUN.keep(folder, observer=Heard())
     assert warned == [
-        f"{folder / HEARTBEAT_NAME}: cannot be written (No space left on device), so prism status "
-        "could not follow the run"
+        f"{folder / HEARTBEAT_NAME}: cannot be written (No space left on device), so prism "
+        "status cannot follow the run"
     ]
     assert files_in(folder) == {"events.jsonl", "run.json"}
 

@@ -119,7 +119,7 @@ def test_what_is_wrong_is_said_together_with_lines_and_keys(tmp_path: Path) -> N
         ("[4, 8]", "[4, 4]", "line 11, field 'vary.friends[1]': has the value 4 twice"),
         ("friends =", "rewired =", "field 'vary.rewired': is among [parameters], too"),
         ('"warned"', '"control"', "field 'arm[1].name': is that of another arm, 'control'"),
-        ("{tiring", "{friends", "field 'arm[1].parameters.friends': is varied in [vary], too"),
+        ("{tiring", "{friends", "field 'arm[1].parameters.friends': is also varied in [vary]"),
         ("[3, 5]", "[3, 3]", "field 'seeds': has a seed twice"),
         ("[vary]", "[bounds]\nfriends = [4, 2]\n[vary]", "is among [parameters] or [vary], too"),
     ],

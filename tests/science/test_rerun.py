@@ -253,5 +253,5 @@ def test_what_cannot_be_run_again_is_refused(tmp_path: Path) -> None:
     summary = run / "run.json"
     told = json.loads(summary.read_text())
     summary.write_text(json.dumps({name: told[name] for name in told if name != "results"}))
-    with pytest.raises(InputError, match="has not come to its end: resume it first"):
+    with pytest.raises(InputError, match="has not ended: resume it first"):
         rerun(run, tmp_path / "a", from_round=2)

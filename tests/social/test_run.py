@@ -107,7 +107,7 @@ def test_a_number_of_agents_is_written_as_a_number() -> None:
         ({"deadline": inf}, "field 'deadline': must be a finite number, got inf"),
         (
             {"hosts": ("a", "b\udcff")},
-            "field 'hosts': must be UTF-8, as run.json is; got 'b\\udcff'",
+            "field 'hosts': must be valid UTF-8, for run.json; got 'b\\udcff'",
         ),
         ({"mode": "loud"}, "field 'mode': must be one of auto, decision, chat, got 'loud'"),
         ({"pick": "best"}, "field 'pick': must be one of draw, argmax, got 'best'"),

@@ -129,7 +129,7 @@ def other(*more: Any, tree: Any = TREE, **options: Any) -> Any:
         (
             Transition("timeout", Day.AWAKE, Day.ASLEEP),
             {"timeouts": {Day.AWAKE: 3}},
-            "timeouts of states with others inside",
+            "time-outs of states with substates",
         ),
     ],
 )

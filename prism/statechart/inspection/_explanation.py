@@ -124,7 +124,7 @@ class Explanation:
             case "moves":
                 return f"fire moves the agent to {state_text(self.target)!r}"
             case "draws":
-                return "fire draws one of those that passed, by their probabilities"
+                return "fire draws one of those that passed, weighted by probability"
             case "stays":
                 return (
                     f"fire runs the action; the agent stays in {state!r}, and nothing is recorded"
@@ -132,7 +132,7 @@ class Explanation:
             case "refused":
                 return "fire does nothing: no guard passes"
             case "raises":
-                return "fire raises what the guard raised: the chart is strict"
+                return "fire raises the guard's exception: the chart is strict"
             case "unknown event":
                 problem = unknown_trigger_problem(self.trigger, self.known)
                 return f"fire knows no such event: {problem}"

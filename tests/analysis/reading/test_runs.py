@@ -192,7 +192,7 @@ def test_interleaved_runs_are_noted(
     logs = read_log(write_log([written(what, make) for what in order]))
     assert len(logs.runs) == runs
     (note,) = (note for note in logs.notes if note.kind == "mixed_runs")
-    assert f"as line {line} shows: they cannot be told apart, so tables mix them" in note.message
+    assert f"as line {line} shows: they cannot be separated, so tables mix them" in note.message
     assert "by itself" not in note.message
     starts, ends = (sum(what.startswith(kind) for what in order) for kind in ("start", "end"))
     assert ("unfinished" in kinds(logs.notes)) == (starts > ends)

@@ -90,7 +90,7 @@ def test_in_one_process(tmp_path: Path) -> None:
     path = tmp_path / "memory"
     with (
         Memory.open(path),
-        pytest.raises(InputError, match="is open in this process already: close it first"),
+        pytest.raises(InputError, match="is already open in this process: close it first"),
     ):
         Memory.open(path)
     Memory.open(path).close()

@@ -272,7 +272,7 @@ def test_the_database_of_something_else(tmp_path: Path) -> None:
     database.execute("CREATE TABLE x (y)")
     database.close()
     content = path.read_bytes()
-    with pytest.raises(InputError, match="is the database of something else"):
+    with pytest.raises(InputError, match="is a database of another program"):
         Memory.open(path)
     assert path.read_bytes() == content
 

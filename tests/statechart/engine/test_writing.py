@@ -242,8 +242,8 @@ def test_a_move_that_a_field_refuses_is_taken_back(field: str, value: Any) -> No
         write_plain(agent, GO, 1.0, None)
     assert (agent.state, agent.ticks_in_state, list(agent.state_history)) == (S.IDLE, 4, [old])
     assert caught.value.__notes__ == [
-        f"Strict refused what prism wrote into '{field}' and is as it was before; "
-        "if it is frozen, let an agent with StatechartMixin hold it in a field of its own"
+        f"Strict refused what prism wrote into '{field}' and is as it was before; if it is "
+        "frozen, hold it in a field of an agent with StatechartMixin"
     ]
 
 
@@ -316,7 +316,7 @@ def test_an_async_transition_to_is_refused() -> None:
         async def transition_to(self, new_state: S, trigger: str, context: Any = None) -> None:
             self.state = new_state
 
-    with pytest.raises(AgentError, match="it is async, but a transition is made at once"):
+    with pytest.raises(AgentError, match="it is async, but transitions are synchronous"):
         writer_of(Later)
 
 

@@ -48,8 +48,8 @@ def told(tmp_path: Path, text: str, *variables: str) -> list[str]:
             f"{AB}  transitions: [a->b, b->a]\nsteps:\n"
             "  - {name: go, code: '', in_state: a, transition_to: b}\n" + BACK +
             "  - {name: s, code: '', in_state: b, transition_to: b}\n",
-            ["7:5: refused_transition: the step 's' asks for 'b', and no transition leads there "
-             "from the states it runs in: it is always refused"],
+            ["7:5: refused_transition: the step 's' asks for 'b', but no transition leads there "
+                "from the states it runs in: it is always refused"],
         ),
         (
             "steps:\n  - {name: s, type: llm, prompt: '{x} {balance} {tick}', run_if: y and x}\n",

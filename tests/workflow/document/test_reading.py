@@ -81,8 +81,7 @@ WRONG = [
       "4:43: steps[0].transition_to: 'r' is not a state: states are a, b"]),
     (f"{MACHINE}steps:\n  - name: s\n    type: transition\n    transition_map:\n      x: a\n"
      "      y: c\n      X: b\n",
-     ["6:5: steps[0].transition_map: answers that differ in case or spaces only cannot be told "
-       "apart",
+     ["6:5: steps[0].transition_map: answers must differ in more than case or spaces",
       "8:7: steps[0].transition_map.y: 'c' is not a state: states are a, b"]),
     # what is evaluated
     ("steps:\n  - {name: s, code: '', run_if: open('x')}\n",
