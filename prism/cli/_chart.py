@@ -63,11 +63,7 @@ def show(chart: ChartArgument) -> None:
     else:
         say("No transitions.")
     if found.needs:
-        say(
-            _showable(
-                f"Guards and actions need these attributes of an agent: {', '.join(found.needs)}"
-            )
-        )
+        say(_showable(f"The agent needs these attributes: {', '.join(found.needs)}"))
 
 
 @charts.command()

@@ -1,4 +1,4 @@
-"""``prism compare``: what differs between groups of runs, and how sure that is."""
+"""``prism compare``: what differs between groups of runs, and how certain that is."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class _Group(TyperGroup):
         names = self.list_commands(ctx)
         if path not in names and Path(path).exists():
             known = ", ".join(names[:_MOST_NAMED]) + (", ..." if len(names) > _MOST_NAMED else "")
-            problem = f"{ctx.command_path} needs a command before {path}, one of {known}"
+            problem = f"{ctx.command_path} needs a command before {path}: {known}"
             raise typer.TyperException(problem)
 
         return super().resolve_command(ctx, args)

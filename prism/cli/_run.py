@@ -51,7 +51,7 @@ _OPTIONS = (
     option(
         *("agents", str | None),
         metavar="N|FILE",
-        help="Number of agents to create (100 by default), or a file of them. For the feed: "
+        help="Number of agents to create, or a file of them; 100 by default. For the feed: "
         "prism's JSON Lines (.jsonl), OASIS Reddit personas (.json) or an OASIS Twitter "
         "population (.csv). For other worlds: any table with one row per agent (.csv, "
         ".jsonl, .json).",

@@ -81,7 +81,7 @@ class Diagram:
         unknown = [repr(state) for state in named if state is not None and state not in self.states]
         if unknown:
             raise DefinitionError(
-                f"diagram {self.name!r}: {', '.join(unknown)} are not among the states: add them"
+                f"diagram {self.name!r}: {', '.join(unknown)} not among the states: add them"
             )
 
         if not self.states or len(set(self.states)) < len(self.states):

@@ -124,8 +124,7 @@ def _refuse_unknown(diagram: Diagram, pictures: Sequence[Counts]) -> None:
     named = {end for counts in pictures for ends in counts for end in ends}
     if unknown := sorted(named.difference(diagram.states)):
         raise DefinitionError(
-            f"the traffic names {', '.join(map(repr, unknown))}, which are not among the states: "
-            "add them"
+            f"the traffic names {', '.join(map(repr, unknown))}, not among the states: add them"
         )
 
 

@@ -61,7 +61,7 @@ class ModelAssignment(AgentSettings):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What it says otherwise than the run."""
+        """What differs from the run."""
         return given_settings(self)
 
     def error(self, problem: str, setting: str | None = None) -> InputError:

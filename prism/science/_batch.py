@@ -127,7 +127,7 @@ class Batch:
         return _results_of(self._parts())
 
     def rounds(self) -> pl.DataFrame:
-        """Return one row a run and round: parameters, states, counts and measures.
+        """Return one row per run and round: parameters, states, counts and measures.
 
         Raises:
             MissingExtraError: If polars is not installed.

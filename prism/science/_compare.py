@@ -1,4 +1,4 @@
-"""Comparing runs: what differs between groups of them, by how much, and how sure that is."""
+"""Comparing runs: what differs between groups of them, by how much, and how certain that is."""
 
 from __future__ import annotations
 

@@ -326,8 +326,8 @@ def test_a_foreign_population_loads(data: Path, caplog: pytest.LogCaptureFixture
     ]
     notes = [record.getMessage().removeprefix(f"{path}: ") for record in caplog.records]
     assert notes == [
-        "left out what prism does not know ('keep' makes attributes of it): "
-        "Unnamed: 0.2, Unnamed: 0.1, Unnamed: 0, is_super_user",
+        "ignored unknown columns (to keep them as attributes, use 'keep'): Unnamed: 0.2, "
+        "Unnamed: 0.1, Unnamed: 0, is_super_user",
         "repeated user names are told apart by their row: twin#5, twin#9",
         "3 of 10 agents have no interests, as nothing of theirs has a word of three letters: "
         "balloonist, number, silent",

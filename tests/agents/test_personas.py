@@ -192,7 +192,7 @@ def test_a_missing_file_is_refused(tmp_path: Path, name: str) -> None:
             line(engagement_threshold=float("nan")),
             1,
             None,
-            "is not valid JSON: NaN is not a number of JSON",
+            "is not valid JSON: NaN is not a JSON number",
         ),
         (
             line(timeout_threshold=0),

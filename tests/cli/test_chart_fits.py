@@ -99,6 +99,6 @@ def test_wrong_input_is_one_line_and_status_2(case: str, charts: Prism) -> None:
 
 def test_show_lists_the_needs(charts: Prism) -> None:
     """``show`` says what a chart needs, if it declares anything."""
-    line = "Guards and actions need these attributes of an agent: should_engage, pending_action"
+    line = "The agent needs these attributes: should_engage, pending_action"
     assert line in charts("show", "social_media").out.splitlines()
     assert "need of an agent" not in charts("show", "doors.json").out

@@ -236,7 +236,7 @@ def test_decisions_are_grouped_by_the_option(run: Path, log: Prism) -> None:
     ]
     said = log("decisions", run, "--by", "colour")
     assert (said.status, said.out) == (2, "")
-    assert said.err.startswith("prism: decisions cannot be grouped by colour: choose from state, ")
+    assert said.err.startswith("prism: decisions cannot be grouped by colour: use some of state, ")
 
 
 def test_notes_go_to_stderr_one_line_each(run: Path, log: Prism) -> None:

@@ -136,7 +136,7 @@ def test_a_run_is_replayed_and_resumed(prism: Prism, models: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ("[kind.Lurker]\ntemperature = 1", "line 3, field 'kind.Lurker': is for no agent of this"),
+        ("[kind.Lurker]\ntemperature = 1", "line 3, field 'kind.Lurker': matches no agent of this"),
         ("[archetype.x]\nmodle = 'a'", "line 4, field 'archetype.x.modle': is unknown"),
     ],
 )

@@ -128,7 +128,7 @@ def test_notes_go_to_stderr_and_the_page_to_stdout(prism: Prism, run: Path, sour
         (["first", "-o", "other"], "other: is a folder: name a file with --output"),
         (
             ["first", "-o", "first/events.jsonl"],
-            "first/events.jsonl: exists and is no web page: name another file",
+            "first/events.jsonl: exists and is not a web page: name another file",
         ),
         (
             ["first", "--figures", "notes.txt"],

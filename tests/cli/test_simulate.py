@@ -285,7 +285,7 @@ def test_unreachable_model_does_not_stop_a_run(prism: Prism) -> None:
     first, opened = troubles(ran.err)
     assert first == (
         f"prism: cannot reach {url} (All connection attempts failed): check that 'ollama serve' "
-        "is running there; until that is mended every decision will fall back (see: prism "
+        "is running there; until that is fixed, every decision will fall back (see: prism "
         "doctor)"
     )
     assert opened.startswith(f"prism: tiny at {url} fails, and is only probed until it answers: ")
@@ -340,7 +340,7 @@ def test_defaults_and_extremes_run(given: list[str], prism: Prism) -> None:
         (["--writer-length", "9"], "--writer-length needs --writer ollama or openai"),
         (
             ["--writer", "openai", "--reasoner", "ollama", "--model", "m"],
-            "--writer openai and --reasoner ollama are servers of two kinds",
+            "--writer openai and --reasoner ollama are two kinds of servers",
         ),
         (
             ["--writer", "ollama", "--model", "m", "--mode", "chat"],
@@ -436,8 +436,8 @@ def test_a_limit_on_tokens_that_cannot_work_is_told(prism: Prism, server: FakeOl
     )
     assert ran.status == 0
     assert troubles(ran.err) == [
-        f"prism: tiny at {server.host} reports no tokens, so a limit of 100 tokens cannot end "
-        "its questions: set a limit on calls"
+        f"prism: tiny at {server.host} reports no token counts, so the limit of 100 tokens has "
+        "no effect on it: set a limit on calls"
     ]
 
 

@@ -24,7 +24,7 @@ NEXT = [
     ("paging", "paging", ()),
     ("Executing now", "executing", ()),
     (None, "thinking", ("no next_state, so thinking goes on",)),
-    ("dancing", "thinking", ("next_state 'dancing' is no state, so thinking goes on",)),
+    ("dancing", "thinking", ("next_state 'dancing' is not a state, so thinking goes on",)),
 ]
 
 
@@ -177,7 +177,7 @@ async def test_adding_overwrites_and_saving_leaves_working_memory() -> None:
 
 @pytest.mark.parametrize("state", ["dreaming", "", "Thinking", "executing "])
 async def test_an_unknown_state_is_reset_to_thinking(state: str, logger: Any, capture: Any) -> None:
-    """A memory in a state that there is not begins anew in thinking, which is logged."""
+    """A memory in a state that there is not starts over in thinking, which is logged."""
     agent = thinker([thought()], {"state": state}, logger=logger)
     cycle = await agent.cycle()
     assert (cycle.state, agent.memory.state) == ("thinking", "thinking")

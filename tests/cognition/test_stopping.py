@@ -21,7 +21,7 @@ async def test_useless_cycles_end_a_run(reply: str) -> None:
     agent = thinker([thought("a"), reply])
     cycles = await agent.run(300)
     assert len(cycles) == 6
-    assert str(agent.stopped).startswith("5 cycles in a row brought nothing, the last one: ")
+    assert str(agent.stopped).startswith("5 cycles in a row had no effect; the last one: ")
 
 
 async def test_every_cycle_is_asked_with_a_seed_of_its_own() -> None:
@@ -69,7 +69,7 @@ async def test_an_agent_does_not_repeat_itself_for_ever(
     writer = ScriptedWriter([*replies] * 300)
     agent = thinker(writer, {"storage": {"alice": 25}})
     assert len(await agent.run(300)) == cycles
-    assert agent.stopped == f"5 cycles in a row brought nothing, the last one: {why}"
+    assert agent.stopped == f"5 cycles in a row had no effect; the last one: {why}"
     assert any(why in call.prompt for call in writer.calls)
 
 
@@ -129,7 +129,7 @@ async def test_the_next_prompt_says_what_came_of_a_reply() -> None:
 
 @pytest.mark.parametrize(
     ("settings", "why"),
-    [({"max_calls": 3}, "BudgetSpentError"), ({}, "5 cycles in a row brought nothing")],
+    [({"max_calls": 3}, "BudgetSpentError"), ({}, "5 cycles in a row had no effect")],
 )
 def test_a_run_that_stops(settings: dict[str, int], why: str, tmp_path: Path) -> None:
     """A spent budget ends it at once; results and log say why, and a replay writes the same."""

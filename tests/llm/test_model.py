@@ -46,8 +46,8 @@ def test_a_text_says_model_server_and_hosts(
         ("", "must name a model"),
         ("ollama:", "must name a model"),
         ("ollama:@gpu1", "no such thing"),
-        ("vllm:llama3.2@gpu1", "'vllm' is no server that prism knows"),
-        ("lmstudio:qwen2:7b", "'lmstudio' is no server that prism knows"),
+        ("vllm:llama3.2@gpu1", "'vllm' is not a kind of server"),
+        ("lmstudio:qwen2:7b", "'lmstudio' is not a kind of server"),
         ("openai:gpt-oss", "must name an OpenAI-compatible server"),
         ("http://127.0.0.1:11434", "begins with an address"),
         ("llama3.2@", "has no host"),
@@ -94,7 +94,7 @@ def test_a_password_is_sent_and_never_shown() -> None:
 def test_settings_beside_a_text_may_not_contradict_it() -> None:
     """What a text and a setting both say has to be the same."""
     assert Model.of("ollama:llama3.2@gpu1", server="ollama", timeout=5).timeout == 5
-    with pytest.raises(InputError, match=r"server.*says otherwise than the text"):
+    with pytest.raises(InputError, match=r"server.*contradicts the text"):
         Model.of("ollama:llama3.2@gpu1", server="openai")
     with pytest.raises(InputError, match=r"hosts.*says otherwise"):
         Model.of("ollama:llama3.2@gpu1", hosts="gpu2")

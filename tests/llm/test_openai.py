@@ -36,7 +36,7 @@ LISTED = "start the server with tiny, or name a model that it lists$"
 SAID = {
     "no model": LISTED,
     "no such model elsewhere": LISTED,
-    "wrong shape": r"is not a reply \(it has no choices with a message\)",
+    "wrong shape": r"sent an invalid reply \(it has no choices with a message\)",
 }
 """What is said otherwise than of an Ollama server."""
 
@@ -436,7 +436,7 @@ async def test_more_options_than_log_probabilities_are_not_asked(
     server = serve()
     criteria = {f"option {number}": None for number in range(21)}
     question = {"q0": {"type": "choice", "instructions": "?", "criteria": criteria}}
-    with pytest.raises(BadReplyError, match=r"21 options are more than .*: ask in chat"):
+    with pytest.raises(BadReplyError, match=r"21 options exceed the .*: use chat"):
         await connect(server).systemone("Ann", question)
     assert server.questions == []
 

@@ -205,7 +205,7 @@ def test_another_format_is_refused(report: Report, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (lambda lines: [*lines[:-1], lines[-1][:40]], "cut off in its middle"),
+        (lambda lines: [*lines[:-1], lines[-1][:40]], "cut off and is left out"),
         (
             lambda lines: [*lines[:50], b'{"event": "stat', *lines[50:]],
             "line 51: is not valid JSON",

@@ -243,7 +243,7 @@ def test_two_logs_at_once_are_refused(path: Path, tmp_path: Path) -> None:
     """A second log is refused while one is open; no file is left."""
     with configure(path):
         with pytest.raises(
-            InputError, match=r"second\.jsonl: a log is written to .*events\.jsonl already"
+            InputError, match=r"second\.jsonl: a log is already being written to .*events\.jsonl"
         ):
             configure(tmp_path / "second.jsonl")
         move()

@@ -193,10 +193,10 @@ FAILURES = [
     (Fault.status(500, "out of memory"), "answered 500: out of memory"),
     (Fault.body(b"<html><title>Sign in</title>"), "answered with a web page ('Sign in')"),
     (Fault.body(b'{"error": "quota exceeded"}'), "an error instead of a reply: quota exceeded"),
-    (Fault.body(b"{}"), "something that is not a reply"),
+    (Fault.body(b"{}"), "sent an invalid reply"),
     (Fault.drop(), "the connection to"),
 ]
-MENDED = "; until that is mended every decision will fall back (see: prism doctor)"
+MENDED = "; until that is fixed, every decision will fall back (see: prism doctor)"
 LASTS = "; while that lasts decisions will fall back (see: prism doctor)"
 
 

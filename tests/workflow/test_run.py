@@ -284,7 +284,7 @@ def test_a_run_whose_files_changed_is_not_resumed(options: Any, file: Path, chan
         runs.begin(options, out, on_round=stop_after(2), checkpoint_every=0)
     path = file.parent / changed
     path.write_text(path.read_text() + "# later\n")
-    with pytest.raises(InputError, match=r"is not what it was when the run in .* began"):
+    with pytest.raises(InputError, match=r"has changed since the run in .* began"):
         resume(out)
 
 

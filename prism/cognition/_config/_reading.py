@@ -349,7 +349,7 @@ def _check_shape(found: Reading) -> None:
 
 
 def _with_place(error: InputError, text: str) -> InputError:
-    """Return an error with the place of what is wrong, if that is a key that stands twice."""
+    """Return an error with the place of what is wrong, if that is a key that appears twice."""
     try:
         json.loads(text)
     except (ValueError, RecursionError):

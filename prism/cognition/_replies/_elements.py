@@ -35,7 +35,7 @@ class Element:
     """An agent or an action element, or what stands for one.
 
     Attributes:
-        leaves: The texts of its elements; of one that stands twice, the first.
+        leaves: The texts of its elements; of one that appears twice, the first.
         attributes: What stands in its attributes instead.
         actions: The actions in it, in order.
         stray: The text in it that belongs to no element.

@@ -229,7 +229,7 @@ def _undo(agent: Any, refused: str, error: Exception, **before: Any) -> None:
         ) from error
 
     error.add_note(
-        f"{kind} refused what prism wrote into {refused!r} and is as it was before; {IF_FROZEN}"
+        f"{kind} rejected what prism wrote into {refused!r} and is unchanged; {IF_FROZEN}"
     )
 
 

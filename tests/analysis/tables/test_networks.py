@@ -97,7 +97,7 @@ def test_runs_are_told_apart(write_log: WriteLog, make: SimpleNamespace) -> None
     lines = [make.post("ann", "p1"), make.like("ben", "p1", "ann")]
     logs = read_log(write_log(lines, "a.jsonl"), write_log(lines, "b.jsonl"))
     assert interactions(logs).select("run", "total").rows() == [("a", 1), ("b", 1)]
-    with pytest.raises(InputError, match="a graph is of one run, and there are 2"):
+    with pytest.raises(InputError, match="a graph shows one run, but there are 2"):
         interaction_graph(logs)
 
 

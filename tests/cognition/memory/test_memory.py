@@ -219,7 +219,7 @@ def test_thoughts_rotate(memory: Memory) -> None:
         "thinking_log_1000": "1000",
         "thinking_log_1001": "1001",
     }
-    with pytest.raises(FieldValueError, match="max_entries=0"):
+    with pytest.raises(FieldValueError, match="max_entries must be 1 or more"):
         memory.think("x", key_prefix="thinking_log_", max_entries=0)
 
 

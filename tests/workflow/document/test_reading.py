@@ -59,8 +59,8 @@ WRONG = [
      ["2:15: state_machine.states[1]: must be text, got 1; put it in quotes",
       "2:18: state_machine.states[2]: must not be empty"]),
     (f"state_machine:\n  states: []\n{STEP}", ["2:3: state_machine.states: must not be empty"]),
-    (f"state_machine:\n  states: [a, b, a]\n{STEP}", ["2:18: state_machine.states[2]: the "
-                                                       "state 'a' stands twice"]),
+    (f"state_machine:\n  states: [a, b, a]\n{STEP}", ["2:18: state_machine.states[2]: the state "
+        "'a' appears twice"]),
     (f"state_machine:\n  states: ['*']\n{STEP}",
      ["2:12: state_machine.states[0]: a state cannot be called \"*\", which stands for any"]),
     (f"{MACHINE}  initial_state: c\n{STEP}", ["3:3: state_machine.initial_state: 'c' is not a "
@@ -145,10 +145,10 @@ def test_every_problem_is_told_with_its_place(
     [
         ("", "is empty"),
         ("a: [", "is not valid YAML"),
-        ("steps: 1\nsteps: 2\n", "the key 'steps' stands twice"),
-        ("a: &x [*x]\n", "refers to what it stands in"),
+        ("steps: 1\nsteps: 2\n", "the key 'steps' appears twice"),
+        ("a: &x [*x]\n", "refers to itself"),
         ("steps: !!python/object:os.system {}\n", "has the tag"),
-        ("a: 1\n---\nb: 2\n", "holds a second document"),
+        ("a: 1\n---\nb: 2\n", "contains a second document"),
     ],
 )
 def test_what_is_not_yaml_is_told_by_its_line(text: str, problem: str, tmp_path: Path) -> None:
@@ -211,8 +211,7 @@ def test_what_stands_beside_a_workflow_is_left_out_with_one_note() -> None:
     (note,) = Workflow.from_text(text).warnings
     assert (note.severity, note.kind, note.line) == ("note", "left_out", 1)
     assert note.message == (
-        "prism does not read id, llm_model, componets (did you mean 'components'?), "
-        "error_handling.mode"
+        "prism ignores id, llm_model, componets (did you mean 'components'?), error_handling.mode"
     )
 
 
