@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +15,6 @@ from prism.errors import InputError, PrismError, ReplayError
 from prism.llm import Model
 from prism.runlog._schema import json_schema
 from prism.runs import Outcome, run_status
-from prism.runs._checkpoints import Checkpoint
 from prism.testing import FakeOllama, Fault
 from prism.workflow import Action, Turn
 from tests.kit import kept as runs
@@ -254,22 +252,6 @@ def _without_time(event: dict[str, Any]) -> dict[str, Any]:
         for name, value in event.items()
         if name not in measured and not name.endswith("_duration")
     }
-
-
-def test_a_checkpoint_of_an_earlier_version_is_refused_in_words(
-    options: Any, tmp_path: Path
-) -> None:
-    """A run whose checkpoint is kept otherwise is not resumed, and can be replayed so far."""
-    run = tmp_path / "run"
-    with pytest.raises(StopError):
-        runs.begin(options, run, on_round=stop_after(2), checkpoint_every=0)
-    for path in (run / "checkpoints").glob("round_*"):
-        kept = Checkpoint.from_bytes(path.read_bytes())
-        assert kept is not None
-        earlier = {name: kept.snapshot[name] for name in ("moment", "spent")} | {"agent": {}}
-        path.write_bytes(replace(kept, snapshot=earlier).to_bytes())
-    with pytest.raises(InputError, match=r"run: was begun by an earlier version.* or replay it"):
-        resume(run)
 
 
 def test_the_status_of_a_stopped_run_counts_turns(options: Any, tmp_path: Path) -> None:
