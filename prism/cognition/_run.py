@@ -40,7 +40,7 @@ from prism.telemetry.events import (
     COGNITION_REFUSED,
     COGNITION_STOPPED,
 )
-from prism.worlds._alone import Alone, AloneOptions, Event, recorded_log, told_by
+from prism.worlds._alone import Alone, AloneRun, Event, recorded_log, told_by
 from prism.worlds._loop import Loop
 
 _STORAGES = ("json", "sqlite")
@@ -218,8 +218,8 @@ def _action_of(event: Event) -> ActionResult:
     return told_by(ActionResult, event, **others)
 
 
-@dataclass(frozen=True, kw_only=True)
-class CognitiveOptions(AloneOptions[CognitiveResults]):
+@dataclass(init=False, repr=False, kw_only=True)
+class CognitiveRun(AloneRun):
     """A run of an agent's cycles.
 
     The memory is changed where it is. What it was when the run began is kept in the run's folder,
@@ -246,9 +246,8 @@ class CognitiveOptions(AloneOptions[CognitiveResults]):
     goal: str | None = None
     count: str = ESTIMATE
 
-    def __post_init__(self) -> None:
-        """Refuse what JSON has no room for, or what no run can be."""
-        super().__post_init__()
+    def _check(self) -> None:
+        super()._check()
         if self.storage not in (None, *_STORAGES):
             problem = f"must be one of {', '.join(_STORAGES)}, got {self.storage!r}"
             raise InputError(problem, field="storage")
@@ -264,7 +263,7 @@ class CognitiveOptions(AloneOptions[CognitiveResults]):
         """Seconds between checkpoints: every cycle has one, since each is in the memory's file."""
         return 0.0
 
-    def prepare(self, logger: EventLogger | None) -> Loop:
+    def _make(self, logger: EventLogger | None) -> Loop:
         """Read and make all that the run needs.
 
         Args:
@@ -292,7 +291,7 @@ class CognitiveOptions(AloneOptions[CognitiveResults]):
         )
         world = Cycles.of(agent=agent, _keeper=keeper, _changed=changed, _parts=[])
 
-        return self._loop(world, writer, cycles, logger, clock)
+        return self._loop_of(world, writer, cycles, logger, clock)
 
     def to_config(self) -> dict[str, Any]:
         """Return the run as plain data, with the digests of the files that it reads.

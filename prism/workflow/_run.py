@@ -27,7 +27,7 @@ from prism.workflow._results import WorkflowResults
 from prism.workflow._steps import Recorded, StepRun, Turn
 from prism.workflow._variables import as_context
 from prism.workflow._workflow import Workflow, load_quietly
-from prism.worlds._alone import NOBODY, Alone, AloneOptions, Event, recorded_log, told_by
+from prism.worlds._alone import NOBODY, Alone, AloneRun, Event, recorded_log, told_by
 from prism.worlds._loop import Loop
 
 DEFAULT_TURNS = 10
@@ -110,8 +110,8 @@ def _step_of(event: Event) -> StepRun:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class WorkflowOptions(AloneOptions[WorkflowResults]):
+@dataclass(init=False, repr=False, kw_only=True)
+class WorkflowRun(AloneRun):
     """A run of a workflow's turns.
 
     Args:
@@ -143,20 +143,17 @@ class WorkflowOptions(AloneOptions[WorkflowResults]):
     echo_actions: bool = False
     workers: int | None = None
 
-    def __post_init__(self) -> None:
-        """Refuse what JSON has no room for, or what no run can be."""
-        super().__post_init__()
+    def _check(self) -> None:
+        super()._check()
         self._require_count("workers", self.workers)
         if self.action is not None and self.echo_actions:
             raise InputError("contradicts echo_actions: leave out one", field="action")
         try:
-            parameters = as_context(self.parameters)
+            self.parameters = as_context(self.parameters)
         except FieldTypeError as error:
             raise InputError(str(error)) from None
 
-        object.__setattr__(self, "parameters", parameters)
-
-    def prepare(self, logger: EventLogger | None) -> Loop:
+    def _make(self, logger: EventLogger | None) -> Loop:
         """Read and make all that the run needs.
 
         Args:
@@ -185,7 +182,7 @@ class WorkflowOptions(AloneOptions[WorkflowResults]):
             **application,
         )
         world = Turns.of(agent=agent, _steps=[])
-        loop = self._loop(world, writer, self.number_of_rounds, logger, clock)
+        loop = self._loop_of(world, writer, self.number_of_rounds, logger, clock)
         if recorded is not None:
             agent.repeat(recorded)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 from prism.errors import InputError
 from prism.files._durable import is_stream
-from prism.llm import Model
 from prism.runlog import SimulatedClock
 from prism.runlog._reader import locate_log
 from prism.runs._config import (
@@ -22,13 +21,11 @@ from prism.runs._config import (
     require_writable,
     too_large_a_seed,
 )
-from prism.runs._folder import RunFolder
-from prism.runs._options import ReasonerOptions, ReplayOptions, take_model
-from prism.runs._runnable import RunResults
-from prism.runs._running import Outcome, carry_out
+from prism.runs._options import ReasonerOptions, ReplayOptions
 from prism.statechart.reasoner._texts import BaseWriter
 from prism.telemetry._loggers import EventLogger
 from prism.worlds._loop import Loop
+from prism.worlds._run import Run, decider
 from prism.worlds._world import World
 
 DEFAULT_AGENT_ID = "agent"
@@ -38,7 +35,6 @@ NOBODY = "nobody"
 
 Event = Mapping[str, Any]
 ToldT = TypeVar("ToldT")
-ResultsT = TypeVar("ResultsT", bound=RunResults)
 
 
 class Alone(World[Any]):
@@ -90,19 +86,14 @@ class Alone(World[Any]):
         }
 
 
-@dataclass(frozen=True, kw_only=True)
-class AloneOptions(Generic[ResultsT]):
-    """What a run of one agent is, whose model only writes: what `prism.Run` makes of its file.
+@dataclass(init=False, repr=False, kw_only=True)
+class AloneRun(Run[Any]):
+    """A run of one agent whose model only writes: what a `Run` of the agent's file is.
 
     Args:
-        file: What the agent is read from.
-        rounds: Number of rounds.
-        agent_id: Name of the agent.
-        seed: Seed of the model's sampling.
-        reasoner: Whose texts are taken without a model: those of an earlier run.
-        model: The model that writes: a `prism.llm.Model`, the text of one, or a client of another
-            library. It is the ``reasoner`` from then on.
-        application: What the application brings to the agent; no run keeps it.
+        world: The file that the agent is read from.
+        agents: None: there is one.
+        given: The other arguments by name, which are the fields of the class.
 
     Attributes:
         names: The keys of ``run.json`` that are called otherwise than the fields, the first key
@@ -111,9 +102,16 @@ class AloneOptions(Generic[ResultsT]):
         later_kinds: The same for keys that runs of earlier releases do not have.
         paths: The fields that are files or folders.
         brought: What an application may bring.
+        file: What the agent is read from.
+        rounds: Number of rounds.
+        agent_id: Name of the agent.
+        seed: Seed of the model's sampling.
+        reasoner: The model that writes, or the earlier run whose texts are taken.
+        application: What the application brings to the agent; no run keeps it.
 
     Raises:
-        InputError: If JSON has no room for a value, or one is out of its range.
+        InputError: If an argument is only for a world, or one is missing, if JSON has no room for a
+            value, or one is out of its range.
     """
 
     names: ClassVar[Mapping[str, str]]
@@ -122,21 +120,44 @@ class AloneOptions(Generic[ResultsT]):
     paths: ClassVar[Sequence[str]] = ("file",)
     brought: ClassVar[Sequence[str]] = ()
 
+    # what every run has
+    writer = _logger = _clock = None
+    treatments = ()
+    _is_class, _agents = True, 1
+
     file: Path
-    rounds: int | None = None
+    rounds: int | None = None  # type: ignore[assignment] # a file may say it
     agent_id: str = DEFAULT_AGENT_ID
     seed: int = 0
     reasoner: ReasonerOptions = None
-    model: Any = None
     application: Mapping[str, Any] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
+    def __init__(self, world: Any, agents: Any = None, *, model: Any = None, **given: Any) -> None:
+        """Take the arguments, and refuse what no run can be."""
+        self._given: dict[str, Any] = {"world": world, "model": model, **given}
+        self._loop: Loop | None = None
+        if agents is not None:
+            given["agents"] = agents
+        taken = {each.name: each for each in fields(self) if each.name != "file"}
+        for name in given:
+            if name not in taken:
+                problem = f"is for a world, and {world} is run alone: leave it out"
+                raise InputError(problem, field=name)
+
+        self.file = Path(world)
+        for name, each in taken.items():
+            value = given.get(name, each.default)
+            if value is MISSING and each.default_factory is MISSING:
+                raise InputError(f"is needed to run {world}", field=name)
+            value = cast(Any, each.default_factory)() if value is MISSING else value
+            is_file = name in self.paths and isinstance(value, str)
+            setattr(self, name, Path(value) if is_file else value)
+
+        self.reasoner = decider(model, self.reasoner)
+        self._check()
+
+    def _check(self) -> None:
         """Refuse what JSON has no room for, or what no run can be."""
-        if self.model is not None:
-            take_model(self)
-        for name in self.paths:
-            if isinstance(given := getattr(self, name), str):
-                object.__setattr__(self, name, Path(given))
         self._require_count("rounds", self.rounds)
         if abs(self.seed) > MOST_SEED:
             raise too_large_a_seed(self.seed)
@@ -148,9 +169,9 @@ class AloneOptions(Generic[ResultsT]):
 
         require_writable("agent_id", self.agent_id)
 
-    def replace(self, **changes: Any) -> Self:
-        """Return the same run with other arguments."""
-        return replace(self, **changes)
+    def __repr__(self) -> str:
+        """Say what is run."""
+        return f"<Run of {self.file}, seed {self.seed}>"
 
     @property
     def number_of_rounds(self) -> int:
@@ -163,32 +184,11 @@ class AloneOptions(Generic[ResultsT]):
         """Whether the run would write the same log again: if it copies what another measured."""
         return isinstance(self.reasoner, ReplayOptions)
 
-    @property
-    def deadline(self) -> float | None:
-        """Seconds that the run may ask a model for; None without a limit."""
-        return self.reasoner.deadline if isinstance(self.reasoner, Model) else None
-
     def replaying(self, recorded: Path) -> Self:
         """Return the same run with its texts, and all else it kept, taken from an earlier one."""
         return self.replace(reasoner=ReplayOptions(recorded))
 
-    def run(self, on_round: Callable[[Any], object] | None = None) -> ResultsT:
-        """Carry the run out, and keep nothing."""
-        options: Any = self
-        results: ResultsT = carry_out(options, None, on_round=on_round, told=False).results
-        return results
-
-    def keep(self, folder: Path | str, **how: Any) -> Outcome[ResultsT]:
-        """Carry the run out, and keep it in a folder.
-
-        Args:
-            folder: Where. A folder that holds a run is refused.
-            how: As for `prism.Run.keep`.
-        """
-        options: Any = self
-        return carry_out(options, RunFolder.for_new(Path(folder)), **how)
-
-    def _loop(
+    def _loop_of(
         self,
         world: Alone,
         writer: BaseWriter,
@@ -243,7 +243,7 @@ class AloneOptions(Generic[ResultsT]):
         check_config(config, path, cls.kinds, cls.later_kinds)
         kept = {name: config[key] for key, name in cls._fields() if key in config}
         with naming(path):
-            run = cls(**kept, reasoner=read_reasoner(config))
+            run = cls(kept.pop("file"), reasoner=read_reasoner(config), **kept)
 
         # what was there is looked at first: a file that has changed may not even load
         inputs = config["inputs"]
