@@ -24,7 +24,8 @@ class Way:
     an answer, is not entered.
 
     Args:
-        begins: The function, as ``file:qualified.name``, at whose call counting begins; at once by default.
+        begins: The function, as ``file:qualified.name``, at whose call counting begins; at once by
+            default.
         ends: The function at whose call it ends, that one included, or, with ``returned=True``, at
             whose return; the whole call by default.
         after: How many such calls to let pass first, so that the counted one is warm.
