@@ -218,6 +218,9 @@ class RunHost:
 
         A look takes longer than the step of an agent; whoever draws elsewhere does it again.
         """
+        if self._world._prism_is_alone:
+            return _UNGUARDED
+
         self._guarded += 1
         if self._guarded <= _ALWAYS_GUARDED or mixed(self._guarded) % _OF_SO_MANY == 0:
             return drawing_nowhere_else()

@@ -1,13 +1,11 @@
-"""What runs of one agent have in common, whether it takes turns of a workflow or thinks."""
+"""A world with one agent, which is run alone, and what such a run is made of."""
 
 from __future__ import annotations
 
-import asyncio
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
 
 from prism.errors import InputError
 from prism.files._durable import is_stream
@@ -27,22 +25,11 @@ from prism.runs._config import (
 from prism.runs._folder import RunFolder
 from prism.runs._options import ReasonerOptions, ReplayOptions, take_model
 from prism.runs._runnable import RunResults
-from prism.runs._running import Outcome, carry_out, run_to_end
-from prism.statechart import Budget
-from prism.statechart.reasoner._router import costs_told, models_told
-from prism.statechart.reasoner._spending import Cost
-from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
-from prism.statechart.reasoner._writer import Writer
-from prism.telemetry._loggers import EventLogger, active_logger
-from prism.telemetry.events import (
-    AGENT_JOINED,
-    ROUND_ENDED,
-    ROUND_STARTED,
-    RUN_ENDED,
-    RUN_STARTED,
-    SCHEMA_VERSION,
-    TEXT_WRITTEN,
-)
+from prism.runs._running import Outcome, carry_out
+from prism.statechart.reasoner._texts import BaseWriter
+from prism.telemetry._loggers import EventLogger
+from prism.worlds._loop import Loop
+from prism.worlds._world import World
 
 DEFAULT_AGENT_ID = "agent"
 
@@ -50,13 +37,61 @@ NOBODY = "nobody"
 """What ``run.json`` says where no model is asked."""
 
 Event = Mapping[str, Any]
-RoundT = TypeVar("RoundT", bound="AgentRound")
 ToldT = TypeVar("ToldT")
 ResultsT = TypeVar("ResultsT", bound=RunResults)
 
 
+class Alone(World[Any]):
+    """A world with one agent, an object of another class, which is run alone.
+
+    A round is a turn of the agent. What the agent keeps of it as ``last`` is what became of the
+    round, and the log says of it what there is to say of one agent.
+
+    Attributes:
+        agent: The agent.
+    """
+
+    __slots__ = ("agent",)
+    _prism_is_alone = True
+
+    if TYPE_CHECKING:  # a slot, which is no parameter
+        agent: Any
+
+    @classmethod
+    def of(cls, **held: Any) -> Self:
+        """Return such a world, which holds what its class has slots for."""
+        # type checkers take slots for parameters
+        world: Self = cast(Any, cls)()
+        for name, value in held.items():
+            object.__setattr__(world, name, value)
+
+        return world
+
+    def _prism_described(self, told: dict[str, Any]) -> dict[str, Any]:
+        """Return what ``run.started`` says of any world, and no parameters."""
+        return {name: told[name] for name in ("chart", "agents")}
+
+    def _prism_joined(self, agent: Any) -> Mapping[str, Any]:
+        """Return the state alone: there is nothing to tell apart."""
+        return {"state": agent._state.value}
+
+    def _prism_summary(self, summary: Any) -> Any:  # noqa: ARG002 - the agent knows more
+        """Return what became of the agent's turn."""
+        return self.agent.last
+
+    def _prism_ended(self, summary: Any) -> Mapping[str, Any]:
+        """Return what ``round.ended`` says."""
+        states = {self.agent.state.value: 1}
+        return {
+            "round": self.round,
+            "states": states,
+            "agent_ticks": 1,
+            "transitions": summary.transitions,
+        }
+
+
 @dataclass(frozen=True, kw_only=True)
-class AgentOptions(Generic[ResultsT]):
+class AloneOptions(Generic[ResultsT]):
     """What a run of one agent is, whose model only writes: what `prism.Run` makes of its file.
 
     Args:
@@ -153,6 +188,31 @@ class AgentOptions(Generic[ResultsT]):
         options: Any = self
         return carry_out(options, RunFolder.for_new(Path(folder)), **how)
 
+    def _loop(
+        self,
+        world: Alone,
+        writer: BaseWriter,
+        rounds: int,
+        logger: EventLogger | None,
+        clock: SimulatedClock,
+    ) -> Loop:
+        """Return what carries the run out."""
+        return Loop(
+            world,
+            [world.agent],
+            rounds=rounds,
+            ticks=1,
+            seed=self.seed,
+            reasoner=None,
+            writer=writer,
+            wording=None,
+            treatments=(),
+            logger=logger,
+            clock=clock,
+            columns=False,
+            log_agents=None,
+        )
+
     def to_config(self) -> dict[str, Any]:
         """Return the run as plain data, with the digests of the files that it reads.
 
@@ -234,170 +294,6 @@ def recorded_log(replay: ReplayOptions) -> Path:
     return locate_log(replay.run)
 
 
-class AgentRound(Protocol):
-    """What became of an agent in a round."""
-
-    @property
-    def transitions(self) -> int:
-        """How often the agent came from one state to another in it."""
-
-
-def tokens_of(costs: Iterable[Cost | None]) -> int:
-    """Return the tokens that models read and wrote, as far as they are known."""
-    told = (cost for cost in costs if cost is not None)
-    return sum((cost.input_tokens or 0) + (cost.output_tokens or 0) for cost in told)
-
-
-class AgentLoop(ABC, Generic[RoundT]):
-    """The base of runs of one agent, whose rounds have one tick and whose model writes texts.
-
-    Args:
-        writer: Who writes.
-        rounds: Number of rounds.
-        seed: Seed of the run.
-        logger: Where its events go.
-        clock: The run's clock.
-
-    Attributes:
-        rounds: Number of rounds.
-        ticks_per_round: 1.
-        finished: The rounds that have ended.
-        reasoner: Who writes.
-        agent: The agent, while the run is under way.
-    """
-
-    agent: Any
-
-    def __init__(
-        self,
-        writer: BaseWriter,
-        *,
-        rounds: int,
-        seed: int,
-        logger: EventLogger | None,
-        clock: SimulatedClock,
-    ) -> None:
-        self.rounds: int = rounds
-        self.ticks_per_round: int = 1
-        self.finished: list[RoundT] = []
-        self.reasoner: BaseWriter = writer
-        self.logger: EventLogger | None = logger
-        self.clock: SimulatedClock = clock
-        self._seed = seed
-
-    def position(self) -> dict[str, Any]:
-        """Return as plain data where the run is: its time, and what it has spent."""
-        budget = getattr(self.reasoner, "budget", None)
-
-        return {
-            "moment": self.clock.to_list(),
-            "spent": budget.to_dict() if isinstance(budget, Budget) else None,
-        }
-
-    def go_on_from(self, position: Mapping[str, Any]) -> None:
-        """Go on where another run was.
-
-        Args:
-            position: What `position` returned there, among other things.
-        """
-        self.clock.go_on_at(position["moment"])
-
-        budget = getattr(self.reasoner, "budget", None)
-        if isinstance(budget, Budget) and position["spent"] is not None:
-            budget.restore(**position["spent"])
-
-    def remembered(self, events: Iterable[Event]) -> Iterator[Event]:
-        """Pass events on; a writer that answers from a log takes note of its texts among them."""
-        remember = getattr(self.reasoner, "remember", None)
-        for event in events:
-            if remember is not None and event["event"] == TEXT_WRITTEN:
-                remember(event)
-
-            yield event
-
-    def run(self, on_round: Callable[[RoundT], object]) -> Any:
-        """Run the rounds that are left, and call a function with every round as it ends."""
-        return run_to_end(self._run_and_close(on_round))
-
-    async def _run_and_close(self, on_round: Callable[[RoundT], object]) -> Any:
-        try:
-            with self.clock.bound():
-                return await self._run(on_round)
-        finally:
-            await self.close()
-
-    async def _run(self, on_round: Callable[[RoundT], object]) -> Any:
-        self._begin()
-        while len(self.finished) < self.rounds and self._goes_on():
-            await self._next(on_round)
-            # whoever writes may answer at once: let an interruption have a turn
-            await asyncio.sleep(0)
-
-        results = self._results()
-        self.emit(RUN_ENDED, **self._activity(self.finished), **costs_told(self.reasoner))
-
-        return results
-
-    async def _next(self, on_round: Callable[[RoundT], object]) -> None:
-        """Carry out the next round."""
-        number = len(self.finished) + 1
-        self.clock.begin_round(number)
-        self.emit(ROUND_STARTED, round=number)
-        self.clock.advance()
-
-        done = await self._round()
-        states = {self.agent.state.value: 1}
-        self.emit(ROUND_ENDED, round=number, states=states, **self._activity([done]))
-        self.finished.append(done)
-        on_round(done)
-
-    def _activity(self, rounds: Sequence[RoundT]) -> dict[str, Any]:
-        """Return the counts that every run's log has at the end of a round, and of the run."""
-        return {"agent_ticks": len(rounds), "transitions": sum(each.transitions for each in rounds)}
-
-    @abstractmethod
-    def _begin(self) -> None:
-        """Announce the run, or go on where it was."""
-
-    @abstractmethod
-    def _goes_on(self) -> bool:
-        """Return whether the agent has more to do."""
-
-    @abstractmethod
-    async def _round(self) -> RoundT:
-        """Let the agent take its turn."""
-
-    @abstractmethod
-    def _results(self) -> Any:
-        """Return what came of the run."""
-
-    def announce_start(self, chart: str, agent: Any) -> None:
-        """Announce the run, and its agent."""
-        self.emit(
-            RUN_STARTED,
-            schema=SCHEMA_VERSION,
-            chart=chart,
-            agents=1,
-            rounds=self.rounds,
-            ticks_per_round=self.ticks_per_round,
-            seed=self._seed,
-            **models_told([agent], self.reasoner),
-        )
-        self.emit(AGENT_JOINED, agent_id=agent.agent_id, state=agent.state.value)
-
-    def emit(self, event: str, **keys: Any) -> None:
-        """Announce an event."""
-        logger = active_logger(self.logger)
-        if logger is not None:
-            logger.info(event, **keys)
-
-    async def close(self) -> None:
-        """Close the connections of whoever writes, if it has any."""
-        close = getattr(self.reasoner, "close", None)
-        if close is not None:
-            await close()
-
-
 def told_by(kind: type[ToldT], event: Event, /, **others: Any) -> ToldT:
     """Return what an event tells of, whose keys are called as the fields.
 
@@ -411,42 +307,3 @@ def told_by(kind: type[ToldT], event: Event, /, **others: Any) -> ToldT:
     told = {key: tuple(one) if isinstance(one, list) else one for key, one in given.items()}
 
     return kind(**told, **others)
-
-
-@dataclass(frozen=True, slots=True)
-class Lent:
-    """What a run lends an object that takes part in it.
-
-    Args:
-        writer: Answers its text calls, together with those of all others of the tick.
-        logger: Where the run's events go.
-        clock: Returns the run's time, in seconds since the epoch.
-        seed: Seed of the run's random numbers.
-    """
-
-    writer: BaseWriter
-    logger: EventLogger | None
-    clock: Callable[[], float]
-    seed: int
-
-
-class NobodyWriter(BaseWriter):
-    """Writes where there is no model: every call fails."""
-
-    async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
-        """Answer that there is no model."""
-        return [Written(None, "failed", reason="there is no model") for _ in calls]
-
-
-def writer_of(client: Any) -> BaseWriter:
-    """Return who answers the prompts of an agent.
-
-    Args:
-        client: A writer, a `prism.llm.Model` or the text of one, or any client that a `Writer`
-            takes; None if there is nobody.
-    """
-    if isinstance(client, BaseWriter):
-        return client
-    if isinstance(client, str):
-        return Writer(Model.of(client))
-    return NobodyWriter() if client is None else Writer(client)
