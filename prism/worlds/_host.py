@@ -23,7 +23,7 @@ from prism.randomness._stream import keys_of, mixed
 from prism.runlog import ReplayReasoner, SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
 from prism.runlog._writer import SECONDS_PER_TICK, Moment
-from prism.statechart import Question, Wording
+from prism.statechart import PolicyReasoner, Question, Wording
 from prism.statechart._identity import given_name, identify
 from prism.statechart.reasoner._attributes import in_words
 from prism.statechart.reasoner._recollection import transition_in_words
@@ -133,6 +133,7 @@ class RunHost:
         phase: What the run is doing.
         refusing: Why nothing may change now; None if it may.
         meanings: What states mean, for a model.
+        draws: Draws the decisions of this tick, where nobody is told of them; else None.
         has_guests: Whether objects of other classes are among the agents.
         has_proxies: Whether agents have the states of objects, which may change by themselves.
         wording: Length and language of texts, where a call names none.
@@ -166,6 +167,7 @@ class RunHost:
         self.phase: Phase = Phase.SETTING_UP
         self.refusing: str | None = None
         self.meanings: Mapping[Any, str] = world.meanings
+        self.draws: PolicyReasoner | None = None
         self.has_guests: bool = False
         self.has_proxies: bool = False
         self.wording: Wording = answerers.wording
@@ -216,6 +218,9 @@ class RunHost:
 
         A look takes longer than the step of an agent; whoever draws elsewhere does it again.
         """
+        if self._world._prism_is_alone:
+            return _UNGUARDED
+
         self._guarded += 1
         if self._guarded <= _ALWAYS_GUARDED or mixed(self._guarded) % _OF_SO_MANY == 0:
             return drawing_nowhere_else()
@@ -551,19 +556,20 @@ class RunHost:
         if asked.weights is not None:
             _require_weights(asked, options)
 
-        asked.question = Question(
-            agent,
-            agent._state,
-            asked.trigger,
-            options,
-            asked.context,
-            asked.weights,
-            asked.prompt,
-            agent._kind.definition,
-            self.parameters,
-            remembered(agent) if self.remembers else None,
-        )
-        asked.since = last_record(agent)
+        asked.state, asked.options, asked.since = agent._state, options, last_record(agent)
+        if self.draws is None:
+            asked.question = Question(
+                agent,
+                asked.state,
+                asked.trigger,
+                options,
+                asked.context,
+                asked.weights,
+                asked.prompt,
+                agent._kind.definition,
+                self.parameters,
+                remembered(agent) if self.remembers else None,
+            )
 
         return asked
 

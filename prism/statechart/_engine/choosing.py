@@ -66,6 +66,8 @@ class Chooser(Checks[StateT]):
         if self._nested is not None:
             candidates = tuple(self._opened(candidates, agent, context))
         leading = [] if has_moved else [item for item in candidates if item[2] == target]
+        if leading and leading[0][0] is None:
+            return leading[0]
         for candidate in self._passing(leading, agent, context):
             return candidate
 
