@@ -53,6 +53,11 @@ def chart_from(text: str) -> Statechart[Any]:
     if _names_an_attribute(text):
         return _called(text, imported_attribute(text))
 
+    from prism.worlds._addresses import known_worlds
+
+    if text in known_worlds():
+        raise InputError(f"{text} is a world, not a chart: prism world show {text} has its charts")
+
     raise InputError(
         f"there is no chart {text!r}: use a built-in one ({', '.join(BUILT_IN)}), a .json or "
         ".scxml file, a workflow (.yaml), or package.module:attribute (or file.py:attribute)"

@@ -83,7 +83,9 @@ def _described(status: RunStatus) -> Iterator[str]:
         yield f"{name}: {status.problem}"
     elif status.state == "stopped":
         yield f"{name}: stopped at {_place(status)}"
-        if is_begun(status.path):
+        if status.problem is not None:
+            yield status.problem
+        elif is_begun(status.path):
             yield f"continue with: prism resume {quote(str(status.path))}"
     elif status.state == "running":
         yield f"{name}: alive, at {_place(status)}"

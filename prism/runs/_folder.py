@@ -96,12 +96,8 @@ class RunFolder:
         if _RESULTS in summary:
             return folder, None
 
-        if summary["prism"] != __version__:
-            raise InputError(
-                f"was begun by prism {summary['prism']}, and this is {__version__}, which may not "
-                f"write the same bytes: resume it with prism {summary['prism']}",
-                path=path,
-            )
+        if problem := problem_of_version(summary):
+            raise InputError(problem, path=path)
 
         return folder, summary["config"]
 
@@ -306,6 +302,18 @@ class RunFolder:
 def log_name(config: Mapping[str, Any]) -> str:
     """Return the name of the log of a run."""
     return f"{LOG_NAME}.zst" if config.get("log") == "zstd" else LOG_NAME
+
+
+def problem_of_version(summary: Mapping[str, Any]) -> str | None:
+    """Return why this version of prism does not resume a run, or None if it does."""
+    begun_by = summary["prism"]
+    if begun_by == __version__:
+        return None
+
+    return (
+        f"was begun by prism {begun_by}, and this is {__version__}, which may not write the same "
+        f"bytes: resume it with prism {begun_by}"
+    )
 
 
 def is_begun(folder: Path) -> bool:

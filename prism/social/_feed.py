@@ -422,7 +422,8 @@ class Feed(FeedSteps):
         try:
             return {"parameters": Parameters.preset(preset)}
         except PrismError as error:
-            raise InputError(str(error), field="preset") from None
+            problem = str(error).removeprefix("preset ")
+            raise InputError(problem, field="preset") from None
 
     def _prism_told(self) -> dict[str, Any]:
         """Return the arguments that are no parameters, but for those with their defaults."""

@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from prism.errors import InputError, PrismError
+from prism.files._declarations import meant
 from prism.worlds._world import World
 
 GROUP = "prism.worlds"
@@ -86,8 +87,10 @@ def _named(name: str) -> str:
         known = known_worlds()
     if name not in known:
         listed = ", ".join(known)
+        near = meant(name, known)
+        guess = "" if near is None else f"; did you mean {near}?"
         raise InputError(
-            f"must be package.module:Name, file.py:Name or one of {listed}, got {name!r}",
+            f"must be package.module:Name, file.py:Name or one of {listed}, got {name!r}{guess}",
             field="world",
         )
 

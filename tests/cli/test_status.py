@@ -37,7 +37,7 @@ def test_a_run_is_followed_and_killed(prism: Prism) -> None:
     said = prism("status", "run")
     assert (said.status, said.err) == (0, "")
     place = f"round {found[1]} of 3 tick {found[2]} of 12"
-    assert said.out == (f"run: not alive, stopped at {place}\ncontinue with: prism resume run\n")
+    assert said.out == (f"run: stopped at {place}\ncontinue with: prism resume run\n")
     assert (prism.folder / "run" / "heartbeat.json").exists()
 
 
@@ -112,3 +112,15 @@ def test_a_name_is_printed_as_it_is(prism: Prism) -> None:
     Path(prism.folder / name).mkdir()
     assert prism(*RUN, "--out", name).status == 0
     assert prism("status", name).out == "a [31m run: complete, 3 rounds\n"
+
+
+def test_a_run_of_another_version_is_not_recommended_to_be_resumed(prism: Prism) -> None:
+    """A stopped run of another version says which one resumes it, and not this one's command."""
+    assert prism(*RUN, "--out", "run").status == 0
+    path = prism.folder / "run" / "run.json"
+    summary = json.loads(path.read_text(encoding="utf-8"))
+    del summary["results"]
+    path.write_text(json.dumps({**summary, "prism": "0.0.1"}), encoding="utf-8")
+    said = prism("status", "run").out
+    assert "resume it with prism 0.0.1" in said
+    assert "prism resume run" not in said

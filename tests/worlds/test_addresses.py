@@ -144,3 +144,9 @@ def stop_in(folder: Path, options: Run) -> None:
         raise Stopped
 
     options.keep(folder, on_round=stop, checkpoint_every=0)
+
+
+def test_a_misspelled_world_is_told_with_the_nearest_name() -> None:
+    """A name that is nearly that of a world comes with the question whether that was meant."""
+    with pytest.raises(InputError, match="did you mean rumour"):
+        _ = Run("rumor").agents
