@@ -86,7 +86,8 @@ _OPTIONS = (
     option(
         *("log", LogForm | None),
         help="How to write the log: plain (the default), zstd for events.jsonl.zst, or rounds, "
-        "which leaves out what single agents do.",
+        "which leaves out what single agents do (except posts and likes of a feed, which "
+        "resuming needs).",
     ),
     option("parameters", Parameters),
     option("treatments", Treatments),

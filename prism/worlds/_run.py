@@ -156,7 +156,8 @@ class Run(Generic[WorldT_co]):
         log_agents: How many agents the log tells of, a sample that the seed draws; by default all,
             and 1,000 of more than 100,000. Counts and measures are of all.
         log: How the log of a run that is kept is written: ``plain``, compressed with ``zstd`` as
-            ``events.jsonl.zst``, or with ``rounds`` alone, without what single agents do.
+            ``events.jsonl.zst``, or with ``rounds`` alone, without what single agents do; a feed
+            keeps its posts and votes.
         agent_id: Of an agent alone: its name.
         application: Of an agent alone: what the application brings, which no run keeps. For an
             agent in YAML that is any of ``variables``, ``on_action`` and ``action_seconds``, as

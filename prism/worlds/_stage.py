@@ -22,6 +22,7 @@ from prism.telemetry.events import (
     AGENT_JOINED,
     ANSWER_DISCARDED,
     DECISION,
+    POST_WEIGHED,
     ROUND_ENDED,
     TEXT_WRITTEN,
     TRANSITION,
@@ -46,7 +47,9 @@ _MOST_DRAWN = 10_000
 """Agents up to which their picture is logged."""
 
 
-_OF_AN_AGENT = frozenset((AGENT_JOINED, TRANSITION, DECISION, ANSWER_DISCARDED, TEXT_WRITTEN))
+_OF_AN_AGENT = frozenset(
+    (AGENT_JOINED, TRANSITION, DECISION, ANSWER_DISCARDED, TEXT_WRITTEN, POST_WEIGHED)
+)
 """Events that only those agents have whom the log tells of."""
 
 
