@@ -161,13 +161,13 @@ IN_THE_REPLY = [
         "1 MB message",
         "chat",
         Fault.says("x" * 1_000_000),
-        "ReasonerError: the reply .* goes on for more than 10000 characters",
+        "ReasonerError: the reply .* is longer than 10000 characters",
     ),
     (
         "1 MB of braces",
         "chat",
         Fault.says("{" * 1_000_000),
-        "ReasonerError: the reply .* goes on for more than 10000 characters",
+        "ReasonerError: the reply .* is longer than 10000 characters",
     ),
     (
         "no option",

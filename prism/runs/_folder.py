@@ -437,12 +437,12 @@ def refuse_own_file(out: Path, reads: Iterable[Path] = ()) -> None:
     """
     for read in reads:
         if any(_is_same(out, found) for found in _files_of(read)):
-            problem = f"is read by this command ({read}): write to another file"
+            problem = f"is read by this command ({read}): name another file to write to"
             raise InputError(problem, path=out)
 
     place = Path(os.path.realpath(out))
     if _belongs_to_a_run(place):
-        raise InputError("belongs to a run: write to another file", path=out)
+        raise InputError("belongs to a run: name another file to write to", path=out)
 
 
 def _files_of(read: Path) -> Iterator[Path]:

@@ -468,7 +468,7 @@ def test_a_world_is_asked_with_memories_attributes_and_reasons(
     assert re.match(r"parent_\d: 0\.\d+\nYour doctor", server.questions[-1].prompt)
     template.write_text("{nme}", encoding="utf-8")
     ran = prism("run", *world, *asking, "--prompt", template)
-    assert ran.err.startswith("prism: prompt names {nme}, which is no field: there are name,")
+    assert ran.err.startswith("prism: prompt names {nme}, which is not a field: there are name,")
 
     alone = prism(
         *("simulate", "--reasoner", "ollama", "--model", "tiny", "--remember-tokens", "9")

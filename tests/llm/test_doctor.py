@@ -87,7 +87,7 @@ TROUBLES: list[tuple[str, str, str, list[Fault], str | None, str]] = [
         "tiny",
         [Fault.says("As you like.")],
         None,
-        "tiny does not keep to the options",
+        "tiny does not choose from the options",
     ),
     (
         "bad chances",
@@ -95,7 +95,7 @@ TROUBLES: list[tuple[str, str, str, list[Fault], str | None, str]] = [
         "nimble",
         [Fault.weighs({"idle": 1})],
         None,
-        "nimble does not keep to the options",
+        "nimble does not choose from the options",
     ),
     ("busy", "answer", "tiny", [Fault.status(503, "busy")], "/api/chat", "answered 503: busy"),
 ]

@@ -227,7 +227,7 @@ async def test_a_server_that_is_not_there_is_unreachable(serve: Serve, connect: 
     """The advice is not that for Ollama."""
     server = serve()
     server.stop()
-    with pytest.raises(UnreachableError, match="see that the server is running there, and that"):
+    with pytest.raises(UnreachableError, match="check that the server is running, and that"):
         await connect(server).chat(HELLO)
 
 

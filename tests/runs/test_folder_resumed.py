@@ -219,7 +219,7 @@ def test_other_configuration_is_refused(stopped: Path) -> None:
     with (
         pytest.raises(
             InputError,
-            match=f"{SUMMARY_NAME}, field 'config': is not what it was when the run began",
+            match=f"{SUMMARY_NAME}, field 'config': has changed since the run began",
         ),
         folder.writing({**CONFIG, "seed": 2}, SimulatedClock()),
     ):

@@ -128,7 +128,7 @@ def test_a_policy_is_written_and_read_again(tmp_path: Path) -> None:
 Change = Callable[[dict[str, Any]], object]
 
 WRONG: dict[str, tuple[Change, str]] = {
-    "format": (lambda d: d.update(format="other"), "no policy file"),
+    "format": (lambda d: d.update(format="other"), "not a policy file"),
     "version": (lambda d: d.update(version=2), "another prism"),
     "least": (lambda d: d.update(least=-1), "at least 0"),
     "cells": (lambda d: d.pop("cells"), "is missing"),

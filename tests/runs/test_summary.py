@@ -33,7 +33,7 @@ def test_folder_without_a_run_cannot_be_resumed(tmp_path: Path) -> None:
 def test_folder_that_lost_its_summary_is_told_of(stopped: Path) -> None:
     """A folder that lost its summary can neither be resumed nor begun in, and the advice fits."""
     (stopped / SUMMARY_NAME).unlink()
-    with pytest.raises(InputError, match=r"it is lost, .*: begin it anew, in another folder"):
+    with pytest.raises(InputError, match=r"it is missing, .*: begin a new run in another folder"):
         RunFolder.to_resume(stopped)
     with pytest.raises(InputError, match=r"choose another folder$"):
         RunFolder.for_new(stopped)

@@ -131,7 +131,7 @@ def test_impossible_arguments_are_refused(write_log: Write) -> None:
         calibrate(logs, "forest")  # type: ignore[arg-type]
     with pytest.raises(FieldValueError, match="least"):
         calibrate(logs, least=0)
-    with pytest.raises(InputError, match="is 'mood', which is no attribute of the agents"):
+    with pytest.raises(InputError, match="is 'mood', which is not an attribute of the agents"):
         calibrate(logs, by="mood")
     with pytest.raises(InputError, match="hold no decisions"):
         calibrate(read_log(write_log(logged([]))))

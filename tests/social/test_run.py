@@ -155,12 +155,12 @@ def test_only_files_have_digests(inputs: dict[str, Path]) -> None:
 
 @pytest.mark.parametrize("kind", ["agents", "posts", "replay"])
 def test_a_changed_file_is_refused(kind: str, inputs: dict[str, Path]) -> None:
-    """A file that is not what it was when the run began, or that is gone, is refused by name."""
+    """A file that has changed since the run began, or that is gone, is refused by name."""
     config = as_json(run_of(inputs))
     file = inputs[kind] / "events.jsonl" if inputs[kind].is_dir() else inputs[kind]
     with file.open("a") as changed:
         changed.write("\n")
-    with pytest.raises(InputError, match="is not what it was when the run in run began") as refused:
+    with pytest.raises(InputError, match="has changed since the run in run began") as refused:
         Run.from_config(config, SUMMARY)
     assert refused.value.path == str(inputs[kind])
     assert "put it back" in str(refused.value)

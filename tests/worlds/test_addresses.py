@@ -133,7 +133,7 @@ def test_a_changed_file_beside_the_world_is_refused_on_resuming(tmp_path: Path) 
         stop_in(folder, options)
 
     (tmp_path / "own_f.py").write_text("RATE = 2\n")
-    with pytest.raises(InputError, match=r"own_f.py: is not what it was"):
+    with pytest.raises(InputError, match=r"own_f.py: has changed"):
         run_in(folder, options)
 
 

@@ -111,7 +111,9 @@ def test_a_picture_takes_an_agent_and_there_is_one() -> None:
         def other(self) -> Look:
             return Look()
 
-    with pytest.raises(DefinitionError, match=r"(?s)must take self and an agent.*several pictures"):
+    with pytest.raises(
+        DefinitionError, match=r"(?s)must take only self and an agent.*several pictures"
+    ):
         Run(Twice, 3).run()
 
 

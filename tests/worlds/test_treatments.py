@@ -245,7 +245,7 @@ def test_treatments_that_were_changed_are_not_resumed(tmp_path: Path) -> None:
 
     summary = folder / "run.json"
     summary.write_text(summary.read_text().replace('"share": 0.5', '"share": 0.4'))
-    with pytest.raises(InputError, match="is not what it was when the run began"):
+    with pytest.raises(InputError, match="has changed since the run began"):
         resume(folder)
 
 

@@ -63,7 +63,7 @@ class Explanation:
         trigger: The event.
         candidates: The transitions that the event could cause in that state, in definition order.
         outcome: What `Statechart.fire` would do: the agent ``moves``; it ``draws`` one of several
-            transitions by their probabilities; it ``stays``, since a self-transition runs its
+            transitions weighted by probability; it ``stays``, since a self-transition runs its
             actions and nothing else; it is ``refused`` by all guards; the
             state has ``no reaction`` to the event; no transition of the chart has that trigger
             (``unknown event``), which raises if the chart is strict and warns else; a guard of a

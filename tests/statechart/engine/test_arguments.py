@@ -84,7 +84,7 @@ def test_a_current_state_is_refused_by_name_and_by_place(
         ((S.IDLE, "go", agent, context), {}),
     ]:
         with pytest.raises(
-            TypeError, match=rf"^{method} takes no current state, since the agent knows"
+            TypeError, match=rf"^{method} takes no current state: the agent knows"
         ) as caught:
             call(chart, method, *args, **kwargs)
         assert str(caught.value).endswith(RIGHT[method])

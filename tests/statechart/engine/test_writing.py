@@ -243,8 +243,8 @@ def test_a_move_that_a_field_refuses_is_taken_back(field: str, value: Any) -> No
         write_plain(agent, GO, 1.0, None)
     assert (agent.state, agent.ticks_in_state, list(agent.state_history)) == (S.IDLE, 4, [old])
     assert caught.value.__notes__ == [
-        f"Strict rejected what prism wrote into '{field}' and is as it was before; if it is "
-        "frozen, hold it in a field of an agent with StatechartMixin"
+        f"Strict rejected what prism wrote into '{field}' and is unchanged; if it is frozen, "
+        "hold it in a field of an agent with StatechartMixin"
     ]
 
 
@@ -438,7 +438,7 @@ def test_an_object_without_room_is_refused() -> None:
         "engagement_threshold, max_history_depth, state_history, ticks_in_state, timeout_threshold"
     )
     with pytest.raises(
-        AgentError, match=f"Bare has no room for {fields}: declare .* or derive it from"
+        AgentError, match=f"Bare has no fields {fields}: declare .* or derive it from"
     ) as caught:
         add_missing_fields(Bare(), S.IDLE)
     assert isinstance(caught.value, TypeError)

@@ -358,14 +358,14 @@ def test_everything_that_is_not_read_is_told_at_once_with_lines() -> None:
 @pytest.mark.parametrize(
     ("inside", "attributes", "said"),
     [
-        ("<state/>", 'datamodel="xpath"', "'xpath' is not read"),
-        ("<state/>", 'datamodel="c89"', "'c89' is not read"),
+        ("<state/>", 'datamodel="xpath"', "'xpath' is not supported"),
+        ("<state/>", 'datamodel="c89"', "'c89' is not supported"),
         ("", "", "there are no states"),
-        ('<state id="a"/><state id="a"/>', "", "the id 'a' is given already in line 2"),
+        ('<state id="a"/><state id="a"/>', "", "the id 'a' is already used in line 2"),
         ('<datamodel><data id="x" src="file:x"/></datamodel><state/>', "", "has a src"),
         ("<datamodel><data id='x'><a/></data></datamodel><state/>", "", "XML in <data>"),
         ("<datamodel><data id='_event'/></datamodel><state/>", "", "cannot be the name"),
-        ("<state><transition target='a'/></state>", "", "names 'a', which is no state"),
+        ("<state><transition target='a'/></state>", "", "names 'a', which is not a state"),
         ("<state><transition event='e' target=''/></state>", "", "names no state"),
         (
             "<state><transition cond='x.__class__'/></state>",

@@ -222,7 +222,7 @@ def test_a_workflow_is_read_from_plain_data() -> None:
     assert (workflow.name, workflow.steps[0].name, workflow.files) == ("walk", "s", ())
     with pytest.raises(WorkflowFileError, match=r"walk, field 'steps\[0\].code': is missing"):
         Workflow.from_dict({"steps": [{"name": "s"}]}, name="walk")
-    with pytest.raises(InputError, match="is not data as JSON has it"):
+    with pytest.raises(InputError, match="is not JSON data"):
         Workflow.from_dict({"steps": [{"name": "s", "code": object()}]})
 
 
