@@ -167,8 +167,7 @@ def edit(file: File) -> None:
     """
     from prism.cognition._memory._mending import MemoryText
 
-    if not file.exists():
-        raise InputError("this memory does not exist", path=file)
+    _require(file)
 
     with damage_noted():
         opened = MemoryText(file)
@@ -211,8 +210,7 @@ def forget(
     """
     from prism.cognition._memory._memory import Memory
 
-    if not file.exists():
-        raise InputError("this memory does not exist", path=file)
+    _require(file)
 
     with damage_noted(), closing(Memory.open(file)) as memory:
         missing = [tag for tag in tags if not memory.forget(tag)]
@@ -245,14 +243,18 @@ def compact(
     """
     from prism.cognition._memory._mending import compact_memory
 
-    if not file.exists():
-        raise InputError("this memory does not exist", path=file)
+    _require(file)
 
     with damage_noted():
         done = compact_memory(file, backups, versions)
     say(f"{done.before:,} bytes before, {done.after:,} bytes now")
     for path in done.removed:
         say(f"removed {path}")
+
+
+def _require(file: Path) -> None:
+    if not file.exists():
+        raise InputError("this memory does not exist", path=file)
 
 
 @contextmanager

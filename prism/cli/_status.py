@@ -12,12 +12,11 @@ import typer
 
 from prism.cli._options import AsJson
 from prism.cli._screen import counted, pour_json, print_table, say, shown
+from prism.cli._spent import duration, spent_lines
 from prism.errors import InputError
 
 if TYPE_CHECKING:
     from prism.runs import RunStatus
-
-_MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 Runs = Annotated[
     list[Path] | None,
@@ -107,7 +106,7 @@ def _pace(status: RunStatus) -> Iterator[str]:
         yield f"{taken:,} of {limit:,} slots of the models' servers in use, {waiting} waiting"
     if status.rate is not None and status.seconds_left is not None:
         what = "rounds" if status.ticks_per_round is None else "ticks"
-        yield f"{status.rate:,.3g} {what} a second, {_duration(status.seconds_left)} left"
+        yield f"{status.rate:,.3g} {what} a second, {duration(status.seconds_left)} left"
 
 
 def _costs(status: RunStatus) -> Iterator[str]:
@@ -115,9 +114,6 @@ def _costs(status: RunStatus) -> Iterator[str]:
     spent = status.spent
     if spent is None:
         return
-
-    # loaded where there is something to say, and not for the help
-    from prism.cli._spent import spent_lines
 
     yield from spent_lines(spent)
 
@@ -140,7 +136,7 @@ def _list(found: Sequence[RunStatus]) -> None:
             each.state,
             _out_of(each.round, each.rounds),
             _out_of(each.tick, each.ticks_per_round),
-            "" if each.seconds_left is None else _duration(each.seconds_left),
+            "" if each.seconds_left is None else duration(each.seconds_left),
         )
         for each in found
     )
@@ -149,13 +145,3 @@ def _list(found: Sequence[RunStatus]) -> None:
 
 def _out_of(number: int | None, total: int | None) -> str:
     return " of ".join(f"{each:,}" for each in (number, total) if each is not None)
-
-
-def _duration(seconds: float) -> str:
-    if seconds < _MINUTE:
-        return f"{seconds:.0f} s"
-    if seconds < _HOUR:
-        return f"{seconds / _MINUTE:.0f} min"
-    if seconds < _DAY:
-        return f"{seconds / _HOUR:.1f} h"
-    return f"{seconds / _DAY:.1f} days"

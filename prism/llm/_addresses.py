@@ -33,7 +33,7 @@ def check_address(host: str) -> None:
     if not usable:
         # what holds an address may hold a password
         shown = repr(shown_address(host)) if isinstance(host, str) else f"a {type(host).__name__}"
-        raise FieldValueError(f"the host must be an address such as {DEFAULT_HOST}, got {shown}")
+        raise FieldValueError(f"host must be an address such as {DEFAULT_HOST}, got {shown}")
 
 
 def same_address(host: str) -> tuple[str, str, int, str]:

@@ -22,7 +22,7 @@ ARCHETYPE = "archetype"
 RELEVANCE = "relevance"
 
 _POOLED = "pooled over all groups"
-_INSTEAD = "shares of the group, since its logit gives no answer"
+_INSTEAD = "shares of the group, as its logit does not answer"
 _UNIDENTIFIED = "not identified"
 
 

@@ -349,7 +349,7 @@ def test_a_replay_needs_the_folder_of_the_run(kept: Path) -> None:
 
 def test_a_run_needs_somebody_who_writes(options: Any, tmp_path: Path) -> None:
     """Without a model and without a log there is no run, and nothing is written."""
-    with pytest.raises(InputError, match="name the model"):
+    with pytest.raises(InputError, match="no model is named"):
         runs.begin(Run(options.file, memory=options.memory), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 

@@ -237,7 +237,9 @@ async def test_a_server_that_fails_and_comes_back_is_two_lines(
     opened, closed = (
         record.getMessage() for record in caplog.records if record.name == "prism.llm"
     )
-    assert opened.startswith(f"{who} fails, and is only probed until it answers: the connection to")
+    assert opened.startswith(
+        f"{who} is failing, and will only be probed until it answers: the connection to"
+    )
     assert closed == f"{who} answers again, after 7.0 s"
 
 

@@ -51,7 +51,7 @@ async def test_a_good_server_passes(
     assert [(what, ok) for what, ok, _ in found] == [(step, True) for step in STEPS]
     texts = [text for _, _, text in found]
     assert texts[0].startswith(f"Ollama {server.version} at {server.host} (")
-    assert texts[1].startswith(f"{model} is there, one of 2 (")
+    assert texts[1].startswith(f"{model} is available, one of 2 (")
     assert texts[2].startswith(decisions)
     assert texts[3].startswith("loaded, and kept for 30m (")
     assert texts[4].startswith("unknown: the server does not say (")
@@ -182,7 +182,7 @@ async def test_a_load_that_is_refused_leaves_it_to_the_answer(server: FakeOllama
     *_, (load, load_ok, found), _, (answer, ok, _) = await findings(server, "tiny")
     assert (load, load_ok, answer, ok) == ("load", True, "answer", True)
     assert found.startswith(
-        f"unknown: {server.host} answered 400: prompt is required; so the answer has to show"
+        f"unknown: {server.host} answered 400: prompt is required; the answer will show"
     )
 
 

@@ -37,10 +37,10 @@ from tests.kit.waiting import until
         ({"patience": -1}, "patience must be a finite number, 0 or above, got -1"),
         ({"patience": float("inf")}, "patience must be a finite number, 0 or above, got inf"),
         ({"patience": float("nan")}, "patience must be a finite number, 0 or above, got nan"),
-        ({"host": ""}, "the host must be an address such as http://127.0.0.1:11434, got ''"),
-        ({"host": "http://[::1"}, "the host must be an address such as"),
-        ({"host": "localhost:99999"}, "the host must be an address such as"),
-        ({"host": "ftp://localhost"}, "the host must be an address such as"),
+        ({"host": ""}, "host must be an address such as http://127.0.0.1:11434, got ''"),
+        ({"host": "http://[::1"}, "host must be an address such as"),
+        ({"host": "localhost:99999"}, "host must be an address such as"),
+        ({"host": "ftp://localhost"}, "host must be an address such as"),
     ],
 )
 def test_invalid_settings_are_refused(settings: dict[str, Any], message: str) -> None:

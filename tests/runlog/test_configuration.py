@@ -224,7 +224,7 @@ def run_python(code: str, *, strict: bool = True) -> str:
 def test_a_log_is_never_overwritten(path: Path) -> None:
     """An existing file is refused and not changed; structlog stays unconfigured."""
     path.write_text("mine", encoding="utf-8")
-    with pytest.raises(InputError, match=r"events\.jsonl: exists already.*name another file"):
+    with pytest.raises(InputError, match=r"events\.jsonl: already exists.*name another file"):
         configure(path)
     assert path.read_text(encoding="utf-8") == "mine"
     assert not structlog.is_configured()

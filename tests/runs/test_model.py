@@ -86,7 +86,7 @@ def test_all_models_of_a_run_are_loaded(servers: list[FakeOllama]) -> None:
     asked = Model("llama3.2", hosts=hosts[0], mode="chat", assigned=assigned)
     _, warnings = load(make_reasoner(asked, 0, None))
     assert [re.split("; until|; while that lasts", warning)[1] for warning in warnings] == [
-        " that is mended every decision of gone will fall back (see: prism doctor)",
+        " that is fixed, every decision of gone will fall back (see: prism doctor)",
         " decisions of nimble will fall back (see: prism doctor)",
     ]
 

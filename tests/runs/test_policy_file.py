@@ -95,7 +95,7 @@ async def test_shares_answer_where_a_logit_does_not() -> None:
     """A group outside of the logit has its own shares, one that is not identified those of all."""
     own, pooled = await answered(asked("lurker")), await answered(asked("superuser"))
     assert list(own.probabilities.values()) == [0.1, 0.2, 0.7]
-    assert own.reason == "shares of the group, since its logit gives no answer"
+    assert own.reason == "shares of the group, as its logit does not answer"
     assert list(pooled.probabilities.values()) == [0.2, 0.2, 0.6]
     assert (pooled.source, pooled.reason) == ("policy", "pooled over all groups")
 
@@ -129,7 +129,7 @@ Change = Callable[[dict[str, Any]], object]
 
 WRONG: dict[str, tuple[Change, str]] = {
     "format": (lambda d: d.update(format="other"), "not a policy file"),
-    "version": (lambda d: d.update(version=2), "another prism"),
+    "version": (lambda d: d.update(version=2), "another version of prism"),
     "least": (lambda d: d.update(least=-1), "at least 0"),
     "cells": (lambda d: d.pop("cells"), "is missing"),
     "notes": (lambda d: d.update(notes=1), "is unknown"),
@@ -216,7 +216,7 @@ def test_a_run_by_a_policy_file_is_kept_and_repeated(tmp_path: Path) -> None:
     assert Run.from_config(config, path).to_config() == run.to_config()
 
     path.write_text(path.read_text().replace("0.7", "0.70"))
-    with pytest.raises(InputError, match="put it back"):
+    with pytest.raises(InputError, match="restore it"):
         Run.from_config(config, path)
 
 

@@ -87,7 +87,11 @@ def test_a_small_group_is_not_identified_and_takes_the_pooled_shares(write_log: 
     """A group with too few decisions has no probabilities; look-ups say that all groups answer."""
     policy = policy_of(write_log, by_shares({**COUNTS, "superuser": (3, 2, 0)}))
     (cell,) = said(policy, "cell")
-    assert (cell.group, cell.n, cell.reason) == ("superuser", 5, "5 decisions, and 10 are needed")
+    assert (cell.group, cell.n, cell.reason) == (
+        "superuser",
+        5,
+        "only 5 decisions of the 10 needed",
+    )
     found = policy.look_up(*POINT, OPTIONS, "superuser", {})
     assert found is not None
     assert found.basis == "pooled"

@@ -238,7 +238,7 @@ def test_what_cannot_be_run_again_is_refused(tmp_path: Path) -> None:
         rerun(run, tmp_path / "a", from_round=2, treatments=[SetParameters(1, {"friends": 2})])
     with pytest.raises(InputError, match="there is no such folder"):
         rerun(tmp_path / "none", tmp_path / "a", from_round=2)
-    with pytest.raises(InputError, match="holds no counterfactual"):
+    with pytest.raises(InputError, match="holds no rerun"):
         resume_rerun(run)
 
     file = tmp_path / "change.toml"

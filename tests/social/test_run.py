@@ -163,7 +163,7 @@ def test_a_changed_file_is_refused(kind: str, inputs: dict[str, Path]) -> None:
     with pytest.raises(InputError, match="has changed since the run in run began") as refused:
         Run.from_config(config, SUMMARY)
     assert refused.value.path == str(inputs[kind])
-    assert "put it back" in str(refused.value)
+    assert "restore it" in str(refused.value)
     file.unlink()
     gone = r"cannot be read \(No such file or directory\): a run is resumed where"
     with pytest.raises(InputError, match=f"{gone}|holds no events.jsonl"):

@@ -392,7 +392,7 @@ def test_a_seed_is_a_whole_number(seed: Any) -> None:
 def test_another_population_is_refused_on_resuming() -> None:
     """A snapshot of other agents is not restored."""
     kept = Run(Rumour(), 10).loop.snapshot()
-    with pytest.raises(SimulationError, match="other agents"):
+    with pytest.raises(SimulationError, match="different agents"):
         Run(Rumour(), 11).loop.restore(kept, [])
 
 

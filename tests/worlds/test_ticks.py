@@ -270,7 +270,7 @@ def test_decisions_belong_into_steps() -> None:
     run = Run(Plain(), 1)
     with pytest.raises(SimulationError, match="decide belongs in a step"):
         run.agents[0].decide("pressed")
-    with pytest.raises(SimulationError, match="receive belongs into a step"):
+    with pytest.raises(SimulationError, match="receive belongs in a step"):
         run.agents[0].receive()
 
 

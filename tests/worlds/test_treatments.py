@@ -187,7 +187,7 @@ def test_a_file_is_read_and_kept_as_tables(tmp_path: Path) -> None:
             "{tiring = 0.9}",
             "{}",
             "line 5, field 'treatment[0].parameters'",
-            "must name what",
+            "must set something",
         ),
         ('["person_1", "person_2"]', "[[1]]", "line 16, field 'treatment[2].where.name'", "a text"),
         ('[[treatment]]\nkind = "own"', '[other]\nkind = "own"', "line 7, field 'other'", "unk"),

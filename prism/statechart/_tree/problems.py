@@ -223,7 +223,7 @@ def _target_problems(hierarchy: Hierarchy, item: Transition[Any]) -> Iterator[st
 
         text = state_text(target.state)
         if not tree.nodes[number].children:
-            yield f"{text!r} has no states inside, so it has no history"
+            yield f"{text!r} has no substates, so it has no history"
         defaults = () if target.default is None else as_tuple(target.default)
         inside = [tree.numbers[state_text(each)] for each in defaults]
         for each in inside:

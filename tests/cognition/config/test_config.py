@@ -313,7 +313,7 @@ def test_a_limit_that_the_fixed_part_passes_is_refused_at_load(limit: str) -> No
     other = {"enable": False}
     limits: dict[str, Any] = {"paging_limit": other, "hard_limit": other}
     problems = told({**limits, limit: {"max_tokens": 100}})
-    assert all("tokens before anything is remembered" in problem for problem in problems)
+    assert all("tokens even without memories" in problem for problem in problems)
     assert [problem.split(":")[0] for problem in problems] == [f"{limit}.max_tokens"] * len(
         problems
     )

@@ -128,7 +128,7 @@ def test_an_error_leaves_no_lock(tmp_path: Path) -> None:
     path = tmp_path / "memory"
     path.write_text("{")
     for _ in range(2):
-        with pytest.raises(InputError, match="no backup"):
+        with pytest.raises(InputError, match="no valid backup"):
             Memory.open(path)
     assert [each.name for each in tmp_path.iterdir()] == ["memory"]
 

@@ -259,7 +259,7 @@ def test_another_kind(kind: Any, tmp_path: Path) -> None:
     """A memory that is kept in another way than is wanted is refused, and left as it is."""
     kept(tmp_path / "memory", kind)
     other: Any = {"json": "sqlite", "sqlite": "json"}[kind]
-    with pytest.raises(InputError, match=f"is kept as {kind}, not {other}"):
+    with pytest.raises(InputError, match=f"is stored as {kind}, not {other}"):
         Memory.open(tmp_path / "memory", storage=other)
     with Memory.open(tmp_path / "memory") as memory:
         assert (memory.kind, memory.faults) == (kind, ())

@@ -170,7 +170,7 @@ def test_defaults_are_those_of_the_chart() -> None:
 
 WRONG: dict[str, tuple[Any, list[str]]] = {
     "no object": ([], ["must be an object"]),
-    "newer": ({**MINIMAL, "schema": 3, "what": 1}, ["is of schema 3", "up to 2", "newer prism"]),
+    "newer": ({**MINIMAL, "schema": 3, "what": 1}, ["has schema 3", "up to 2", "newer prism"]),
     "other schema": ({**MINIMAL, "schema": "1"}, ["schema: must be a whole number, got '1'"]),
     "schema as truth": ({**MINIMAL, "schema": True}, ["schema: must be a whole number, got true"]),
     "older schema": ({**MINIMAL, "schema": 0}, ["schema: must be 1, got 0"]),
@@ -432,7 +432,7 @@ def test_the_declaration_is_a_schema_that_others_read_alike(
         except DefinitionError as error:
             said = str(error)
         # besides their shape, documents can contradict themselves
-        words = ("names", "unknown guard", "unknown action", "called", "is of schema", "must be 1")
+        words = ("names", "unknown guard", "unknown action", "called", "has schema", "must be 1")
         is_refused = not validator.is_valid(document)
         assert said if is_refused else not said or any(word in said for word in words)
 

@@ -374,7 +374,7 @@ def test_everything_that_is_not_read_is_told_at_once_with_lines() -> None:
         ),
         ("<state><transition cond='x'/></state>", 'datamodel="null"', "null data model"),
         ("<state><onentry><foreach/></onentry></state>", "", "<foreach> needs array"),
-        ("<state><onentry><send event='x' delay='soon'/></onentry></state>", "", "no delay"),
+        ("<state><onentry><send event='x' delay='soon'/></onentry></state>", "", "not a delay"),
         ("<state><onentry><send event='x' target='#_parent'/></onentry></state>", "", "alone"),
         ("<state><history/></state>", "", "a history needs an id"),
         ("<parallel><final/></parallel>", "", "<final> in <parallel>"),

@@ -24,7 +24,7 @@ def misused(*more: Any, states: Any = None, **options: Any) -> str:
     [
         (
             Transition("x", Phone.POCKET, History(Phone.READING)),
-            "'reading' has no states inside, so it has no history",
+            "'reading' has no substates, so it has no history",
         ),
         (
             Transition("x", Phone.ENGAGING, Phone.POCKET, internal=True),
@@ -69,7 +69,7 @@ def test_a_tree_that_cannot_be_is_refused() -> None:
     )
     with pytest.raises(DefinitionError, match="parallel with only one region"):
         State(Phone.ENGAGING, [Phone.READING], parallel=True)
-    with pytest.raises(DefinitionError, match="has no states inside"):
+    with pytest.raises(DefinitionError, match="has no substates"):
         State(Phone.ENGAGING, parallel=True)
     assert "'engaging' has states inside: name the final ones" in misused(
         final_states=[Phone.ENGAGING]

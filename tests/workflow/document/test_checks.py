@@ -73,7 +73,7 @@ def told(tmp_path: Path, text: str, *variables: str) -> list[str]:
         (
             "steps:\n  - {name: s, type: llm, prompt: p}\ncomponents:\n  traits:\n    t:\n"
             "      prompt_fragment: x\n      inject_into: [s, q]\n      requires_context: [k]\n",
-            ["7:24: unknown_step: the component 't' joins 'q', which is no step",
+            ["7:24: unknown_step: the component 't' joins 'q', which is not a step",
              "8:26: unknown_variable: the component 't' names the variable 'k': nobody sets it"],
         ),
     ],

@@ -99,7 +99,7 @@ WRONG = [
        "under any of the given schemas"]),
     # names
     ("steps:\n  - {name: s, code: ''}\n  - {name: s, code: ''}\n",
-     ["3:6: steps[1].name: there are two steps 's': give each a name of its own"]),
+     ["3:6: steps[1].name: two steps are called 's': give each its own name"]),
     ("steps: [ph]\n", ["1:9: steps[0]: must be a mapping of keys, got 'ph'"]),
     # several at once, of shape and of meaning
     (f"{MACHINE}  initial_state: z\n  transitions: [a-b, q->b]\nsteps:\n  - name: s\n"
@@ -109,7 +109,7 @@ WRONG = [
       "4:22: state_machine.transitions[1]: 'q' is not a state: states are a, b",
       "7:5: steps[0].type: must be 'llm', 'code' or 'transition', got 'lmm'",
       "8:5: steps[1]: a step of type transition needs 'transition_map' or 'transition_to'",
-      "9:6: steps[2].name: there are two steps 't': give each a name of its own",
+      "9:6: steps[2].name: two steps are called 't': give each its own name",
       "9:21: steps[2].code: the code is not Python: invalid syntax"]),
     ("state_machine: {states: [a], inital_state: q}\nnme: x\nsteps:\n"
      "  - {name: s, type: llm}\n  - {name: t, code: 'x = ('}\n",
