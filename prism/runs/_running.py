@@ -19,6 +19,7 @@ from prism.llm._credentials import with_credentials
 from prism.runlog._prompts import PRIVATE
 from prism.runs._assigned import NO_LATER, Later
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
+from prism.runs._config import naming
 from prism.runs._folder import (
     SUMMARY_NAME,
     RunFolder,
@@ -275,10 +276,7 @@ def _begin_keeping(
     logger.open(stack.enter_context(writing))
     _close_caches(run, stack, observer)
     # some keep files of their own there
-    kept_in = getattr(run, "kept_in", None)
-    if kept_in is not None:
-        kept_in(folder.path)
-
+    run.kept_in(folder.path)
     _record_prompts(folder, run, observer)
     _restore(folder, run, observer)
     asking = [asker for who in _askers(run) for asker in askers_in(who)]
@@ -374,7 +372,8 @@ def _record_prompts(folder: RunFolder, run: Runnable[Any], observer: Observer) -
 
 
 def _restore(folder: RunFolder, run: Runnable[Any], observer: Observer) -> None:
-    folder.restore(run)
+    with naming(folder.path):
+        folder.restore(run)
     for fault in folder.faults:
         observer.warn(fault)
 

@@ -12,6 +12,7 @@ from prism.errors import AgentError, DefinitionError, SimulationError
 from prism.randomness import RandomStream
 from prism.statechart import Configuration, Statechart, TextCall, Wording, Written
 from prism.statechart._engine.writing import make_record
+from prism.statechart.reasoner._questions import DEFAULT_PULL
 from prism.statechart.transitions import Edge
 from prism.worlds._agent_set import AgentSet
 from prism.worlds._fields import Fields, unknown_field
@@ -546,18 +547,27 @@ class Asked:
 
     Attributes:
         decision: The answer, once it is there.
+        state: The state in which the agent is asked.
+        options: What there is to choose from.
+        since: The agent's last transition before it was asked.
     """
 
     __slots__ = (
         "agent",
         "context",
         "decision",
+        "options",
         "prompt",
         "question",
         "since",
+        "state",
         "trigger",
         "weights",
     )
+
+    # as a `Question` has them, for who draws without one
+    pulls: Mapping[Any, float] | None = None
+    relevance_pull: float = DEFAULT_PULL
 
     def __init__(
         self,
@@ -576,6 +586,8 @@ class Asked:
         self.question: Any = question
         self.decision: Any = None
         self.since: Any = WAITING
+        self.state: Any = None if question is None else question.state
+        self.options: Sequence[Any] = ()
         _begin_waiting(self, "decide", ", where it can wait for its answer; here, use fire")
 
     def __await__(self) -> Generator[Any, Any, Any]:

@@ -23,7 +23,7 @@ from prism.randomness._stream import keys_of, mixed
 from prism.runlog import ReplayReasoner, SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
 from prism.runlog._writer import SECONDS_PER_TICK, Moment
-from prism.statechart import Configuration, Question, Wording
+from prism.statechart import Configuration, PolicyReasoner, Question, Wording
 from prism.statechart._identity import given_name, identify
 from prism.statechart.reasoner._attributes import in_words
 from prism.statechart.reasoner._recollection import transition_in_words
@@ -133,6 +133,7 @@ class RunHost:
         phase: What the run is doing.
         refusing: Why nothing may change now; None if it may.
         meanings: What states mean, for a model.
+        draws: Draws the decisions of this tick, where nobody is told of them; else None.
         has_guests: Whether objects of other classes are among the agents.
         has_proxies: Whether agents have the states of objects, which may change by themselves.
         wording: Length and language of texts, where a call names none.
@@ -166,6 +167,7 @@ class RunHost:
         self.phase: Phase = Phase.SETTING_UP
         self.refusing: str | None = None
         self.meanings: Mapping[Any, str] = world.meanings
+        self.draws: PolicyReasoner | None = None
         self.has_guests: bool = False
         self.has_proxies: bool = False
         self.wording: Wording = answerers.wording
@@ -216,6 +218,9 @@ class RunHost:
 
         A look takes longer than the step of an agent; whoever draws elsewhere does it again.
         """
+        if self._world._prism_is_alone:
+            return _UNGUARDED
+
         self._guarded += 1
         if self._guarded <= _ALWAYS_GUARDED or mixed(self._guarded) % _OF_SO_MANY == 0:
             return drawing_nowhere_else()
@@ -557,21 +562,23 @@ class RunHost:
         options = agent._kind.targets_of(agent, asked.trigger, asked.context)
         if len(options) < 2:
             return agent.fire(asked.trigger, asked.context)
-        weights = None if asked.weights is None else _weights_by_option(asked, options)
+        if asked.weights is not None:
+            asked.weights = _weights_by_option(asked, options)
 
-        asked.question = Question(
-            agent,
-            agent._state,
-            asked.trigger,
-            options,
-            asked.context,
-            weights,
-            asked.prompt,
-            agent._kind.definition,
-            self.parameters,
-            remembered(agent) if self.remembers else None,
-        )
-        asked.since = last_record(agent)
+        asked.state, asked.options, asked.since = agent._state, options, last_record(agent)
+        if self.draws is None:
+            asked.question = Question(
+                agent,
+                asked.state,
+                asked.trigger,
+                options,
+                asked.context,
+                asked.weights,
+                asked.prompt,
+                agent._kind.definition,
+                self.parameters,
+                remembered(agent) if self.remembers else None,
+            )
 
         return asked
 
@@ -743,7 +750,7 @@ def _weights_by_option(asked: Asked, options: Sequence[Any]) -> Mapping[Any, flo
     """
     weights, kind = asked.weights or {}, asked.agent._kind
     for key, weight in weights.items():
-        if key not in kind.counts and not (kind.has_regions and key in kind.definition.states):
+        if key not in kind.counts and not _is_state(kind, key):
             raise FieldValueError(
                 f"{_weights_of(asked)} must be by states of its chart, got {key!r}"
             )
@@ -755,13 +762,19 @@ def _weights_by_option(asked: Asked, options: Sequence[Any]) -> Mapping[Any, flo
 
     if kind.has_regions:
         common = frozenset.intersection(*map(leaves_in, options))
-        weights = {option: _weight_of(option, weights, common) for option in options}
+        # beside those of the leaves, since it may come to a second question
+        of_options = {option: _weight_of(option, weights, common) for option in options}
+        weights = {**weights, **of_options}
 
     if not any(map(weights.get, options)):
         listed = ", ".join(map(state_text, options))
         raise FieldValueError(f"{_weights_of(asked)} must be above 0 for at least one of {listed}")
 
     return weights
+
+
+def _is_state(kind: Kind, key: Any) -> bool:
+    return kind.has_regions and (key in kind.definition.states or key in kind.chart._rows)
 
 
 def _weight_of(option: Any, weights: Mapping[Any, float], common: Container[Any]) -> float:

@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from functools import cached_property, partial
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from prism._faults import place_of_method, shortened
-from prism.errors import MissingExtraError, SimulationError
+from prism.errors import InputError, MissingExtraError, SimulationError
 from prism.runlog import SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
 from prism.runs._running import run_to_end
@@ -184,18 +185,12 @@ class Loop:
             )
 
         self.has_run = True
-        with self.clock.bound():
+        with self.clock.bound(), self.world._prism_running(is_new=not self.finished):
             if not self.finished:
                 self._begin()
 
             try:
-                for number in range(len(self.finished) + 1, self.rounds + 1):
-                    if self._host.stopped is not None:
-                        break
-                    self.finished.append(await self._round(number))
-                    self._collect()
-                    if on_round is not None:
-                        on_round(self.finished[-1])
+                await self._rounds(on_round)
             finally:
                 await self._stage.close()
 
@@ -204,6 +199,22 @@ class Loop:
             self._emit(RUN_ENDED, **totals, **costs_told(self.reasoner, self.writer))
 
         return results
+
+    async def _rounds(self, on_round: Callable[[Any], object] | None) -> None:
+        """Run the rounds that are left, until the run is over."""
+        for number in range(len(self.finished) + 1, self.rounds + 1):
+            if self._host.stopped is not None or self.world._prism_is_over(self.finished):
+                return
+
+            with self.world._prism_round():
+                self.finished.append(await self._round(number))
+                self._collect()
+                if on_round is not None:
+                    on_round(self.finished[-1])
+
+    def kept_in(self, folder: Path) -> None:
+        """Learn in which folder the run is kept."""
+        self.world._prism_kept_in(folder)
 
     def treat(self, treatment: str | Treatment) -> None:
         """Apply one more treatment, in a round that has not begun.
@@ -247,6 +258,10 @@ class Loop:
         Raises:
             SimulationError: If the snapshot is of another world or population.
         """
+        if self._stage.has_fields and "kinds" not in snapshot:
+            problem = "was begun by an earlier version, which kept it otherwise: begin it anew, or"
+            raise InputError(f"{problem} replay it as far as it came")
+
         self._host.end_setup(is_resumed=True)
         # the time first, as agents have been in their states since some tick
         self.clock.go_on_at(snapshot["moment"])
@@ -327,7 +342,7 @@ class Loop:
             self._emit(AGENTS_MEASURED, **told)
         self._tell_picture(picture)
         summary = stage.summary(number, states, measures)
-        self._emit(ROUND_ENDED, **summary.to_dict())
+        self._emit(ROUND_ENDED, **world._prism_ended(summary))
 
         return summary
 

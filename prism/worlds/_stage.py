@@ -10,7 +10,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from prism.errors import DefinitionError, SimulationError
-from prism.runs._agent_loop import Lent
+from prism.runs._lent import Lent
 from prism.statechart import Statechart, StateTransition
 from prism.statechart._engine.writing import make_record
 from prism.statechart._identity import identify
@@ -136,7 +136,7 @@ class AgentStage:
                 require_fit([kind.agents[0]._subject], kind.chart.definition)
 
         guests = [agent for agent in self.host.agents if isinstance(agent, Guest)]
-        clock, seed = self._count_transition, self._setting.seed
+        clock, seed = self._count_transition, None if world._prism_is_alone else self._setting.seed
         if guests:
             join(guests, partial(Lent, logger=self.logger, clock=clock, seed=seed))
 

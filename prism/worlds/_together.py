@@ -13,7 +13,6 @@ from typing import Any
 
 from prism.errors import SimulationError
 from prism.randomness import RandomStream
-from prism.statechart import Decision
 from prism.statechart._definition import TIMEOUT
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger
@@ -99,11 +98,11 @@ class TogetherTicks(Ticks):
 
         own.write(agent, before)
 
-    def _apply(self, asked: Asked, decision: Decision) -> Any:
+    def _apply(self, asked: Asked, chosen: Any) -> Any:
         if self._host.remembers:
-            self._remember_staying(asked, decision)
-        self._put_off(asked.agent, asked.trigger, asked.context, decision.chosen)
-        return decision.chosen
+            self._remember_staying(asked, chosen)
+        self._put_off(asked.agent, asked.trigger, asked.context, chosen)
+        return chosen
 
     def _put_off(self, agent: Any, trigger: str, context: Any, chosen: Any) -> None:
         actor = self._host.acting or agent

@@ -67,6 +67,8 @@ class Chooser(Checks[StateT]):
             target, state = self._as_it_is_now(agent, target, state)
         has_moved = state != agent.state
         leading = [] if has_moved else [item for item in candidates if item[2] == target]
+        if leading and leading[0][0] is None:
+            return leading[0]
         for candidate in self._passing(leading, agent, context):
             return candidate
 
