@@ -74,7 +74,9 @@ def _rounds_table(results: AnyResults, width: int, what: Literal["states", "meas
     places = evenly(len(results.rounds), _most_rounds(results, width))
     shown = [results.rounds[place] for place in places]
     figures = [getattr(each, what) for each in shown]
-    rows = ((name, *(_figure(each[name]) for each in figures)) for name in figures[0])
+    # of configurations, a round tells those that somebody is in
+    names = dict.fromkeys(name for each in figures for name in each)
+    rows = ((name, *(_figure(each.get(name, 0)) for each in figures)) for name in names)
     numbers = [str(each.number) for each in shown]
     table = table_of(rows, "round", *numbers, numbers=numbers)
     if what == "states" and len(shown) < len(results.rounds):
@@ -92,7 +94,7 @@ def _figure(value: float | int | None) -> str:
 
 def _most_rounds(results: AnyResults, width: int) -> int:
     """Return how many rounds fit beside the names of the states."""
-    names = max(map(len, results.rounds[0].states))
+    names = max(len(name) for each in results.rounds for name in each.states)
     widest = max(
         len(f"{count:,}")
         for summary in results.rounds
