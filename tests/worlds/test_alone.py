@@ -89,6 +89,6 @@ def test_a_run_makes_no_chart_of_all_transitions(tmp_path: Path) -> None:
     run = Run(path, rounds=1)
     results = run.run()
     assert (results.state, results.transitions) == ("s59", 59)
-    charts = run.agents[0].object.workflow._charts
-    assert charts.is_large
-    assert "whole" not in vars(charts)
+    agent = run.agents[0].object
+    assert (len(agent.chart.definition.states), agent.chart.transitions) == (60, ())
+    assert len(agent.workflow.chart.transitions) == 60 * 60
