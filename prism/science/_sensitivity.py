@@ -77,17 +77,7 @@ class Sensitivity:
         """
         self._require_complete()
         table = self.batch.results()
-        wanted = self.batch.plan.data.get("measures", ())
-        whole = [
-            name
-            for name in dict.fromkeys((*self.batch.outcomes(), *wanted))
-            if name in table.columns and _without_number(table[name]).is_empty()
-        ]
-        if missing := [name for name in wanted if name not in whole]:
-            raise self._has_no_number(missing[0], table, whole)
-
-        # totals stand for measures only where there are none
-        names = [name for name in wanted or self.batch.measures() or whole if name in whole]
+        names = self._explained(table)
         samples = table.group_by("configuration", maintain_order=True)
 
         return (
@@ -95,6 +85,18 @@ class Sensitivity:
             .select(names)
             .to_dict(as_series=False)
         )
+
+    def _explained(self, table: pl.DataFrame) -> list[str]:
+        """Return the columns of the results that are to be explained."""
+        wanted = self.batch.plan.data.get("measures", ())
+        known = {*self.batch.outcomes(), *wanted}
+        whole = [each.name for each in table if each.name in known and _is_whole(each)]
+        if missing := [name for name in wanted if name not in whole]:
+            raise self._has_no_number(missing[0], table, whole)
+
+        # totals stand for measures only where there are none
+        named = wanted or self.batch.measures() or whole
+        return list(filter(whole.__contains__, named))
 
     def indices(self) -> pl.DataFrame:
         """Return the indices: one row an outcome, index and parameter.
@@ -354,6 +356,10 @@ def _analyse(
 
 def _problem(names: Sequence[str]) -> dict[str, Any]:
     return {"num_vars": len(names), "names": list(names), "bounds": [[0.0, 1.0]] * len(names)}
+
+
+def _is_whole(column: pl.Series) -> bool:
+    return _without_number(column).is_empty()
 
 
 def _without_number(column: pl.Series) -> pl.Series:
