@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import polars as pl
 
 from prism.errors import InputError
-from prism.files import write_durably
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.science._batch import Batch, Carrying, begin_batch, go_on, read_batch
 from prism.science._batch_door import BatchObserver
@@ -166,17 +165,16 @@ class Sensitivity:
             OSError: If they cannot be written.
         """
         from prism.report._figures.page_figures import styled
-        from prism.report._figures.rendering import draw, in_format
+        from prism.report._figures.rendering import save_specs
 
-        found = []
-        for (outcome,), rows in self.indices().group_by("outcome", maintain_order=True):
-            name = _UNSAFE.sub("-", str(outcome))[:_MOST_NAME]
-            path = self.batch.folder / f"{_TABLE}-{name}.{kind}"
-            figure = styled(_figure(str(outcome), rows.to_dicts()))
-            write_durably(path, in_format(draw(figure), kind))
-            found.append(path)
-
-        return found
+        indices = self.indices()
+        specs = {
+            f"{_TABLE}-{_UNSAFE.sub('-', outcome)[:_MOST_NAME]}": styled(
+                _figure(outcome, indices.filter(outcome=outcome).to_dicts())
+            )
+            for outcome in indices["outcome"].unique(maintain_order=True)
+        }
+        return save_specs(specs, self.batch.folder, kind)
 
     def _require_complete(self) -> None:
         left = [run for run in self.batch.runs if run.status != "complete"]
