@@ -135,12 +135,16 @@ class AgentStage:
                 require_fit([kind.agents[0]._subject], kind.chart.definition)
 
         guests = [agent for agent in self.host.agents if isinstance(agent, Guest)]
-        clock, seed = self._count_transition, None if world._prism_is_alone else self._setting.seed
-        if guests:
-            join(guests, partial(Lent, logger=self.logger, clock=clock, seed=seed))
-
+        self._lend(guests)
         self.has_fields = bool(guests) or not issubclass(classes[0], Proxy)
         world._prism_joined_all()
+
+    def _lend(self, guests: Sequence[Any]) -> None:
+        """Lend objects of other classes what they need of the run."""
+        if guests:
+            seed = None if self._world._prism_is_alone else self._setting.seed
+            clock = self._count_transition
+            join(guests, partial(Lent, logger=self.logger, clock=clock, seed=seed))
 
     def ready(self) -> None:
         """Make what runs the ticks, which takes the agents as `setup` has left them."""
@@ -224,6 +228,10 @@ class AgentStage:
 
     def states(self) -> dict[str, int]:
         """Return the number of agents in each state."""
+        # the one that there is says itself where it is, and its chart may have hundreds of states
+        if self._world._prism_is_alone:
+            return {state_text(self.host.agents[0]._state): 1}
+
         found: dict[str, int] = {}
         for kind in self._kinds.values():
             for state, number in self._counts_of(kind).items():
