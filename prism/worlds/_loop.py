@@ -306,6 +306,7 @@ class Loop:
         self._stage.announce()
         self._tell_picture(self._picture(first=True))
         self._host.end_setup(is_resumed=False)
+        self._stage.enter()
 
     # Rounds
 
