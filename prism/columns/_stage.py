@@ -468,9 +468,12 @@ class ColumnStage(AgentStage):
                 chosen=then,
                 source="policy",
                 context=about,
-                probabilities={
-                    state_text(option): round(chance, 6)
-                    for option, chance in zip(options, chances, strict=True)
+                how={
+                    "reason": None,
+                    "probabilities": {
+                        state_text(option): round(chance, 6)
+                        for option, chance in zip(options, chances, strict=True)
+                    },
                 },
             )
 

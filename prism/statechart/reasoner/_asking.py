@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypedDict, TypeVar
 
 from prism.errors import (
     LLMError,
@@ -141,6 +141,21 @@ def opened(
     return found, model or described.model or None, usual
 
 
+class Limits(TypedDict, total=False):
+    """How a client is asked, and within which limits; see `Reasoner`."""
+
+    model: str | None
+    timeout: float
+    concurrency: int | None
+    attempts: int | None
+    patience: float | None
+    seed: int
+    cache: AnswerStore | None
+    budget: Budget | None
+    record: PromptRecord | None
+    logger: EventLogger | None
+
+
 class AsksModel:
     """Asks a client within limits, and keeps what it said; see `Reasoner` for the arguments.
 
@@ -173,19 +188,20 @@ class AsksModel:
     def __init__(
         self,
         client: Any,
-        model: str | None,
-        timeout: float,
-        concurrency: int | None,
-        attempts: int | None,
-        patience: float | None,
-        seed: int,
-        cache: AnswerStore | None,
-        budget: Budget | None,
-        record: PromptRecord | None,
-        logger: EventLogger | None,
         *,
+        model: str | None = None,
+        timeout: float = DEFAULT_TIMEOUT_SECONDS,
+        concurrency: int | None = None,
+        attempts: int | None = None,
+        patience: float | None = None,
+        seed: int = 0,
+        cache: AnswerStore | None = None,
+        budget: Budget | None = None,
+        record: PromptRecord | None = None,
+        logger: EventLogger | None = None,
         only_decides: bool = False,
     ) -> None:
+        client, model, patience = opened(client, model, patience)
         require_positive(timeout=timeout, concurrency=concurrency, attempts=attempts)
         check_client(client, only_decides=only_decides)
         check_model(client, model, only_decides=only_decides)
