@@ -241,6 +241,8 @@ class Pool(Generic[HostT]):
         try:
             return await self._ask(question)
         except DecisionsUnsupportedError as error:
+            if len(self._hosts) == 1:
+                raise
             raise self._takes_none(self._hosts, error) from error
         except LLMError as error:
             failure = self._not_decided(error)
