@@ -159,7 +159,7 @@ class Reasoner(AsksModel, BaseReasoner):
         _refuse_own_limits(self.client, limits.get("concurrency"), limits.get("attempts"))
         self._mode = mode
         self._kind: Kind | None = kind_by(mode, self.client)
-        self._mode_finder = ModeFinder(self._adapted, logger)
+        self._mode_finder = ModeFinder(self.pool, logger)
         self._pick = pick
         self._fallback = fallback
         self._streams = AgentStreams(seed)
