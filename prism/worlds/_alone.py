@@ -136,25 +136,21 @@ class AloneRun(Run[Any]):
         """Take the arguments, and refuse what no run can be."""
         self._given: dict[str, Any] = {"world": world, "model": model, **given}
         self._loop: Loop | None = None
-        if agents is not None:
-            given["agents"] = agents
-        taken = {each.name: each for each in fields(self) if each.name != "file"}
-        for name in given:
-            if name not in taken:
-                problem = f"is for a world, and {world} is run alone: leave it out"
-                raise InputError(problem, field=name)
-
-        self.file = Path(world)
-        for name, each in taken.items():
-            value = given.get(name, each.default)
-            if value is MISSING and each.default_factory is MISSING:
-                raise InputError(f"is needed to run {world}", field=name)
-            value = cast(Any, each.default_factory)() if value is MISSING else value
-            is_file = name in self.paths and isinstance(value, str)
-            setattr(self, name, Path(value) if is_file else value)
-
+        self._take({"file": world, **given, **({} if agents is None else {"agents": agents})})
         self.reasoner = decider(model, self.reasoner)
         self._check()
+
+    def _take(self, given: Mapping[str, Any]) -> None:
+        """Set the fields to what is given for them, or to their defaults."""
+        taken = {each.name: each for each in fields(self)}
+        if unknown := [name for name in given if name not in taken]:
+            problem = f"is for a world, and {given['file']} is run alone: leave it out"
+            raise InputError(problem, field=unknown[0])
+
+        for name, each in taken.items():
+            value = given[name] if name in given else _default_of(each, given["file"])
+            is_file = name in self.paths and isinstance(value, str)
+            setattr(self, name, Path(value) if is_file else value)
 
     def _check(self) -> None:
         """Refuse what JSON has no room for, or what no run can be."""
@@ -279,6 +275,20 @@ class AloneRun(Run[Any]):
     def _require_count(name: str, number: int | None) -> None:
         if number is not None and number < 1:
             raise InputError(f"must be 1 or more, got {number}", field=name)
+
+
+def _default_of(each: Any, file: Any) -> Any:
+    """Return what a field of a run is where nothing is given for it.
+
+    Raises:
+        InputError: If something has to be.
+    """
+    if each.default_factory is not MISSING:
+        return each.default_factory()
+    if each.default is MISSING:
+        raise InputError(f"is needed to run {file}", field=each.name)
+
+    return each.default
 
 
 def recorded_log(replay: ReplayOptions) -> Path:

@@ -47,6 +47,8 @@ _TICKS_BETWEEN_COLLECTIONS = 100
 
 COLUMNS = "prism.columns"
 
+_ONLY_LOOKS = "a measure only looks; let a hook change things, such as round_ends"
+
 MANY = 100_000
 """Agents up to which the log tells of each, unless it is asked for less."""
 
@@ -304,6 +306,7 @@ class Loop:
         self._stage.announce()
         self._tell_picture(self._picture(first=True))
         self._host.end_setup(is_resumed=False)
+        self._stage.enter()
 
     # Rounds
 
@@ -359,27 +362,34 @@ class Loop:
             self._emit(AGENTS_PICTURED, **told)
 
     def _measures(self) -> tuple[dict[str, Measured], list[dict[str, Any]]]:
-        reason = "a measure only looks; let a hook change things, such as round_ends"
+        if not self._is_to_be_checked:
+            return self._taken()
+
         # the fields are compared once, and show what no later checkpoint could keep, too
+        self._is_to_be_checked = False
         of_agents_too = self._stage.has_fields
-        before = self._fields(of_agents=of_agents_too) if self._is_to_be_checked else None
-        looking = self._host.only_looking(reason)
+        before = self._fields(of_agents=of_agents_too)
+        taken = self._taken()
+        if any(taken) and (after := self._fields(of_agents=of_agents_too)) != before:
+            raise SimulationError(
+                f"a measure of {type(self.world).__name__} changes a field "
+                f"({', '.join(_differing(before, after))}): {_ONLY_LOOKS}"
+            )
+
+        return taken
+
+    def _taken(self) -> tuple[dict[str, Measured], list[dict[str, Any]]]:
+        """Return what the measures of the world come to now, and what is told of agents."""
+        if not self._measured and self._of_agents is None:
+            return {}, []
+
+        looking = self._host.only_looking(_ONLY_LOOKS)
         with looking, self._host.explaining(), self._host.guarding():
             found = {
                 name: require_number(getattr(self.world, name)(), what)
                 for name, what in self._measured.items()
             }
-            of_agents = [] if self._of_agents is None else self._of_agents.take()
-
-        if before is not None:
-            self._is_to_be_checked = False
-            if (found or of_agents) and (after := self._fields(of_agents=of_agents_too)) != before:
-                raise SimulationError(
-                    f"a measure of {type(self.world).__name__} changes a field "
-                    f"({', '.join(_differing(before, after))}): {reason}"
-                )
-
-        return found, of_agents
+            return found, [] if self._of_agents is None else self._of_agents.take()
 
     @cached_property
     def _measured(self) -> dict[str, str]:
