@@ -140,7 +140,7 @@ class ColumnStage(AgentStage):
         self._machine: Machine
         self._about: Any = None
         self._counted = SimpleNamespace(counts=Counts(), open_questions=0)
-        self._ticks: Any = self._counted
+        self.ticks: Any = self._counted
 
     # Beginning
 
@@ -480,9 +480,6 @@ class ColumnStage(AgentStage):
     @property
     def _chart_name(self) -> str:
         return next(iter(self._kinds.values())).chart.definition.name
-
-    async def end_ticks(self) -> None:
-        """Do nothing, as no question outlives its tick."""
 
     async def close(self) -> None:
         """Do nothing, as nothing is left running."""

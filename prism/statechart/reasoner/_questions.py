@@ -68,7 +68,7 @@ class Question:
     recall: Callable[[int], Sequence[str]] | None = field(default=None, compare=False, repr=False)
     pulls: Mapping[Any, float] | None = field(default=None, compare=False, repr=False)
     relevance_pull: float = field(default=DEFAULT_PULL, compare=False, repr=False)
-    details: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
+    details: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     meanings: Mapping[Any, str] | None = field(default=None, compare=False, repr=False)
 
     def __init__(
@@ -109,7 +109,7 @@ class Question:
             recall=recall,
             pulls=pulls,
             relevance_pull=relevance_pull,
-            details=details,
+            details={} if details is None else details,
             meanings=meanings,
         )
 
