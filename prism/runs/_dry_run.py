@@ -383,7 +383,7 @@ def _estimate_alone(options: Any) -> Estimate:
 
     rounds = len(tried.finished)
     # one that is in a final state takes no more turns
-    of_rounds = rounds if getattr(tried.agent, "has_finished", False) else of_all
+    of_rounds = rounds if getattr(tried.world.agent, "has_finished", False) else of_all
     # it asks for one answer after the other
     found = (each.estimate(of_rounds / rounds) for each in _by_name(counted))
     models = tuple(replace(each, at_once=1) for each in found)

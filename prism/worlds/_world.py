@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from enum import Enum
 from inspect import isfunction
+from pathlib import Path
 from typing import (
     Any,
     ClassVar,
@@ -163,6 +165,8 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
     _prism_agents: ClassVar[int] = DEFAULT_AGENTS
     # arguments that are no parameters
     _prism_arguments: ClassVar[tuple[str, ...]] = ()
+    # one agent, of a class of its own, whose steps take time and may draw from wherever they like
+    _prism_is_alone: ClassVar[bool] = False
 
     def __init__(self, **parameters: Any) -> None:
         """Set parameters and state."""
@@ -455,6 +459,23 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
     def _prism_begin_tick(self) -> None:
         """Prepare for a tick."""
 
+    def _prism_kept_in(self, folder: Path) -> None:
+        """Take note of the folder in which the run is kept, before anything else happens."""
+
+    def _prism_running(self, *, is_new: bool) -> AbstractContextManager[object]:
+        """Return what holds what a run needs from its beginning, or its resuming, to its end."""
+        del is_new
+        return nullcontext()
+
+    def _prism_round(self) -> AbstractContextManager[object]:
+        """Return what is entered before a round, and left when its checkpoint is written."""
+        return nullcontext()
+
+    def _prism_is_over(self, rounds: Sequence[Any]) -> bool:
+        """Return whether nobody has anything more to do, after some rounds."""
+        del rounds
+        return False
+
     def _prism_last_step(self) -> Callable[[Any, Any], Any] | None:
         """Return what each agent does at the end of a round; None if nothing."""
         return None
@@ -462,6 +483,11 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
     def _prism_summary(self, summary: Any) -> Any:
         """Return what a round came to."""
         return summary
+
+    def _prism_ended(self, summary: Any) -> Mapping[str, Any]:
+        """Return what ``round.ended`` says."""
+        told: Mapping[str, Any] = summary.to_dict()
+        return told
 
     def _prism_summary_of(self, event: Mapping[str, Any]) -> Any:
         """Return what a round came to, from its line in the log."""
