@@ -178,7 +178,7 @@ class Language:
         if kind in (AGENT, MAYBE_AGENT, STATE, MAYBE_STATE):
             return f"({value.text} >= 0)"
         if kind is NEIGHBOURS:
-            return f"(degree(a, {value.text}) > 0)"
+            return f"(degree(run, {value.text}) > 0)"
 
         raise RefusedError(node, f"{kind.name} has no truth here: compare it with something")
 
@@ -193,7 +193,7 @@ class Language:
         if wanted is FLOAT and value.type is INT:
             if value.constant is not None and abs(value.constant) <= 2**53:
                 return repr(float(value.constant))
-            return f"real(a, {value.text}, {node.lineno})"
+            return f"real(run, {value.text}, {node.lineno})"
 
         raise RefusedError(
             node, f"{_shown(node)} is {value.type.name}, and {wanted.name} is needed here"
@@ -203,7 +203,7 @@ class Language:
         """Return an expression as an agent."""
         value = self.value(node)
         if value.type is MAYBE_AGENT:
-            return f"somebody(a, {value.text}, {node.lineno})"
+            return f"somebody(run, {value.text}, {node.lineno})"
         if value.type is not AGENT:
             raise RefusedError(node, f"{_shown(node)} is {value.type.name}, and no agent")
         return value.text
@@ -267,9 +267,9 @@ class Language:
         name = node.attr
         if name in self.layout.values:
             stored = self.layout.values[name]
-            return _stored(f"{stored.read}(a, {stored.place})", stored.type)
+            return stored.of("run")
         if name in ("round", "tick"):
-            return Value(f"get_i8(a, T.{name.upper()})", INT)
+            return Value(f"run.{name}", INT)
         if name in self.layout.cls.fields:
             raise RefusedError(
                 node,
@@ -288,9 +288,9 @@ class Language:
     def _of_agent(self, agent: str, node: ast.Attribute) -> Value:
         name, cls = node.attr, self.layout.agent
         if name == "state":
-            return Value(f"state_of(a, {agent})", STATE)
+            return Value(f"state_of(run, {agent})", STATE)
         if name == "ticks_in_state":
-            return Value(f"ticks_of(a, {agent})", INT)
+            return Value(f"ticks_of(run, {agent})", INT)
         if name == "neighbours":
             self.is_apart = False
             return Value(agent, NEIGHBOURS)
@@ -298,7 +298,7 @@ class Language:
             return Value(agent, STREAM)
         if name in self.layout.fields:
             stored = self.layout.fields[name]
-            return _stored(f"{stored.read}(get_i8(a, {stored.place}), {agent})", stored.type)
+            return stored.of(f"agent_at(run, {agent})")
         if name in self.layout.others:
             raise RefusedError(node, self.layout.others[name])
         if name in _AGENTS_OWN:
@@ -326,7 +326,7 @@ class Language:
             if left.constant is not None and right.constant is not None:
                 folded = _fold(op, left.constant, right.constant)
                 return _constant(folded, node)
-            return Value(f"{_WHOLE[kind]}(a, {left.text}, {right.text}, {line})", INT)
+            return Value(f"{_WHOLE[kind]}(run, {left.text}, {right.text}, {line})", INT)
         if kind is ast.Pow:
             return self._power(left, right, node)
 
@@ -334,7 +334,7 @@ class Language:
         if kind in _FLOATS:
             return Value(f"({one} {_FLOATS[kind]} {other})", FLOAT)
         if kind in _WITH_LINE:
-            return Value(f"{_WITH_LINE[kind]}(a, {one}, {other}, {line})", FLOAT)
+            return Value(f"{_WITH_LINE[kind]}(run, {one}, {other}, {line})", FLOAT)
 
         raise RefusedError(node, f"{_shown(node)}: of operators there are + - * / // % and **")
 
@@ -346,11 +346,11 @@ class Language:
                     "a whole number to a whole power may be a float or not: write one of them as "
                     "a float, or the power as a number from 0 to 64",
                 )
-            text = f"whole_power(a, {left.text}, {right.constant}, {node.lineno})"
+            text = f"whole_power(run, {left.text}, {right.constant}, {node.lineno})"
             return Value(text, INT)
 
         one, other = self.number_of(left, node), self.number_of(right, node)
-        return Value(f"power(a, {one}, {other}, {node.lineno})", FLOAT)
+        return Value(f"power(run, {one}, {other}, {node.lineno})", FLOAT)
 
     def _unaryop(self, node: ast.UnaryOp) -> Value:
         if isinstance(node.op, ast.Not):
@@ -364,7 +364,7 @@ class Language:
         if value.constant is not None:
             return _constant(-value.constant, node)
         if value.type is INT:
-            return Value(f"minus(a, 0, {value.text}, {node.lineno})", INT)
+            return Value(f"minus(run, 0, {value.text}, {node.lineno})", INT)
         return Value(f"(-{value.text})", FLOAT)
 
     def _boolop(self, node: ast.BoolOp) -> Value:
@@ -443,7 +443,7 @@ class Language:
             value = self.value(other)
             if value.type is not NEIGHBOURS:
                 raise RefusedError(other, "what is looked for stands in brackets: in (A, B)")
-            found = f"is_neighbour(a, {value.text}, {self.agent(one)})"
+            found = f"is_neighbour(run, {value.text}, {self.agent(one)})"
         else:
             if not isinstance(one, (ast.Name, ast.Attribute)):
                 raise RefusedError(one, "what is looked for: give it a name first")
@@ -478,7 +478,7 @@ class Language:
         if value.type is NEIGHBOURS:
             if func.attr == "count":
                 number = self.state(self._only(node))
-                return Value(f"count_neighbours(a, {value.text}, {number})", INT)
+                return Value(f"count_neighbours(run, {value.text}, {number})", INT)
             raise RefusedError(
                 node, f"neighbours.{func.attr}: of neighbours there are count(state), len, for, in"
             )
@@ -490,26 +490,26 @@ class Language:
 
     def _counted(self, name: str, node: ast.Call) -> Value:
         self.is_apart = False
-        count = f"get_i8(get_i8(a, T.COUNTS), {self.state(self._only(node))})"
+        count = f"get_i8(run.counts, {self.state(self._only(node))})"
         if name == "count":
             return Value(count, INT)
-        return Value(f"({count} / get_i8(a, T.SIZE))", FLOAT)
+        return Value(f"({count} / run.size)", FLOAT)
 
     def _drawn(self, whose: str, name: str, node: ast.Call) -> Value:
         line = node.lineno
         if name == "random":
             self._none(node)
-            return Value(f"draw(a, {whose}, {line})", FLOAT)
+            return Value(f"draw(run, {whose}, {line})", FLOAT)
         if name in _DRAWS:
             number, kind = _DRAWS[name]
             if len(node.args) != number or node.keywords:
                 raise RefusedError(node, f"random.{name} takes {number} arguments, in their order")
             given = ", ".join(self.number(each) for each in node.args)
-            return Value(f"{name}(a, {whose}, {given}, {line})", kind)
+            return Value(f"{name}(run, {whose}, {given}, {line})", kind)
         if name == "choice":
             among = self.value(self._only(node))
             if among.type is NEIGHBOURS:
-                return Value(f"choose(a, {whose}, {among.text}, {line})", AGENT)
+                return Value(f"choose(run, {whose}, {among.text}, {line})", AGENT)
             raise RefusedError(node, "choice draws from neighbours here: use index for the rest")
 
         raise RefusedError(
@@ -523,7 +523,7 @@ class Language:
         if not (isinstance(func.value, ast.Name) and agent == "me"):
             self.is_apart = False
         trigger, context = self.event(node)
-        return Value(f"fire(a, {agent}, {trigger}, {context})", MAYBE_STATE)
+        return Value(f"fire(run, {agent}, {trigger}, {context})", MAYBE_STATE)
 
     def event(self, node: ast.Call) -> tuple[int, str]:
         """Return the trigger and the context that a call of fire or decide names."""
@@ -578,7 +578,9 @@ class Language:
     ) -> Value:
         types = [each.type for each in given]
         name, returned = self._compile((function, is_bound), types, node)
-        return Value(f"{name}({', '.join(['a', 'me', *(each.text for each in given)])})", returned)
+        return Value(
+            f"{name}({', '.join(['run', 'me', *(each.text for each in given)])})", returned
+        )
 
     def _function(self, called: Any, node: ast.Call) -> Value:
         line = node.lineno
@@ -587,17 +589,17 @@ class Language:
         if called is len:
             value = self.value(self._only(node))
             if value.type is NEIGHBOURS:
-                return Value(f"degree(a, {value.text})", INT)
+                return Value(f"degree(run, {value.text})", INT)
         elif called in _MATH:
             one = self.number(self._only(node))
-            return Value(f"{_MATH[called]}_of(a, {one}, {line})", FLOAT)
+            return Value(f"{_MATH[called]}_of(run, {one}, {line})", FLOAT)
         elif called in _TO_WHOLE:
             one = self.number(self._only(node))
-            text = f"truncated(a, np.{_TO_WHOLE[called]}({one}), {line})"
+            text = f"truncated(run, np.{_TO_WHOLE[called]}({one}), {line})"
             return Value(text, INT)
         elif called is math.pow and len(node.args) == 2:
             one, other = (self.number(each) for each in node.args)
-            return Value(f"power(a, {one}, {other}, {line})", FLOAT)
+            return Value(f"power(run, {one}, {other}, {line})", FLOAT)
         elif called in (min, max) and len(node.args) >= 2 and not node.keywords:
             return self._least(called.__name__, node)
         elif called in (abs, int, float, bool):
@@ -619,9 +621,9 @@ class Language:
             return Value(self.number_of(value, node), FLOAT)
         if to is int:
             is_whole = value.type is INT
-            return value if is_whole else Value(f"truncated(a, {value.text}, {line})", INT)
+            return value if is_whole else Value(f"truncated(run, {value.text}, {line})", INT)
         if value.type is INT:
-            return Value(f"whole_size(a, {value.text}, {line})", INT)
+            return Value(f"whole_size(run, {value.text}, {line})", INT)
         return Value(f"abs({value.text})", FLOAT)
 
     def _least(self, name: str, node: ast.Call) -> Value:
@@ -629,9 +631,9 @@ class Language:
         if any(each.type is not values[0].type for each in values) or not values[0].type.is_number:
             raise RefusedError(node, f"{name} of values of several types: let all be floats")
 
-        text, kind = values[0].text, "f" if values[0].type is FLOAT else "i"
+        text, chosen = values[0].text, "smaller" if name == "min" else "larger"
         for each in values[1:]:
-            text = f"{name}_{kind}({text}, {each.text})"
+            text = f"{chosen}({text}, {each.text})"
         return Value(text, values[0].type)
 
     def _part(self, name: str, node: ast.GeneratorExp, call: ast.Call) -> Value:
@@ -662,7 +664,7 @@ class Language:
         scope.names, scope.defined = before, defined
 
         number = len(self.parts)
-        parameters = ["a", "me", "source", *(f"v_{each}" for each in taken)]
+        parameters = ["run", "me", "source", *(f"v_{each}" for each in taken)]
         if name == "sum" and begin != ([0.0] if element.type is FLOAT else []):
             raise RefusedError(
                 call,
@@ -680,7 +682,7 @@ class Language:
                 **body,
             )
         )
-        given = ["a", "me", source.text, *(value.text for value in taken.values())]
+        given = ["run", "me", source.text, *(value.text for value in taken.values())]
         return Value(f"part_{number}({', '.join(given)})", returned)
 
     def _only(self, node: ast.Call) -> ast.expr:
@@ -711,8 +713,8 @@ _SUMS = (sum, any, all)
 _PART = """
 def {name}({parameters}):
     {begin}
-    for number in range(degree(a, source)):
-        {variable} = neighbour(a, source, number)
+    for number in range(degree(run, source)):
+        {variable} = neighbour(run, source, number)
         if {test}:
             {do}
     {end}
@@ -734,7 +736,7 @@ def _all(_element: Value, truth: str, node: Any) -> tuple[dict[str, str], Type]:
 def _sum(element: Value, _truth: str, node: Any) -> tuple[dict[str, str], Type]:
     if element.type in (INT, BOOL):
         more = element.text if element.type is INT else f"(1 if {element.text} else 0)"
-        do = f"total = plus(a, total, {more}, {node.lineno})"
+        do = f"total = plus(run, total, {more}, {node.lineno})"
         return {"begin": "total = 0", "do": do, "end": "return total"}, INT
     if element.type is FLOAT:
         do = f"total, lost = added(total, lost, {element.text})"
@@ -761,10 +763,6 @@ def _fold(op: ast.operator, one: int, other: int) -> int:
         ast.Mod: operator.mod,
     }
     return int(done[type(op)](one, other))
-
-
-def _stored(text: str, kind: Type) -> Value:
-    return Value(f"({text} != 0)" if kind is BOOL else text, kind)
 
 
 def as_option(value: Value, kind: Type, node: ast.AST) -> Value:

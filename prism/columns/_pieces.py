@@ -27,6 +27,8 @@ from prism.columns._types import (
     RefusedError,
     Type,
     Value,
+    kind_of,
+    read_as,
 )
 
 _NAMES = (TEXT, NONE)
@@ -88,8 +90,8 @@ class Writer:
         if self.kept:
             yield "if piece != 0:"
             for name, kind in self.kept.items():
-                truth = " != 0" if kind in (BOOL, TRUTH) else ""
-                yield f"    {name} = {self._read(name, kind)}{truth}"
+                place = f"slot_at(run, slot).{self._place(name, kind)}"
+                yield f"    {name} = {read_as(kind, place)}"
 
     # Statements
 
@@ -249,10 +251,9 @@ class Writer:
 
         if agent != "me":
             language.is_apart = False
-            agent = f"own(a, {agent}, {target.lineno})"
+            agent = f"own(run, {agent}, {target.lineno})"
         language.written[name] = None
-        text = f"(1 if {value.text} else 0)" if stored.type is BOOL else value.text
-        self._line(f"{stored.write}(get_i8(a, {stored.place}), {agent}, {text})")
+        self._line(f"agent_at(run, {agent}).{stored.name} = {value.text}")
 
     # Ways
 
@@ -314,9 +315,9 @@ class Writer:
         of, number = f"of_{self._loops}", f"number_{self._loops}"
         self._bind(node.target, AGENT)
         self._line(f"{of} = {value.text}")
-        self._line(f"for {number} in range(degree(a, {of})):")
+        self._line(f"for {number} in range(degree(run, {of})):")
         self._indent += 1
-        self._line(f"v_{name} = neighbour(a, {of}, {number})")
+        self._line(f"v_{name} = neighbour(run, {of}, {number})")
         self._indent -= 1
         self._loop(node.body, name)
 
@@ -430,20 +431,20 @@ class Writer:
         trigger, context = language.event(call)
         given = next((each.value for each in call.keywords if each.arg == "weights"), None)
         self._line("if slot < 0:")
-        self._line(f"    slot = new_slot(a, me, {self._number}, other)")
+        self._line(f"    slot = new_slot(run, me, {self._number}, other)")
         weights = None if given is None or _is_nothing(given) else self._weights_of(given)
         for state in range(len(language.layout.states) if weights is not None else 0):
             assert weights is not None
-            place = f"slot * NUMBER_WIDTH + {state}"
-            self._line(f"put_f8(get_i8(a, T.WAIT_NUMBERS), {place}, {weights.get(state, '0.0')})")
+            weight = weights.get(state, "0.0")
+            self._line(f"put_f8(run.weights, slot * N_STATES + {state}, {weight})")
         weighted = 0 if weights is None else 1
-        self._line(f"answer = ask(a, slot, {agent}, {trigger}, {context}, {weighted}, {line})")
+        self._line(f"answer = ask(run, slot, {agent}, {trigger}, {context}, {weighted}, {line})")
 
         following = self._new()
         self._line("if answer == T.ASKED:")
         for name, kind in self._needed_after(node).items():
             self.kept[name] = kind
-            self._line(f"    {self._write(name, kind)}")
+            self._line(f"    slot_at(run, slot).{self._place(name, kind)} = {name}")
         self._line(f"    return {following}")
         self._go(str(following))
         self._at = following
@@ -505,18 +506,13 @@ class Writer:
         yield "return 0"
 
     def _place(self, name: str, kind: Type) -> str:
-        same = [each for each, its in self.kept.items() if (its is FLOAT) == (kind is FLOAT)]
-        number = same.index(name)
-        if kind is FLOAT:
-            return f"get_i8(a, T.WAIT_NUMBERS), slot * NUMBER_WIDTH + 2 * N_STATES + {number}"
-        return f"get_i8(a, T.WAIT_WHOLE), slot * WHOLE_WIDTH + {number}"
+        same = [each for each, its in self.kept.items() if kind_of(its) == kind_of(kind)]
+        return kept_name(kind_of(kind), same.index(name))
 
-    def _read(self, name: str, kind: Type) -> str:
-        return f"get_{'f8' if kind is FLOAT else 'i8'}({self._place(name, kind)})"
 
-    def _write(self, name: str, kind: Type) -> str:
-        text = f"(1 if {name} else 0)" if kind in (BOOL, TRUTH) else name
-        return f"put_{'f8' if kind is FLOAT else 'i8'}({self._place(name, kind)}, {text})"
+def kept_name(kind: str, number: int) -> str:
+    """Return the name that a value has in the record of a step that waits."""
+    return f"kept_{kind.replace('?', 'b')}_{number}"
 
 
 def _waits(node: ast.AST) -> bool:
