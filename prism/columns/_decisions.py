@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 MOST_WAVES = 10_000
 
 
-def new_slot(run: Any, me: int, step: int, other: int) -> Any:
+def new_slot(run: Any, me: int, step: int, other: int) -> int:
     """Begin to keep a step that is going to wait."""
     number = run.kept
     run.kept = number + 1
@@ -63,7 +63,7 @@ def new_slot(run: Any, me: int, step: int, other: int) -> Any:
 
 def ask(
     run: Any, number: int, whom: int, trigger: int, context: int, weighted: int, line: int
-) -> Any:
+) -> int:
     """Carry out what leaves nothing to decide, and return the state; else note the question."""
     run.last_kept = number
     slot = slot_at(run, number)
@@ -77,7 +77,7 @@ def ask(
     return settle(run, number, line)
 
 
-def settle(run: Any, number: int, line: int) -> Any:
+def settle(run: Any, number: int, line: int) -> int:
     """Look what a question leaves to decide; if nothing, carry it out, and return the state."""
     slot = slot_at(run, number)
     whom, trigger, context = whole(slot.whom), whole(slot.trigger), whole(slot.context)
@@ -111,7 +111,7 @@ def list_choices(run: Any, number: int, state: int) -> int:
     return choices
 
 
-def weight_of(run: Any, number: int, choice: int) -> Any:
+def weight_of(run: Any, number: int, choice: int) -> float:
     """Return the weight of a choice."""
     if slot_at(run, number).weighted == 0:
         return 1.0
@@ -129,7 +129,7 @@ def require_weights(run: Any, number: int, line: int) -> None:
     fault(run, T.WEIGHTS, line)
 
 
-def decide(run: Any, number: int) -> Any:
+def decide(run: Any, number: int) -> int:
     """Draw one of the targets that are open, by the weights, as the policy does."""
     slot, total, lost, in_all = slot_at(run, number), 0.0, 0.0, 0.0
     for choice in range(slot.choices):

@@ -105,22 +105,22 @@ def exponential(run: Any, whose: int, mean: float, line: int) -> float:
 # Agents
 
 
-def state_of(run: Any, agent: int) -> Any:
+def state_of(run: Any, agent: int) -> int:
     """Return an agent's state."""
     return get_u1(run.state, agent)
 
 
-def neighbour(run: Any, agent: int, number: int) -> Any:
+def neighbour(run: Any, agent: int, number: int) -> int:
     """Return one of an agent's neighbours."""
     return get_i4(run.neighbours, get_i8(run.offsets, agent) + number)
 
 
-def degree(run: Any, agent: int) -> Any:
+def degree(run: Any, agent: int) -> int:
     """Return the number of an agent's neighbours."""
     return get_i8(run.offsets, agent + 1) - get_i8(run.offsets, agent)
 
 
-def choose(run: Any, whose: int, agent: int, line: int) -> Any:
+def choose(run: Any, whose: int, agent: int, line: int) -> int:
     """Draw one of an agent's neighbours."""
     number, among = draw(run, whose, line), degree(run, agent)
     if among == 0:
@@ -207,12 +207,12 @@ def nonzero(run: Any, number: Any, line: int) -> Any:
     return number
 
 
-def divided(run: Any, one: float, other: float, line: int) -> Any:
+def divided(run: Any, one: float, other: float, line: int) -> float:
     """Divide floats."""
     return one / nonzero(run, other, line)
 
 
-def float_rest(run: Any, one: float, other: float, line: int) -> Any:
+def float_rest(run: Any, one: float, other: float, line: int) -> float:
     """Return what a division of floats leaves, with the sign of the divisor."""
     rest = np.fmod(one, nonzero(run, other, line))
     if rest == 0.0:
@@ -220,7 +220,7 @@ def float_rest(run: Any, one: float, other: float, line: int) -> Any:
     return rest + other if (other < 0.0) != (rest < 0.0) else rest
 
 
-def float_floor(run: Any, one: float, other: float, line: int) -> Any:
+def float_floor(run: Any, one: float, other: float, line: int) -> float:
     """Divide floats, and round down, in CPython's steps."""
     rest = np.fmod(one, nonzero(run, other, line))
     quotient = (one - rest) / other

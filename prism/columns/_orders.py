@@ -78,7 +78,7 @@ def push(run: Any, place: Any, agent: int) -> None:
     put_i4(heap, at, agent)
 
 
-def pop(run: Any) -> Any:
+def pop(run: Any) -> int:
     """Take out the newcomer whose turn is next."""
     heap, places, size = run.heap, run.heap_places, run.newcomers - 1
     run.newcomers = size

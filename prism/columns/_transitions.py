@@ -46,19 +46,19 @@ def place_of(run: Any, agent: int) -> Any:
     return mixed(agent_at(run, agent).key_place + run.salt)
 
 
-def has_had_turn(run: Any, agent: int) -> Any:
+def has_had_turn(run: Any, agent: int) -> bool:
     """Return whether an agent's place in the tick is over."""
     if run.phase == T.UNDER_WAY:
         return place_of(run, agent) <= run.place
     return run.phase == T.OVER
 
 
-def turns_of(run: Any, agent: int) -> Any:
+def turns_of(run: Any, agent: int) -> int:
     """Return how many turns an agent has had in the run."""
     return run.now - (not has_had_turn(run, agent))
 
 
-def ticks_of(run: Any, agent: int) -> Any:
+def ticks_of(run: Any, agent: int) -> int:
     """Return the turns that an agent has had in its state."""
     return turns_of(run, agent) - agent_at(run, agent).since
 
@@ -80,7 +80,7 @@ def set_due(run: Any, agent: int, state: int) -> None:
     put_i4(run.due, agent, due)
 
 
-def is_due(run: Any, agent: int) -> Any:
+def is_due(run: Any, agent: int) -> bool:
     """Return whether an agent's time-out is due."""
     return HAS_LIMITS and get_i4(run.due, agent) <= run.now
 
@@ -125,7 +125,7 @@ def move(run: Any, agent: int, target: int, trigger: int, context: int) -> None:
         event.dwell = dwell
 
 
-def fire_now(run: Any, agent: int, trigger: int, context: int) -> Any:
+def fire_now(run: Any, agent: int, trigger: int, context: int) -> int:
     """Make the first transition that an event enables; return the state, or -1 for none."""
     state = state_of(run, agent)
     row = state * N_TRIGGERS + trigger
@@ -139,7 +139,7 @@ def fire_now(run: Any, agent: int, trigger: int, context: int) -> Any:
     return -1
 
 
-def fire(run: Any, agent: int, trigger: int, context: int) -> Any:
+def fire(run: Any, agent: int, trigger: int, context: int) -> int:
     """Fire an event, or put it off to the end of the tick in a together world."""
     if TOGETHER and run.putting:
         put_off(run, agent, trigger, context, -1)

@@ -73,7 +73,7 @@ def tick(run: Any) -> int:
     return 0
 
 
-def fire_from_outside(run: Any, agent: int, trigger: int, context: int) -> Any:
+def fire_from_outside(run: Any, agent: int, trigger: int, context: int) -> int:
     """Fire an event for a hook."""
     return fire_now(run, agent, trigger, context)
 
@@ -187,7 +187,7 @@ def drawn_turn(run: Any) -> None:
         answer(run)
 
 
-def drawn_partner(run: Any, agent: int, place: int) -> Any:
+def drawn_partner(run: Any, agent: int, place: int) -> int:
     """Draw whom an agent meets: a neighbour, or anybody where there is no network."""
     if run.has_network:
         among = degree(run, agent)
