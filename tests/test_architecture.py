@@ -54,7 +54,7 @@ SUB_ROOMS = {
         "_state",
         "_steps",
         "_agent",
-        "_loop",
+        "_results",
         "_run",
     ),
     "prism.cognition": (
@@ -70,7 +70,8 @@ SUB_ROOMS = {
         "_counters",
         "_agent",
         "_questions",
-        "_loop",
+        "_keeper",
+        "_results",
         "_run",
     ),
     "prism.worlds": (
@@ -104,6 +105,7 @@ SUB_ROOMS = {
         "_loop",
         "_addresses",
         "_run",
+        "_alone",
         "_about",
         "_rehearsing",
         "_rehearse",

@@ -104,8 +104,8 @@ def a_decision(folder: Path, *, committed: bool) -> Way:
             clock=clock,
         )
         way = Way(
-            "statechart/reasoner/_questions.py:__post_init__",
-            "worlds/_overlap.py:_answered",
+            "statechart/reasoner/_questions.py:Question.__init__",
+            "worlds/_overlap.py:OverlapTicks._answered",
             returned=committed,
             after=1,
         )
@@ -131,7 +131,7 @@ def a_simulation(monkeypatch: pytest.MonkeyPatch) -> Way:
 def a_world(monkeypatch: pytest.MonkeyPatch) -> Way:
     """Follow the second ``prism run`` of this process to an agent's first step."""
     line = ["prism", "run", "rumour", "--set", "friends=8", "--agents", "20"]
-    for way in [Way("", "worlds/examples/rumour.py:talk") for _ in range(2)]:
+    for way in [Way("", "worlds/examples/rumour.py:Rumour.talk") for _ in range(2)]:
         with monkeypatch.context() as patched:
             patched.setattr(sys, "argv", [*line, "--rounds", "1"])
             with pytest.raises(SystemExit):

@@ -207,15 +207,15 @@ def round_screen(command: str) -> Callable[[Path | None], AbstractContextManager
 
 
 def _progress(run: Runnable[Any]) -> RunProgress | None:
-    if type(run).__name__ == "WorkflowLoop":
+    world: Any = getattr(run, "world", None)
+    if type(world).__name__ == "Turns":
         from prism.cli._workflow import progress
 
         return progress(run, bar)
-    if type(run).__name__ == "CognitiveLoop":
+    if type(world).__name__ == "Cycles":
         from prism.cli._think_view import ThinkView
 
-        run_of_cycles: Any = run
-        return ThinkView(run_of_cycles)
+        return ThinkView(run, world.agent)
 
     return round_bar(run.rounds, done=len(run.finished))
 

@@ -18,8 +18,7 @@ from rich.text import Text
 from prism.cli._screen import Screen, counted, note, plain, shortened
 
 if TYPE_CHECKING:
-    from prism.cognition import Cycle
-    from prism.cognition._loop import CognitiveLoop
+    from prism.cognition import CognitiveAgent, Cycle
 
 _REFRESHES_PER_SECOND = 4
 _AVERAGED = 20
@@ -39,14 +38,16 @@ class ThinkView:
 
     Args:
         run: The run of cycles.
+        agent: The agent.
 
     Attributes:
         ended: Cycles that have ended since the view was opened.
     """
 
-    def __init__(self, run: CognitiveLoop) -> None:
+    def __init__(self, run: Any, agent: CognitiveAgent) -> None:
         self.ended: int = 0
         self._run = run
+        self._agent = agent
         self._last: Cycle | None = run.finished[-1] if run.finished else None
         self._tokens: deque[int] = deque(maxlen=_AVERAGED)
         self._thought = ""
@@ -92,11 +93,11 @@ class ThinkView:
 
     def kept(self) -> str:
         """Return what of the run is in the memory's file; empty if there is none."""
-        agent = self._run.agent
-        if agent is None or agent.memory.path is None:
+        memory = self._agent.memory
+        if memory.path is None:
             return ""
 
-        return f"{_from_here(agent.memory.path)} holds {counted(agent.memory.cycle, 'cycle')}"
+        return f"{_from_here(memory.path)} holds {counted(memory.cycle, 'cycle')}"
 
     def _take(self, cycle: Cycle) -> None:
         self._thought = cycle.thought or self._thought
@@ -107,9 +108,8 @@ class ThinkView:
         self._tokens.append(_tokens_of(cycle))
 
     def _panel(self) -> RenderableType:
-        run, last, agent = self._run, self._last, self._run.agent
-        done, total = len(run.finished), run.rounds
-        now = "thinking" if agent is None else agent.state.value
+        last, agent = self._last, self._agent
+        done, total = len(self._run.finished), self._run.rounds
         memory = tokens = ""
         if last is not None:
             memory = f"{last.memories:,} in working memory, {counted(last.thoughts, 'thought')}"
@@ -119,7 +119,7 @@ class ThinkView:
 
         rows: dict[str, RenderableType] = {
             "cycle": _beside(f"{done:,}/{total:,}", done, total),
-            "state": plain(f"{now}, for {monotonic() - self._since:.0f} s"),
+            "state": plain(f"{agent.state.value}, for {monotonic() - self._since:.0f} s"),
             "thought": plain(shortened(self._thought, _MOST_THOUGHT)),
             "action": plain(_action_of(last)),
         }
@@ -133,16 +133,14 @@ class ThinkView:
         for row in rows.items():
             table.add_row(*row)
 
-        return Panel(
-            table, title=plain("agent" if agent is None else agent.agent_id), title_align="left"
-        )
+        return Panel(table, title=plain(agent.agent_id), title_align="left")
 
     def _prompt(self) -> RenderableType:
-        agent, size = self._run.agent, self._size
-        if agent is None or size is None:
+        size, config = self._size, self._agent.config
+        if size is None:
             return ""
 
-        soft, hard = agent.config.paging_limit, agent.config.hard_limit
+        soft, hard = config.paging_limit, config.hard_limit
         limits = [
             f"{name} limit {limit.max_tokens:,}"
             for name, limit in (("paging", soft), ("hard", hard))
@@ -159,7 +157,7 @@ def _beside(text: str, done: int, total: int) -> Group:
     return Group(Text(text), ProgressBar(total=total, completed=min(done, total), width=_BAR))
 
 
-def _line(cycle: Cycle, run: CognitiveLoop) -> str:
+def _line(cycle: Cycle, run: Any) -> str:
     """Return a cycle as one line."""
     parts = [f"cycle {len(run.finished):,}/{run.rounds:,}: {cycle.state} -> {cycle.next_state}"]
     if cycle.prompt_tokens is not None:
@@ -201,7 +199,7 @@ def _pagings_of(cycle: Cycle) -> str:
 
 def _tokens_of(cycle: Cycle) -> int:
     cost: Any = cycle.cost
-    return 0 if cost is None else (cost.input_tokens or 0) + (cost.output_tokens or 0)
+    return 0 if cost is None else int(cost.tokens)
 
 
 def _from_here(path: Path) -> Path:

@@ -91,7 +91,7 @@ def diagram(
 
 def progress(run: Any, bar: Callable[..., Bar | None]) -> Bar | None:
     """Return a bar that shows the turns of a run, and the last step."""
-    return bar("turn", run.rounds, len(run.finished), run.agent.state.value, _last_step)
+    return bar("turn", run.rounds, len(run.finished), run.world.agent.state.value, _last_step)
 
 
 def _last_step(turn: Turn) -> str:

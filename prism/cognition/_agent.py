@@ -19,7 +19,7 @@ from prism.cognition._paging import Pager
 from prism.cognition._prompts import reply_schema
 from prism.cognition._replies import AskedAction, read_reply
 from prism.errors import FieldValueError
-from prism.runs._agent_loop import Lent, writer_of
+from prism.runs._lent import Lent, writer_of
 from prism.statechart import Statechart
 from prism.statechart.reasoner._spending import Cost
 from prism.statechart.reasoner._texts import BaseWriter, TextCall
@@ -82,15 +82,13 @@ class CognitiveAgent:
         clock: Callable[[], float] | None = None,
     ) -> None:
         self.config: Config = config
-        self.memory: Memory = memory
         self.agent_id: str = agent_id
-        self.state: CognitiveState = _state_of(memory) or CognitiveState.THINKING
+        self.take_memory(memory)
         self.ticks_in_state: int = 0
         self.pending: CycleUnderWay | None = None
         self.actions: Mapping[str, OwnAction] = actions_of(type(self), actions)
         self.stopped: str | None = None
         self.world: Any = None
-        memory.version_limit = config.storage.versions
         told = {name: own.told for name, own in self.actions.items()}
         self._fields = {name: own.schema for name, own in self.actions.items()}
         self._on_cycle = on_cycle
@@ -98,6 +96,12 @@ class CognitiveAgent:
         self._writer: BaseWriter = writer_of(with_window(client, config, count))
         self._logger = logger
         self._chart = self.chart.bound(CHART_NAME, logger, clock or time)
+
+    def take_memory(self, memory: Memory) -> None:
+        """Go on with another memory, which is open, and used by nobody else meanwhile."""
+        self.memory: Memory = memory
+        self.state: CognitiveState = _state_of(memory) or CognitiveState.THINKING
+        memory.version_limit = self.config.storage.versions
 
     async def run(self, cycles: int | None = None) -> list[Cycle]:
         """Run a number of cycles, and return what became of each.

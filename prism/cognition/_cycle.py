@@ -354,14 +354,14 @@ class CycleUnderWay:
 
     def _result_without_action(self) -> ActionResult | None:
         """Return what there is to tell of a cycle in which no action was carried out, if any."""
-        paged = [each for each in self._paged if each.why == "asked"]
+        paged = next((each for each in self._paged if each.why == "asked"), None)
         repeated = REPEATED if REPEATED in self._defects else None
-        if self._outcome == "done" and not paged and repeated is None:
+        if self._outcome == "done" and paged is None and repeated is None:
             return None
 
         asked = self._reply.action if self.state is CognitiveState.PAGING else None
-        reason = self._reason or next((each.reason for each in paged), None)
-        outcome: Any = "refused" if paged and reason else self._outcome
+        reason = self._reason or getattr(paged, "reason", None)
+        outcome: Any = "refused" if paged is not None and reason else self._outcome
         return ActionResult(*_named(asked), outcome, reason or repeated)
 
     def _refuse(self, asked: AskedAction | None, reason: str) -> None:

@@ -400,11 +400,7 @@ class Pager:
 
         For it no memory has to move: it keeps below the soft limit, or else below the hard one.
         """
-        found = {
-            tag: to_text(value)[:_MOST_FOUND_LETTERS]
-            for tag in (memory.last_action or {}).get("found", ())
-            if (value := memory.stored(tag)) is not None
-        }
+        found = _found_last(memory)
         named = _matching(memory, self._config.storage.named, self._goal_text())
         hints = [*found, *(tag for tag in named if tag not in found)]
         if not hints:
@@ -434,6 +430,17 @@ class Pager:
 
 def _share(room: int, share: tuple[int, int]) -> int:
     return room * share[0] // share[1]
+
+
+def _found_last(memory: Memory) -> dict[str, str]:
+    """Return the beginnings of what the last action found, by tag, as far as it is still there."""
+    tags = (memory.last_action or {}).get("found", ())
+    values = {tag: memory.stored(tag) for tag in tags}
+    return {
+        tag: to_text(value)[:_MOST_FOUND_LETTERS]
+        for tag, value in values.items()
+        if value is not None
+    }
 
 
 def _matching(memory: Memory, limit: int, instead: str = "") -> list[str]:

@@ -9,7 +9,7 @@ from prism.cognition._config._config import Config
 from prism.cognition._memory._memory import Memory
 from prism.cognition._prompts import Seen, memory_sections
 from prism.errors import LLMError
-from prism.runs._agent_loop import writer_of
+from prism.runs._lent import writer_of
 from prism.statechart.reasoner._texts import TextCall
 from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
 

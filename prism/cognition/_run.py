@@ -1,37 +1,47 @@
-"""A run of cycles as options: everything that its events depend on."""
+"""A run of cycles: a world with one agent, and everything that its events depend on."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from prism.cognition._actions import ActionResult
 from prism.cognition._agent import CognitiveAgent, number_of_cycles
 from prism.cognition._chart import CHART_NAME
 from prism.cognition._config._config import Config, require_room
 from prism.cognition._counters import ESTIMATE, counter_of, with_window
-from prism.cognition._loop import (
-    CognitiveLoop,
-    CognitiveResults,
-    Keeper,
-    RepeatingKeeper,
-)
+from prism.cognition._cycle import Cycle, reason_to_stop, useless_in_row
+from prism.cognition._keeper import Keeper, RepeatingKeeper
 from prism.cognition._memory._contents import StorageKind
 from prism.cognition._memory._memory import Memory
 from prism.cognition._memory._opening import kind_of
-from prism.errors import FieldValueError, InputError
+from prism.cognition._paging import Paged
+from prism.cognition._results import CognitiveResults
+from prism.errors import FieldValueError, InputError, PrismError
 from prism.llm import Model
 from prism.runlog import ReplayWriter, SimulatedClock
 from prism.runlog._recorded import _events
-from prism.runs._agent_loop import AgentOptions, recorded_log
 from prism.runs._config import REASONER_KINDS, require_writable
 from prism.runs._dry_run import is_dry_run
 from prism.runs._makers import make_writer
+from prism.statechart.reasoner._spending import Cost
 from prism.statechart.reasoner._texts import BaseWriter
 from prism.statechart.reasoner._tokens import TokenCounter
-from prism.telemetry._loggers import EventLogger
-from prism.telemetry.events import COGNITION_MEMORY_CHANGED
+from prism.telemetry._loggers import EventLogger, report_warning
+from prism.telemetry.events import (
+    COGNITION_ACTION,
+    COGNITION_CYCLE,
+    COGNITION_MEMORY_CHANGED,
+    COGNITION_PAGED,
+    COGNITION_REFUSED,
+    COGNITION_STOPPED,
+)
+from prism.worlds._alone import Alone, AloneRun, Event, recorded_log, told_by
+from prism.worlds._loop import Loop
 
 _STORAGES = ("json", "sqlite")
 
@@ -49,8 +59,167 @@ _KINDS: Mapping[str, Any] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class CognitiveOptions(AgentOptions[CognitiveResults]):
+class Thinker(CognitiveAgent):
+    """An agent that thinks alone, and of which a checkpoint keeps what its memory's file lacks.
+
+    Attributes:
+        last: What became of its last cycle; None before the first.
+        kept: What the checkpoint says from which its run goes on.
+    """
+
+    last: Cycle | None = None
+    kept: Mapping[str, Any]
+
+    async def act(self, world: Any) -> None:  # noqa: ARG002 - there is nobody else in it
+        """Run a cycle; the memory is committed once it is in the log and in a checkpoint."""
+        self.last = await self.take_cycle()
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return how to bring the memory from its file to what it is now."""
+        memory = self.memory
+        known = {
+            "cycle": memory.cycle,
+            "revision": memory.revision,
+            "next_revision": memory.next_revision(),
+            "changes": memory.changes(),
+        }
+
+        # as text: values of memories may be anything that JSON holds
+        return {"ticks_in_state": self.ticks_in_state, "memory": json.dumps(known)}
+
+    def restore(self, data: Mapping[str, Any]) -> None:
+        """Take note of what `snapshot` returned, until the memory is open."""
+        self.kept = data
+
+
+class Cycles(Alone):
+    """A world whose one agent thinks; a cycle is a round.
+
+    What a cycle did is in the log first, then in a checkpoint, and then in the memory's file. A
+    process that is killed between the last two leaves a memory that is one cycle behind, which the
+    resumed run makes good by what the checkpoint holds.
+    """
+
+    __slots__ = ("_changed", "_keeper", "_parts")
+
+    if TYPE_CHECKING:
+        agent: Thinker
+        _keeper: Keeper
+        # of a repeated run, what the first one found changed, by the round before
+        _changed: Mapping[int, Event]
+        _parts: list[Event]
+
+    def _prism_kept_in(self, folder: Path) -> None:
+        self._keeper.folder = folder
+
+    @contextmanager
+    def _prism_running(self, *, is_new: bool) -> Iterator[None]:
+        agent = self.agent
+        try:
+            agent.take_memory(self._keeper.open(is_new=is_new))
+            if is_new:
+                self._keeper.keep(agent.memory, None)
+            else:
+                self._go_on(agent.kept)
+            yield
+        except PrismError:
+            # it would only fail again: the folder goes, and with it what is in it
+            if is_new and agent.last is None:
+                agent.memory.close()
+                self._keeper.forget()
+            raise
+        finally:
+            agent.memory.close()
+
+    @contextmanager
+    def _prism_round(self) -> Iterator[None]:
+        self._repeat_change()
+        try:
+            # log and checkpoint come first: what they know the memory can be brought to
+            yield
+        finally:
+            self.agent.memory.commit()
+
+    def _prism_is_over(self, rounds: Sequence[Cycle]) -> bool:
+        return self._reason_to_stop(rounds) is not None
+
+    def _reason_to_stop(self, cycles: Sequence[Cycle]) -> str | None:
+        """Return why the run ends before its time; None if it goes on."""
+        if not cycles:
+            return None
+        limit = self.agent.config.iterate.max_useless
+        return reason_to_stop(cycles[-1], useless_in_row(cycles), limit)
+
+    def _prism_results(self, rounds: Sequence[Cycle]) -> CognitiveResults:
+        results = CognitiveResults.of(self.agent, rounds, self._reason_to_stop(rounds))
+        if results.stopped is not None:
+            self._warn(COGNITION_STOPPED, reason=results.stopped)
+
+        return results
+
+    def _warn(self, event: str, **keys: Any) -> None:
+        agent = self.agent
+        about = {"agent_id": agent.agent_id, "cycle": agent.memory.cycle}
+        report_warning(agent._logger, event, **about, **keys)
+
+    # Going on
+
+    def _prism_recall(self, event: Event) -> None:
+        if event["event"] in _TOLD:
+            self._parts.append(event)
+
+    def _prism_summary_of(self, event: Event) -> Cycle:  # noqa: ARG002 - its parts say it all
+        *parts, last = self._parts
+        self._parts.clear()
+        return _cycle_of(last, parts)
+
+    def _go_on(self, kept: Mapping[str, Any]) -> None:
+        memory, known = self.agent.memory, json.loads(kept["memory"])
+        self.agent.ticks_in_state = kept["ticks_in_state"]
+        if memory.revision == known["revision"] and known["changes"] is not None:
+            memory.redo(known["changes"])
+            memory.commit()
+        elif memory.revision != known["next_revision"] and self.round not in self._changed:
+            self._tell_changed(known["cycle"])
+
+    def _tell_changed(self, cycle: int) -> None:
+        """Go on with a memory that somebody else has changed, and keep a copy of it."""
+        self._keeper.keep(self.agent.memory, self.round)
+        self._warn(COGNITION_MEMORY_CHANGED, expected_cycle=cycle)
+
+    def _repeat_change(self) -> None:
+        """Of a repeated run: go on with the memory that the first one went on with."""
+        event = self._changed.get(self.round)
+        if event is not None:
+            self._keeper.go_on_after(self.agent.memory, self.round)
+            self._tell_changed(event["expected_cycle"])
+
+
+_TOLD = (COGNITION_ACTION, COGNITION_REFUSED, COGNITION_PAGED, COGNITION_CYCLE)
+
+
+def _cycle_of(event: Event, parts: Sequence[Event]) -> Cycle:
+    cost = Cost()
+    cost.input_tokens, cost.output_tokens = event["input_tokens"], event["output_tokens"]
+    actions = [_action_of(part) for part in parts if part["event"] != COGNITION_PAGED]
+
+    return told_by(
+        Cycle,
+        event,
+        number=event["cycle"],
+        action=actions[-1] if actions else None,
+        paged=tuple(told_by(Paged, part) for part in parts if part["event"] == COGNITION_PAGED),
+        cost=None if event["prompt_tokens"] is None else cost,
+    )
+
+
+def _action_of(event: Event) -> ActionResult:
+    others = {"outcome": "refused"} if event["event"] == COGNITION_REFUSED else {}
+    return told_by(ActionResult, event, **others)
+
+
+@dataclass(init=False, repr=False, kw_only=True)
+class CognitiveRun(AloneRun):
     """A run of an agent's cycles.
 
     The memory is changed where it is. What it was when the run began is kept in the run's folder,
@@ -77,9 +246,8 @@ class CognitiveOptions(AgentOptions[CognitiveResults]):
     goal: str | None = None
     count: str = ESTIMATE
 
-    def __post_init__(self) -> None:
-        """Refuse what JSON has no room for, or what no run can be."""
-        super().__post_init__()
+    def _check(self) -> None:
+        super()._check()
         if self.storage not in (None, *_STORAGES):
             problem = f"must be one of {', '.join(_STORAGES)}, got {self.storage!r}"
             raise InputError(problem, field="storage")
@@ -95,7 +263,7 @@ class CognitiveOptions(AgentOptions[CognitiveResults]):
         """Seconds between checkpoints: every cycle has one, since each is in the memory's file."""
         return 0.0
 
-    def prepare(self, logger: EventLogger | None) -> CognitiveLoop:
+    def _make(self, logger: EventLogger | None) -> Loop:
         """Read and make all that the run needs.
 
         Args:
@@ -111,29 +279,19 @@ class CognitiveOptions(AgentOptions[CognitiveResults]):
         writer, keeper, changed = self._sources(config)
 
         clock = SimulatedClock()
-
-        def make_agent(memory: Memory) -> CognitiveAgent:
-            return CognitiveAgent(
-                config,
-                memory,
-                writer,
-                agent_id=self.agent_id,
-                goal=self.goal,
-                count=count,
-                logger=logger,
-                clock=clock,
-            )
-
-        return CognitiveLoop(
-            make_agent,
-            keeper,
-            writer,
-            cycles=cycles,
-            seed=self.seed,
+        agent = Thinker(
+            config,
+            # that of the run is opened when it begins
+            Memory.in_memory(),
+            agent_id=self.agent_id,
+            goal=self.goal,
+            count=count,
             logger=logger,
             clock=clock,
-            changed=changed,
         )
+        world = Cycles.of(agent=agent, _keeper=keeper, _changed=changed, _parts=[])
+
+        return self._loop_of(world, writer, cycles, logger, clock)
 
     def to_config(self) -> dict[str, Any]:
         """Return the run as plain data, with the digests of the files that it reads.

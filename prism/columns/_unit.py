@@ -107,7 +107,10 @@ def _agent_problems(agent: Any, about: str) -> Iterator[str]:
 
     definition = chart.definition
     if definition.tree is not None:
-        yield f"{about}.chart has states inside of others: write it flat, or {_WITHOUT}"
+        yield (
+            f"{about}.chart has states inside of others, timers, rates, probabilities or eventless "
+            f"transitions, which have no columns: write it flat, or {_WITHOUT}"
+        )
         return
     if len(definition.states) > _MOST_STATES:
         yield f"{about}.chart has more than {_MOST_STATES} states: {_WITHOUT}"

@@ -146,19 +146,25 @@ def estimate(options: Any) -> Estimate:
     if hasattr(options, "number_of_rounds"):
         return _estimate_alone(options)
 
-    counted: list[Counted] = []
-    token = _COUNTED.set(counted)
-    try:
-        run = _shortened(options).prepare(_Nobody())
-        run.run(lambda _summary: None)
-    finally:
-        _COUNTED.reset(token)
-
+    run, counted = _tried(_shortened(options))
     tried, of_agents = len(run.world.agents), options.made_up or len(run.world.agents)
     scale = (options.rounds / run.rounds) * (of_agents / tried)
     models = tuple(each.estimate(scale) for each in _by_name(counted))
 
     return Estimate(run.rounds, options.rounds, tried, of_agents, models)
+
+
+def _tried(options: Any) -> tuple[Any, list[Counted]]:
+    """Carry a run out without asking anybody; return it, and what was counted."""
+    counted: list[Counted] = []
+    token = _COUNTED.set(counted)
+    try:
+        run = options.prepare(_Nobody())
+        run.run(lambda _summary: None)
+    finally:
+        _COUNTED.reset(token)
+
+    return run, counted
 
 
 def _shortened(options: Any) -> Any:
@@ -371,19 +377,12 @@ def _together(before: ModelEstimate | None, more: ModelEstimate, times: int) -> 
 
 def _estimate_alone(options: Any) -> Estimate:
     """Estimate what a run of one agent will ask its model."""
-    counted: list[Counted] = []
-    token = _COUNTED.set(counted)
     of_all = options.number_of_rounds
     few = {"rounds": min(of_all, ROUNDS_ALONE), "reasoner": _unbounded(options.reasoner)}
-    try:
-        tried = options.replace(**few).prepare(_Nobody())
-        tried.run(lambda _summary: None)
-    finally:
-        _COUNTED.reset(token)
-
-    rounds = len(tried.finished)
+    run, counted = _tried(options.replace(**few))
+    rounds = len(run.finished)
     # one that is in a final state takes no more turns
-    of_rounds = rounds if getattr(tried.agent, "has_finished", False) else of_all
+    of_rounds = rounds if getattr(run.world.agent, "has_finished", False) else of_all
     # it asks for one answer after the other
     found = (each.estimate(of_rounds / rounds) for each in _by_name(counted))
     models = tuple(replace(each, at_once=1) for each in found)

@@ -69,8 +69,7 @@ async def load_model(
         found = await _warm_up_all(pools.values(), deadline, note, quiet_seconds, cost)
     finally:
         # all share one
-        tokens = (cost.input_tokens or 0) + (cost.output_tokens or 0)
-        asking[0].budget.add(retries=cost.attempts, tokens=tokens)
+        asking[0].budget.add(retries=cost.attempts, tokens=cost.tokens)
 
     for (pool, writes), troubles in zip(pools.values(), found, strict=True):
         is_fatal = may_end or any(host.settings.patience for host in pool.servers)

@@ -92,23 +92,6 @@ def options_of(assignment: ModelAssignment) -> Model:
     return Model(**settings)
 
 
-def take_model(options: Any) -> None:
-    """Make a model that was given to the options of a run who decides, or writes.
-
-    Args:
-        options: The options, which have ``reasoner`` and a ``model``; that is the reasoner then.
-
-    Raises:
-        InputError: If they name somebody else, too, or what is given is no model.
-        ReasonerError: If it is a client that cannot be asked.
-    """
-    if isinstance(options.reasoner, (ReplayOptions, PolicyOptions)):
-        raise InputError("is not asked where a reasoner is given: leave one out", field="model")
-
-    object.__setattr__(options, "reasoner", Model.of(options.model))
-    object.__setattr__(options, "model", None)
-
-
 def with_client(options: Any, given: Any) -> Any:
     """Return what a run that was kept is with the client that it asks.
 

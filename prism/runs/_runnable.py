@@ -24,8 +24,7 @@ ResultsT_co = TypeVar("ResultsT_co", bound=RunResults, covariant=True)
 class Runnable(Protocol[ResultsT_co]):
     """Something that runs in rounds, and can be kept and made again between two of them.
 
-    One that keeps files of its own in the folder of the run has a method ``kept_in``, too, which is
-    called with that folder before `restore` and `run`. One that has texts written has a ``writer``.
+    One that has texts written has a ``writer``.
     """
 
     @property
@@ -43,6 +42,9 @@ class Runnable(Protocol[ResultsT_co]):
     @property
     def clock(self) -> SimulatedClock:
         """The run's clock."""
+
+    def kept_in(self, folder: Path) -> None:
+        """Learn in which folder the run is kept, before it is restored or run."""
 
     def run(self, on_round: Callable[[Any], object]) -> ResultsT_co:
         """Run the rounds that are left, and call a function with every round as it ends."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from contextvars import copy_context
@@ -19,6 +19,7 @@ from prism.llm._credentials import with_credentials
 from prism.runlog._prompts import PRIVATE
 from prism.runs._assigned import NO_LATER, Later
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
+from prism.runs._config import naming
 from prism.runs._folder import (
     SUMMARY_NAME,
     RunFolder,
@@ -215,44 +216,59 @@ def carry_out(
         told: Whether to say in the outcome what the run was.
     """
     observer = observer or Observer()
-    every = DEFAULT_SECONDS_BETWEEN if checkpoint_every is None else checkpoint_every
-    seconds_between: float = getattr(options, "checkpoint_every", every)
     logger = None if folder is None else LateLogger()
     run = options.prepare(logger)
     models = list(models_of(options))
-    if folder is None and any(each.record_prompts for each in models):
-        problem = "needs a folder to keep prompts in (keep, or --out)"
-        raise InputError(problem, field=_RECORDS_PROMPTS)
+    if folder is None:
+        _require_no_record(models)
 
     # before a round has changed anything
     config = options.to_config() if told else {}
     with ExitStack() as stack:
-        if folder is None or logger is None:
-            if models:
-                _close_caches(run, stack, observer)
-        else:
+        if folder is not None and logger is not None:
             _begin_keeping(run, logger, config, options, models, folder, stack, observer)
-
+        elif models:
+            _close_caches(run, stack, observer)
         if models:
             _load_models(run, options, observer)
         observer.started(run)
-
-        def after_round(summary: Any) -> None:
-            stops = len(run.finished) < run.rounds and observer.is_to_stop()
-            if folder is not None:
-                folder.keep(run, seconds_between=0 if stops else seconds_between)
-            if on_round is not None:
-                on_round(summary)
-            if stops:
-                raise KeyboardInterrupt
-
-        results = run.run(after_round)
+        every = getattr(options, "checkpoint_every", checkpoint_every)
+        results = run.run(_after_rounds(run, folder, every, on_round, observer))
         spent = spent_by(*_askers(run), models=models)
         outcome = {"results": results.to_dict(), **spent}
         if folder is not None:
             folder.complete(outcome)
 
     return Outcome(results, describe_run(config, outcome), None if folder is None else folder.path)
+
+
+def _require_no_record(models: Iterable[Model]) -> None:
+    """Refuse models whose prompts are to be kept, where nothing is."""
+    if any(each.record_prompts for each in models):
+        problem = "needs a folder to keep prompts in (keep, or --out)"
+        raise InputError(problem, field=_RECORDS_PROMPTS)
+
+
+def _after_rounds(
+    run: Runnable[Any],
+    folder: RunFolder | None,
+    checkpoint_every: float | None,
+    on_round: Callable[[Any], object] | None,
+    observer: Observer,
+) -> Callable[[Any], None]:
+    """Return what is called with every round: it is kept, told, and may be the last for now."""
+    seconds_between = DEFAULT_SECONDS_BETWEEN if checkpoint_every is None else checkpoint_every
+
+    def after_round(summary: Any) -> None:
+        stops = len(run.finished) < run.rounds and observer.is_to_stop()
+        if folder is not None:
+            folder.keep(run, seconds_between=0 if stops else seconds_between)
+        if on_round is not None:
+            on_round(summary)
+        if stops:
+            raise KeyboardInterrupt
+
+    return after_round
 
 
 def _begin_keeping(
@@ -275,10 +291,7 @@ def _begin_keeping(
     logger.open(stack.enter_context(writing))
     _close_caches(run, stack, observer)
     # some keep files of their own there
-    kept_in = getattr(run, "kept_in", None)
-    if kept_in is not None:
-        kept_in(folder.path)
-
+    run.kept_in(folder.path)
     _record_prompts(folder, run, observer)
     _restore(folder, run, observer)
     asking = [asker for who in _askers(run) for asker in askers_in(who)]
@@ -374,7 +387,8 @@ def _record_prompts(folder: RunFolder, run: Runnable[Any], observer: Observer) -
 
 
 def _restore(folder: RunFolder, run: Runnable[Any], observer: Observer) -> None:
-    folder.restore(run)
+    with naming(folder.path):
+        folder.restore(run)
     for fault in folder.faults:
         observer.warn(fault)
 
@@ -468,37 +482,41 @@ def asked_by(*reasoners: Any) -> dict[str, Any]:
     if not askers:
         return {}
 
-    requests = sorted(
-        (request for each in askers for request in tuple(each.open.values())),
-        key=lambda request: request.since,
-    )
     pools = [each.pool for each in askers if isinstance(each.pool, Pool)]
-    # pools share servers, and what is under way on them
-    hosts = {id(host.traffic): host for pool in pools for host in pool.servers}
     waiting = {id(pool.slots): pool.slots.waiting for pool in pools}
+    told = {"open": _requests_of(askers), "hosts": _hosts_of(pools)}
+
+    return {"asking": {**told, "waiting": sum(waiting.values())}}
+
+
+def _requests_of(askers: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return what is told of the requests without an answer, the oldest first."""
+    requests = [request for each in askers for request in tuple(each.open.values())]
+    requests.sort(key=lambda request: request.since)
     now = loop_time()
 
-    return {
-        "asking": {
-            "open": [
-                {
-                    "text": request.text[:_MOST_CHARACTERS],
-                    "model": request.model,
-                    "seconds": round(now - request.since, 1),
-                }
-                for request in requests[:_MOST_OPEN]
-            ],
-            "hosts": [
-                {
-                    "address": host.address,
-                    "in_flight": host.traffic.in_flight,
-                    "limit": host.traffic.limit,
-                }
-                for host in hosts.values()
-            ],
-            "waiting": sum(waiting.values()),
+    return [
+        {
+            "text": request.text[:_MOST_CHARACTERS],
+            "model": request.model,
+            "seconds": round(now - request.since, 1),
         }
-    }
+        for request in requests[:_MOST_OPEN]
+    ]
+
+
+def _hosts_of(pools: Sequence[Pool[Any]]) -> list[dict[str, Any]]:
+    """Return what is told of servers, each of which several pools may share."""
+    hosts = {id(host.traffic): host for pool in pools for host in pool.servers}
+
+    return [
+        {
+            "address": host.address,
+            "in_flight": host.traffic.in_flight,
+            "limit": host.traffic.limit,
+        }
+        for host in hosts.values()
+    ]
 
 
 ResultT = TypeVar("ResultT")

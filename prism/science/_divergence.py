@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
@@ -15,6 +15,7 @@ from prism.runs._policy_file import ARCHETYPE, RELEVANCE, ModelKind, Policy
 from prism.science._arrays import Array, np
 from prism.science._calibrate import LEAST, calibrate_choices
 from prism.science._choices import Choices, Point, read_choices
+from prism.science._libraries import library
 
 if TYPE_CHECKING:
     from prism.analysis import RunLogs
@@ -123,7 +124,7 @@ def _expected_by_half(
     grid: Grid, model: Choices, kind: ModelKind, least: int, half: Array
 ) -> Array:
     """Return what a policy of one half of the agents expects of the other half's questions."""
-    inside = half[grid.agents_of(model)].astype(bool)
+    inside = half[agents_of(model)].astype(bool)
     seen, unseen = (replace(model, table=model.table.filter(rows)) for rows in (inside, ~inside))
 
     return grid.expect(unseen, calibrate_choices(seen, kind, least), model)
@@ -203,19 +204,19 @@ class Grid:
     """The cells in which choices are counted.
 
     Counts, and sums of probabilities, are arrays with one row an agent (or a sample of agents) and
-    one column a level, point and option.
+    one column a cell and option.
 
     Args:
         points: Where it was decided.
         levels: By what the decisions are grouped, and the groups: ``("archetype", "lurker")``.
-        cells: One row a cell: the numbers of its level and its point.
-        edges: Edges of the bins of relevance.
+        cells: One row a ``cell``: ``by`` and ``level``, the ``number`` of these, and the ``point``.
+        bins: Bins of relevance.
     """
 
     points: tuple[Point, ...]
     levels: tuple[tuple[str, str], ...]
-    cells: Array
-    edges: tuple[float, ...]
+    cells: pl.DataFrame
+    bins: int
 
     @property
     def width(self) -> int:
@@ -226,10 +227,8 @@ class Grid:
         """Count what was chosen."""
         rows = choices.table.select("point", "chosen").rows()
         options = [choices.points[point][2].index(name) for point, name in rows]
-        weights = np.zeros((len(rows), self.width))
-        weights[np.arange(len(rows)), options] = 1
 
-        return self._summed(choices, weights)
+        return self._summed(choices, np.eye(self.width)[options])
 
     def expect(self, choices: Choices, policy: Policy, of: Choices | None = None) -> Array:
         """Sum up the probabilities that a policy gives to the options of the same questions.
@@ -253,15 +252,9 @@ class Grid:
 
         return self._summed(choices, weights, of)
 
-    def agents_of(self, choices: Choices, of: Choices | None = None) -> Array:
-        """Return the place of the agent of every decision, as a row of the counts."""
-        keys = choices.table.select("run", "agent_id").rows()
-        numbers = {agent: number for number, agent in enumerate(_agents(of or choices))}
-        return np.array([numbers[key] for key in keys], dtype=int)
-
     def sizes(self, counts: Array) -> Array:
         """Return the number of decisions in each level, of one row of counts or of each."""
-        by_cell = counts.reshape(*counts.shape[:-1], len(self.cells), self.width).sum(axis=-1)
+        by_cell = counts.reshape(*counts.shape[:-1], self.cells.height, self.width).sum(axis=-1)
         found: Array = by_cell @ self._is_of_level
         return found
 
@@ -278,18 +271,17 @@ class Grid:
             right: The counts to compare with.
             smoothing: What is added to each count.
         """
-        options = [len(self.points[point][2]) for point in self.cells[:, 1]]
+        distance = library("scipy.spatial.distance").jensenshannon
+        options = [len(self.points[point][2]) for point in self.cells["point"]]
         is_option = np.arange(self.width) < np.asarray(options)[:, None]
-        ours, theirs = (each.reshape(-1, len(self.cells), self.width) for each in (left, right))
+        ours, theirs = (each.reshape(-1, len(options), self.width) for each in (left, right))
         sizes = ours.sum(axis=2)
         known = (sizes > 0) & (theirs.sum(axis=2) > 0)
         ours, theirs = ((each + smoothing) * is_option for each in (ours, theirs))
-
-        with np.errstate(invalid="ignore"):
-            p, q = (each / each.sum(axis=2, keepdims=True) for each in (ours, theirs))
-        bits = np.where(known, _entropy((p + q) / 2) - (_entropy(p) + _entropy(q)) / 2, 0.0)
         weights = np.where(known, sizes, 0.0)
         with np.errstate(invalid="ignore"):
+            # what is unknown, or as good as equal, comes out as NaN
+            bits = np.nan_to_num(distance(ours, theirs, base=2, axis=2) ** 2)
             found: Array = (bits * weights) @ self._is_of_level / (weights @ self._is_of_level)
 
         return np.clip(found, 0, 1)
@@ -297,87 +289,65 @@ class Grid:
     @property
     def _is_of_level(self) -> Array:
         """A row a cell, a column a level."""
-        return np.asarray(np.equal.outer(self.cells[:, 0], np.arange(len(self.levels))), float)
+        numbers = self.cells["number"].to_numpy()
+        return np.asarray(np.equal.outer(numbers, np.arange(len(self.levels))), float)
 
     def _summed(self, choices: Choices, weights: Array, of: Choices | None = None) -> Array:
         """Sum up, by agent and cell, what each decision has for each option."""
-        cells = {tuple(cell): number for number, cell in enumerate(self.cells.tolist())}
-        numbers = {level: number for number, level in enumerate(self.levels)}
-        points = _places(choices, {point: number for number, point in enumerate(self.points)})
-        agents, everybody = self.agents_of(choices, of), _agents(of or choices)
-        matrix = np.zeros((len(everybody), len(self.cells), self.width))
-        for levels in _levels_of(choices, self.edges):
-            columns = [
-                cells[numbers[level], point] for level, point in zip(levels, points, strict=True)
-            ]
-            np.add.at(matrix, (agents, np.array(columns, dtype=int)), weights)
+        agents = agents_of(choices, of)
+        placed = _in_levels(choices, self.points, self.bins).join(
+            self.cells, on=["by", "level", "point"]
+        )
+        rows, cells = placed["row"].to_numpy(), placed["cell"].to_numpy()
+        everybody = (of or choices).table.select("run", "agent_id").n_unique()
+        matrix = np.zeros((everybody, self.cells.height, self.width))
+        np.add.at(matrix, (agents[rows], cells), weights[rows])
 
-        return matrix.reshape(len(everybody), len(self.cells) * self.width)
+        return matrix.reshape(everybody, -1)
 
 
 def make_grid(compared: Sequence[Choices], bins: int) -> Grid:
     """Return the cells that the decisions of any of the choices fall in."""
-    edges = tuple(number / bins for number in range(bins + 1))
     points = tuple(dict.fromkeys(point for each in compared for point in each.points))
-    places = {point: number for number, point in enumerate(points)}
-    found: dict[tuple[str, str], set[int]] = {}
-    for level, point in chain.from_iterable(_cells_of(each, edges, places) for each in compared):
-        found.setdefault(level, set()).add(point)
+    found = pl.concat([_in_levels(each, points, bins) for each in compared]).drop("row").unique()
+    kinds = [ALL, compared[0].by, "state", RELEVANCE]
+    # levels of one kind stay together
+    place = pl.col("by").replace_strict(kinds, range(len(kinds)))
+    levels = found.select("by", "level").unique().sort(place, "level").with_row_index("number")
+    cells = found.join(levels, on=["by", "level"]).sort("number", "point").with_row_index("cell")
 
-    # levels of one kind stay together, in the order in which the kinds come up
-    order = [by for by, _ in found]
-    levels = sorted(found, key=lambda level: (order.index(level[0]), level[1]))
-    cells = [
-        (number, point) for number, level in enumerate(levels) for point in sorted(found[level])
-    ]
-
-    return Grid(points, tuple(levels), np.asarray(cells), edges)
+    return Grid(points, tuple(levels.select("by", "level").rows()), cells, bins)
 
 
-def _cells_of(
-    choices: Choices, edges: Sequence[float], places: Mapping[Point, int]
-) -> Iterator[tuple[tuple[str, str], int]]:
-    """Yield the levels of the decisions, each with the place of a point that comes up in it."""
-    points = _places(choices, places)
-    for levels in _levels_of(choices, edges):
-        yield from set(zip(levels, points, strict=True))
+def _in_levels(choices: Choices, points: Sequence[Point], bins: int) -> pl.DataFrame:
+    """Return every decision in each of its levels: ``row``, ``point``, ``by`` and ``level``."""
+    edges = [number / bins for number in range(bins + 1)]
+    names = [f"{low:.2f} to {high:.2f}" for low, high in pairwise(edges)]
+    number = (pl.col(RELEVANCE) * bins).floor().clip(0, bins - 1)
+    levels = {
+        ALL: pl.lit(ALL),
+        choices.by: pl.col("group"),
+        "state": pl.col("state"),
+        RELEVANCE: number.replace_strict(range(bins), names, default=_UNKNOWN),
+    }
+    places = pl.Series([points.index(point) for point in choices.points])
+    table = choices.table.with_row_index("row").select(
+        "row", place=places.gather(choices.table["point"]), **levels
+    )
+
+    return table.rename({"place": "point"}).unpivot(
+        index=["row", "point"], variable_name="by", value_name="level"
+    )
 
 
-def _entropy(chances: Array) -> Array:
-    safe = np.where(chances > 0, chances, 1.0)
-    found: Array = -(safe * np.log2(safe)).sum(axis=2)
-    return found
-
-
-def _places(choices: Choices, places: Mapping[Point, int]) -> list[int]:
-    """Return the place of the point of every decision."""
-    return [places[choices.points[number]] for number in choices.table["point"]]
-
-
-def _levels_of(choices: Choices, edges: Sequence[float]) -> list[list[tuple[str, str]]]:
-    """Return the levels of every decision, by each thing that they are grouped by."""
-    table = choices.table
-    relevances = table[RELEVANCE].to_list() if RELEVANCE in table.columns else []
-
-    return [
-        [(ALL, ALL)] * table.height,
-        [(choices.by, group) for group in table["group"]],
-        [("state", state) for state in table["state"]],
-        [(RELEVANCE, _bin_of(value, edges)) for value in relevances or [None] * table.height],
-    ]
-
-
-def _bin_of(value: float | None, edges: Sequence[float]) -> str:
-    if value is None:
-        return _UNKNOWN
-
-    bins = list(pairwise(edges))
-    low, high = next((each for each in bins if value < each[1]), bins[-1])
-    return f"{low:.2f} to {high:.2f}"
-
-
-def _agents(choices: Choices) -> tuple[Any, ...]:
-    return tuple(choices.table.select("run", "agent_id").unique().sort("run", "agent_id").rows())
+def agents_of(choices: Choices, of: Choices | None = None) -> Array:
+    """Return the place of the agent of every decision, as a row of the counts."""
+    agent = ["run", "agent_id"]
+    everybody = (of or choices).table.select(agent).unique().sort(agent).with_row_index("place")
+    found = choices.table.select(agent).join(
+        everybody, on=agent, how="left", nulls_equal=True, maintain_order="left"
+    )
+    return found["place"].to_numpy()
 
 
 _WIDTH, _STEP = 420, 18

@@ -138,4 +138,5 @@ def is_state(value: object) -> bool:
 @lru_cache(maxsize=4096)
 def state_text(state: object) -> str:
     """Return a state's plain text, whichever kind of ``str`` enum it belongs to."""
-    return str(state.value) if isinstance(state, Enum) else str(state)
+    # `value` is looked up by code of Python's own, which takes four times as long
+    return str(state._value_) if isinstance(state, Enum) else str(state)

@@ -19,7 +19,7 @@ from prism.files._source import Problem
 from prism.workflow._actions import Action, ActionResult
 from prism.workflow._agent import WorkflowAgent
 from prism.workflow._document._problems import WorkflowFileError
-from prism.workflow._loop import Refusal, WorkflowResults
+from prism.workflow._results import Refusal, WorkflowResults
 from prism.workflow._steps import StepRun, Turn, WorkflowStopped
 from prism.workflow._workflow import Workflow
 

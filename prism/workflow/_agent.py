@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from prism.errors import AgentError
 from prism.expressions import Expression
-from prism.runs._agent_loop import Lent, writer_of
+from prism.runs._lent import Lent, writer_of
 from prism.statechart import Statechart, StateTransition
 from prism.telemetry._loggers import EventLogger
 from prism.telemetry.events import WORKFLOW_RESET

@@ -1,11 +1,12 @@
-"""A run of a workflow as options: everything that its events depend on."""
+"""A run of a workflow: a world with one agent, and everything that its events depend on."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from prism.errors import FieldTypeError, InputError
 from prism.files import parse_json, reading
@@ -13,18 +14,23 @@ from prism.files._yaml import parse_yaml
 from prism.runlog import ReplayWriter, SimulatedClock
 from prism.runlog._recorded import _events
 from prism.runs import ReplayOptions
-from prism.runs._agent_loop import NOBODY, AgentOptions, NobodyWriter, recorded_log
 from prism.runs._config import REASONER_KINDS
 from prism.runs._dry_run import is_dry_run
+from prism.runs._lent import NobodyWriter
 from prism.runs._makers import make_writer
+from prism.statechart import Statechart
+from prism.statechart.reasoner._spending import Cost
 from prism.statechart.reasoner._texts import BaseWriter
 from prism.telemetry._loggers import EventLogger
+from prism.telemetry.events import WORKFLOW_STEP
 from prism.workflow._actions import by_command, echo
 from prism.workflow._agent import WorkflowAgent
-from prism.workflow._loop import WorkflowLoop, WorkflowResults
-from prism.workflow._steps import Recorded
+from prism.workflow._results import WorkflowResults
+from prism.workflow._steps import Recorded, StepRun, Turn
 from prism.workflow._variables import as_context
 from prism.workflow._workflow import Workflow, load_quietly
+from prism.worlds._alone import NOBODY, Alone, AloneRun, Event, recorded_log, told_by
+from prism.worlds._loop import Loop
 
 DEFAULT_TURNS = 10
 
@@ -48,8 +54,75 @@ _LATER_KINDS: Mapping[str, Any] = {
 """Keys that runs of earlier releases do not have."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class WorkflowOptions(AgentOptions[WorkflowResults]):
+class TurnTaker(WorkflowAgent):
+    """An agent that carries out a workflow alone.
+
+    Attributes:
+        last: What became of its last turn.
+    """
+
+    last: Turn
+
+    @property
+    def chart(self) -> Statechart[StrEnum]:
+        """Its states alone: a chart of all transitions may be large, and nobody looks at it."""
+        definition, states = self.workflow.definition, self.workflow.states
+        final = map(states, definition.final_states)
+        return Statechart(
+            states, (), self.workflow.initial, name=definition.name, final_states=final
+        )
+
+    async def act(self, world: Any) -> None:  # noqa: ARG002 - there is nobody else in it
+        """Take a turn."""
+        self.last = await self.turn()
+
+
+class Turns(Alone):
+    """A world whose one agent carries out a workflow; a turn is a round."""
+
+    __slots__ = ("_steps",)
+
+    if TYPE_CHECKING:
+        agent: TurnTaker
+        _steps: list[StepRun]
+
+    def _prism_is_over(self, rounds: Sequence[Any]) -> bool:  # noqa: ARG002 - the agent knows
+        return self.agent.failure is not None or self.agent.has_finished
+
+    def _prism_recall(self, event: Event) -> None:
+        if event["event"] == WORKFLOW_STEP:
+            self._steps.append(_step_of(event))
+
+    def _prism_summary_of(self, event: Event) -> Turn:
+        steps = tuple(self._steps)
+        self._steps.clear()
+        (state,) = event["states"]
+        has_stopped = any(step.outcome == "failed" for step in steps)
+        has_finished = state in self.agent.workflow.definition.final_states
+
+        return Turn(event["round"], state, steps, has_stopped, has_finished)
+
+    def _prism_results(self, rounds: Sequence[Turn]) -> WorkflowResults:
+        return WorkflowResults.of(self.agent, rounds)
+
+
+def _step_of(event: Event) -> StepRun:
+    cost = Cost()
+    cost.input_tokens, cost.output_tokens = event["input_tokens"], event["output_tokens"]
+
+    return told_by(
+        StepRun,
+        event,
+        kind=event["type"],
+        cost=None if event["type"] == "code" else cost,
+        unknown=tuple(event["unknown_variables"]),
+        # logs of earlier releases do not name what was refused
+        target=event.get("target", event["moved_to"]),
+    )
+
+
+@dataclass(init=False, repr=False, kw_only=True)
+class WorkflowRun(AloneRun):
     """A run of a workflow's turns.
 
     Args:
@@ -81,20 +154,17 @@ class WorkflowOptions(AgentOptions[WorkflowResults]):
     echo_actions: bool = False
     workers: int | None = None
 
-    def __post_init__(self) -> None:
-        """Refuse what JSON has no room for, or what no run can be."""
-        super().__post_init__()
+    def _check(self) -> None:
+        super()._check()
         self._require_count("workers", self.workers)
         if self.action is not None and self.echo_actions:
             raise InputError("contradicts echo_actions: leave out one", field="action")
         try:
-            parameters = as_context(self.parameters)
+            self.parameters = as_context(self.parameters)
         except FieldTypeError as error:
             raise InputError(str(error)) from None
 
-        object.__setattr__(self, "parameters", parameters)
-
-    def prepare(self, logger: EventLogger | None) -> WorkflowLoop:
+    def _make(self, logger: EventLogger | None) -> Loop:
         """Read and make all that the run needs.
 
         Args:
@@ -111,9 +181,9 @@ class WorkflowOptions(AgentOptions[WorkflowResults]):
         writer, recorded = self._writer(workflow)
 
         clock = SimulatedClock()
-        agent = WorkflowAgent(
+        agent = TurnTaker(
             workflow,
-            writer,
+            None,
             context,
             agent_id=self.agent_id,
             turns=self.rounds,
@@ -122,17 +192,12 @@ class WorkflowOptions(AgentOptions[WorkflowResults]):
             clock=clock,
             **application,
         )
+        world = Turns.of(agent=agent, _steps=[])
+        loop = self._loop_of(world, writer, self.number_of_rounds, logger, clock)
         if recorded is not None:
             agent.repeat(recorded)
 
-        return WorkflowLoop(
-            agent,
-            writer,
-            turns=self.number_of_rounds,
-            seed=self.seed,
-            logger=logger,
-            clock=clock,
-        )
+        return loop
 
     def _application(self) -> dict[str, Any]:
         """Return what the application brings, and what carries out actions for it, if anything."""

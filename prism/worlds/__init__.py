@@ -7,7 +7,7 @@ carries it out.
 from typing import TYPE_CHECKING
 
 from prism._lazy import lazy_names
-from prism.runs._agent_loop import Lent
+from prism.runs._lent import Lent
 from prism.worlds._agent import Agent, Message, Thing
 from prism.worlds._agent_set import AgentSet
 from prism.worlds._asking import Decider, Remembering

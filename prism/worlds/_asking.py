@@ -19,7 +19,16 @@ from typing import Any, Protocol, runtime_checkable
 from prism.errors import ReasonerError
 from prism.runlog import SimulatedClock
 from prism.runlog._writer import Moment
-from prism.statechart import BaseWriter, Budget, Decision, Question, TextCall, Wording, Written
+from prism.statechart import (
+    BaseWriter,
+    Budget,
+    Decision,
+    PolicyReasoner,
+    Question,
+    TextCall,
+    Wording,
+    Written,
+)
 from prism.statechart._identity import agent_name
 from prism.statechart.reasoner._router import all_of
 from prism.statechart.reasoner._texts import fallback_text
@@ -85,6 +94,18 @@ class Answerers:
         """What a model may spend, which both share; None if none is asked."""
         budgets = (getattr(each, "budget", None) for each in (self.reasoner, self._writer))
         return next((each for each in budgets if isinstance(each, Budget)), None)
+
+    def drawing(self, logger: EventLogger | None) -> PolicyReasoner | None:
+        """Return the policy, if one draws all decisions and nobody is told of them.
+
+        Args:
+            logger: Where decisions would be announced.
+        """
+        reasoner = self.reasoner
+        # one that is derived from it may answer in its own way
+        if type(reasoner) is not PolicyReasoner or reasoner.is_heard(logger):
+            return None
+        return reasoner
 
     async def answers_to(self, asked: Sequence[Asked], logger: EventLogger | None) -> list[Answer]:
         """Ask for decisions and texts together, and announce them, the decisions first.

@@ -9,7 +9,7 @@ from reprlib import repr as brief
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from prism.errors import AgentError, SimulationError
-from prism.runs._agent_loop import Lent
+from prism.runs._lent import Lent
 from prism.statechart import Statechart
 from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
 from prism.telemetry._loggers import EventLogger

@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from functools import cached_property, partial
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from prism._faults import place_of_method, shortened
-from prism.errors import MissingExtraError, SimulationError
+from prism.errors import InputError, MissingExtraError, SimulationError
 from prism.runlog import SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
 from prism.runs._running import run_to_end
@@ -45,6 +46,8 @@ from prism.worlds._world import World
 _TICKS_BETWEEN_COLLECTIONS = 100
 
 COLUMNS = "prism.columns"
+
+_ONLY_LOOKS = "a measure only looks; let a hook change things, such as round_ends"
 
 MANY = 100_000
 """Agents up to which the log tells of each, unless it is asked for less."""
@@ -184,18 +187,12 @@ class Loop:
             )
 
         self.has_run = True
-        with self.clock.bound():
+        with self.clock.bound(), self.world._prism_running(is_new=not self.finished):
             if not self.finished:
                 self._begin()
 
             try:
-                for number in range(len(self.finished) + 1, self.rounds + 1):
-                    if self._host.stopped is not None:
-                        break
-                    self.finished.append(await self._round(number))
-                    self._collect()
-                    if on_round is not None:
-                        on_round(self.finished[-1])
+                await self._rounds(on_round)
             finally:
                 await self._stage.close()
 
@@ -204,6 +201,22 @@ class Loop:
             self._emit(RUN_ENDED, **totals, **costs_told(self.reasoner, self.writer))
 
         return results
+
+    async def _rounds(self, on_round: Callable[[Any], object] | None) -> None:
+        """Run the rounds that are left, until the run is over."""
+        for number in range(len(self.finished) + 1, self.rounds + 1):
+            if self._host.stopped is not None or self.world._prism_is_over(self.finished):
+                return
+
+            with self.world._prism_round():
+                self.finished.append(await self._round(number))
+                self._collect()
+                if on_round is not None:
+                    on_round(self.finished[-1])
+
+    def kept_in(self, folder: Path) -> None:
+        """Learn in which folder the run is kept."""
+        self.world._prism_kept_in(folder)
 
     def treat(self, treatment: str | Treatment) -> None:
         """Apply one more treatment, in a round that has not begun.
@@ -247,6 +260,10 @@ class Loop:
         Raises:
             SimulationError: If the snapshot is of another world or population.
         """
+        if self._stage.has_fields and "kinds" not in snapshot:
+            problem = "was begun by an earlier version, which kept it otherwise: begin it anew, or"
+            raise InputError(f"{problem} replay it as far as it came")
+
         self._host.end_setup(is_resumed=True)
         # the time first, as agents have been in their states since some tick
         self.clock.go_on_at(snapshot["moment"])
@@ -289,6 +306,7 @@ class Loop:
         self._stage.announce()
         self._tell_picture(self._picture(first=True))
         self._host.end_setup(is_resumed=False)
+        self._stage.enter()
 
     # Rounds
 
@@ -326,7 +344,7 @@ class Loop:
             self._emit(AGENTS_MEASURED, **told)
         self._tell_picture(picture)
         summary = stage.summary(number, states, measures)
-        self._emit(ROUND_ENDED, **summary.to_dict())
+        self._emit(ROUND_ENDED, **world._prism_ended(summary))
 
         return summary
 
@@ -344,27 +362,34 @@ class Loop:
             self._emit(AGENTS_PICTURED, **told)
 
     def _measures(self) -> tuple[dict[str, Measured], list[dict[str, Any]]]:
-        reason = "a measure only looks; let a hook change things, such as round_ends"
+        if not self._is_to_be_checked:
+            return self._taken()
+
         # the fields are compared once, and show what no later checkpoint could keep, too
+        self._is_to_be_checked = False
         of_agents_too = self._stage.has_fields
-        before = self._fields(of_agents=of_agents_too) if self._is_to_be_checked else None
-        looking = self._host.only_looking(reason)
+        before = self._fields(of_agents=of_agents_too)
+        taken = self._taken()
+        if any(taken) and (after := self._fields(of_agents=of_agents_too)) != before:
+            raise SimulationError(
+                f"a measure of {type(self.world).__name__} changes a field "
+                f"({', '.join(_differing(before, after))}): {_ONLY_LOOKS}"
+            )
+
+        return taken
+
+    def _taken(self) -> tuple[dict[str, Measured], list[dict[str, Any]]]:
+        """Return what the measures of the world come to now, and what is told of agents."""
+        if not self._measured and self._of_agents is None:
+            return {}, []
+
+        looking = self._host.only_looking(_ONLY_LOOKS)
         with looking, self._host.explaining(), self._host.guarding():
             found = {
                 name: require_number(getattr(self.world, name)(), what)
                 for name, what in self._measured.items()
             }
-            of_agents = [] if self._of_agents is None else self._of_agents.take()
-
-        if before is not None:
-            self._is_to_be_checked = False
-            if (found or of_agents) and (after := self._fields(of_agents=of_agents_too)) != before:
-                raise SimulationError(
-                    f"a measure of {type(self.world).__name__} changes a field "
-                    f"({', '.join(_differing(before, after))}): {reason}"
-                )
-
-        return found, of_agents
+            return found, [] if self._of_agents is None else self._of_agents.take()
 
     @cached_property
     def _measured(self) -> dict[str, str]:

@@ -205,7 +205,9 @@ class OverlapTicks(Ticks):
         if isinstance(waiting.wanted, Writing):
             value: Any = self._wrote(waiting.wanted, answer)
         else:
-            value = self._apply(waiting.wanted, answer)  # type: ignore[arg-type]
+            asked: Any = waiting.wanted
+            asked.decision = answer
+            value = self._apply(asked, answer.chosen)
 
         self._advance(waiting.owner, waiting.running, value)
 

@@ -28,7 +28,7 @@ import orjson
 
 from prism.errors import SimulationError
 from prism.runlog import RunLog
-from prism.runs._agent_loop import NobodyWriter
+from prism.runs._lent import NobodyWriter
 from prism.statechart import Statechart
 from prism.telemetry._loggers import LateLogger
 from prism.telemetry.events import ROUND_ENDED

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, fields
 from importlib import import_module
 from pathlib import Path
 from typing import (
@@ -198,14 +197,11 @@ class Run(Generic[WorldT_co]):
     # type checkers would take what __new__ returns for what a run is
     if not TYPE_CHECKING:
 
-        def __new__(cls, world: Any = None, *agents: Any, **given: Any) -> Any:
+        def __new__(cls, world: Any = None, *_agents: Any, **_given: Any) -> Any:
             """Make a run; of an agent in a file, one of that agent alone."""
             is_file = isinstance(world, (str, Path))
             key = _KEYS.get(Path(world).suffix.lower()) if is_file else None
-            if key is None:
-                return super().__new__(cls)
-
-            return _run_alone(_alone(key), Path(world), *agents, **given)
+            return super().__new__(cls if key is None else _alone(key))
 
     @overload
     def __init__(
@@ -269,7 +265,7 @@ class Run(Generic[WorldT_co]):
 
         self._agents = _population(self._class, agents, keep)
         self.treatments: tuple[str | Treatment, ...] = tuple(treatments)
-        self.reasoner: Any = _decider(model, reasoner)
+        self.reasoner: Any = decider(model, reasoner)
         self.writer: Any = _writer(self.reasoner, writer)
         self._require_askers()
 
@@ -710,33 +706,12 @@ def replay(
 
 
 _ALONE = {
-    "workflow": ("prism.workflow._run", "WorkflowOptions"),
-    "cognition": ("prism.cognition._run", "CognitiveOptions"),
+    "workflow": ("prism.workflow._run", "WorkflowRun"),
+    "cognition": ("prism.cognition._run", "CognitiveRun"),
 }
 """Where runs of an agent alone are, by the key that ``run.json`` has of them alone."""
 
 _KEYS = {".yaml": "workflow", ".yml": "workflow", ".json": "cognition"}
-
-
-def _run_alone(kind: Any, file: Path, agents: Any = None, **given: Any) -> Any:
-    """Return a run of the agent that is in a file.
-
-    Raises:
-        InputError: If an argument is only for a world, or one is missing.
-    """
-    if agents is not None:
-        given["agents"] = agents
-    taken = {each.name: each for each in fields(kind)}
-    for name in given:
-        if name not in taken:
-            problem = f"is for a world, and {file} is run alone: leave it out"
-            raise InputError(problem, field=name)
-    for name, each in taken.items():
-        has_default = (each.default, each.default_factory) != (MISSING, MISSING)
-        if name not in given and name != "file" and not has_default:
-            raise InputError(f"is needed to run {file}", field=name)
-
-    return kind(file=file, **given)
 
 
 def _kind(config: Mapping[str, Any]) -> Any:
@@ -854,7 +829,7 @@ def _population(cls: type[World[Any]], agents: Any, keep: Sequence[str]) -> Any:
     return found
 
 
-def _decider(model: Any, reasoner: Any) -> Any:
+def decider(model: Any, reasoner: Any) -> Any:
     """Return who decides.
 
     Raises:

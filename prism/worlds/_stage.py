@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from datetime import datetime
 from functools import lru_cache, partial
 from typing import Any
 
 from prism.errors import DefinitionError, SimulationError
-from prism.runs._agent_loop import Lent
-from prism.statechart import StateTransition
+from prism.runs._lent import Lent
+from prism.statechart import Statechart, StateTransition
 from prism.statechart._engine.writing import make_record
 from prism.statechart._identity import identify
 from prism.statechart.inspection._lint import require_fit
@@ -135,12 +136,16 @@ class AgentStage:
                 require_fit([kind.agents[0]._subject], kind.chart.definition)
 
         guests = [agent for agent in self.host.agents if isinstance(agent, Guest)]
-        clock, seed = self._count_transition, self._setting.seed
-        if guests:
-            join(guests, partial(Lent, logger=self.logger, clock=clock, seed=seed))
-
+        self._lend(guests)
         self.has_fields = bool(guests) or not issubclass(classes[0], Proxy)
         world._prism_joined_all()
+
+    def _lend(self, guests: Sequence[Any]) -> None:
+        """Lend objects of other classes what they need of the run."""
+        if guests:
+            seed = None if self._world._prism_is_alone else self._setting.seed
+            clock = self._count_transition
+            join(guests, partial(Lent, logger=self.logger, clock=clock, seed=seed))
 
     def ready(self) -> None:
         """Make what runs the ticks, which takes the agents as `setup` has left them."""
@@ -186,6 +191,28 @@ class AgentStage:
 
         self._world._prism_announce()
 
+    def enter(self) -> None:
+        """Have agents enter the states in which they begin, where charts do something then."""
+        kinds = [
+            kind
+            for kind in self._kinds.values()
+            if kind.definition.tree is not None and not issubclass(kind.cls, Proxy)
+        ]
+        if not kinds:
+            return
+
+        host = self.host
+        everybody = host.agents if self._world.order == "listed" else host.canonical()
+        entering = [agent for agent in everybody if agent._kind in kinds]
+        # what entry actions fire is done at once, as within any transition
+        fires, host.fires = host.fires, None
+        try:
+            with host.explaining(), host.guarding():
+                for host.acting in entering:
+                    host.acting._chart._begin_where_it_is(host.acting)
+        finally:
+            host.fires, host.acting = fires, None
+
     def _announce(self, agent: Any, logger: EventLogger) -> None:
         told = self._world._prism_joined(agent)
         if told is None:
@@ -224,6 +251,10 @@ class AgentStage:
 
     def states(self) -> dict[str, int]:
         """Return the number of agents in each state."""
+        # the one that there is says itself where it is, and its chart may have hundreds of states
+        if self._world._prism_is_alone:
+            return {state_text(self.host.agents[0]._state): 1}
+
         found: dict[str, int] = {}
         for kind in self._kinds.values():
             for state, number in self._counts_of(kind).items():
@@ -236,10 +267,10 @@ class AgentStage:
         """Return the number of agents of a kind in each of its states."""
         gone = self.host.gone
         if not gone and not issubclass(kind.cls, Proxy):
-            return kind.counts
+            return kind.counted()
 
         there = Counter(agent._state for agent in kind.agents if agent._place not in gone)
-        return {state: there[state] for state in kind.counts}
+        return {state: there[state] for state in kind.counted()}
 
     async def end_round(self) -> None:
         """Let agents take the last step of a round, in a world that has one."""
@@ -320,6 +351,7 @@ class AgentStage:
                 "ticks": [agent.ticks_in_state for agent in kind.agents],
                 "inboxes": self._inboxes(kind, code),
                 **kept_notes(kind.agents),
+                **_kept_memories(kind),
                 "fields": {
                     name: code.column(kind.agents, read, name)
                     for name, read in kind.column_readers()
@@ -367,7 +399,7 @@ class AgentStage:
             if event["event"] == TRANSITION:
                 if event["agent_id"] in histories:
                     agent, history = histories[event["agent_id"]]
-                    history.append(_record(type(agent).chart.state_type, event))
+                    history.append(_record(agent._chart, event))
             elif event["event"] == ROUND_ENDED:
                 finished.append(world._prism_summary_of(event))
 
@@ -415,10 +447,12 @@ def _require_overlapping(cls: type[World[Any]]) -> None:
 
 
 def _restore_kind(kind: Kind, kept: Mapping[str, Any], code: Decoder, now: int) -> None:
-    members = {state.value: state for state in kind.chart.definition.states}
+    members = {text: kind.chart.state_of(text) for text in set(kept["states"])}
     for agent, text, ticks in zip(kind.agents, kept["states"], kept["ticks"], strict=True):
         agent._state, agent._since = members[text], now - ticks
         agent.inbox.clear()
+    for agent, memory in zip(kind.agents, kept.get("memories", ()), strict=False):
+        agent._subject.state_memory = memory
 
     for name, column in kept["fields"].items():
         for agent, value in zip(kind.agents, column, strict=True):
@@ -428,12 +462,21 @@ def _restore_kind(kind: Kind, kept: Mapping[str, Any], code: Decoder, now: int) 
         kind.agents[place].inbox.extend(code.value(messages))
 
 
-def _record(states: Any, event: Event) -> StateTransition:
-    edge = _edge(states, event["from_state"], event["to_state"], event["trigger"])
+def _kept_memories(kind: Kind) -> dict[str, Any]:
+    """Return what a checkpoint keeps of what charts remember: nothing where none does."""
+    tree = kind.definition.tree
+    if tree is None or not tree.remembers:
+        return {}
+
+    return {"memories": [deepcopy(agent._subject.state_memory) for agent in kind.agents]}
+
+
+def _record(chart: Statechart[Any], event: Event) -> StateTransition:
+    edge = _edge(chart, event["from_state"], event["to_state"], event["trigger"])
     time = datetime.fromisoformat(event["timestamp"]).timestamp()
     return make_record(edge, time, event["context"])
 
 
 @lru_cache(maxsize=1024)
-def _edge(states: Any, source: str, target: str, trigger: str) -> Any:
-    return shared_edge(states(source), states(target), trigger)
+def _edge(chart: Statechart[Any], source: str, target: str, trigger: str) -> Any:
+    return shared_edge(chart.state_of(source), chart.state_of(target), trigger)

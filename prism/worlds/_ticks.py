@@ -6,10 +6,11 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any, cast
 
 from prism.errors import SimulationError
-from prism.statechart import Decision, Written
+from prism.statechart import Decision, PolicyReasoner, Written
 from prism.statechart._definition import TIMEOUT
 from prism.statechart.reasoner._recollection import stay_in_words
 from prism.statechart.states import state_text
@@ -139,6 +140,7 @@ class Ticks:
         with host.explaining():
             try:
                 host.phase = Phase.BEGINNING
+                host.draws = self._answerers.drawing(self._logger)
                 self.roster.begin_tick(host.ticks, host.ticks)
                 with host.guarding():
                     world.tick_begins()
@@ -199,6 +201,12 @@ class Ticks:
 
     def _time_out(self, world: Any, agent: Any) -> Any:
         """Fire the time-out that is due; if no transition applies, the turn is that of the step."""
+        if agent._kind.is_ticked:
+            # what is to be done is that of the state in which the turn begins
+            step = self._activation.own_step_of(agent)
+            self._tick(agent)
+            return None if step is None else step(world, agent)
+
         state = agent._state
         has_fired = agent._chart.fire(agent, TIMEOUT) is not None
         # a transition to the state itself leaves it due, as does a guard that lets none pass
@@ -210,6 +218,17 @@ class Ticks:
         step = self._activation.own_step_of(agent)
 
         return None if step is None else step(world, agent)
+
+    def _tick(self, agent: Any) -> None:
+        """Let a tick pass for an agent whose chart has timers, rates or eventless transitions."""
+        chart, before = agent._chart, last_record(agent)
+        if chart._schedule is None:
+            return
+
+        chart._times_out(agent, agent.ticks_in_state, None, by_chance=not self._is_by_event)
+        for record in takewhile(lambda each: each is not before, reversed(agent._state_history)):
+            if record.trigger == TIMEOUT:
+                self.counts.timeouts[state_text(record.from_state)] += 1
 
     def _finish(self) -> None:
         """Do what waits for the end of the tick."""
@@ -269,10 +288,30 @@ class Ticks:
     async def _wave(self, wave: Sequence[Waiting]) -> None:
         """Ask for all decisions and texts together; let steps go on in the order of the turns."""
         late = self._open(wave)
+        draws = self._host.draws
         asked = [put for each in wave if (put := asked_by(each)) is not None]
-        answers = iter(await self._ask(asked))
+        told = await self._ask(asked)
+        answers = self._drawn(draws, wave, told) if draws is not None else _said(told)
         with self._host.guarding():
-            await self._go_on(wave, late, answers)
+            await self._go_on(wave, late, iter(answers))
+
+    def _drawn(
+        self, policy: PolicyReasoner, wave: Sequence[Waiting], written: Sequence[Any]
+    ) -> list[Any]:
+        """Return what is drawn and what is written, in the order of a wave."""
+        self._host.acting = None
+        found, texts = [], iter(written)
+        for each in wave:
+            if each.is_open:
+                found.append(policy.choose(each.wanted))
+            elif type(each.wanted) is Writing:
+                found.append(next(texts))
+
+        drawn = len(found) - len(written)
+        self.counts.decisions_asked += drawn
+        self.counts.decisions_answered += drawn
+
+        return found
 
     async def _go_on(self, wave: Sequence[Waiting], late: set[int], answers: Iterator[Any]) -> None:
         # those who wait for a message that nobody will send any more get none
@@ -348,24 +387,23 @@ class Ticks:
 
         return answers
 
-    def _apply(self, asked: Asked, decision: Decision) -> Any:
+    def _apply(self, asked: Asked, chosen: Any) -> Any:
         """Carry out an answer; return the state now, or None if the agent has moved."""
-        agent, question, asked.decision = asked.agent, asked.question, decision
+        agent = asked.agent
         if asked.since is not WAITING and last_record(agent) is not asked.since:
-            self._discard(asked, decision.chosen)
+            self._discard(asked, chosen)
             return None
 
         if self._host.remembers:
-            self._remember_staying(asked, decision)
+            self._remember_staying(asked, chosen)
 
         return agent._chart.fire_to(
-            agent._subject, asked.trigger, decision.chosen, asked.context, asked_in=question.state
+            agent._subject, asked.trigger, chosen, asked.context, asked_in=asked.state
         )
 
-    def _remember_staying(self, asked: Asked, decision: Decision) -> None:
-        state = asked.question.state
-        if decision.chosen == state:
-            stays = stay_in_words(state, asked.trigger, asked.context)
+    def _remember_staying(self, asked: Asked, chosen: Any) -> None:
+        if chosen == asked.state:
+            stays = stay_in_words(asked.state, asked.trigger, asked.context)
             self._host.remember(asked.agent, stays)
 
     def _wrote(self, writing: Writing, written: Written) -> Written:
@@ -386,7 +424,7 @@ class Ticks:
             chart=agent._chart.name,
             agent_id=agent.agent_id,
             trigger=asked.trigger,
-            asked_in=state_text(asked.question.state),
+            asked_in=state_text(asked.state),
             now_in=state_text(agent._state),
             chosen=state_text(chosen),
             reason="moved",
@@ -405,6 +443,11 @@ class Ticks:
             f"agent {left.agent.agent_id!r}: {call} was not awaited, so that nothing came of it: "
             "write  await  before it, in a step that is  async def"
         )
+
+
+def _said(answers: Iterable[Answer]) -> list[Any]:
+    """Return what was chosen of each decision; texts stay as they were written."""
+    return [each.chosen if isinstance(each, Decision) else each for each in answers]
 
 
 def asked_by(waiting: Waiting) -> Put | None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from enum import Enum
 from inspect import isfunction
+from pathlib import Path
 from typing import (
     Any,
     ClassVar,
     Generic,
     Literal,
-    Protocol,
     TypeVar,
     cast,
     get_args,
@@ -21,9 +22,8 @@ from typing import (
 
 from prism.errors import DefinitionError, InputError, SimulationError
 from prism.randomness import RandomStream
-from prism.worlds._agent import Agent
+from prism.worlds._agent import Agent, Host
 from prism.worlds._agent_set import AgentSet
-from prism.worlds._assignments import Assignments
 from prism.worlds._fields import (
     Declared,
     Fields,
@@ -54,59 +54,6 @@ TREATMENT = "_prism_treatment"
 PICTURE = "_prism_picture"
 
 RESERVED = ("event", "timestamp", "round", "tick")
-
-
-class WorldHost(Protocol):
-    """What a world needs of its run.
-
-    Attributes:
-        agents: The population.
-        seed: Seed of every random number.
-        acting: The agent whose step is under way.
-        round: The round, counted from 1; 0 before the first.
-        tick: The tick of the round.
-        refusing: Why nothing may change now; None if it may.
-        time: Time since the beginning, in rounds.
-        assignments: Who is treated.
-    """
-
-    assignments: Assignments
-    agents: Sequence[Any]
-    seed: int
-    acting: Any
-    round: int
-    tick: int
-    refusing: str | None
-
-    @property
-    def may_set_parameters(self) -> bool:
-        """Whether a treatment is being applied."""
-
-    @property
-    def late(self) -> str | None:
-        """Why a step may not change the world now; None if it may."""
-
-    @property
-    def time(self) -> float:
-        """Time since the beginning, in rounds."""
-
-    def world_stream(self) -> RandomStream:
-        """Return the world's random numbers for this round."""
-
-    def network_stream(self) -> RandomStream:
-        """Return the random numbers of the next network."""
-
-    def log(self, event: str, keys: Mapping[str, Any]) -> None:
-        """Write an event of the world's own."""
-
-    def count(self, state: Enum) -> int:
-        """Return the number of agents in a state."""
-
-    def able_to_be_in(self, state: Enum) -> int:
-        """Return the number of agents whose chart has a state."""
-
-    def stop(self, reason: str) -> None:
-        """End the run."""
 
 
 class _Parts:
@@ -163,6 +110,8 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
     _prism_agents: ClassVar[int] = DEFAULT_AGENTS
     # arguments that are no parameters
     _prism_arguments: ClassVar[tuple[str, ...]] = ()
+    # one agent, of a class of its own, whose steps take time and may draw from wherever they like
+    _prism_is_alone: ClassVar[bool] = False
 
     def __init__(self, **parameters: Any) -> None:
         """Set parameters and state."""
@@ -455,6 +404,23 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
     def _prism_begin_tick(self) -> None:
         """Prepare for a tick."""
 
+    def _prism_kept_in(self, folder: Path) -> None:
+        """Take note of the folder in which the run is kept, before anything else happens."""
+
+    def _prism_running(self, *, is_new: bool) -> AbstractContextManager[object]:
+        """Return what holds what a run needs from its beginning, or its resuming, to its end."""
+        del is_new
+        return nullcontext()
+
+    def _prism_round(self) -> AbstractContextManager[object]:
+        """Return what is entered before a round, and left when its checkpoint is written."""
+        return nullcontext()
+
+    def _prism_is_over(self, rounds: Sequence[Any]) -> bool:
+        """Return whether nobody has anything more to do, after some rounds."""
+        del rounds
+        return False
+
     def _prism_last_step(self) -> Callable[[Any, Any], Any] | None:
         """Return what each agent does at the end of a round; None if nothing."""
         return None
@@ -462,6 +428,11 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
     def _prism_summary(self, summary: Any) -> Any:
         """Return what a round came to."""
         return summary
+
+    def _prism_ended(self, summary: Any) -> Mapping[str, Any]:
+        """Return what ``round.ended`` says."""
+        told: Mapping[str, Any] = summary.to_dict()
+        return told
 
     def _prism_summary_of(self, event: Mapping[str, Any]) -> Any:
         """Return what a round came to, from its line in the log."""
@@ -504,8 +475,8 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
             raise AttributeError(name)
         raise AttributeError(unknown_field(type(self), name))
 
-    def _hosted(self, doing: str) -> WorldHost:
-        host: WorldHost | None = self._host
+    def _hosted(self, doing: str) -> Host:
+        host: Host | None = self._host
         if host is None:
             raise SimulationError(
                 f"{type(self).__name__}.{doing} needs a run: Run({type(self).__name__}(), 100)"

@@ -3,7 +3,6 @@
 import json
 import shutil
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -244,7 +243,7 @@ def test_a_memory_that_was_changed_is_gone_on_from(options: Any, tmp_path: Path)
     """A change between stop and resume stays, is told, and is repeated by a replay."""
     out, cycles = tmp_path / "run", 6
     with pytest.raises(StopError):
-        runs.begin(replace(options, rounds=cycles), out, on_round=stop_after(4))
+        runs.begin(options.replace(rounds=cycles), out, on_round=stop_after(4))
     with Memory.open(options.memory) as memory:
         memory.add("by_hand", "written by somebody else")
         memory.commit()
@@ -269,7 +268,7 @@ def test_a_memory_that_was_changed_is_gone_on_from(options: Any, tmp_path: Path)
 @pytest.mark.sampled(2)
 def test_a_second_run_goes_on_with_the_memory(options: Any, tmp_path: Path) -> None:
     """A memory is used by one run after another, and each is repeated from where it began."""
-    short = replace(options, rounds=5)
+    short = options.replace(rounds=5)
     runs.begin(short, tmp_path / "first")
     runs.begin(short, tmp_path / "second")
     assert memory_of(options.memory)["prism"]["cycle"] == 10
@@ -302,7 +301,7 @@ def test_the_options_are_in_run_json(complete: Complete) -> None:
     """What a run is can be read from its folder again, and how its memory is stored with it."""
     file = complete.folder / "run.json"
     read = type(complete.options).from_config(json.loads(file.read_text())["config"], file)
-    assert read == replace(complete.options, storage=complete.storage)
+    assert read == complete.options.replace(storage=complete.storage)
 
 
 def test_a_run_whose_configuration_changed_is_not_resumed(options: Any, tmp_path: Path) -> None:
@@ -317,7 +316,7 @@ def test_a_run_whose_configuration_changed_is_not_resumed(options: Any, tmp_path
 @pytest.mark.sampled(2)
 def test_a_replay_beyond_the_log_says_so(complete: Complete) -> None:
     """More cycles than were recorded have no texts."""
-    other = replace(complete.options, rounds=CYCLES + 1).replaying(complete.folder)
+    other = complete.options.replace(rounds=CYCLES + 1).replaying(complete.folder)
     with pytest.raises(ReplayError, match="holds no"):
         runs.begin(other)
 
@@ -365,7 +364,7 @@ def test_a_memory_in_use_is_refused(options: Any, tmp_path: Path) -> None:
 
 def test_a_memory_that_cannot_be_opened_is_refused(options: Any, tmp_path: Path) -> None:
     """A memory in a folder that there is not is named, and nothing is written."""
-    elsewhere = replace(options, memory=tmp_path / "no" / "memory.json")
+    elsewhere = options.replace(memory=tmp_path / "no" / "memory.json")
     with pytest.raises(InputError, match="cannot be opened: No such file"):
         runs.begin(elsewhere, tmp_path / "run")
     assert not (tmp_path / "run").exists()
@@ -394,6 +393,6 @@ def test_a_model_that_fails_fails_cycles(options: Any) -> None:
     """A run whose model is gone ends after a few cycles, every one failed and counted."""
     with FakeOllama() as server:
         gone = Model("llama3.2", hosts=(server.url,), patience=0.0)
-    outcome = runs.begin(replace(options, reasoner=gone), options.memory.parent / "run")
+    outcome = runs.begin(options.replace(reasoner=gone), options.memory.parent / "run")
     assert outcome.results.outcomes["failed"] == outcome.results.cycle == 5
     assert "5 cycles in a row brought nothing" in str(outcome.results.stopped)

@@ -1,6 +1,5 @@
 """Runs that end before their time, and ways to follow one."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -143,7 +142,7 @@ def test_a_run_that_stops(settings: dict[str, int], why: str, tmp_path: Path) ->
     assert outcome.results.cycles == (4 if settings else 8)
     assert why in str(outcome.results.stopped)
 
-    again = replace(options, reasoner=ReplayOptions(tmp_path / "run"))
+    again = options.replace(reasoner=ReplayOptions(tmp_path / "run"))
     runs.begin(again, tmp_path / "again")
     one, other = (tmp_path / name / "events.jsonl" for name in ("run", "again"))
     assert one.read_bytes() == other.read_bytes()
@@ -181,4 +180,4 @@ def test_the_counter_has_a_name(tmp_path: Path) -> None:
     assert f'"prompt_tokens":{len(prompt)}' in log.replace(" ", "")
     for wrong in ("words", "prism.cognition:nobody", f"{__name__}:action"):
         with pytest.raises(ValueError, match=wrong.partition(":")[0]):
-            runs.begin(replace(options, count=wrong, memory=tmp_path / "other.json"))
+            runs.begin(options.replace(count=wrong, memory=tmp_path / "other.json"))

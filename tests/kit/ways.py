@@ -24,7 +24,8 @@ class Way:
     an answer, is not entered.
 
     Args:
-        begins: The function, as ``file:name``, at whose call counting begins; at once by default.
+        begins: The function, as ``file:qualified.name``, at whose call counting begins; at once by
+            default.
         ends: The function at whose call it ends, that one included, or, with ``returned=True``, at
             whose return; the whole call by default.
         after: How many such calls to let pass first, so that the counted one is warm.
@@ -72,7 +73,7 @@ class Way:
         if not file:
             return
 
-        place = f"{file}:{frame.f_code.co_name}"
+        place = f"{file}:{frame.f_code.co_qualname}"
         if event == "call" and place == self._begins and not self._is_counting:
             self._is_counting = self._to_pass == 0
             self._to_pass -= 1

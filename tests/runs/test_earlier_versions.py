@@ -2,14 +2,18 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from prism import Run
 from prism.analysis import read_log, run_measures, state_counts
 from prism.errors import InputError
 from prism.report import make_report
 from prism.runs import run_status
+from prism.runs._checkpoints import Checkpoint
 from prism.telemetry.events import SCHEMA_VERSION
 from prism.worlds import resume
 from tests.kit.dice import tree
@@ -45,3 +49,23 @@ def test_tables_status_and_page_read_it(begun: Path) -> None:
     assert run_measures(logs).height == 1
     assert (run_status(begun).state, run_status(begun).round) == ("stopped", 1)
     assert "agent_0001" in make_report(read_log(begun)).html()
+
+
+def test_a_checkpoint_of_an_agent_alone_is_refused_in_words(tmp_path: Path) -> None:
+    """A run of an agent alone whose checkpoint is kept otherwise is not resumed."""
+    file, run = tmp_path / "code.yaml", tmp_path / "run"
+    file.write_text("steps: [{name: add, code: 'n = context.get(\"n\", 0) + 1'}]\n")
+
+    def stop(turn: Any) -> None:
+        if turn.number == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Run(file, rounds=3).keep(run, on_round=stop, checkpoint_every=0)
+    for path in (run / "checkpoints").glob("round_*"):
+        kept = Checkpoint.from_bytes(path.read_bytes())
+        assert kept is not None
+        earlier = {name: kept.snapshot[name] for name in ("moment", "spent")} | {"agent": {}}
+        path.write_bytes(replace(kept, snapshot=earlier).to_bytes())
+    with pytest.raises(InputError, match=r"run: was begun by an earlier version.* or replay it"):
+        resume(run)

@@ -7,17 +7,22 @@ from collections.abc import Iterator
 import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
-from prism.analysis._reading.merging import COUNT, merge_by_first, merge_by_sum
+from prism.analysis._reading.merging import COUNT
 from prism.analysis._reading.runs import Note
-from prism.analysis._tables.happened import IN_ALL, KINDS, Happened, acts, and_in_all, what_happened
+from prism.analysis._tables.happened import (
+    IN_ALL,
+    Happened,
+    acts,
+    acts_with_authors,
+    and_in_all,
+    count_acts,
+    what_happened,
+)
 from prism.analysis._tables.treated import with_arms
-from prism.telemetry.events import POST_LIKED, POST_PUBLISHED
 
 _GIVEN = ("posts", "replies", "reshares", "likes")
 _RECEIVED = ("replies_received", "reshares_received", "likes_received")
-ACT_COLUMNS = ("agent_id", "round", "tick", "post_id", "kind", "parent_id", "author_id")
 _AGENT = ["run", "agent_id"]
-_POST = ["run", "post_id"]
 
 _SCHEMA = {
     "run": pl.UInt32(),
@@ -89,14 +94,7 @@ def gini(counts: pl.Series) -> float | None:
     Returns:
         0 if all are equal, (n - 1) / n if one has everything; None if nobody has anything.
     """
-    numbers, size = counts.cast(pl.Float64), counts.len()
-    total = float(numbers.sum())
-    if not total:
-        return None
-
-    ranks = 2 * pl.int_range(1, size + 1, eager=True) - size - 1
-
-    return float((ranks * numbers.sort()).sum()) / (size * total)
+    return _of_numbers(counts, _gini())
 
 
 def top_share(counts: pl.Series, share: float) -> float | None:
@@ -112,16 +110,14 @@ def top_share(counts: pl.Series, share: float) -> float | None:
     Returns:
         0 to 1; None if nobody has anything.
     """
-    highest = counts.cast(pl.Float64).sort(descending=True)
-    total = float(highest.sum())
-    if not total:
-        return None
+    return _of_numbers(counts, _top_share(share))
 
-    wanted = share * counts.len()
-    whole = int(wanted)
-    part = (wanted - whole) * highest[whole] if whole < counts.len() else 0.0
 
-    return (float(highest.head(whole).sum()) + part) / total
+def _of_numbers(counts: pl.Series, expression: pl.Expr) -> float | None:
+    found: float | None = (
+        pl.DataFrame({"written": counts.cast(pl.Float64)}).select(expression).item()
+    )
+    return found
 
 
 def _measures(agents: pl.DataFrame, names: tuple[str, ...]) -> Iterator[tuple[str, pl.Series]]:
@@ -179,64 +175,15 @@ def remark_no_feed(logs: RunLogs, found: pl.Series) -> None:
 
 
 def activity_by_number(logs: RunLogs) -> pl.DataFrame:
-    agents, authors = merge_by_first(_AGENT), merge_by_first(_POST)
-    given = merge_by_sum([*_AGENT, "what", "is_early"])
-    received = merge_by_sum([*_POST, "what"])
-
-    for frame in logs.blocks(columns=ACT_COLUMNS):
-        agents.add(frame.select(_AGENT).drop_nulls().unique())
-        done = acts_in(frame)
-        authors.add(done.select(*_POST, "author_id").drop_nulls().unique(_POST))
-        given.add(_counted(done, "agent_id", "is_early"))
-        received.add(_counted(done.select("run", "what", post_id="about"), "post_id"))
-
-    # Only a simulation has posts from before its first round; in another log the rest is null.
-    started = [number for number, run in enumerate(logs.runs) if run.started]
-    is_opening = pl.col("is_early") & pl.col("run").is_in(started)
-    own = _wide(given.table().filter(~is_opening), _GIVEN)
-
-    # An author may stand in a later block than the reactions to its post.
-    reactions = received.table().join(authors.table(), on=_POST)
-    reactions = reactions.rename({"author_id": "agent_id"}).with_columns(
-        pl.col("what") + "_received"
-    )
-
-    table = agents.table().join(own, on=_AGENT, how="left")
-    table = table.join(_wide(reactions, _RECEIVED), on=_AGENT, how="left")
+    """Return the table of `activity` of all runs, by their numbers."""
+    happened = what_happened(logs, "posts", "likes")
+    done = acts_with_authors(happened)
+    received = done.select("run", pl.col("what") + "_received", agent_id="author_id")
+    table = happened.agents
+    for part, names in ((done, _GIVEN), (received, _RECEIVED)):
+        table = table.join(count_acts(part, _AGENT, names), on=_AGENT, how="left")
 
     return table.with_columns(pl.col(*_GIVEN, *_RECEIVED).fill_null(0)).sort(_AGENT)
-
-
-def acts_in(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the acts of agents, the post each is ``about``, and the author of ``post_id``."""
-    is_like = pl.col("event") == POST_LIKED
-    kind = pl.col("kind").replace_strict(KINDS, default=None)
-    is_early = (pl.col("round") == 0) & (pl.col("tick") == 0)
-
-    done = frame.filter(pl.col("event").is_in([POST_PUBLISHED, POST_LIKED]))
-
-    return done.select(
-        "run",
-        "agent_id",
-        "post_id",
-        author_id=pl.when(is_like).then("author_id").otherwise("agent_id"),
-        what=pl.when(is_like).then(pl.lit("likes")).otherwise(kind),
-        about=pl.when(is_like).then("post_id").otherwise("parent_id"),
-        is_early=is_early.fill_null(value=False),
-    )
-
-
-def _counted(acts: pl.DataFrame, *keys: str) -> pl.DataFrame:
-    keys = ("run", "what", *keys)
-    return acts.drop_nulls(keys).group_by(keys).agg(count=COUNT)
-
-
-def _wide(counts: pl.DataFrame, names: tuple[str, ...]) -> pl.DataFrame:
-    """Put the counts of each agent side by side."""
-    count = pl.col("count")
-    return counts.group_by(_AGENT).agg(
-        count.filter(pl.col("what") == name).sum().alias(name) for name in names
-    )
 
 
 _WRITTEN = ("posts", "replies", "reshares")
@@ -313,12 +260,9 @@ def with_every_round(agents: pl.DataFrame, happened: Happened) -> pl.DataFrame:
 
 def _counts_by_agent(happened: Happened) -> pl.DataFrame:
     """Count what every agent did in every round and in all, which may be nothing."""
-    done = and_in_all(acts(happened))
     with_posts = happened.agents.join(happened.tables["posts"], on="run", how="semi")
     names = (*_WRITTEN, "likes")
-    counts = done.group_by(_OF_AGENT).agg(
-        (pl.col("what") == name).sum().cast(pl.Int64).alias(name) for name in names
-    )
+    counts = count_acts(and_in_all(acts(happened)), _OF_AGENT, names)
 
     every = with_every_round(with_posts, happened)
     joined = every.join(counts, on=_OF_AGENT, how="left", nulls_equal=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -140,12 +141,34 @@ def _with_length(rounds: pl.DataFrame, logs: RunLogs) -> pl.DataFrame:
 
 
 def acts(happened: Happened) -> pl.DataFrame:
-    """Return what agents wrote and liked: who, ``what`` it is, and about which post."""
+    """Return what agents wrote and liked: who, ``what`` it is, and the post it is ``about``."""
     kind = pl.col("kind").replace_strict(KINDS, default=None)
-    written = happened.counting("posts").select(*_STAMP, "agent_id", "post_id", what=kind)
-    liked = happened.counting("likes").select(*_STAMP, "agent_id", "post_id", what=pl.lit("likes"))
+    columns = (*_STAMP, "agent_id", "post_id")
+    written = happened.counting("posts").select(*columns, what=kind, about="parent_id")
+    liked = happened.counting("likes").select(*columns, what=pl.lit("likes"), about="post_id")
 
     return pl.concat([written, liked])
+
+
+def acts_with_authors(happened: Happened) -> pl.DataFrame:
+    """Return the same, with the author of the post that each is about, where it is known."""
+    posts, likes = happened.tables["posts"], happened.tables["likes"]
+    authors = pl.concat(
+        [
+            posts.select("run", about="post_id", author_id="agent_id"),
+            likes.select("run", about="post_id", author_id="author_id"),
+        ]
+    )
+    known = authors.drop_nulls().unique(["run", "about"], keep="first", maintain_order=True)
+
+    return acts(happened).join(known, on=["run", "about"], how="left")
+
+
+def count_acts(done: pl.DataFrame, keys: Sequence[str], names: Sequence[str]) -> pl.DataFrame:
+    """Count acts by some keys, with a column for each name of what was done."""
+    return done.group_by(keys).agg(
+        (pl.col("what") == name).sum().cast(pl.Int64).alias(name) for name in names
+    )
 
 
 def and_in_all(table: pl.DataFrame) -> pl.DataFrame:

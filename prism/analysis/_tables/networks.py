@@ -6,18 +6,19 @@ from typing import Any
 
 import polars as pl
 
+from prism._lazy import import_extra
 from prism.analysis._reading.logs import RunLogs
-from prism.analysis._reading.merging import COUNT, merge_by_first, merge_by_sum
+from prism.analysis._reading.merging import merge_by_first
 from prism.analysis._reading.runs import Note
-from prism.analysis._tables.engagement import ACT_COLUMNS, acts_in, gini, remark_no_feed
-from prism.errors import InputError, MissingExtraError
+from prism.analysis._tables.engagement import gini, remark_no_feed
+from prism.analysis._tables.happened import acts_with_authors, count_acts, what_happened
+from prism.errors import InputError
 from prism.telemetry.events import AGENT_JOINED, AGENT_REMOVED
 
 KINDS = ("replies", "reshares", "likes")
 """What one agent can do with a post of another."""
 
 _PAIR = ["run", "agent_id", "author_id"]
-_ABOUT = ["run", "agent_id", "about", "author_id", "what"]
 _FACTS = ("display_name", "archetype")
 
 
@@ -57,7 +58,7 @@ def interaction_graph(logs: RunLogs) -> Any:
         InputError: If there are several runs, which would be mixed.
         MissingExtraError: If networkx is not installed.
     """
-    networkx = _networkx()
+    networkx = import_extra("networkx", "analysis", extra="networks")
     if len(logs.runs) > 1:
         raise InputError(f"a graph is of one run, and there are {len(logs.runs)}: give one of them")
 
@@ -75,36 +76,11 @@ def interaction_graph(logs: RunLogs) -> Any:
 
 
 def _pairs(logs: RunLogs) -> pl.DataFrame:
-    authors, counts = merge_by_first(["run", "post_id"]), merge_by_sum(_ABOUT)
-    for frame in logs.blocks(columns=ACT_COLUMNS):
-        done = acts_in(frame)
-        authors.add(done.select("run", "post_id", "author_id").drop_nulls().unique("post_id"))
-        counts.add(_counted(done))
-
-    # An author may stand in a later block than the reactions to its post.
-    posts = authors.table().rename({"post_id": "about", "author_id": "by_post"})
-    found = counts.table().join(posts, on=["run", "about"], how="left")
-    author = pl.coalesce("author_id", "by_post")
-
-    count = pl.col("count")
-    wide = found.group_by("run", "agent_id", author_id=author).agg(
-        count.filter(pl.col("what") == name).sum().alias(name) for name in KINDS
-    )
-    total = pl.sum_horizontal(KINDS)
-
-    return wide.with_columns(total=total).sort(-pl.col("total"), *_PAIR).sort("run")
-
-
-def _counted(done: pl.DataFrame) -> pl.DataFrame:
-    """Count the acts about posts; the log names the author for a like alone."""
-    is_like = pl.col("what") == "likes"
-    author = pl.when(is_like).then("author_id")
+    done = acts_with_authors(what_happened(logs, "posts", "likes"))
     about = done.filter(pl.col("what").is_in(KINDS)).drop_nulls(["agent_id", "about"])
-    return (
-        about.group_by("run", "agent_id", "about", "what", author_id=author)
-        .agg(count=COUNT)
-        .select(*_ABOUT, "count")
-    )
+    counts = count_acts(about, _PAIR, KINDS).with_columns(total=pl.sum_horizontal(KINDS))
+
+    return counts.sort(-pl.col("total"), *_PAIR).sort("run")
 
 
 def _agents(logs: RunLogs) -> pl.DataFrame:
@@ -118,17 +94,6 @@ def _agents(logs: RunLogs) -> pl.DataFrame:
         )
 
     return agents.table().join(joined.table(), on="agent_id", how="left").sort("agent_id")
-
-
-def _networkx() -> Any:
-    try:
-        import networkx  # type: ignore[import-untyped,import-not-found,unused-ignore]
-    except ModuleNotFoundError as error:
-        if error.name != "networkx":
-            raise
-        raise MissingExtraError("analysis", "networkx", extra="networks") from None
-
-    return networkx
 
 
 def follows(logs: RunLogs) -> pl.DataFrame:

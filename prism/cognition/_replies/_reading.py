@@ -183,13 +183,13 @@ def _named_element(text: str, names: Collection[str]) -> str | None:
         return None
 
     name, attributes, body = found[1], found[2] or "", found[3] or ""
-    if f"<{name}" in body or f"</{name}" in body or "<action" in body or "<type" in body:
+    if any(sign in body for sign in (f"<{name}", f"</{name}", "<action", "<type")):
         return None
-    if not re.search(r"<\w", body) and "{" not in body and body.strip():
-        body = f"<tags>{body}</tags>"
     if "{" in body and "<" not in body:
         given = _loaded(body)
         return json.dumps(_agent_of(name, given)) if isinstance(given, Pairs) else None
+    if body.strip() and "{" not in body and not re.search(r"<\w", body):
+        body = f"<tags>{body}</tags>"
 
     return f'<agent><action type="{name}"{attributes}>{body}</action></agent>'
 

@@ -105,6 +105,8 @@ class Interpreter(Running[StateT]):
         vars(chart).update(vars(self), _definition=definition)
         vars(chart).pop("machine", None)
         chart._bind(Reporter(name, logger, strict=definition.strict), clock)
+        # what is active while an action runs is asked of the chart that the action knows
+        chart._instants = self._instants
 
         return chart
 
@@ -288,7 +290,22 @@ class Interpreter(Running[StateT]):
         Returns:
             As `fire`; None if no enabled transition leads to the target.
         """
-        return self._fire_or_queue(agent, trigger, context, Answer(target, asked_in, quiet))
+        answer = Answer(target, asked_in, quiet)
+        if engine_hooks or self._firing:
+            return self._fire_or_queue(agent, trigger, context, answer)
+
+        candidate = self._first_enabled(agent, trigger, context, answer)
+        if candidate is None:
+            return None
+        write = self._quiet_writers.get(agent.__class__)
+        _, action, _, edge = candidate
+        if action is not None or write is None or edge.plan is not None:
+            return self._run(agent, candidate, context)
+
+        # no code of the user's runs, which might fire in turn
+        if target != edge.from_state:
+            self._commit(agent, edge, write, context)
+        return candidate[2]
 
     def begin(self, agent: Any, context: Any = None) -> StateT:
         """Enter the initial state, as SCXML does: entry actions, outermost first, then settling.
@@ -309,6 +326,11 @@ class Interpreter(Running[StateT]):
         """
         self._writer_of(agent)
         set_state(agent, self._definition.initial)
+
+        return self._begin_where_it_is(agent, context)
+
+    def _begin_where_it_is(self, agent: Any, context: Any = None) -> StateT:
+        """Enter the state that an agent has been put into, as `begin` enters the initial one."""
         candidate = self._beginning(agent)
         if candidate is not None:
             self._run(agent, candidate, context)

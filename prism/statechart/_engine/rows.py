@@ -158,10 +158,9 @@ class NestedRows(dict[Any, dict[str, tuple[Candidate[Any], ...]]]):
             else:
                 yield candidate
 
-    @property
-    def beginning(self) -> Candidate[Any]:
-        """The candidate that enters the initial state; it begins and ends there."""
-        plan = self.planner.beginning()
+    def beginning(self, state: Any = None) -> Candidate[Any]:
+        """Return the candidate that enters a state, by default the initial one, and stays there."""
+        plan = self.planner.beginning(() if state is None else self.place(state).leaves)
         state = self.at(plan.leaves)
         edge = Edge(state, state, "begin")
         edge.plan = plan

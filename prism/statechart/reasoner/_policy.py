@@ -10,7 +10,7 @@ from weakref import finalize
 
 from prism.errors import FieldValueError
 from prism.randomness import RandomStream, Taken
-from prism.statechart._identity import given_name
+from prism.statechart._identity import given_name, is_heard
 from prism.statechart.reasoner._questions import BaseReasoner, Decision, Question
 from prism.statechart.states import AgentState, state_text
 from prism.telemetry._loggers import EventLogger
@@ -151,6 +151,19 @@ class PolicyReasoner(BaseReasoner):
         weights = [exp((utility - highest) / self._temperature) for utility in utilities]
         total = sum(weights)
         return [weight / total for weight in weights]
+
+    def is_heard(self, logger: EventLogger | None) -> bool:
+        """Return whether anybody is told of decisions that are announced to a logger."""
+        return is_heard(logger or self._logger)
+
+    def choose(self, question: Any) -> Any:
+        """Draw an option where nobody is told how likely each was.
+
+        Args:
+            question: A `Question`, or what has its agent, options, context, weights and pulls.
+        """
+        stream = self._streams.of(question.agent)
+        return question.options[stream.weighted_index(self.probabilities(question))]
 
     def skip(self, question: Question) -> None:
         """Draw what a question takes of random numbers, as somebody else has answered it."""

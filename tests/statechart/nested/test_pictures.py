@@ -9,7 +9,7 @@ import pytest
 
 from prism.drawing import Box, draw_svg
 from prism.errors import DefinitionError
-from prism.statechart import History, Transition
+from prism.statechart import History, State, Statechart, Transition
 from prism.statechart.formats._export import to_outline
 from tests.statechart.nested.phone import Day, Phone, day, phone, whole_phone
 from tests.statechart.nested.test_json import everything
@@ -84,6 +84,31 @@ def test_svg_draws_what_lies_inside_in_its_box() -> None:
     said = ["entry / unlock", "resumes → H*", "reading: idles (rate speed)", "swipes → replying"]
     for each in said:
         assert each in picture, each
+
+
+def test_svg_says_where_a_chart_begins_beside_the_default_of_a_composite() -> None:
+    """The dot in a composite leads to its first state, so the outer arrow names another one."""
+    states = [State(Phone.ENGAGING, [Phone.READING, Phone.REPLYING])]
+    go = Transition("go", Phone.READING, Phone.REPLYING)
+    assert "→ replying" in Statechart(states, [go], initial=Phone.REPLYING).to_svg()
+    for usual in (Phone.READING, Phone.ENGAGING):
+        assert "→ reading" not in Statechart(states, [go], initial=usual).to_svg()
+
+
+def test_svg_puts_labels_on_the_colour_that_is_behind_them() -> None:
+    """A label in a composite stands on the colour of its box, not on that of the page."""
+    states: list[Phone | State[Phone]] = [
+        State(Phone.ENGAGING, [Phone.READING, Phone.REPLYING]),
+        Phone.POCKET,
+    ]
+    inside = Transition("go", Phone.READING, Phone.REPLYING)
+    leaving = Transition("leave", Phone.ENGAGING, Phone.POCKET)
+    picture = Statechart(states, [inside, leaving], initial=Phone.READING).to_svg()
+    grounds = re.findall(r'<rect (class="[^>]*?) x=[^>]*/><text class="small"[^>]*>(.*?)<', picture)
+    assert [*map(tuple, grounds)] == [
+        ('class="paper"', "leave"),
+        ('class="box" style="stroke: none"', "go"),
+    ]
 
 
 def test_svg_has_every_box_inside_the_one_around_it() -> None:

@@ -1,0 +1,52 @@
+"""What a run lends an object of another class that takes part in it, and who writes for one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from prism.llm import Model
+from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
+from prism.statechart.reasoner._writer import Writer
+from prism.telemetry._loggers import EventLogger
+
+
+@dataclass(frozen=True, slots=True)
+class Lent:
+    """What a run lends an object that takes part in it.
+
+    Args:
+        writer: Answers its text calls, together with those of all others of the tick.
+        logger: Where the run's events go.
+        clock: Returns the run's time, in seconds since the epoch.
+        seed: Seed of the run's random numbers; None for an agent that is run alone, whose steps
+            take as long as they take.
+    """
+
+    writer: BaseWriter
+    logger: EventLogger | None
+    clock: Callable[[], float]
+    seed: int | None
+
+
+class NobodyWriter(BaseWriter):
+    """Writes where there is no model: every call fails."""
+
+    async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
+        """Answer that there is no model."""
+        return [Written(None, "failed", reason="there is no model") for _ in calls]
+
+
+def writer_of(client: Any) -> BaseWriter:
+    """Return who answers the prompts of an agent.
+
+    Args:
+        client: A writer, a `prism.llm.Model` or the text of one, or any client that a `Writer`
+            takes; None if there is nobody.
+    """
+    if isinstance(client, BaseWriter):
+        return client
+    if isinstance(client, str):
+        return Writer(Model.of(client))
+    return NobodyWriter() if client is None else Writer(client)

@@ -1,0 +1,106 @@
+"""What came of a run of turns."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+from prism.workflow._agent import WorkflowAgent
+from prism.workflow._steps import StepRun, Turn
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A transition that was refused, for one reason.
+
+    Args:
+        step: The step that asked for it.
+        state: State that it would have left.
+        target: State that the step named; None if the reply of a model was none of the answers.
+        reason: Which condition was false or failed, or what the reply was none of.
+        times: How often.
+    """
+
+    step: str
+    state: str
+    target: str | None
+    reason: str
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowResults:
+    """What came of a run of turns.
+
+    Args:
+        agent_id: The agent.
+        turns: Turns that it took.
+        state: Its state in the end.
+        failure: Why the workflow stopped before the last turn; None if it did not.
+        has_finished: Whether that state is a final one, in which a run is complete.
+        transitions: Transitions that it made, those to the state it was in left out.
+        steps: How often steps ran, by their outcome.
+        refused: What was refused, and how often: step, state, the target it named, why.
+        actions: How often what steps asked the application to do was ``done``, or ``failed``.
+        action_failure: Why the last of those failed that failed.
+        tokens: Tokens that the model read and wrote, as far as they are known.
+        context: Its variables in the end.
+    """
+
+    agent_id: str
+    turns: int
+    state: str
+    failure: str | None = None
+    transitions: int = 0
+    steps: Mapping[str, int] = field(default_factory=dict)
+    refused: tuple[Refusal, ...] = ()
+    actions: Mapping[str, int] = field(default_factory=dict)
+    action_failure: str | None = None
+    tokens: int = 0
+    context: Mapping[str, Any] = field(default_factory=dict)
+    has_finished: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data, for ``run.json``."""
+        return asdict(self) | {"refused": list(map(asdict, self.refused))}
+
+    def totals(self) -> dict[str, int]:
+        """Return the counts that the log of every run has at its end."""
+        return {"agent_ticks": self.turns, "transitions": self.transitions}
+
+    @classmethod
+    def of(cls, agent: WorkflowAgent, turns: Sequence[Turn]) -> Self:
+        """Return what came of the turns of an agent.
+
+        Args:
+            agent: The agent, after the last of them.
+            turns: The turns.
+        """
+        steps = [step for turn in turns for step in turn.steps]
+        costs = [step.cost for step in steps if step.cost is not None]
+
+        return cls(
+            agent_id=agent.agent_id,
+            turns=len(turns),
+            state=agent.state.value,
+            failure=agent.failure,
+            has_finished=agent.has_finished,
+            transitions=sum(turn.transitions for turn in turns),
+            steps=dict(sorted(Counter(step.outcome for step in steps).items())),
+            refused=_refused(steps),
+            actions=agent.actions.counts,
+            action_failure=agent.actions.last_failure,
+            tokens=sum(cost.tokens for cost in costs),
+            context=dict(agent.context),
+        )
+
+
+def _refused(steps: Iterable[StepRun]) -> tuple[Refusal, ...]:
+    counts = Counter(
+        (step.step, step.state, step.target, step.reason or "")
+        for step in steps
+        if step.outcome == "done" and step.reason is not None
+    )
+    return tuple(Refusal(*refused, times=times) for refused, times in counts.most_common())

@@ -1,0 +1,94 @@
+"""A world with one agent, which a file describes."""
+
+from pathlib import Path
+
+import pytest
+
+from prism import Run
+from prism.errors import InputError, SimulationError
+
+CODE = """
+name: counter
+workflow:
+  state_machine: {states: [counting, done], transitions: [counting->done], final_states: [done]}
+  steps:
+    - {name: add, code: 'n = context.get("n", 0) + 1'}
+    - {name: end, code: 'n = n', run_if: n > 2, transition_to: done}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Return an agent that counts to three."""
+    path = tmp_path / "counter.yaml"
+    path.write_text(CODE)
+    return path
+
+
+async def test_a_run_of_one_agent_is_a_run_like_any_other(file: Path) -> None:
+    """It can be awaited in an event loop, and be looked at: world, agents, rounds and clock."""
+    run, numbers = Run(file, rounds=9), list[int]()
+    results = await run.arun(lambda turn: numbers.append(turn.number))
+    assert isinstance(run, Run)
+    assert (results.turns, results.has_finished, results.context) == (3, True, {"n": 3})
+    assert numbers == [turn.number for turn in run.finished] == [1, 2, 3]
+    (agent,) = run.agents
+    assert (agent.object.context, agent.state.value) == ({"n": 3}, "done")
+    assert (run.world.round, run.clock.round) == (3, 3)
+    assert repr(run) == f"<Run of {file}, seed 0>"
+
+
+def test_it_is_made_anew_whenever_it_is_carried_out(file: Path) -> None:
+    """Carried out twice, it comes to the same; one that is awaited knows that it has been."""
+    run = Run(file, rounds=2)
+    assert run.run() == run.run()
+    assert len(run.finished) == 2
+
+
+async def test_a_loop_that_has_run_is_not_run_again(file: Path) -> None:
+    """What carries it out says so, as with any world."""
+    loop = Run(file, rounds=2).loop
+    await loop.arun()
+    with pytest.raises(SimulationError, match="has been run"):
+        await loop.arun()
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"ticks": 3}, "'ticks': is for a world"),
+        ({"agents": 3}, "'agents': is for a world"),
+        ({"memory": "m"}, "'memory': is for a world"),
+    ],
+)
+def test_arguments_of_other_worlds_are_refused(
+    file: Path, given: dict[str, object], problem: str
+) -> None:
+    """What an agent in YAML has no use for is named."""
+    with pytest.raises(InputError, match=problem):
+        Run(file, **given)
+
+
+def test_an_agent_in_its_final_state_takes_no_turn(tmp_path: Path) -> None:
+    """Where there is nothing to do from the beginning, the run has no round."""
+    path = tmp_path / "over.yaml"
+    path.write_text(CODE.replace("states: [counting, done]", "states: [done, counting]"))
+    results = Run(path).run()
+    assert (results.turns, results.has_finished) == (0, True)
+
+
+def test_a_run_makes_no_chart_of_all_transitions(tmp_path: Path) -> None:
+    """Where any of many states may follow any, only the transitions that are needed are made."""
+    path, states = tmp_path / "wide.yaml", [f"s{number}" for number in range(60)]
+    steps = [
+        f"    - {{name: to_{each}, code: 'n = 1', run_if: 'tick == 1', transition_to: {each}}}"
+        for each in states
+    ]
+    machine = f"workflow:\n  state_machine: {{states: [{', '.join(states)}]}}\n  steps:\n"
+    path.write_text(machine + "\n".join(steps))
+    run = Run(path, rounds=1)
+    results = run.run()
+    assert (results.state, results.transitions) == ("s59", 59)
+    agent = run.agents[0].object
+    assert (len(agent.chart.definition.states), agent.chart.transitions) == (60, ())
+    assert len(agent.workflow.chart.transitions) == 60 * 60
