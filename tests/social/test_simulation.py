@@ -219,6 +219,7 @@ def test_fallbacks_are_counted_by_kind(
 # Running
 
 
+@pytest.mark.slow
 async def test_runs_inside_an_event_loop() -> None:
     """`arun` gives the results of `run` in an event loop that exists, and others go on there."""
 

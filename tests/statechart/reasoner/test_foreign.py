@@ -5,7 +5,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import ollama
-import openai
 import pytest
 
 from prism.errors import BadReplyError, DecisionsUnsupportedError, ReasonerError
@@ -15,7 +14,10 @@ from prism.statechart.reasoner._prompts import answer_schema
 from prism.statechart.states import AgentState
 from prism.testing import FakeOllama, FakeOpenAI, Fault
 from tests.kit.clients import Deciding, Told
+from tests.kit.later import Later
 from tests.kit.reasoners import ask
+
+openai = Later("openai")
 
 S = AgentState
 OPTIONS = [S.COMPOSING, S.SCROLLING]
