@@ -28,9 +28,14 @@ _STEPS = Phase.STEPPING, Phase.GOING_ON
 
 
 class Host(Protocol):
-    """What an agent needs of the run that it takes part in.
+    """What agents and their world need of the run that they take part in.
 
     Attributes:
+        agents: The population.
+        seed: Seed of every random number.
+        acting: The agent whose step is under way.
+        refusing: Why nothing may change now; None if it may.
+        assignments: Who is treated.
         epoch: What goes on now, as a number: random numbers belong to one epoch.
         fires: Takes what an agent fires, or refuses it; None while it is carried out at once.
         unawaited: A decision that was asked for and not awaited yet.
@@ -40,6 +45,11 @@ class Host(Protocol):
         has_writer: Whether a writer was given.
     """
 
+    agents: Sequence[Any]
+    seed: int
+    acting: Any
+    refusing: str | None
+    assignments: Any
     epoch: int
     fires: Callable[[Any, str, Any, Any], Any] | None
     unawaited: Any
@@ -48,8 +58,46 @@ class Host(Protocol):
     wording: Wording
     has_writer: bool
 
+    @property
+    def round(self) -> int:
+        """The round, counted from 1; 0 before the first."""
+
+    @property
+    def tick(self) -> int:
+        """The tick of the round."""
+
+    @property
+    def time(self) -> float:
+        """Time since the beginning, in rounds."""
+
+    @property
+    def may_set_parameters(self) -> bool:
+        """Whether a treatment is being applied."""
+
+    @property
+    def late(self) -> str | None:
+        """Why a step may not change the world now; None if it may."""
+
     def stream_of(self, agent: Any) -> RandomStream:
         """Return an agent's random numbers for what goes on now."""
+
+    def world_stream(self) -> RandomStream:
+        """Return the world's random numbers for this round."""
+
+    def network_stream(self) -> RandomStream:
+        """Return the random numbers of the next network."""
+
+    def log(self, event: str, keys: Mapping[str, Any]) -> None:
+        """Write an event of the world's own."""
+
+    def count(self, state: Any) -> int:
+        """Return the number of agents in a state."""
+
+    def able_to_be_in(self, state: Any) -> int:
+        """Return the number of agents whose chart has a state."""
+
+    def stop(self, reason: str) -> None:
+        """End the run."""
 
     def decision_stream_of(self, agent: Any) -> RandomStream:
         """Return the random numbers of an agent's decisions in this round."""
