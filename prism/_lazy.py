@@ -1,4 +1,4 @@
-"""Public names of a room that are loaded when they are first used.
+"""Public names of a room, and optional packages, that are loaded when they are first used.
 
 A room whose names need much to be loaded imports them for type checkers alone, and takes two
 functions from here::
@@ -58,6 +58,29 @@ def lazy_names(
         return sorted({*vars(module), *module.__all__})
 
     return get, names
+
+
+def import_extra(name: str, room: str, *, extra: str | None = None) -> Any:
+    """Return a module of an optional package, which is loaded where it is used.
+
+    Args:
+        name: The module, such as ``statsmodels.tsa.stattools``.
+        room: The room that needs it.
+        extra: The extra that brings it; by default that of the room's name.
+
+    Raises:
+        MissingExtraError: If the package is not installed.
+    """
+    package = name.partition(".")[0]
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        # another module that is missing is another fault
+        if error.name != package:
+            raise
+        from prism.errors import MissingExtraError
+
+        raise MissingExtraError(room, package, extra=extra) from None
 
 
 def _homes(package: str) -> dict[str, str]:

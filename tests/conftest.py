@@ -75,4 +75,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
     """Leave thousands of tests and their modules out of every later collection of garbage."""
     gc.freeze()
+    # what fixtures keep would be looked through thousands of times
+    gc.set_threshold(20_000, 20, 50)
     gc.enable()

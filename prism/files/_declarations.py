@@ -412,13 +412,18 @@ def ignored_keys(kind: Any, value: Any, top: Where = ()) -> Iterator[tuple[Where
         return
     for each in filter(is_declaration, alternatives(kind)):
         fields = {field.alias or name: field for name, field in each.model_fields.items()}
-        prefix, ignores = each.ignored_prefix, each.model_config.get("extra") == "ignore"
         for key, inner in value.items():
             field = fields.get(key)
             if field is not None and not field.deprecated:
                 yield from ignored_keys(field.annotation, inner, (*top, key))
-            elif field is not None or ignores or (prefix and key.startswith(prefix)):
+            elif field is not None or _ignores(each, key):
                 yield (*top, key), field is not None
+
+
+def _ignores(kind: Any, key: str) -> bool:
+    """Return whether a declaration leaves out a key that it does not have."""
+    prefix = kind.ignored_prefix
+    return kind.model_config.get("extra") == "ignore" or bool(prefix and key.startswith(prefix))
 
 
 def note_ignored(kind: Any, problems: Problems, severity: Severity) -> None:

@@ -140,25 +140,36 @@ def estimate(options: Any) -> Estimate:
         InputError: If it asks no model, or is impossible.
         PrismError: If it turns out to be impossible.
     """
-    if not any(True for _ in models_of(options)):
+    if not _asks(options):
         problem = "needs a model: a run without one costs nothing"
         raise InputError(problem, field="dry_run")
     if hasattr(options, "number_of_rounds"):
         return _estimate_alone(options)
 
-    counted: list[Counted] = []
-    token = _COUNTED.set(counted)
-    try:
-        run = _shortened(options).prepare(_Nobody())
-        run.run(lambda _summary: None)
-    finally:
-        _COUNTED.reset(token)
-
+    run, counted = _tried(_shortened(options))
     tried, of_agents = len(run.world.agents), options.made_up or len(run.world.agents)
     scale = (options.rounds / run.rounds) * (of_agents / tried)
     models = tuple(each.estimate(scale) for each in _by_name(counted))
 
     return Estimate(run.rounds, options.rounds, tried, of_agents, models)
+
+
+def _asks(options: Any) -> bool:
+    """Return whether a run may ask a model."""
+    return next(models_of(options), None) is not None
+
+
+def _tried(options: Any) -> tuple[Any, list[Counted]]:
+    """Carry a run out without asking anybody; return it, and what was counted."""
+    counted: list[Counted] = []
+    token = _COUNTED.set(counted)
+    try:
+        run = options.prepare(_Nobody())
+        run.run(lambda _summary: None)
+    finally:
+        _COUNTED.reset(token)
+
+    return run, counted
 
 
 def _shortened(options: Any) -> Any:
@@ -331,12 +342,25 @@ def estimate_all(runs: Iterable[tuple[Any, int]]) -> Estimate:
     Raises:
         InputError: If none asks a model, or one is impossible.
     """
-    asking = [(options, times) for options, times in runs if any(True for _ in models_of(options))]
+    asking = [(options, times) for options, times in runs if _asks(options)]
     if not asking:
         problem = "needs at least one run that asks a model"
         raise InputError(problem, field="dry_run")
 
     found = [(estimate(options), times) for options, times in asking]
+
+    return Estimate(
+        sum(each.rounds for each, _ in found),
+        sum(each.of_rounds * times for each, times in found),
+        sum(each.agents for each, _ in found),
+        sum(each.of_agents * times for each, times in found),
+        _models_of_all(found),
+        sum(times for _, times in found),
+    )
+
+
+def _models_of_all(found: Iterable[tuple[Estimate, int]]) -> tuple[ModelEstimate, ...]:
+    """Return what each model is asked in several runs, each so many times."""
     by_model: dict[tuple[str, bool], ModelEstimate] = {}
     for each, times in found:
         for model in each.models:
@@ -344,14 +368,7 @@ def estimate_all(runs: Iterable[tuple[Any, int]]) -> Estimate:
             key = (model.model, model.money is None)
             by_model[key] = _together(by_model.get(key), model, times)
 
-    return Estimate(
-        sum(each.rounds for each, _ in found),
-        sum(each.of_rounds * times for each, times in found),
-        sum(each.agents for each, _ in found),
-        sum(each.of_agents * times for each, times in found),
-        tuple(by_model.values()),
-        sum(times for _, times in found),
-    )
+    return tuple(by_model.values())
 
 
 def _together(before: ModelEstimate | None, more: ModelEstimate, times: int) -> ModelEstimate:
@@ -371,19 +388,12 @@ def _together(before: ModelEstimate | None, more: ModelEstimate, times: int) -> 
 
 def _estimate_alone(options: Any) -> Estimate:
     """Estimate what a run of one agent will ask its model."""
-    counted: list[Counted] = []
-    token = _COUNTED.set(counted)
     of_all = options.number_of_rounds
     few = {"rounds": min(of_all, ROUNDS_ALONE), "reasoner": _unbounded(options.reasoner)}
-    try:
-        tried = options.replace(**few).prepare(_Nobody())
-        tried.run(lambda _summary: None)
-    finally:
-        _COUNTED.reset(token)
-
-    rounds = len(tried.finished)
+    run, counted = _tried(options.replace(**few))
+    rounds = len(run.finished)
     # one that is in a final state takes no more turns
-    of_rounds = rounds if getattr(tried.world.agent, "has_finished", False) else of_all
+    of_rounds = rounds if getattr(run.world.agent, "has_finished", False) else of_all
     # it asks for one answer after the other
     found = (each.estimate(of_rounds / rounds) for each in _by_name(counted))
     models = tuple(replace(each, at_once=1) for each in found)

@@ -128,9 +128,9 @@ def _of_groups(
         raise InputError(f"the runs have {last} rounds, so none from round {from_round} on")
 
     notes: list[str] = []
-    sides = [_Side(label, _long_enough(label, runs, last, notes)) for label, runs in every.items()]
-    measured = [side.runs for side in sides]
-    kinds = _wanted(_kinds(measured), names)
+    kept = {label: _long_enough(label, runs, last, notes) for label, runs in every.items()}
+    sides = [_Side(label, runs) for label, runs in kept.items()]
+    kinds = _wanted(_kinds(list(kept.values())), names)
     rows: list[Difference] = []
     for side in sides[1:]:
         pair = _paired(sides[0], side, paired, notes)
@@ -139,13 +139,13 @@ def _of_groups(
     rows = _corrected(rows)
 
     return Comparison(
-        tuple(ComparedGroup(side.label, tuple(each.run for each in side.runs)) for side in sides),
+        _groups_in(kept),
         tuple(rows),
         tuple(dict.fromkeys([*notes, *_what_is_possible(rows)])),
         from_round,
         last,
         options["confidence"],
-        tuple(map(tuple, measured)),
+        tuple(map(tuple, kept.values())),
         page_of,
     )
 
@@ -176,10 +176,16 @@ def _design_of(
     if len(sources) == 1 and BatchFolder(first).is_begun:
         return design_of_batch(first, measures, from_round, to_round)
 
-    runs = [run for source in sources for run in runs_of(source)]
-    are_groups = len(sources) == 1 and len({run.parent for run in runs}) > 1
+    return _design_of_arms(sources)
 
-    return None if are_groups else in_arms([({}, run, None) for run in runs])
+
+def _design_of_arms(sources: Sequence[Source]) -> Design | None:
+    """Return the arms in the runs of one group as a design; None where the runs are groups."""
+    runs = [run for source in sources for run in runs_of(source)]
+    if len(sources) == 1 and len({run.parent for run in runs}) > 1:
+        return None
+
+    return in_arms([({}, run, None) for run in runs])
 
 
 def _by_design(
@@ -195,9 +201,10 @@ def _by_design(
 
     factor = design.factor(asked.by)
     strata = design.strata(factor, asked.within)
-    levels = design.factors[factor]
-    measured = [design.with_level(factor, level) for level in levels]
-    kinds = _of_batch(measured, asked.measures, design.wanted)
+    measured = {
+        _label(factor, level): design.with_level(factor, level) for level in design.factors[factor]
+    }
+    kinds = _of_batch(list(measured.values()), asked.measures, design.wanted)
 
     notes = list(design.notes)
     contrast = partial(_contrast, design, factor, kinds, asked.paired, options, notes)
@@ -208,20 +215,23 @@ def _by_design(
         over = contrast(chain.from_iterable(design.settings([name]) for name in strata))
 
     return Comparison(
-        tuple(
-            ComparedGroup(_label(factor, level), tuple(each.run for each in runs))
-            for level, runs in zip(levels, measured, strict=True)
-        ),
+        _groups_in(measured),
         tuple(rows),
         tuple(dict.fromkeys([*notes, *_what_is_possible(rows)])),
         from_round,
-        to_round or max(run.run.rounds for run in chain(*measured)),
+        to_round or max(run.run.rounds for run in chain(*measured.values())),
         options["confidence"],
-        tuple(map(tuple, measured)),
+        tuple(map(tuple, measured.values())),
         page_of,
         model_of(design, [name for name, kind in kinds.items() if kind != "distribution"]),
         tuple(over),
         design.folder,
+    )
+
+
+def _groups_in(measured: Mapping[str, Sequence[Measured]]) -> tuple[ComparedGroup, ...]:
+    return tuple(
+        ComparedGroup(label, tuple(each.run for each in runs)) for label, runs in measured.items()
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from prism.analysis import arms, read_log
 from prism.errors import InputError
 from prism.runlog._reader import LOG_NAMES
-from prism.science._batch import read_batch
+from prism.science._batch import Batch, read_batch
 from prism.science._batch_child import COMPLETE
 from prism.science._batch_door import BatchRun
 from prism.science._batch_folder import BatchFolder
@@ -125,25 +125,39 @@ def design_of_batch(
 
     batch = read_batch(folder)
     runs = [each for each in batch.runs if each.status == COMPLETE]
-    names = _factors(batch.plan.data)
-    levels = [{name: _level(run, name) for name in names} for run in runs]
-    if runs and ARM not in names and _assigns(folder / runs[0].name):
-        told = zip(levels, runs, strict=True)
-        found = in_arms([(each, folder / run.name, run.seed) for each, run in told])
-        return found and replace(found, factors={**found.factors, **names}, folder=folder)
-    if not (names and runs):
+    if not runs:
         return None
 
-    left = len(batch.runs) - len(runs)
-    note = f"{left} of {len(batch.runs)} runs are left out, since they are not complete"
+    names = _factors(batch.plan.data)
+    levels = [{name: _level(run, name) for name in names} for run in runs]
+    if ARM not in names and _assigns(folder / runs[0].name):
+        return _in_own_arms(folder, runs, names, levels)
+    if not names:
+        return None
 
-    return Design(
-        names,
-        tuple(map(Cell, levels, _measured(folder, runs, measures, from_round, to_round))),
-        tuple(batch.plan.data.get("measures", ())),
-        (note,) if left else (),
-        folder,
-    )
+    measured = _measured(folder, runs, measures, from_round, to_round)
+    wanted = tuple(batch.plan.data.get("measures", ()))
+
+    return Design(names, tuple(map(Cell, levels, measured)), wanted, _left_out(batch), folder)
+
+
+def _in_own_arms(
+    folder: Path,
+    runs: Sequence[BatchRun],
+    names: Mapping[str, tuple[Any, ...]],
+    levels: Sequence[Mapping[str, Any]],
+) -> Design | None:
+    """Return the design of a batch whose runs have assigned posts to arms."""
+    told = [(folder / run.name, run.seed) for run in runs]
+    found = in_arms([(each, *run) for each, run in zip(levels, told, strict=True)])
+    return found and replace(found, factors={**found.factors, **names}, folder=folder)
+
+
+def _left_out(batch: Batch) -> tuple[str, ...]:
+    """Return a note on the runs that are not complete, if there are any."""
+    left = sum(each.status != COMPLETE for each in batch.runs)
+    note = f"{left} of {len(batch.runs)} runs are left out, since they are not complete"
+    return (note,) if left else ()
 
 
 def _measured(
@@ -155,20 +169,25 @@ def _measured(
 ) -> list[Measured]:
     """Measure runs by the tables of their batch; where these lack a measure, by logs."""
     paths = [folder / run.name for run in runs]
-    found = []
-    for path, run, summary in zip(
-        paths, runs, BatchFolder(folder).summaries([run.name for run in runs]), strict=True
-    ):
-        assert summary is not None
-        results = all_results(folder, run.name, summary["results"])
-        head = ComparedRun(path, run.seed, len(results["rounds"]), ended=True)
-        found.append(_of_results(head, results, from_round, to_round))
-
-    known = {name for each in found for name in each.values}
+    summaries = BatchFolder(folder).summaries([run.name for run in runs])
+    found = [
+        _of_summary(folder, run, summary or {}, from_round, to_round)
+        for run, summary in zip(runs, summaries, strict=True)
+    ]
+    known = set().union(*(each.values for each in found))
     if known.issuperset(measures or ()) or not all(map(_has_log, paths)):
         return found
 
     return [measure_run(path, from_round, to_round) for path in paths]
+
+
+def _of_summary(
+    folder: Path, run: BatchRun, summary: Mapping[str, Any], from_round: int, to_round: int | None
+) -> Measured:
+    """Return what was measured in a run that is complete."""
+    results = all_results(folder, run.name, summary["results"])
+    head = ComparedRun(folder / run.name, run.seed, len(results["rounds"]), ended=True)
+    return _of_results(head, results, from_round, to_round)
 
 
 def in_arms(runs: Sequence[tuple[Mapping[str, Any], Path, int | None]]) -> Design | None:

@@ -68,19 +68,7 @@ def _terms(design: Design, measure: str) -> list[dict[str, Any]]:
 
 def _anova(design: Design, measure: str) -> tuple[Any, float, int] | None:
     """Return the analysis of variance of a measure, and what is left; None if there can be none."""
-    cells = [each for each in design.cells if measure in each.measured.values]
-    # names of parameters may be anything, those in a formula may not
-    factors = {
-        f"f{place}": [str(each.levels[name]) for each in cells]
-        for place, name in enumerate(design.factors)
-    }
-    frame = library("pandas").DataFrame(
-        {
-            "y": [each.measured.values[measure] for each in cells],
-            _SEED: [str(each.measured.run.seed) for each in cells],
-            **factors,
-        }
-    )
+    frame, factors = _frame(design, measure)
     if frame["y"].nunique() < 2:
         return None
 
@@ -95,3 +83,19 @@ def _anova(design: Design, measure: str) -> tuple[Any, float, int] | None:
         table = library("statsmodels.stats.anova").anova_lm(fitted, typ=2)
 
     return table, float(fitted.ssr), int(fitted.df_resid)
+
+
+def _frame(design: Design, measure: str) -> tuple[Any, list[str]]:
+    """Return a row for each run that has a measure, and what the columns of factors are called."""
+    cells = [each for each in design.cells if measure in each.measured.values]
+    # names of parameters may be anything, those in a formula may not
+    factors = {
+        f"f{place}": [str(each.levels[name]) for each in cells]
+        for place, name in enumerate(design.factors)
+    }
+    measured = {
+        "y": [each.measured.values[measure] for each in cells],
+        _SEED: [str(each.measured.run.seed) for each in cells],
+    }
+
+    return library("pandas").DataFrame({**measured, **factors}), list(factors)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from prism.errors import InputError
-from prism.files import write_durably
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.science._abc import (
     KEPT,
@@ -166,22 +165,15 @@ class Fit:
             OSError: If they cannot be written.
         """
         from prism.report._figures.page_figures import styled
-        from prism.report._figures.rendering import draw, in_format
+        from prism.report._figures.rendering import save_specs
         from prism.science._fit_page import posterior_figure, targets_figure
 
         bounds = self.batch.plan.data["bounds"]
         scales = {name: limits_of(bounds[name])[2] for name in self.parameters}
-        figures = {
-            "posterior": posterior_figure(self.posterior(), self.estimates(), scales),
-            "targets": targets_figure(self.targets()),
-        }
-        into = folder or self.batch.folder
-        into.mkdir(parents=True, exist_ok=True)
-        paths = [into / f"{name}.{kind}" for name in figures]
-        for path, spec in zip(paths, figures.values(), strict=True):
-            write_durably(path, in_format(draw(styled(spec)), kind))
+        posterior = posterior_figure(self.posterior(), self.estimates(), scales)
+        specs = {"posterior": styled(posterior), "targets": styled(targets_figure(self.targets()))}
 
-        return paths
+        return save_specs(specs, folder or self.batch.folder, kind)
 
     def methods(self) -> str:
         """Return a paragraph for the methods of a paper: bounds, targets, failures, versions."""

@@ -428,22 +428,32 @@ class _Trial:
             if is_new:
                 self._treat(configuration, options)
         except InputError as error:
-            file = plan.source.path
-            is_of_plan = error.path is None or (file is not None and Path(error.path) == Path(file))
-            if is_of_plan and isinstance(error, DocumentError):
+            if isinstance(error, DocumentError) and self._is_of_plan(error):
                 self.problems.found += error.problems
                 return
 
-            where, problem = _keys_of(plan, error, configuration), error.problem
-            if not is_of_plan:
-                # of a file that the plan names
-                where, problem = _keys_of_file(plan, str(error.path), configuration), str(error)
-            self.problems.add(where, problem)
+            where = self._note(configuration, error)
             # the rest may be wrong, too: look at it without what is known to be
             if (left := _without(configuration, str(where[-1]))) is not None:
                 self.look_at(left, is_new=is_new)
         except PrismError as error:
             self.problems.add(_keys_in(plan, configuration, "world"), str(error))
+
+    def _is_of_plan(self, error: InputError) -> bool:
+        """Return whether an error is of the plan itself, and of no file that it names."""
+        file = self.plan.source.path
+        return error.path is None or (file is not None and Path(error.path) == Path(file))
+
+    def _note(self, configuration: Configuration, error: InputError) -> Where:
+        """Note an error of a run's options; return where in the plan it is."""
+        if self._is_of_plan(error):
+            where, problem = _keys_of(self.plan, error, configuration), error.problem
+        else:
+            where = _keys_of_file(self.plan, str(error.path), configuration)
+            problem = str(error)
+        self.problems.add(where, problem)
+
+        return where
 
     def _treat(self, configuration: Configuration, options: Any) -> None:
         """Make a run, and note what cannot be done to it.

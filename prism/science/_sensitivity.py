@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import polars as pl
 
 from prism.errors import InputError
-from prism.files import write_durably
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.science._batch import Batch, Carrying, begin_batch, go_on, read_batch
 from prism.science._batch_door import BatchObserver
@@ -77,17 +76,7 @@ class Sensitivity:
         """
         self._require_complete()
         table = self.batch.results()
-        wanted = self.batch.plan.data.get("measures", ())
-        whole = [
-            name
-            for name in dict.fromkeys((*self.batch.outcomes(), *wanted))
-            if name in table.columns and _without_number(table[name]).is_empty()
-        ]
-        if missing := [name for name in wanted if name not in whole]:
-            raise self._has_no_number(missing[0], table, whole)
-
-        # totals stand for measures only where there are none
-        names = [name for name in wanted or self.batch.measures() or whole if name in whole]
+        names = self._explained(table)
         samples = table.group_by("configuration", maintain_order=True)
 
         return (
@@ -95,6 +84,18 @@ class Sensitivity:
             .select(names)
             .to_dict(as_series=False)
         )
+
+    def _explained(self, table: pl.DataFrame) -> list[str]:
+        """Return the columns of the results that are to be explained."""
+        wanted = self.batch.plan.data.get("measures", ())
+        known = {*self.batch.outcomes(), *wanted}
+        whole = [each.name for each in table if each.name in known and _is_whole(each)]
+        if missing := [name for name in wanted if name not in whole]:
+            raise self._has_no_number(missing[0], table, whole)
+
+        # totals stand for measures only where there are none
+        named = wanted or self.batch.measures() or whole
+        return list(filter(whole.__contains__, named))
 
     def indices(self) -> pl.DataFrame:
         """Return the indices: one row an outcome, index and parameter.
@@ -164,17 +165,16 @@ class Sensitivity:
             OSError: If they cannot be written.
         """
         from prism.report._figures.page_figures import styled
-        from prism.report._figures.rendering import draw, in_format
+        from prism.report._figures.rendering import save_specs
 
-        found = []
-        for (outcome,), rows in self.indices().group_by("outcome", maintain_order=True):
-            name = _UNSAFE.sub("-", str(outcome))[:_MOST_NAME]
-            path = self.batch.folder / f"{_TABLE}-{name}.{kind}"
-            figure = styled(_figure(str(outcome), rows.to_dicts()))
-            write_durably(path, in_format(draw(figure), kind))
-            found.append(path)
-
-        return found
+        indices = self.indices()
+        specs = {
+            f"{_TABLE}-{_UNSAFE.sub('-', outcome)[:_MOST_NAME]}": styled(
+                _figure(outcome, indices.filter(outcome=outcome).to_dicts())
+            )
+            for outcome in indices["outcome"].unique(maintain_order=True)
+        }
+        return save_specs(specs, self.batch.folder, kind)
 
     def _require_complete(self) -> None:
         left = [run for run in self.batch.runs if run.status != "complete"]
@@ -356,6 +356,10 @@ def _analyse(
 
 def _problem(names: Sequence[str]) -> dict[str, Any]:
     return {"num_vars": len(names), "names": list(names), "bounds": [[0.0, 1.0]] * len(names)}
+
+
+def _is_whole(column: pl.Series) -> bool:
+    return _without_number(column).is_empty()
 
 
 def _without_number(column: pl.Series) -> pl.Series:

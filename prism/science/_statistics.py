@@ -6,24 +6,16 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import comb, nan
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from prism.errors import MissingExtraError
+from prism.science._arrays import Array, np
+from prism.science._libraries import library
 
-try:
-    import numpy as np
-    from scipy import stats
-    from statsmodels.stats.multitest import multipletests
-except ModuleNotFoundError as _error:
-    if _error.name not in ("numpy", "scipy", "statsmodels"):
-        raise
-    raise MissingExtraError("science", _error.name) from None
+stats = library("scipy.stats")
+multipletests = library("statsmodels.stats.multitest").multipletests
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-Values: TypeAlias = "NDArray[np.float64]"
-Counts: TypeAlias = "NDArray[np.int64]"
+Values: TypeAlias = Array
+Counts: TypeAlias = Array
 TestName: TypeAlias = Literal["Wilcoxon", "Mann-Whitney", "Kolmogorov-Smirnov"]
 
 RESAMPLES = 9_999
@@ -128,22 +120,16 @@ def interval(
         resamples: Bootstrap samples.
         seed: Seed of their random numbers.
     """
-    difference = float(second.mean() - first.mean())
-    scale = _scale(first, second)
-    differences = differences_of(first, second) if paired else None
+    difference, scale = float(second.mean() - first.mean()), _scale(first, second)
     if min(first.size, second.size) < 2:
         return Interval(difference, None, None, scale)
-    if differences is not None and not np.ptp(differences):
-        return Interval(difference, difference, difference, scale)
-    if not np.ptp(first) and not np.ptp(second):
+
+    samples = [differences_of(first, second)] if paired else [first, second]
+    if not any(np.ptp(each) for each in samples):
         return Interval(difference, difference, difference, scale)
 
-    samples = [first, second] if differences is None else [differences]
-    level = _expanded(confidence, samples)
-    if differences is not None:
-        low, high = _ends((differences,), np.mean, level, resamples, seed)
-    else:
-        low, high = _ends((second, first), _mean_difference, level, resamples, seed)
+    sides = [(values, np.ones(values.size)) for values in (first, second)]
+    low, high = _ratio_ends(sides, paired, confidence, resamples, seed)
 
     return Interval(difference, low, high, scale)
 
@@ -176,36 +162,52 @@ def pooled_interval(
     """
     sides = [(counts @ values, counts.sum(axis=1)) for counts in (first, second)]
 
-    def mean(side: int, runs: Any, axis: int = -1) -> Any:
+    means = [float(sums.sum() / totals.sum()) for sums, totals in sides]
+    difference = means[1] - means[0]
+    if min(map(len, (first, second))) < 2:
+        return Interval(difference, None, None, None)
+
+    return Interval(difference, *_ratio_ends(sides, paired, confidence, resamples, seed), None)
+
+
+def _ratio_ends(
+    sides: Sequence[tuple[Any, Any]], paired: bool, confidence: float, resamples: int, seed: int
+) -> tuple[float | None, float | None]:
+    """Return the ends of the interval of a difference of two ratios; None where nothing varies.
+
+    Args:
+        sides: Of each group the sums of its runs, and how many values these are of.
+        paired: As for `interval`.
+        confidence: As for `interval`.
+        resamples: As for `interval`.
+        seed: As for `interval`.
+    """
+    means = [sums.sum() / totals.sum() for sums, totals in sides]
+    linear = [
+        as_values((sums - mean * totals) / totals.mean())
+        for (sums, totals), mean in zip(sides, means, strict=True)
+    ]
+    samples = [linear[1] - linear[0]] if paired else linear
+    if not any(np.ptp(sample) for sample in samples):
+        return None, None
+
+    size = float(max(map(abs, means)))
+
+    def mean(side: int, runs: Any, axis: int) -> Any:
         sums, totals = sides[side]
         drawn = runs.astype(int)
         return sums[drawn].sum(axis=axis) / np.maximum(1, totals[drawn].sum(axis=axis))
 
     def between(other: Any, one: Any, axis: int = -1) -> Any:
         # samples with the same difference as the runs count as such, also in the last bits
-        return np.round(mean(1, other, axis) - mean(0, one, axis), _DIGITS)
-
-    places = [np.arange(len(counts)) for counts in (first, second)]
-    means = [float(mean(side, places[side])) for side in (0, 1)]
-    difference = means[1] - means[0]
-    linear = [
-        as_values((sums - found * totals) / totals.mean())
-        for (sums, totals), found in zip(sides, means, strict=True)
-    ]
-    samples = [linear[1] - linear[0]] if paired else linear
-    if min(map(len, places)) < 2 or not any(np.ptp(sample) for sample in samples):
-        return Interval(difference, None, None, None)
+        return _rounded(mean(1, other, axis) - mean(0, one, axis), size)
 
     level = _expanded(confidence, samples)
-    if paired:
-        both = (places[0],)
-        low, high = _ends(
-            both, lambda runs, axis: between(runs, runs, axis), level, resamples, seed
-        )
-    else:
-        low, high = _ends((places[1], places[0]), between, level, resamples, seed)
+    one, other = (np.arange(len(sums)) for sums, _ in sides)
+    if not paired:
+        return _ends((other, one), between, level, resamples, seed)
 
-    return Interval(difference, low, high, None)
+    return _ends((one,), lambda runs, axis: between(runs, runs, axis), level, resamples, seed)
 
 
 def _ends(
@@ -236,12 +238,13 @@ def _ends(
 def differences_of(first: Values, second: Values) -> Values:
     """Return the differences of pairs, without the noise of floating-point numbers."""
     size = float(max(np.abs(first).max(initial=0), np.abs(second).max(initial=0)))
-    differences = second - first
-    if not size:
-        return differences
+    return _rounded(second - first, size)
 
-    places = _DIGITS - int(np.ceil(np.log10(size)))
-    rounded: Values = np.round(differences, places) if abs(places) < 300 else differences
+
+def _rounded(differences: Values, size: float) -> Values:
+    """Return differences without the last bits of the numbers that they are of."""
+    places = _DIGITS - int(np.ceil(np.log10(size))) if size else 0
+    rounded: Values = np.round(differences, places) if size and abs(places) < 300 else differences
     return rounded
 
 
@@ -460,10 +463,6 @@ def _expanded(confidence: float, samples: Sequence[Values]) -> float:
     reach = narrowness * stats.t.ppf((1 + confidence) / 2, freedom)
 
     return float(2 * stats.norm.cdf(reach) - 1)
-
-
-def _mean_difference(second: Values, first: Values, axis: int = -1) -> Any:
-    return second.mean(axis=axis) - first.mean(axis=axis)
 
 
 def _scale(first: Values, second: Values) -> float | None:

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from prism._lazy import import_extra
 from prism.agents import SocialAgent
-from prism.errors import FieldValueError, MissingExtraError
+from prism.errors import FieldValueError
 from prism.randomness import RandomStream
 from prism.social._parameters import LIBRARY, Parameters
 from prism.worlds._addresses import module_at
@@ -247,13 +248,7 @@ def _places_in(graph: Any, making: _Making) -> dict[Any, int]:
 
 def _generated(call: str, making: _Making) -> Any:
     """Return the graph that a function of networkx makes, such as ``watts_strogatz_graph(k=6)``."""
-    try:
-        import networkx  # type: ignore[import-untyped,import-not-found,unused-ignore]
-    except ModuleNotFoundError as error:
-        if error.name != LIBRARY:
-            raise
-        raise MissingExtraError("social", LIBRARY, extra="networks") from None
-
+    networkx = import_extra(LIBRARY, "social", extra="networks")
     name, values, named = _read_call(call)
     function = getattr(networkx, name, None)
     if not callable(function) or name.startswith("_"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,6 +18,7 @@ from prism.runs._config import REASONER_KINDS
 from prism.runs._dry_run import is_dry_run
 from prism.runs._lent import NobodyWriter
 from prism.runs._makers import make_writer
+from prism.statechart import Statechart
 from prism.statechart.reasoner._spending import Cost
 from prism.statechart.reasoner._texts import BaseWriter
 from prism.telemetry._loggers import EventLogger
@@ -60,6 +62,15 @@ class TurnTaker(WorkflowAgent):
     """
 
     last: Turn
+
+    @property
+    def chart(self) -> Statechart[StrEnum]:
+        """Its states alone: a chart of all transitions may be large, and nobody looks at it."""
+        definition, states = self.workflow.definition, self.workflow.states
+        final = map(states, definition.final_states)
+        return Statechart(
+            states, (), self.workflow.initial, name=definition.name, final_states=final
+        )
 
     async def act(self, world: Any) -> None:  # noqa: ARG002 - there is nobody else in it
         """Take a turn."""

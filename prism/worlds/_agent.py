@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, overload
 
 from prism.errors import AgentError, DefinitionError, SimulationError
 from prism.randomness import RandomStream
-from prism.statechart import Statechart, TextCall, Wording, Written
+from prism.statechart import Configuration, Statechart, TextCall, Wording, Written
 from prism.statechart._engine.writing import make_record
 from prism.statechart.reasoner._questions import DEFAULT_PULL
 from prism.statechart.transitions import Edge
@@ -28,9 +28,14 @@ _STEPS = Phase.STEPPING, Phase.GOING_ON
 
 
 class Host(Protocol):
-    """What an agent needs of the run that it takes part in.
+    """What agents and their world need of the run that they take part in.
 
     Attributes:
+        agents: The population.
+        seed: Seed of every random number.
+        acting: The agent whose step is under way.
+        refusing: Why nothing may change now; None if it may.
+        assignments: Who is treated.
         epoch: What goes on now, as a number: random numbers belong to one epoch.
         fires: Takes what an agent fires, or refuses it; None while it is carried out at once.
         unawaited: A decision that was asked for and not awaited yet.
@@ -40,6 +45,11 @@ class Host(Protocol):
         has_writer: Whether a writer was given.
     """
 
+    agents: Sequence[Any]
+    seed: int
+    acting: Any
+    refusing: str | None
+    assignments: Any
     epoch: int
     fires: Callable[[Any, str, Any, Any], Any] | None
     unawaited: Any
@@ -48,11 +58,52 @@ class Host(Protocol):
     wording: Wording
     has_writer: bool
 
+    @property
+    def round(self) -> int:
+        """The round, counted from 1; 0 before the first."""
+
+    @property
+    def tick(self) -> int:
+        """The tick of the round."""
+
+    @property
+    def time(self) -> float:
+        """Time since the beginning, in rounds."""
+
+    @property
+    def may_set_parameters(self) -> bool:
+        """Whether a treatment is being applied."""
+
+    @property
+    def late(self) -> str | None:
+        """Why a step may not change the world now; None if it may."""
+
     def stream_of(self, agent: Any) -> RandomStream:
         """Return an agent's random numbers for what goes on now."""
 
+    def world_stream(self) -> RandomStream:
+        """Return the world's random numbers for this round."""
+
+    def network_stream(self) -> RandomStream:
+        """Return the random numbers of the next network."""
+
+    def log(self, event: str, keys: Mapping[str, Any]) -> None:
+        """Write an event of the world's own."""
+
+    def count(self, state: Any) -> int:
+        """Return the number of agents in a state."""
+
+    def able_to_be_in(self, state: Any) -> int:
+        """Return the number of agents whose chart has a state."""
+
+    def stop(self, reason: str) -> None:
+        """End the run."""
+
     def decision_stream_of(self, agent: Any) -> RandomStream:
         """Return the random numbers of an agent's decisions in this round."""
+
+    def chart_stream_of(self, agent: Any) -> RandomStream:
+        """Return the random numbers of an agent's chart in this round."""
 
     def send(self, message: Any, to: Any) -> None:
         """Deliver a message."""
@@ -138,6 +189,7 @@ class _Parts:
         "_attributes",
         "_begin_state",
         "_chart",
+        "_chart_random",
         "_decision_epoch",
         "_decision_random",
         "_due",
@@ -155,11 +207,13 @@ class _Parts:
         "_state_history",
         "inbox",
         "neighbours",
+        "state_memory",
     )
 
     if TYPE_CHECKING:
         inbox: deque[Message]
         neighbours: AgentSet[Self]
+        state_memory: dict[str, Any] | None
 
 
 def write_agent(agent: Any, edge: Edge, time: float, context: object) -> int:
@@ -188,6 +242,8 @@ class Agent(_Parts, metaclass=Fields):
             limit; None for no limit.
         inbox: Messages that it has been sent, oldest first.
         neighbours: Agents that it is connected to in the world's network.
+        state_memory: What its chart remembers of it: histories, and since when states are active;
+            None where it remembers nothing.
     """
 
     __slots__ = ("agent_id", "name")
@@ -266,6 +322,11 @@ class Agent(_Parts, metaclass=Fields):
     def decision_random(self) -> RandomStream:
         """Random numbers of this agent's decisions in this round, for reasoners that draw."""
         return (self._host or self._joined("decision_random")).decision_stream_of(self)
+
+    @property
+    def chart_random(self) -> RandomStream:
+        """Random numbers of this agent's chart in this round, for its rates and probabilities."""
+        return (self._host or self._joined("chart_random")).chart_stream_of(self)
 
     @property
     def attributes(self) -> Mapping[str, Any]:
@@ -445,6 +506,10 @@ class Agent(_Parts, metaclass=Fields):
     def begin_in(self, state: Any) -> None:
         """Begin in another state than the chart's initial one; in `World.setup` only.
 
+        Args:
+            state: A state without others inside, or in a chart with regions a configuration:
+                ``chart.state_of("feed+tired")``.
+
         Raises:
             SimulationError: If the run is under way.
             DefinitionError: If the chart has no such state.
@@ -456,7 +521,10 @@ class Agent(_Parts, metaclass=Fields):
             )
 
         chart = type(self).chart
-        if not any(state is each for each in chart.definition.states):
+        leaves = state.leaves if isinstance(state, Configuration) else (state,)
+        own = all(any(leaf is each for each in chart.definition.states) for leaf in leaves)
+        # one leaf of several regions is not all that is active
+        if not own or state not in chart._rows:
             raise DefinitionError(f"chart {chart.name!r} of {type(self).__name__} has no {state!r}")
 
         self._begin_state = state

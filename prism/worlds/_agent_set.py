@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import Any, TypeVar, overload
 
 from prism.errors import FieldValueError, SimulationError
+from prism.statechart import Configuration
 
 AgentT = TypeVar("AgentT")
 KindT = TypeVar("KindT")
@@ -171,6 +172,13 @@ def in_state(agents: Iterable[Any], state: Any) -> list[Any]:
     """Return the agents in a state, or one of several, or inside of it."""
     agents = tuple(agents)
     # by identity, as states of two charts with one text are equal
+    if isinstance(state, Configuration):
+        own = type(state.leaves[0])
+        return [
+            agent
+            for agent in agents
+            if agent.state == state and agent._chart.definition.state_type is own
+        ]
     if isinstance(state, Enum):
         found = [agent for agent in agents if agent.state is state]
         if found or not agents:
@@ -182,7 +190,11 @@ def in_state(agents: Iterable[Any], state: Any) -> list[Any]:
     inside = (leaf for chart in charts for each in states for leaf in chart.leaves_of(each))
     wanted = {*map(id, states), *map(id, inside)}
 
-    return [agent for agent in agents if id(agent.state) in wanted]
+    return [agent for agent in agents if not wanted.isdisjoint(map(id, _leaves(agent.state)))]
+
+
+def _leaves(state: Any) -> tuple[Any, ...]:
+    return state.leaves if isinstance(state, Configuration) else (state,)
 
 
 def _reader(of: Any) -> Callable[[Any], Any]:

@@ -8,12 +8,12 @@ import sys
 import threading
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import takewhile
-from math import inf
+from math import inf, prod
 from typing import Any
 
 from prism._faults import note_place
@@ -23,7 +23,7 @@ from prism.randomness._stream import keys_of, mixed
 from prism.runlog import ReplayReasoner, SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
 from prism.runlog._writer import SECONDS_PER_TICK, Moment
-from prism.statechart import PolicyReasoner, Question, Wording
+from prism.statechart import Configuration, PolicyReasoner, Question, Wording
 from prism.statechart._identity import given_name, identify
 from prism.statechart.reasoner._attributes import in_words
 from prism.statechart.reasoner._recollection import transition_in_words
@@ -36,7 +36,7 @@ from prism.worlds._asking import Answerers
 from prism.worlds._assignments import Assignments
 from prism.worlds._fields import Fields, unknown_field
 from prism.worlds._guest import Guest, Proxy, as_agent
-from prism.worlds._kinds import NEVER, Kind, Parts
+from prism.worlds._kinds import NEVER, Kind, Parts, leaves_in
 from prism.worlds._parameters import ParameterView
 from prism.worlds._people import AgentTable
 from prism.worlds._phase import OVERLAP_RULE, Phase
@@ -325,15 +325,16 @@ class RunHost:
             agent._kind, agent._chart, agent._place = kind, kind.chart, place
             agent._since = agent._member = 0
             agent._due, agent._keys = NEVER, None
-            # the state of a proxy, and its history, are those of its object
+            # state, history and memory of a proxy are those of its object
             if not isinstance(agent, Proxy):
                 begin = agent._begin_state
                 agent._state = kind.chart.definition.initial if begin is None else begin
                 agent._state_history = deque(maxlen=HISTORY_DEPTH)
+                agent.state_memory = None
 
             agent._random, agent._decision_random = RandomStream.of_key(0), RandomStream.of_key(0)
             agent._epoch = agent._decision_epoch = -1
-            agent._notes = None
+            agent._notes = agent._chart_random = None
             agent.neighbours, agent.inbox = AgentSet(), deque()
             self._fill(agent)
 
@@ -473,6 +474,16 @@ class RunHost:
 
         return stream
 
+    def chart_stream_of(self, agent: Any) -> RandomStream:
+        """Return the random numbers of an agent's chart in this round."""
+        # few charts draw, so an agent has the stream of its chart when it first does
+        kept: tuple[int, RandomStream] | None = agent._chart_random
+        if kept is None or kept[0] != self.epoch:
+            stream = RandomStream(self.seed, "chart", agent.agent_id, self._part, self.round)
+            kept = agent._chart_random = self.epoch, stream
+
+        return kept[1]
+
     def world_stream(self) -> RandomStream:
         """Return the world's random numbers for what goes on now.
 
@@ -554,7 +565,7 @@ class RunHost:
         if len(options) < 2:
             return agent.fire(asked.trigger, asked.context)
         if asked.weights is not None:
-            _require_weights(asked, options)
+            asked.weights = _weights_by_option(asked, options)
 
         asked.state, asked.options, asked.since = agent._state, options, last_record(agent)
         if self.draws is None:
@@ -733,11 +744,15 @@ def _require_event(event: str, keys: Iterable[str]) -> None:
         )
 
 
-def _require_weights(asked: Asked, options: Sequence[Any]) -> None:
-    weights = asked.weights or {}
-    states = asked.agent._kind.counts
+def _weights_by_option(asked: Asked, options: Sequence[Any]) -> Mapping[Any, float]:
+    """Return the weights of the targets; a configuration has that of the leaves that set it apart.
+
+    Raises:
+        FieldValueError: If a state is not of the chart, a weight cannot be one, or all are 0.
+    """
+    weights, kind = asked.weights or {}, asked.agent._kind
     for key, weight in weights.items():
-        if key not in states:
+        if key not in kind.counts and not _is_state(kind, key):
             raise FieldValueError(
                 f"{_weights_of(asked)} must be by states of its chart, got {key!r}"
             )
@@ -747,9 +762,27 @@ def _require_weights(asked: Asked, options: Sequence[Any]) -> None:
                 f"{state_text(key)!r}"
             )
 
+    if kind.has_regions:
+        common = frozenset.intersection(*map(leaves_in, options))
+        # beside those of the leaves, since it may come to a second question
+        of_options = {option: _weight_of(option, weights, common) for option in options}
+        weights = {**weights, **of_options}
+
     if not any(map(weights.get, options)):
         listed = ", ".join(map(state_text, options))
         raise FieldValueError(f"{_weights_of(asked)} must be above 0 for at least one of {listed}")
+
+    return weights
+
+
+def _is_state(kind: Kind, key: Any) -> bool:
+    return kind.has_regions and (key in kind.definition.states or key in kind.chart._rows)
+
+
+def _weight_of(option: Any, weights: Mapping[Any, float], common: Container[Any]) -> float:
+    leaves = option.leaves if isinstance(option, Configuration) else (option,)
+    named = [weights[leaf] for leaf in leaves if leaf in weights and leaf not in common]
+    return prod(named) if named else 0
 
 
 def _weights_of(asked: Asked) -> str:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
 from math import floor, isfinite
 from operator import attrgetter, methodcaller
 from time import time
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from prism.errors import FieldValueError
-from prism.statechart import Statechart
+from prism.statechart import Configuration, Statechart
 from prism.statechart._definition import DEFAULT_NAME, TIMEOUT, Definition
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger
@@ -22,9 +23,15 @@ from prism.worlds._fields import refuse_all, slot_of, type_problems
 from prism.worlds._guest import KEPT, Guest, Proxy, act, timed
 from prism.worlds._world import ACTIVATIONS, MEASURE, ORDERS, PICTURE, RATE, STEP, TREATMENT, World
 
-Step = Callable[[Any, Any], Any]
+if TYPE_CHECKING:
+    from prism.statechart._tree.hierarchy import Hierarchy
+
+Step = Callable[..., Any]
 Rate = float | str | Callable[[Any, Any], float]
 """A number, the name of a field of the world, or what returns the rate of an agent."""
+
+MOST_TURNS = 20_000
+"""Configurations whose turns a run keeps."""
 
 NEVER: int = 2**63
 """A tick that no run gets to."""
@@ -59,6 +66,26 @@ class Channel:
     rate: Rate
 
 
+class Listing(list[Any]):
+    """Agents in one state of a chart with regions, who are in others as well."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._places: dict[int, int] = {}
+
+    def append(self, agent: Any) -> None:
+        """List an agent."""
+        self._places[agent._place] = len(self)
+        super().append(agent)
+
+    def remove(self, agent: Any) -> None:
+        """Put the last agent in the place of one that leaves."""
+        place, last = self._places.pop(agent._place), self.pop()
+        if last is not agent:
+            self[place] = last
+            self._places[last._place] = place
+
+
 @dataclass(slots=True, eq=False)
 class Kind:
     """One kind of agents in a run.
@@ -67,7 +94,8 @@ class Kind:
         cls: Its class.
         chart: The class's chart, with the run's logger and clock.
         steps: What an agent does in each state; a state without a step is not among them.
-        due_after: Ticks in a state after which an agent times out, by state.
+        due_after: Ticks in a state after which an agent times out, by state; empty where the
+            chart's own ticks say so.
         agents: Its agents, in their order.
         channels: What happens at rates.
         counts: Number of agents in each state.
@@ -77,6 +105,9 @@ class Kind:
         state_type: The enum of its states.
         visited: States in which an agent has something to do in every tick.
         has_limits: Whether there are time-outs.
+        has_regions: Whether an agent may be in several states at once.
+        is_ticked: Whether every tick is one of the chart: it has timers, rates or eventless
+            transitions, or regions, each of which may have a step.
         definition: What the chart is.
     """
 
@@ -87,10 +118,12 @@ class Kind:
     agents: list[Any] = field(default_factory=list)
     channels: list[Channel] = field(default_factory=list)
     counts: dict[Any, int] = field(default_factory=dict)
-    members: dict[Any, list[Any]] = field(default_factory=dict)
+    members: dict[Any, Any] = field(default_factory=dict)
     state_type: type = field(init=False)
     visited: frozenset[Any] = field(init=False)
     has_limits: bool = field(init=False)
+    has_regions: bool = field(init=False)
+    is_ticked: bool = field(init=False)
     definition: Definition[Any] = field(init=False)
     _unguarded: Mapping[Any, Mapping[str, tuple[Any, ...]]] = field(init=False)
 
@@ -98,14 +131,19 @@ class Kind:
         """Find out in which states there is something to do, and something to decide."""
         self.definition = self.chart.definition
         self._unguarded = {} if issubclass(self.cls, Proxy) else _unguarded(self.definition)
-        self.state_type = type(self.chart.definition.initial)
-        self.visited = frozenset(self.steps)
+        self.state_type = self.definition.state_type
         self.has_limits = bool(self.due_after)
+        self.has_regions = _has_regions(self.chart)
+        self.is_ticked = _is_ticked(self.cls, self.chart)
+        # whoever is ticked has a turn in every tick, whatever its state
+        self.visited = frozenset(() if self.is_ticked else self.steps)
 
     def targets_of(self, agent: Any, trigger: str, context: Any) -> tuple[Any, ...]:
         """Return the targets among which an agent is to decide; none where it decides nothing."""
         state = agent._state
-        if state not in self.definition.decision_states:
+        if state not in self.definition.decision_states and not (
+            self.has_regions and self.chart._decides(state)
+        ):
             return ()
 
         row = self._unguarded.get(state)
@@ -114,12 +152,49 @@ class Kind:
 
         return tuple(self.chart.enabled_targets(agent._subject, trigger, context))
 
+    def begin_counting(self) -> None:
+        """Count nobody in any state yet."""
+        # of configurations there may be thousands, of which few are ever seen
+        states = self.definition.states
+        self.counts = Counter() if self.has_regions else dict.fromkeys(states, 0)
+
     def count(self, state: Any) -> int:
         """Return how many of its agents are in a state of its enum, or inside of it."""
         found = self.counts.get(state)
-        if found is None:
-            found = sum(self.counts[leaf] for leaf in self.definition.leaves_of(state))
-        return found
+        if found is not None:
+            return found
+
+        leaves = self.definition.leaves_of(state)
+        if not self.has_regions:
+            return sum(self.counts[leaf] for leaf in leaves)
+
+        counts = self.counts.items()
+        return sum(number for each, number in counts if not leaves_in(each).isdisjoint(leaves))
+
+    def counted(self) -> dict[Any, int]:
+        """Return how many agents are in each state; with regions, in each that somebody is in."""
+        if not self.has_regions:
+            return self.counts
+
+        # in the order of the chart, since that in which they were seen is not kept
+        found = sorted(filter(self.counts.get, self.counts), key=self._place_of)
+        return {state: self.counts[state] for state in found}
+
+    def _place_of(self, state: Any) -> tuple[int, ...]:
+        rows = self.chart._nested
+        assert rows is not None
+        return rows.place(state).leaves
+
+    def begin_listing(self) -> None:
+        """Have nobody in the lists of those in each state."""
+        if self.has_regions:
+            self.members = {channel.state: Listing() for channel in self.channels}
+        else:
+            self.members = {state: [] for state in self.definition.states}
+
+    def listings_in(self, state: Any) -> list[Listing]:
+        """Return the lists that an agent in a state of a chart with regions is in."""
+        return [self.members[each] for each in self.chart.active(state) if each in self.members]
 
     def column_readers(self) -> Iterator[tuple[str, Callable[[Any], Any]]]:
         """Yield the fields that a checkpoint keeps, with what reads each."""
@@ -235,14 +310,49 @@ def _kind(
     kind = Kind(cls, chart, steps, _limits_of(cls))
     if by_rate:
         kind.channels += [
-            Channel(kind, leaf, method, getattr(method, RATE))
+            Channel(kind, each, method, getattr(method, RATE))
             for _, method, states in parts.steps
             if issubclass(cls, _kind_wanted(method))
-            for each in states
-            for leaf in cls.chart.definition.leaves_of(each)
+            for state in states
+            for each in _listed_in(kind, state)
         ]
+        kind.channels += _channels_of_chart(kind)
 
     return kind
+
+
+def _listed_in(kind: Kind, state: Any) -> Sequence[Any]:
+    """Return the states by which those in a state, or inside of it, are listed."""
+    leaves = kind.definition.leaves_of(state)
+    # in several regions of a state, an agent is in several of its leaves
+    return (state,) if kind.has_regions and leaves else leaves
+
+
+def _channels_of_chart(kind: Kind) -> Iterator[Channel]:
+    """Yield what the chart itself lets happen at rates."""
+    schedule, tree = kind.chart._schedule, kind.definition.tree
+    if schedule is None or tree is None or not kind.is_ticked:
+        return
+
+    for arcs in schedule.rates.values():
+        for arc in arcs:
+            step, rate = _arc_made(kind.chart, arc), _arc_rate(kind.chart, arc)
+            for each in _listed_in(kind, tree.tree.nodes[arc.source].state):
+                yield Channel(kind, each, step, rate)
+
+
+def _arc_made(chart: Statechart[Any], arc: Any) -> Step:
+    def make(_world: Any, agent: Any) -> None:
+        chart._fire_alone(agent, arc, None)
+
+    return make
+
+
+def _arc_rate(chart: Statechart[Any], arc: Any) -> Rate:
+    if callable(arc.written.rate):
+        return lambda _world, agent: chart._rate(agent, arc, None)
+
+    return float(arc.written.rate)
 
 
 def _give_step(
@@ -381,22 +491,15 @@ def _kind_problems(cls: Any) -> list[str]:
         return []
 
     definition = chart.definition
+    limited = _limited(definition)
     late = [
         state_text(each.source)
         for each in definition.transitions
-        if each.trigger == TIMEOUT
-        and each.source not in definition.timeouts
-        and cls.timeout_threshold is None
+        if each.trigger == TIMEOUT and each.source not in limited and cls.timeout_threshold is None
     ]
     endless = (
         f"{cls.__name__} never times out in {', '.join(dict.fromkeys(late))}: give the chart "
         "timeouts={state: ticks}, or the class a timeout_threshold"
-    )
-
-    unknown = (
-        f"{cls.__name__}: a world cannot drive a chart with "
-        f"{', '.join(_unknown_to_worlds(chart))}: leave these out, or drive the agents with "
-        "chart.fire and chart.tick"
     )
 
     measured = [
@@ -406,12 +509,7 @@ def _kind_problems(cls: Any) -> list[str]:
         for problem in _method_problems(cls, name, method)
     ]
 
-    return (
-        type_problems(cls)
-        + measured
-        + [endless] * bool(late)
-        + [unknown] * any(_unknown_to_worlds(chart))
-    )
+    return type_problems(cls) + measured + [endless] * bool(late)
 
 
 def _kind_wanted(method: Any) -> type:
@@ -444,6 +542,26 @@ def _chart_name(cls: type[Agent]) -> str:
     return cls.__name__.lower() if name == DEFAULT_NAME else name
 
 
+def _limited(definition: Definition[Any]) -> Collection[Any]:
+    """Return the leaves in which a limit of the chart may lead to a time-out."""
+    tree = definition.tree
+    # a limit in one region is an event to all
+    if tree is not None and tree.tree.has_regions and definition.timeouts:
+        return definition.states
+
+    return {leaf for state in definition.timeouts for leaf in definition.leaves_of(state)}
+
+
+def _has_regions(chart: Statechart[Any]) -> bool:
+    tree = chart.definition.tree
+    return tree is not None and tree.tree.has_regions
+
+
+def _is_ticked(cls: type[Agent], chart: Statechart[Any]) -> bool:
+    # what an object of another class does in time is up to its own turn
+    return not issubclass(cls, Proxy) and (chart._schedule is not None or _has_regions(chart))
+
+
 def _own_steps(cls: type[Agent]) -> dict[Any, Step]:
     """Return the steps that agents of a kind bring: the turns of objects of other classes."""
     return dict.fromkeys(cls.chart.definition.states, act) if issubclass(cls, Guest) else {}
@@ -461,7 +579,8 @@ def _limits_of(cls: type[Agent]) -> dict[Any, int]:
     """Return after how many ticks an agent times out, by state."""
     definition = cls.chart.definition
     # what an object of another class does in time is up to its own turn
-    if issubclass(cls, Proxy) or all(each.trigger != TIMEOUT for each in definition.transitions):
+    has_timeouts = any(each.trigger == TIMEOUT for each in definition.transitions)
+    if not has_timeouts or issubclass(cls, Proxy) or _is_ticked(cls, cls.chart):
         return {}
 
     due_after = {}
@@ -494,34 +613,103 @@ def _has_state(cls: type[Agent], state: Any) -> bool:
     return bool(cls.chart.definition.leaves_of(state))
 
 
+def leaves_in(state: Any) -> frozenset[Any]:
+    """Return the leaves of an agent's state."""
+    return frozenset(state.leaves if isinstance(state, Configuration) else (state,))
+
+
+class Turn:
+    """What an agent does in a tick that is one of its chart, too: the step of each region.
+
+    A region has one step, that of the innermost state around its leaf, in the order of the chart.
+    One that has moved meanwhile, by the tick or by the step of another region, has none.
+
+    Args:
+        steps: The steps, each with the leaves for which it is taken.
+    """
+
+    __slots__ = ("_steps",)
+
+    def __init__(self, steps: Sequence[tuple[frozenset[Any], Step]]) -> None:
+        self._steps = steps
+
+    def __call__(self, world: Any, agent: Any, *others: Any) -> Any:
+        """Take one step after the other; return what is to be awaited, if one waits."""
+        for number, (leaves, step) in enumerate(self._steps, 1):
+            if leaves.isdisjoint(leaves_in(agent._state)):
+                continue
+
+            running = step(world, agent, *others)
+            if hasattr(running, "send") and number < len(self._steps):
+                return self._wait(running, Turn(self._steps[number:]), world, agent, *others)
+            if running is not None or agent._host.unawaited is not None:
+                # whoever gives turns takes it, or says what is wrong with it
+                return running
+
+        return None
+
+    async def _wait(self, running: Any, rest: Turn, *arguments: Any) -> None:
+        await running
+        following = rest(*arguments)
+        if following is not None:
+            await following
+
+
+class Turns(dict[Any, Any]):
+    """The turns of a chart with timers or regions, by state; each is put together when needed.
+
+    Args:
+        tree: The chart's states.
+        steps: The steps by state, be it a leaf or around one.
+    """
+
+    def __init__(self, tree: Hierarchy, steps: Mapping[Any, Step]) -> None:
+        super().__init__()
+        self._tree = tree
+        self._steps = steps
+
+    def get(self, state: Any, default: Any = None) -> Any:
+        """Return what an agent does in a state; the default if it has no step there."""
+        if state not in self:
+            if len(self) >= MOST_TURNS:
+                self.clear()
+            self[state] = self._put_together(state)
+
+        return self[state] or default
+
+    def _put_together(self, state: Any) -> Turn | None:
+        taken: dict[Any, set[Any]] = {}
+        for leaf in sorted(leaves_in(state), key=self._tree.leaves.index):
+            owner = next((each for each in self._tree.around(leaf) if each in self._steps), None)
+            if owner is not None:
+                taken.setdefault(owner, set()).add(leaf)
+
+        steps = [(frozenset(leaves), self._steps[owner]) for owner, leaves in taken.items()]
+        return Turn(steps) if steps else None
+
+
+class EveryState(dict[Any, Step]):
+    """The one step of objects whose chart has regions, whatever their state."""
+
+    def get(self, state: Any, default: Any = None) -> Any:  # noqa: ARG002
+        """Return it."""
+        return act
+
+
 def _by_leaf(cls: type[Agent], steps: dict[Any, Step]) -> dict[Any, Step]:
     """Return the steps by leaf: in each the step of the innermost state around it that has one."""
-    if cls.chart.definition.tree is None:
+    tree = cls.chart.definition.tree
+    if tree is None:
         return steps
+    if _is_ticked(cls, cls.chart):
+        return Turns(tree, steps)
+    if tree.tree.has_regions:
+        return EveryState(steps)
 
     found = {}
-    for leaf in cls.chart.definition.states:
-        for each in cls.chart.active(leaf):
-            if each in steps:
-                found[leaf] = steps[each]
+    for leaf in tree.leaves:
+        owner = next((each for each in tree.around(leaf) if each in steps), None)
+        if owner is not None:
+            found[leaf] = steps[owner]
 
     return found
-
-
-def _unknown_to_worlds(chart: Statechart[Any]) -> Iterator[str]:
-    """Yield what a chart has that no tick of a world would heed."""
-    definition = chart.definition
-    tree = definition.tree
-    if tree is None:
-        return
-
-    if tree.tree.has_regions:
-        yield "regions"
-    if tree.planner.kept:
-        yield "histories"
-    if tree.planner.reacting:
-        yield "eventless transitions"
-    if any(each.after is not None or each.rate is not None for each in tree.transitions):
-        yield "transitions with after= or rate="
-    if set(definition.timeouts) - set(definition.states):
-        yield "time-outs of states with substates"

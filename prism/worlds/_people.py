@@ -8,9 +8,10 @@ from typing import Any
 
 from prism.agents._kept import UniqueNames, kept_cells, kept_values, require_fields, told_apart
 from prism.agents._oasis import note_left_out
-from prism.errors import InputError
+from prism.errors import InputError, UnknownStateError
 from prism.files import Record, read_json_array, read_json_lines, reading
 from prism.files._records import read_csv
+from prism.statechart.states import state_text
 from prism.worlds._agent import Agent
 from prism.worlds._fields import check_value, hints_of, read_field
 from prism.worlds._world import World, kinds_of
@@ -187,9 +188,10 @@ def _begin(agent: Agent, record: Record) -> None:
     if not text:
         return
 
-    states = {str(state.value): state for state in type(agent).chart.definition.states}
-    if text not in states:
-        problem = f"{type(agent).__name__} has no state {text!r}: it has {', '.join(states)}"
-        raise record.wrong(_STATE, problem)
-
-    agent.begin_in(states[text])
+    chart = type(agent).chart
+    try:
+        agent.begin_in(chart.state_of(text))
+    except UnknownStateError:
+        states = ", ".join(map(state_text, chart.definition.states))
+        problem = f"{type(agent).__name__} has no state {text!r}: it has {states}"
+        raise record.wrong(_STATE, problem) from None

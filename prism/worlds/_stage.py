@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from datetime import datetime
 from functools import lru_cache, partial
 from typing import Any
 
 from prism.errors import DefinitionError, SimulationError
 from prism.runs._lent import Lent
-from prism.statechart import StateTransition
+from prism.statechart import Statechart, StateTransition
 from prism.statechart._engine.writing import make_record
 from prism.statechart._identity import identify
 from prism.statechart.inspection._lint import require_fit
@@ -87,6 +88,7 @@ class AgentStage:
         has_fields: True, as agents hold what their class declares.
         host_class: The class of the run.
         logger: Where events go meanwhile.
+        ticks: What runs the ticks, from the end of `setup` on.
     """
 
     has_fields: bool = True
@@ -102,7 +104,7 @@ class AgentStage:
         self._kinds: dict[type, Kind] = {}
         self._transitions = 0
         self._turns = 0
-        self._ticks: Ticks
+        self.ticks: Ticks
         given = world._prism_logger(setting)
         self._sampled: SampledLogger | None = None
         if setting.sampling is not None:
@@ -117,7 +119,7 @@ class AgentStage:
     @property
     def open_questions(self) -> int:
         """Number of questions without an answer; other threads may look."""
-        return self._ticks.open_questions
+        return self.ticks.open_questions
 
     # Beginning
 
@@ -153,9 +155,9 @@ class AgentStage:
         """Make what runs the ticks, which takes the agents as `setup` has left them."""
         arguments = self._world, self.host, self._setting.answerers, self.logger
         if self._asking is not None:
-            self._ticks = OverlapTicks(*arguments, self._asking)
+            self.ticks = OverlapTicks(*arguments, self._asking)
         else:
-            self._ticks = (TogetherTicks if self._world.together else Ticks)(*arguments)
+            self.ticks = (TogetherTicks if self._world.together else Ticks)(*arguments)
 
         self.host.timed_out = self._count_time_out
 
@@ -173,6 +175,11 @@ class AgentStage:
         """Return charts, number of agents, and the world with its parameters."""
         charts = dict.fromkeys(kind.chart.definition.name for kind in self._kinds.values())
         count = len(self.host.agents)
+        trees = {
+            kind.chart.definition.name: inside
+            for kind in self._kinds.values()
+            if (inside := _inside(kind.chart))
+        }
         logged = self.logged_agents()
         return self._world._prism_described(
             {
@@ -181,6 +188,7 @@ class AgentStage:
                 **({} if logged is None else {"logged_agents": logged}),
                 "world": type(self._world).__name__,
                 "parameters": parameters_told(self._world),
+                **({"charts": trees} if trees else {}),
             }
         )
 
@@ -192,6 +200,28 @@ class AgentStage:
                 self._announce(agent, logger)
 
         self._world._prism_announce()
+
+    def enter(self) -> None:
+        """Have agents enter the states in which they begin, where charts do something then."""
+        kinds = [
+            kind
+            for kind in self._kinds.values()
+            if kind.definition.tree is not None and not issubclass(kind.cls, Proxy)
+        ]
+        if not kinds:
+            return
+
+        host = self.host
+        everybody = host.agents if self._world.order == "listed" else host.canonical()
+        entering = [agent for agent in everybody if agent._kind in kinds]
+        # what entry actions fire is done at once, as within any transition
+        fires, host.fires = host.fires, None
+        try:
+            with host.explaining(), host.guarding():
+                for host.acting in entering:
+                    host.acting._chart._begin_where_it_is(host.acting)
+        finally:
+            host.fires, host.acting = fires, None
 
     def _announce(self, agent: Any, logger: EventLogger) -> None:
         told = self._world._prism_joined(agent)
@@ -215,7 +245,7 @@ class AgentStage:
     def begin_round(self) -> None:
         """Return the counts to 0, and give everybody new random numbers."""
         self.host.begin_round()
-        self._ticks.counts, self._transitions, self._turns = Counts(), 0, 0
+        self.ticks.counts, self._transitions, self._turns = Counts(), 0, 0
         self._world._prism_begin_round()
 
     async def tick(self) -> None:
@@ -223,11 +253,7 @@ class AgentStage:
         host = self.host
         self._world._prism_begin_tick()
         self._turns += len(host.agents) - len(host.gone | host.asleep)
-        await self._ticks.run()
-
-    async def end_ticks(self) -> None:
-        """Settle every question that is still open."""
-        await self._ticks.end_round()
+        await self.ticks.run()
 
     def states(self) -> dict[str, int]:
         """Return the number of agents in each state."""
@@ -247,23 +273,23 @@ class AgentStage:
         """Return the number of agents of a kind in each of its states."""
         gone = self.host.gone
         if not gone and not issubclass(kind.cls, Proxy):
-            return kind.counts
+            return kind.counted()
 
         there = Counter(agent._state for agent in kind.agents if agent._place not in gone)
-        return {state: there[state] for state in kind.counts}
+        return {state: there[state] for state in kind.counted()}
 
     async def end_round(self) -> None:
         """Let agents take the last step of a round, in a world that has one."""
         step = self._world._prism_last_step()
         if step is not None:
-            assert isinstance(self._ticks, OverlapTicks)
-            await self._ticks.last_steps(step)
+            assert isinstance(self.ticks, OverlapTicks)
+            await self.ticks.last_steps(step)
 
     def summary(
         self, number: int, states: Mapping[str, int], measures: Mapping[str, Measured]
     ) -> Any:
         """Return what a round came to."""
-        counts = self._ticks.counts
+        counts = self.ticks.counts
         summary = WorldRound(
             number,
             states,
@@ -293,7 +319,7 @@ class AgentStage:
 
     async def close(self) -> None:
         """Cancel what is still being asked."""
-        await self._ticks.close()
+        await self.ticks.close()
 
     def picture(self, *, first: bool) -> dict[str, Any]:
         """Return where the agents are and how each is drawn; nothing if nobody could draw it."""
@@ -331,6 +357,7 @@ class AgentStage:
                 "ticks": [agent.ticks_in_state for agent in kind.agents],
                 "inboxes": self._inboxes(kind, code),
                 **kept_notes(kind.agents),
+                **_kept_memories(kind),
                 "fields": {
                     name: code.column(kind.agents, read, name)
                     for name, read in kind.column_readers()
@@ -361,7 +388,7 @@ class AgentStage:
         if "attributes" in snapshot:
             for agent, attributes in zip(self.host.agents, snapshot["attributes"], strict=True):
                 agent._take({}, attributes)
-        self._ticks.roster.rebuild(self.host.ticks)
+        self.ticks.roster.rebuild(self.host.ticks)
 
     def read_log(self, _snapshot: Mapping[str, Any], events: Iterable[Event]) -> list[Any]:
         """Take histories from the log; return the rounds that had ended."""
@@ -380,7 +407,7 @@ class AgentStage:
             if event["event"] == TRANSITION:
                 if event["agent_id"] in histories:
                     agent, history = histories[event["agent_id"]]
-                    history.append(_record(type(agent).chart.state_type, event))
+                    history.append(_record(agent._chart, event))
             elif event["event"] == ROUND_ENDED:
                 finished.append(world._prism_summary_of(event))
 
@@ -401,7 +428,7 @@ class AgentStage:
         return [list(pair) for pair in zip(full, messages, strict=True)]
 
     def _count_time_out(self, state: Any) -> None:
-        self._ticks.counts.timeouts[state_text(state)] += 1
+        self.ticks.counts.timeouts[state_text(state)] += 1
 
     def _count_transition(self) -> float:
         # the charts ask for the time exactly once for each transition
@@ -428,10 +455,12 @@ def _require_overlapping(cls: type[World[Any]]) -> None:
 
 
 def _restore_kind(kind: Kind, kept: Mapping[str, Any], code: Decoder, now: int) -> None:
-    members = {state.value: state for state in kind.chart.definition.states}
+    members = {text: kind.chart.state_of(text) for text in set(kept["states"])}
     for agent, text, ticks in zip(kind.agents, kept["states"], kept["ticks"], strict=True):
         agent._state, agent._since = members[text], now - ticks
         agent.inbox.clear()
+    for agent, memory in zip(kind.agents, kept.get("memories", ()), strict=False):
+        agent._subject.state_memory = memory
 
     for name, column in kept["fields"].items():
         for agent, value in zip(kind.agents, column, strict=True):
@@ -441,12 +470,35 @@ def _restore_kind(kind: Kind, kept: Mapping[str, Any], code: Decoder, now: int) 
         kind.agents[place].inbox.extend(code.value(messages))
 
 
-def _record(states: Any, event: Event) -> StateTransition:
-    edge = _edge(states, event["from_state"], event["to_state"], event["trigger"])
+def _inside(chart: Statechart[Any]) -> dict[str, list[str]]:
+    """Return what lies inside of each state that has others inside."""
+    tree = chart.definition.tree
+    if tree is None:
+        return {}
+
+    nodes = tree.tree.nodes
+    return {
+        state_text(node.state): [state_text(nodes[each].state) for each in node.children]
+        for node in nodes[1:]
+        if node.children
+    }
+
+
+def _kept_memories(kind: Kind) -> dict[str, Any]:
+    """Return what a checkpoint keeps of what charts remember: nothing where none does."""
+    tree = kind.definition.tree
+    if tree is None or not tree.remembers:
+        return {}
+
+    return {"memories": [deepcopy(agent._subject.state_memory) for agent in kind.agents]}
+
+
+def _record(chart: Statechart[Any], event: Event) -> StateTransition:
+    edge = _edge(chart, event["from_state"], event["to_state"], event["trigger"])
     time = datetime.fromisoformat(event["timestamp"]).timestamp()
     return make_record(edge, time, event["context"])
 
 
 @lru_cache(maxsize=1024)
-def _edge(states: Any, source: str, target: str, trigger: str) -> Any:
-    return shared_edge(states(source), states(target), trigger)
+def _edge(chart: Statechart[Any], source: str, target: str, trigger: str) -> Any:
+    return shared_edge(chart.state_of(source), chart.state_of(target), trigger)

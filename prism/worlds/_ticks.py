@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any, cast
 
 from prism.errors import SimulationError
@@ -167,9 +168,6 @@ class Ticks:
 
         host.acting = None
 
-    async def end_round(self) -> None:
-        """Settle every question that is still open."""
-
     async def close(self) -> None:
         """Cancel what is still being asked; nothing is left running."""
 
@@ -200,6 +198,12 @@ class Ticks:
 
     def _time_out(self, world: Any, agent: Any) -> Any:
         """Fire the time-out that is due; if no transition applies, the turn is that of the step."""
+        if agent._kind.is_ticked:
+            # what is to be done is that of the state in which the turn begins
+            step = self._activation.own_step_of(agent)
+            self._tick(agent)
+            return None if step is None else step(world, agent)
+
         state = agent._state
         has_fired = agent._chart.fire(agent, TIMEOUT) is not None
         # a transition to the state itself leaves it due, as does a guard that lets none pass
@@ -211,6 +215,17 @@ class Ticks:
         step = self._activation.own_step_of(agent)
 
         return None if step is None else step(world, agent)
+
+    def _tick(self, agent: Any) -> None:
+        """Let a tick pass for an agent whose chart has timers, rates or eventless transitions."""
+        chart, before = agent._chart, last_record(agent)
+        if chart._schedule is None:
+            return
+
+        chart._times_out(agent, agent.ticks_in_state, None, by_chance=not self._is_by_event)
+        for record in takewhile(lambda each: each is not before, reversed(agent._state_history)):
+            if record.trigger == TIMEOUT:
+                self.counts.timeouts[state_text(record.from_state)] += 1
 
     def _finish(self) -> None:
         """Do what waits for the end of the tick."""

@@ -26,6 +26,9 @@ from prism.worlds._world import World
 
 _CONTAINERS = frozenset((list, dict, deque, tuple))
 
+_TICK: Any = object()
+"""In place of a trigger: a tick of the agent's chart."""
+
 
 class TogetherTicks(Ticks):
     """Runs the ticks of a world whose agents all act on what was there when the tick began."""
@@ -64,9 +67,19 @@ class TogetherTicks(Ticks):
 
         host.acting = None
 
-    def _time_out(self, _world: Any, agent: Any) -> Any:
-        """Put a time-out that is due off to the end of the tick, in place of the step."""
-        self._put_off(agent, TIMEOUT, None, None)
+    def _time_out(self, world: Any, agent: Any) -> Any:
+        """Put a time-out that is due off to the end of the tick, in place of the step.
+
+        A tick of the chart is put off, too, and then comes the step, as nobody knows yet whether
+        the tick moves the agent.
+        """
+        if not agent._kind.is_ticked:
+            self._put_off(agent, TIMEOUT, None, None)
+            return None
+
+        self._made.append((self._place(agent), agent, _TICK, None, None))
+        step = self._activation.own_step_of(agent)
+        return None if step is None else step(world, agent)
 
     def _advance(self, owner: Any, running: Coroutine[Any, Any, Any], value: Any) -> None:
         own = self._fields[id(owner._kind)]
@@ -111,7 +124,9 @@ class TogetherTicks(Ticks):
         made, self._made = sorted(self._made, key=lambda each: each[0]), []
         began_in = {id(each[1]): each[1]._state for each in made}
         for _, agent, trigger, context, chosen in made:
-            if chosen is not None:
+            if trigger is _TICK:
+                self._tick(agent)
+            elif chosen is not None:
                 state = began_in[id(agent)]
                 agent._chart.fire_to(agent, trigger, chosen, context, asked_in=state)
             elif agent._chart.fire(agent, trigger, context) is not None and trigger == TIMEOUT:

@@ -13,9 +13,13 @@ from typing import Any, Protocol
 
 from prism.randomness import RandomStream
 from prism.randomness._stream import GOLDEN, all_mixed, mixed
+from prism.statechart import Configuration
 from prism.worlds._guest import Proxy
 from prism.worlds._host import RunHost
 from prism.worlds._kinds import NEVER, Kind, Step
+
+ALWAYS = -1
+"""When an agent is due whose chart is ticked."""
 
 _BEFORE, _AFTER = -1, 2**64
 """Places before the first turn of a tick, and after the last."""
@@ -49,6 +53,7 @@ class Roster:
         self.kinds: list[Kind] = list({id(each._kind): each._kind for each in agents}.values())
         self._visited: dict[int, Any] = {}
         self._due: dict[int, list[Any]] = {}
+        self._ticked: list[Any] = []
         self.rebuild(0)
 
     def rebuild(self, now: int) -> None:
@@ -61,10 +66,12 @@ class Roster:
         self._visited.clear()
         self._due.clear()
         for kind in self.kinds:
-            kind.counts = dict.fromkeys(kind.chart.definition.states, 0)
+            kind.begin_counting()
 
+        self._ticked = [agent for agent in self._agents if agent._kind.is_ticked]
         for agent in self._agents:
-            kind, agent._due = agent._kind, NEVER
+            kind = agent._kind
+            agent._due = ALWAYS if kind.is_ticked else NEVER
             # an object of another class may change its state without anybody's knowing
             if isinstance(agent, Proxy):
                 self._visited[agent._place] = agent
@@ -79,17 +86,15 @@ class Roster:
     def count(self, state: Any) -> int:
         """Return how many agents are in a state."""
         # states of two charts with one text are equal
-        cls = type(state)
+        cls = type(state.leaves[0] if isinstance(state, Configuration) else state)
         return sum(kind.count(state) for kind in self.kinds if kind.state_type is cls)
 
     def list_members(self, agents: Iterable[Any]) -> None:
         """List the agents in each state, in the order in which they are given."""
         for kind in self.kinds:
-            kind.members = {state: [] for state in kind.chart.definition.states}
+            kind.begin_listing()
         for agent in agents:
-            members = agent._kind.members[agent._state]
-            agent._member = len(members)
-            members.append(agent)
+            self._list(agent, agent._state)
 
     def place_of(self, agent: Any) -> int:
         """Return an agent's place in this tick."""
@@ -138,7 +143,8 @@ class Roster:
     def _popped(self) -> Iterable[Any]:
         """Return those whose time-out is due now, each once, as often as it was noted."""
         noted = self._due.pop(self.now, ())
-        return {each._place: each for each in noted if each._due == self.now}.values()
+        due = {each._place: each for each in noted if each._due == self.now}
+        return (*self._ticked, *due.values()) if self._ticked else due.values()
 
     def _in_order(self, agents: Iterable[Any]) -> list[tuple[int, str, Any]]:
         if self._is_listed:
@@ -184,7 +190,7 @@ class Roster:
 
     def put_off(self, agent: Any) -> None:
         """Look again in the next tick at a time-out that is due and has led to no other state."""
-        if agent._due <= self.now:
+        if ALWAYS < agent._due <= self.now:
             self._note_due(agent, self.now + 1)
 
     def _set_due(self, agent: Any, state: Any) -> None:
@@ -215,13 +221,29 @@ class Roster:
 
     def _move_member(self, agent: Any, left: Any, entered: Any) -> None:
         """Keep the lists of those in each state, from which a rate draws."""
-        members = agent._kind.members[left]
+        kind = agent._kind
+        if kind.has_regions:
+            for each in kind.listings_in(left):
+                each.remove(agent)
+            self._list(agent, entered)
+            return
+
+        members = kind.members[left]
         last = members.pop()
         if last is not agent:
             members[agent._member] = last
             last._member = agent._member
 
-        members = agent._kind.members[entered]
+        self._list(agent, entered)
+
+    def _list(self, agent: Any, state: Any) -> None:
+        kind = agent._kind
+        if kind.has_regions:
+            for each in kind.listings_in(state):
+                each.append(agent)
+            return
+
+        members = kind.members[state]
         agent._member = len(members)
         members.append(agent)
 
@@ -347,7 +369,7 @@ class DrawnPair(Drawn):
         if meet is None:
             return None
 
-        return lambda world, agent: meet(world, agent, other)  # type: ignore[call-arg]
+        return lambda world, agent: meet(world, agent, other)
 
     def _draw(self, stream: RandomStream) -> Any:
         agents = self._agents

@@ -13,7 +13,6 @@ from typing import (
     ClassVar,
     Generic,
     Literal,
-    Protocol,
     TypeVar,
     cast,
     get_args,
@@ -23,9 +22,8 @@ from typing import (
 
 from prism.errors import DefinitionError, InputError, SimulationError
 from prism.randomness import RandomStream
-from prism.worlds._agent import Agent
+from prism.worlds._agent import Agent, Host
 from prism.worlds._agent_set import AgentSet
-from prism.worlds._assignments import Assignments
 from prism.worlds._fields import (
     Declared,
     Fields,
@@ -56,59 +54,6 @@ TREATMENT = "_prism_treatment"
 PICTURE = "_prism_picture"
 
 RESERVED = ("event", "timestamp", "round", "tick")
-
-
-class WorldHost(Protocol):
-    """What a world needs of its run.
-
-    Attributes:
-        agents: The population.
-        seed: Seed of every random number.
-        acting: The agent whose step is under way.
-        round: The round, counted from 1; 0 before the first.
-        tick: The tick of the round.
-        refusing: Why nothing may change now; None if it may.
-        time: Time since the beginning, in rounds.
-        assignments: Who is treated.
-    """
-
-    assignments: Assignments
-    agents: Sequence[Any]
-    seed: int
-    acting: Any
-    round: int
-    tick: int
-    refusing: str | None
-
-    @property
-    def may_set_parameters(self) -> bool:
-        """Whether a treatment is being applied."""
-
-    @property
-    def late(self) -> str | None:
-        """Why a step may not change the world now; None if it may."""
-
-    @property
-    def time(self) -> float:
-        """Time since the beginning, in rounds."""
-
-    def world_stream(self) -> RandomStream:
-        """Return the world's random numbers for this round."""
-
-    def network_stream(self) -> RandomStream:
-        """Return the random numbers of the next network."""
-
-    def log(self, event: str, keys: Mapping[str, Any]) -> None:
-        """Write an event of the world's own."""
-
-    def count(self, state: Enum) -> int:
-        """Return the number of agents in a state."""
-
-    def able_to_be_in(self, state: Enum) -> int:
-        """Return the number of agents whose chart has a state."""
-
-    def stop(self, reason: str) -> None:
-        """End the run."""
 
 
 class _Parts:
@@ -530,8 +475,8 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
             raise AttributeError(name)
         raise AttributeError(unknown_field(type(self), name))
 
-    def _hosted(self, doing: str) -> WorldHost:
-        host: WorldHost | None = self._host
+    def _hosted(self, doing: str) -> Host:
+        host: Host | None = self._host
         if host is None:
             raise SimulationError(
                 f"{type(self).__name__}.{doing} needs a run: Run({type(self).__name__}(), 100)"

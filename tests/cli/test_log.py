@@ -376,7 +376,7 @@ def test_closed_pipe_causes_no_traceback(
 @pytest.mark.sampled(4)
 def test_full_disk_is_one_line(as_format: str, run: Path, log: Prism) -> None:
     """A full disk is reported in one line with status 1."""
-    said = log("events", run, "--format", as_format, "-o", "/dev/full")
+    said = log("states", run, "--format", as_format, "-o", "/dev/full")
     assert (said.status, said.err) == (1, "prism: /dev/full: No space left on device\n")
 
 

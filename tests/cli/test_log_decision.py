@@ -52,6 +52,7 @@ def ids(log: Prism, folder: Path) -> list[str]:
     return [str(row["id"]) for row in log("decision", folder, "--json").rows]
 
 
+@pytest.mark.slow
 def test_a_decision_is_shown_in_full(recorded: Path, log: Prism) -> None:
     """Question, prompt, reply, attempts and the transition stand there, readable in 80 columns."""
     *_, last = ids(log, recorded)

@@ -37,6 +37,7 @@ def test_tables_are_readable_and_whole(arguments: list[str], folder: Path, log: 
     assert pl.read_parquet(log.folder / "table.parquet").height > 0
 
 
+@pytest.mark.slow
 def test_a_run_is_read_from_top_to_bottom(folder: Path, log: Prism) -> None:
     """A table to read has a row for each measure; other formats have one for each run."""
     said = log("run-measures", folder)

@@ -32,6 +32,7 @@ def toured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, float]:
     return folder, done.stdout, spent - before.children_user - before.children_system
 
 
+@pytest.mark.slow
 def test_the_tour_answers_its_question_without_any_extra(toured: tuple[Path, str, float]) -> None:
     """It prints the difference with its interval, which lies below 0, in at most 8 s of CPU."""
     _, out, seconds = toured
@@ -43,6 +44,7 @@ def test_the_tour_answers_its_question_without_any_extra(toured: tuple[Path, str
     assert seconds <= 8
 
 
+@pytest.mark.slow
 def test_the_tour_tells_what_an_agent_did_and_why(toured: tuple[Path, str, float]) -> None:
     """The story has decisions with chances that add up with the agent's trust."""
     out = toured[1]
@@ -53,6 +55,7 @@ def test_the_tour_tells_what_an_agent_did_and_why(toured: tuple[Path, str, float
         assert abs(int(chance) - (trust if did == "believed" else 100 - trust)) <= 1
 
 
+@pytest.mark.slow
 def test_the_tour_keeps_a_figure_and_two_runs(toured: tuple[Path, str, float]) -> None:
     """The figure is SVG with a curve for each run; the lines to type next work on the folder."""
     folder, out, _ = toured

@@ -118,6 +118,7 @@ def test_an_action_out_of_place_is_a_fault_of_the_log(planned: Prism) -> None:
     assert "storage_save" in planned("log", "faults", "story").out
 
 
+@pytest.mark.slow
 def test_it_is_repeated_without_the_model(planned: Prism) -> None:
     """Thirty cycles from the log write the same log and the same memory."""
     assert planned("replay", "story", "--out", "again").status == 0

@@ -95,6 +95,7 @@ async def test_a_fact_that_was_lost_is_found_by_searching(librarian: Any) -> Non
     assert model.cuts == 0
 
 
+@pytest.mark.slow
 async def test_the_prompts_say_how_much_is_stored(librarian: Any) -> None:
     """Every prompt says how much is stored, and names what fits the last thought best."""
     _, _, model = await live(librarian, Memory.in_memory())

@@ -29,7 +29,7 @@ def test_the_rumour_is_the_same(seed: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("world", WORLDS)
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_worlds_are_the_same(world: Any, tmp_path: Path) -> None:
     """Whatever a step says, and however turns are given, both engines write the same folder."""
     log = require_same(world, 49, tmp_path, seed=3)
@@ -37,7 +37,7 @@ def test_worlds_are_the_same(world: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("world", WORLDS)
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(9)
 def test_fields_are_the_same(world: Any) -> None:
     """Not only moves are the same, but every field of every agent."""
     assert fields_of(Run(world, 49, seed=7)) == fields_of(Run(world, 49, seed=7, columns=True))

@@ -12,4 +12,8 @@ class Later(ModuleType):
     """
 
     def __getattr__(self, name: str) -> Any:
+        # pytest looks for marks of its own in all that a module has
+        if name.startswith("_"):
+            raise AttributeError(name)
+
         return getattr(import_module(self.__name__), name)

@@ -264,7 +264,7 @@ async def test_a_cancelled_question_takes_its_hedge_along(
 
 @BOTH
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.sampled(6)
+@pytest.mark.slow
 async def test_hedging_changes_no_decision(seed: int, serve: Serve, connect: Connect) -> None:
     """With a deterministic model the decisions are the same, whichever server was first."""
     dice = Random(seed)

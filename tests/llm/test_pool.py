@@ -328,6 +328,7 @@ def test_hosts_that_are_no_list_of_addresses_show_no_password(hosts: Any) -> Non
     assert "s3cret" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_client_is_imported_when_its_pool_is_made() -> None:
     """No event loop stands still for it: it is loaded before the first question, not before."""
     code = (

@@ -107,7 +107,8 @@ def test_every_figure_has_its_place(page: Any) -> None:
         assert all(figure["datasets"].values())
 
 
-@pytest.mark.parametrize("runs", ["one of each kind", pytest.param("all", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("runs", ["one of each kind", "all"])
+@pytest.mark.slow
 def test_figures_are_valid_by_the_schema_of_vega_lite(both: Any, runs: str) -> None:
     """Each figure, as the page draws it, is what the published schema of Vega-Lite accepts."""
     figures = both.data("figures")
@@ -154,6 +155,7 @@ def test_texts_of_a_log_stay_texts(
     assert len(shown) < len(html) + 1_000_000
 
 
+@pytest.mark.slow
 def test_figures_are_saved_as_svg(report: Report, tmp_path: Path) -> None:
     """Each figure, chart and tree is a file of well-formed SVG without variables."""
     saved = report.save_figures(tmp_path / "new" / "figures")
@@ -312,6 +314,7 @@ def test_tables_need_no_figures() -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_a_chart_that_no_run_follows_is_refused(write_log: Callable[..., Path], make: Any) -> None:
     """A chart by whose name no transition was made is an error that says which charts there are."""
     day = state_enum("Day", ["dawn", "dusk"])

@@ -42,7 +42,7 @@ def charts_of(report: Report) -> Any:
 
 
 @pytest.mark.parametrize("world", [Street, Sky, Chain, Board, Looked])
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 def test_every_agent_that_is_somewhere_is_drawn_in_its_state(
     tmp_path: Path, world: type[World[Any]]
 ) -> None:
@@ -68,6 +68,7 @@ def test_a_look_is_drawn(tmp_path: Path) -> None:
     assert rows[0]["label"] == "a lamp"
 
 
+@pytest.mark.slow
 def test_a_world_without_a_picture_has_no_part_for_it(tmp_path: Path) -> None:
     """A report of such a run is as it was."""
     assert "The world" not in make_report(read_log(log_of(tmp_path, Row()))).html()

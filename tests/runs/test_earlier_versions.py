@@ -21,7 +21,10 @@ from tests.kit.dice import tree
 EARLIER = sorted((Path(__file__).parents[1] / "data" / "earlier").iterdir())
 
 
-@pytest.fixture(params=EARLIER, ids=lambda folder: folder.name)
+@pytest.fixture(
+    params=[*(pytest.param(each, marks=pytest.mark.slow) for each in EARLIER[:-1]), EARLIER[-1]],
+    ids=lambda folder: folder.name,
+)
 def begun(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """Return a copy of a run that was killed behind its first checkpoint, that day."""
     return Path(shutil.copytree(request.param, tmp_path / "run"))

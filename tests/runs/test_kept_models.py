@@ -144,7 +144,7 @@ def test_a_model_and_a_policy_cannot_both_decide(tmp_path: Path) -> None:
     assert run.reasoner == Model("large")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.slow
 def test_what_runs_at_once_takes_a_model(model: Any, tmp_path: Path) -> None:
     """Simulations, worlds and agents in an application take whatever stands for a model."""
     people = synthetic_population(6, seed=1).agents

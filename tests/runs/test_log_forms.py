@@ -48,6 +48,7 @@ def test_a_compressed_log_holds_the_same(tmp_path: Path) -> None:
     assert (packed / PACKED).stat().st_size * 3 < (plain / LOG_NAME).stat().st_size
 
 
+@pytest.mark.slow
 def test_what_reads_logs_reads_compressed_ones(tmp_path: Path) -> None:
     """Tables, report and status are those of the plain log, and a replay writes it again."""
     plain, packed = kept(tmp_path / "plain"), kept(tmp_path / "packed", log="zstd")

@@ -112,6 +112,7 @@ def test_a_run_without_a_checkpoint_begins_its_record_again(
     require_one_record_each(tmp_path / "run")
 
 
+@pytest.mark.slow
 def test_a_replayed_run_writes_the_same_ids(server: FakeOllama, tmp_path: Path) -> None:
     """The log of a replay is that of the run, ids included; it records nothing of its own."""
     options(server, agents=10, rounds=2).keep(tmp_path / "run")

@@ -134,6 +134,7 @@ def test_a_killed_process_has_written_down_its_requests(tmp_path: Path, limit: i
         assert server.asked <= limit
 
 
+@pytest.mark.slow
 def test_a_run_that_has_parted_from_another_asks_once(tmp_path: Path) -> None:
     """It takes the other run's answers, then those that it had before it was killed."""
     with FakeOllama(models=["tiny"], reader=ReadingModel()) as server:

@@ -136,6 +136,7 @@ def test_a_run_that_fails_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         resume_batch("out")
 
 
+@pytest.mark.slow
 def test_tables_alone_are_the_same_tables(done: Batch, tmp_path: Path) -> None:
     """Without logs there is no folder for a run, and every table is what it is with them."""
     found = batch(done.plan, tmp_path / "out", keep="tables", workers=1)

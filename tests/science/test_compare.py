@@ -137,6 +137,7 @@ def test_groups_of_a_batch_are_in_the_order_of_its_plan(prism: Prism, runs: Path
     assert {"interval", "p"} <= set(ran.out.split())
 
 
+@pytest.mark.slow
 def test_runs_without_partners_are_told(runs: Path) -> None:
     """Seeds of one group alone are left out of pairs; without shared seeds groups are compared."""
     plain, warned = runs / "plain", runs / "warned"
@@ -165,6 +166,7 @@ def test_runs_of_other_lengths_are_refused_or_cut(runs: Path, tmp_path: Path) ->
         compare(runs, from_round=4, to_round=3)
 
 
+@pytest.mark.slow
 def test_a_run_that_broke_off_is_left_out(runs: Path, tmp_path: Path) -> None:
     """A run without its last rounds does not count, and that is told."""
     copytree(runs / "plain" / "seed-5", tmp_path / "seed-5")

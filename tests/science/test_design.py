@@ -36,6 +36,7 @@ def gaps(done: Batch, **levels: Any) -> list[float]:
     return list(table["warned"] - table["plain"])
 
 
+@pytest.mark.slow
 def test_each_arm_is_compared_with_its_control_at_each_setting(done: Batch) -> None:
     """Pairs have the same parameters and the same seed."""
     found = compare(done.folder, resamples=99)

@@ -55,6 +55,7 @@ def test_points_of_decision_are_weighed_by_the_models_decisions(write_log: Write
     assert table["divergence"][0] == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_a_policy_that_fits_stays_at_the_floor(write_log: Write) -> None:
     """Shares calibrated on half of the agents differ from the rest as halves of the model do."""
     rows = drawn({"lurker": LURKER, "contributor": CONTRIBUTOR}, 300, seed=4)

@@ -94,6 +94,7 @@ def test_processes_write_the_same_bytes(whole: Path, tmp_path: Path) -> None:
     assert tree(found.folder) == tree(whole)
 
 
+@pytest.mark.slow
 def test_a_task_that_is_lost_is_sent_again(whole: Path, tmp_path: Path) -> None:
     """In whatever order tasks come back: one whose worker was lost is resumed by another."""
 
@@ -208,6 +209,7 @@ def test_parts_without_logs_come_to_the_same_tables(whole: Path, tmp_path: Path)
         assert (merged.folder / name).read_bytes() == (whole / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_parts_that_do_not_fit_are_refused(whole: Path, tmp_path: Path) -> None:
     """A batch that is no part, a part that is missing or twice there, and one of another batch."""
     one, two = parts_of(Plan(SMALL), tmp_path, 2)[::-1]
@@ -254,6 +256,7 @@ def nothing():
 """
 
 
+@pytest.mark.slow
 def test_a_function_names_the_executor(whole: Path, prism: Prism) -> None:
     """``--on FILE.py:FUNCTION`` carries the batch out; what returns no executor is refused."""
     file = Path("cluster_of_mine.py")

@@ -40,6 +40,7 @@ def test_every_preset_says_whether_it_is_calibrated() -> None:
         assert "resemble" not in preset.about
 
 
+@pytest.mark.slow
 def test_a_preset_is_held_against_the_targets_of_its_plan() -> None:
     """A row a target, those that were held out too, at whatever size."""
     table = preset_figures("conversation", seeds=[3, 4], agents=60, rounds=4)

@@ -138,6 +138,7 @@ def test_a_run_that_was_killed_as_it_began_is_resumed(tmp_path: Path) -> None:
     assert not (tmp_path / "other").exists()
 
 
+@pytest.mark.slow
 def test_the_policy_may_decide_from_there_on(tmp_path: Path, asked: FakeOllama) -> None:
     """Nobody is asked then."""
     before = asked.asked

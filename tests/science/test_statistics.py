@@ -171,6 +171,7 @@ def test_means_of_distributions_have_intervals_of_whole_runs(paired: bool) -> No
     assert pooled_interval(*lone, values.ravel(), **options).low is None
 
 
+@pytest.mark.slow
 def test_holm_corrects_tests_alone() -> None:
     """The k-th smallest of m p-values is multiplied by m - k + 1, and none is below a smaller."""
     assert holm([0.01, None, 0.04, 0.03, 0.005]) == pytest.approx([0.03, None, 0.06, 0.06, 0.02])

@@ -273,6 +273,7 @@ def test_a_replay_of_a_policy_offers_what_it_was_offered(run_logged: Any, tmp_pa
     assert again.log == done.log
 
 
+@pytest.mark.slow
 def test_runs_with_acts_are_resumed_and_replayed(tmp_path: Path) -> None:
     """Killed behind its last checkpoint, a run goes on as if it had not been; so does a replay."""
     with FakeOllama(models=["tiny"], reader=ReadingModel()) as server:

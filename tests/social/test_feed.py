@@ -151,6 +151,7 @@ def test_without_parameters_a_feed_has_their_defaults(tmp_path: Path) -> None:
     assert len({(each / "events.jsonl").read_bytes() for each in logs}) == 1
 
 
+@pytest.mark.slow
 def test_people_answer_each_other_by_default() -> None:
     """Of 100 agents in 10 rounds, at least 20 reply or reshare, and some answer an answer."""
     feed = Feed()

@@ -443,6 +443,7 @@ def test_hours_that_a_file_does_not_have_are_refused(keep: tuple[str, ...]) -> N
 
 
 @pytest.mark.parametrize("options", [{"log_agents": 5}, {"log": "rounds"}])
+@pytest.mark.sampled(2)
 def test_a_run_of_whose_agents_the_log_tells_in_part_is_resumed(
     tmp_path: Path, options: dict[str, Any]
 ) -> None:

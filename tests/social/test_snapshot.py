@@ -213,7 +213,7 @@ def test_a_replay_goes_on_with_the_answers_that_are_left(verbatim: bool, runs: R
 
 
 @pytest.mark.parametrize("limit", [{"max_calls": 3}, {"max_tokens": 20}, {}])
-@pytest.mark.sampled(3)
+@pytest.mark.slow
 def test_a_budget_goes_on(limit: dict[str, int], runs: Runs) -> None:
     """A restored budget counts what was spent before: decisions fall back from the same one on."""
     chosen = Settings(reasoner=lambda: Spending(Budget(**limit)))

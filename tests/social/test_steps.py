@@ -198,6 +198,7 @@ def test_the_policy_adds_pulls_to_utilities() -> None:
     assert pulled[1] / pulled[2] == pytest.approx(plain[1] / plain[2] * 2.718281828459045)
 
 
+@pytest.mark.slow
 def test_agents_dislike_what_they_scroll_past(run_logged: Any) -> None:
     """At the rate that is given, of posts that were weighed; nothing else is another."""
     without: LoggedRun = run_logged(world=Feed(), rounds=4)

@@ -33,6 +33,7 @@ TREATMENTS: tuple[Treatment, ...] = (
 )
 
 
+@pytest.mark.slow
 def test_a_treated_feed_is_resumed_with_the_same_bytes(tmp_path: Path) -> None:
     """Votes, dislikes, a seeded post, removals: stopped after each round, the log is the same."""
     disliked = {"dislike_chance": 0.2, "herding": 0.7, "feed": "popular"}

@@ -219,20 +219,25 @@ def bars(client: httpx.Client, figure: str) -> list[dict[str, Any]]:
     return found
 
 
-def test_bars_over_time_lead_to_as_many_agents_as_they_count(client: httpx.Client) -> None:
+@pytest.mark.parametrize("step", [11, pytest.param(1, marks=pytest.mark.slow)])
+def test_bars_over_time_lead_to_as_many_agents_as_they_count(
+    client: httpx.Client, step: int
+) -> None:
     """What a bar's own round, tick and state lead to is what its height says."""
-    for bar in bars(client, "states")[::17]:
+    for bar in bars(client, "states")[:: 7 * step]:
         own = {name: bar[name] for name in ("round", "tick", "state")}
         assert ask(client, "/agents", **own)["found"] == bar["agents"], own
-    for bar in bars(client, "choices"):
+    for bar in bars(client, "choices")[::step]:
         found = ask(client, "/agents", round=bar["round"], chosen=bar["chosen"])
         assert sum(each["times"] for each in found["agents"]) == bar["asked"]
-    for bar in bars(client, "sources"):
+    for bar in bars(client, "sources")[::step]:
         found = ask(client, "/agents", round=bar["round"], by=bar["source"])
         assert sum(each["times"] for each in found["agents"]) == bar["decisions"]
 
 
+@pytest.mark.parametrize("agents", [5, pytest.param(40, marks=pytest.mark.slow)])
 def test_one_agent_is_told_from_its_own_lines_alone(
+    agents: int,
     folder: Path,
     events: list[dict[str, Any]],
     monkeypatch: pytest.MonkeyPatch,
@@ -242,7 +247,7 @@ def test_one_agent_is_told_from_its_own_lines_alone(
     joined = [event["agent_id"] for event in events if event["event"] == "agent.joined"]
     watched = Watched(folder, "real")
     wait_until(lambda: watched.tail.position == watched.tail.size > 0)
-    for agent in joined[:40]:
+    for agent in joined[:agents]:
         story, _ = doings_of(watched, agent)
         assert_frame_equal(story.drop("line"), agent_story(whole, agent).drop("line"))
 
@@ -307,7 +312,7 @@ def test_news_come_with_the_head_and_again_when_the_log_grows(
     ],
 )
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_a_log_that_is_damaged_meanwhile_is_told_on_the_page(
     tmp_path: Path,
     shown: Show,

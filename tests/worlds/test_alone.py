@@ -75,3 +75,20 @@ def test_an_agent_in_its_final_state_takes_no_turn(tmp_path: Path) -> None:
     path.write_text(CODE.replace("states: [counting, done]", "states: [done, counting]"))
     results = Run(path).run()
     assert (results.turns, results.has_finished) == (0, True)
+
+
+def test_a_run_makes_no_chart_of_all_transitions(tmp_path: Path) -> None:
+    """Where any of many states may follow any, only the transitions that are needed are made."""
+    path, states = tmp_path / "wide.yaml", [f"s{number}" for number in range(60)]
+    steps = [
+        f"    - {{name: to_{each}, code: 'n = 1', run_if: 'tick == 1', transition_to: {each}}}"
+        for each in states
+    ]
+    machine = f"workflow:\n  state_machine: {{states: [{', '.join(states)}]}}\n  steps:\n"
+    path.write_text(machine + "\n".join(steps))
+    run = Run(path, rounds=1)
+    results = run.run()
+    assert (results.state, results.transitions) == ("s59", 59)
+    agent = run.agents[0].object
+    assert (len(agent.chart.definition.states), agent.chart.transitions) == (60, ())
+    assert len(agent.workflow.chart.transitions) == 60 * 60

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from prism import Run
-from prism.errors import DefinitionError
-from prism.statechart import History, State, Statechart, Transition
+from prism.statechart import State, Statechart, Transition
 from prism.worlds import Agent, World, during, state
 from tests.kit.worlds import run_logged
 
@@ -105,35 +101,3 @@ def test_at_rates_what_happens_in_a_composite_happens_in_each_leaf(tmp_path: Pat
     run = run_logged(tmp_path, Rated(), 100, seed=1).run
     # 1,000 events are expected, with a standard deviation of 32
     assert 870 < run.world.seen < 1130
-
-
-def other(*more: Any, tree: Any = TREE, **options: Any) -> Any:
-    """Return a world whose chart has more."""
-
-    class Else(Agent):
-        chart = Statechart(tree, [*STEPS, *more], initial=Day.ASLEEP, **options)
-
-    class Home(World[Else]):
-        pass
-
-    return Home
-
-
-@pytest.mark.parametrize(
-    ("more", "options", "named"),
-    [
-        (Transition("resumes", Day.ASLEEP, History(Day.AWAKE)), {}, "histories"),
-        (Transition("rings", Day.ASLEEP, Day.AWAKE, after=3), {}, "after= or rate="),
-        (Transition("rings", Day.ASLEEP, Day.AWAKE, rate=0.1), {}, "after= or rate="),
-        (Transition(None, Day.IDLE, Day.FEED, lambda a, c: False), {}, "eventless"),
-        (
-            Transition("timeout", Day.AWAKE, Day.ASLEEP),
-            {"timeouts": {Day.AWAKE: 3}},
-            "time-outs of states with substates",
-        ),
-    ],
-)
-def test_what_no_tick_of_a_world_heeds_is_refused(more: Any, options: Any, named: str) -> None:
-    """It would do nothing, without a word."""
-    with pytest.raises(DefinitionError, match=f"cannot drive a chart with .*{named}"):
-        Run(other(more, **options), 2, seed=1).run()

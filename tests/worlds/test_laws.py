@@ -72,6 +72,7 @@ def test_a_fitter_mutant_takes_over_as_moran_says(fitness: float) -> None:
     assert_mean(found, exact, sqrt(exact * (1 - exact)))
 
 
+@pytest.mark.slow
 def test_the_rumour_reaches_whom_its_chain_reaches() -> None:
     """Of Daley and Kendall's rumour as many never hear as in the exact chain."""
     found = finals(textbook.Gossip, 15, 30, lambda results: results.rounds[-1].states["ignorant"])

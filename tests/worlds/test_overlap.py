@@ -100,6 +100,7 @@ async def _turns_of_the_loop(world: World[Any]) -> int:
     return turned
 
 
+@pytest.mark.slow
 def test_agents_go_on_while_others_wait() -> None:
     """Late answers take less time in all than in a world that waits for its tick."""
 

@@ -6,12 +6,13 @@ from typing import Any
 
 import polars as pl
 
+from prism._lazy import import_extra
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.merging import merge_by_first
 from prism.analysis._reading.runs import Note
 from prism.analysis._tables.engagement import gini, remark_no_feed
 from prism.analysis._tables.happened import acts_with_authors, count_acts, what_happened
-from prism.errors import InputError, MissingExtraError
+from prism.errors import InputError
 from prism.telemetry.events import AGENT_JOINED, AGENT_REMOVED
 
 KINDS = ("replies", "reshares", "likes")
@@ -57,7 +58,7 @@ def interaction_graph(logs: RunLogs) -> Any:
         InputError: If there are several runs, which would be mixed.
         MissingExtraError: If networkx is not installed.
     """
-    networkx = _networkx()
+    networkx = import_extra("networkx", "analysis", extra="networks")
     if len(logs.runs) > 1:
         raise InputError(f"a graph shows one run, but there are {len(logs.runs)}: name one of them")
 
@@ -93,17 +94,6 @@ def _agents(logs: RunLogs) -> pl.DataFrame:
         )
 
     return agents.table().join(joined.table(), on="agent_id", how="left").sort("agent_id")
-
-
-def _networkx() -> Any:
-    try:
-        import networkx  # type: ignore[import-untyped,import-not-found,unused-ignore]
-    except ModuleNotFoundError as error:
-        if error.name != "networkx":
-            raise
-        raise MissingExtraError("analysis", "networkx", extra="networks") from None
-
-    return networkx
 
 
 def follows(logs: RunLogs) -> pl.DataFrame:

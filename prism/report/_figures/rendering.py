@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, Literal
 
@@ -18,6 +19,7 @@ import altair as alt
 import vl_convert
 
 from prism.drawing import showable
+from prism.files import make_folder, write_durably
 
 FigureFormat = Literal["svg", "png", "pdf"]
 
@@ -105,6 +107,30 @@ def in_format(svg: str, format: FigureFormat) -> bytes:  # noqa: A002
         return vl_convert.svg_to_png(drawn, scale=_PIXELS)
 
     return vl_convert.svg_to_pdf(drawn) if format == "pdf" else drawn.encode()
+
+
+def save_specs(
+    specs: Mapping[str, dict[str, Any]],
+    folder: Path,
+    format: FigureFormat,  # noqa: A002
+) -> list[Path]:
+    """Draw figures into files of their names; return the paths.
+
+    Args:
+        specs: The figures as Vega-Lite, with their sizes and colours.
+        folder: Where to, created if it does not exist.
+        format: As for `in_format`.
+
+    Raises:
+        OSError: If they cannot be written.
+        ValueError: If one cannot be drawn.
+    """
+    make_folder(folder)
+    paths = [folder / f"{name}.{format}" for name in specs]
+    for path, spec in zip(paths, specs.values(), strict=True):
+        write_durably(path, in_format(draw(spec), format))
+
+    return paths
 
 
 @contextmanager

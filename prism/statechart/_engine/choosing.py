@@ -62,9 +62,10 @@ class Chooser(Checks[StateT]):
 
         target, asked_in, is_quiet = answer
         state = agent.state if asked_in is None else asked_in
-        has_moved = state != agent.state
         if self._nested is not None:
             candidates = tuple(self._opened(candidates, agent, context))
+            target, state = self._as_it_is_now(agent, target, state)
+        has_moved = state != agent.state
         leading = [] if has_moved else [item for item in candidates if item[2] == target]
         if leading and leading[0][0] is None:
             return leading[0]
@@ -74,6 +75,24 @@ class Chooser(Checks[StateT]):
         if not is_quiet:
             self._discard(agent, trigger, state, target, "moved" if has_moved else "not_enabled")
         return None
+
+    def _as_it_is_now(self, agent: Any, target: Any, asked_in: Any) -> tuple[Any, Any]:
+        """Return an answer's target and the state that it is for, other regions as they are now.
+
+        A question stays open while its own region does not move.
+        """
+        now = agent.state
+        if not all(isinstance(each, Configuration) for each in (target, asked_in, now)):
+            return target, asked_in
+
+        left, entered = {*asked_in.leaves} - {*target.leaves}, {*target.leaves} - {*asked_in.leaves}
+        if not left or not left.issubset(now.leaves):
+            return target, asked_in
+
+        assert self._nested is not None
+        there = ({*now.leaves} - left) | entered
+        found = Configuration(each for each in self._definition.states if each in there)
+        return (found, now) if found in self._nested else (target, asked_in)
 
     def _decides(self, state: Any) -> bool:
         """Return whether a reasoner chooses in a state, or in one of its leaves."""

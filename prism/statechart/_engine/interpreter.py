@@ -105,6 +105,8 @@ class Interpreter(Running[StateT]):
         vars(chart).update(vars(self), _definition=definition)
         vars(chart).pop("machine", None)
         chart._bind(Reporter(name, logger, strict=definition.strict), clock)
+        # what is active while an action runs is asked of the chart that the action knows
+        chart._instants = self._instants
 
         return chart
 
@@ -324,6 +326,11 @@ class Interpreter(Running[StateT]):
         """
         self._writer_of(agent)
         set_state(agent, self._definition.initial)
+
+        return self._begin_where_it_is(agent, context)
+
+    def _begin_where_it_is(self, agent: Any, context: Any = None) -> StateT:
+        """Enter the state that an agent has been put into, as `begin` enters the initial one."""
         candidate = self._beginning(agent)
         if candidate is not None:
             self._run(agent, candidate, context)

@@ -59,13 +59,14 @@ class Running(Committing[StateT]):
     # Making
 
     def _beginning(self, agent: Any) -> Candidate[StateT] | None:
-        """Return the step that enters the initial state; None for a flat chart."""
+        """Return the step that enters an agent's state; None for a flat chart."""
         if self._nested is None:
             return None
         if self._nested.planner.remembers:
             memory_of(self._definition.name, agent).clear()
 
-        return self._nested.beginning
+        is_initial = agent.state == self._definition.initial
+        return self._nested.beginning(None if is_initial else agent.state)
 
     def _step(self, agent: Any, candidate: Candidate[StateT], context: Any) -> bool:
         """Make one step, and all that follows of itself; return False if none is enabled."""

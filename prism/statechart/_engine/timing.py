@@ -75,8 +75,11 @@ def schedule_of(hierarchy: Hierarchy | None) -> Schedule | None:
     sends = hierarchy.is_document
     remembers = bool(planner.timed) or sends
     schedule = Schedule(limits, after, rates, bool(planner.reacting), remembers, sends)
+    # in a configuration no state alone has the limit
+    by_own_limit = hierarchy.tree.has_regions and TIMEOUT in hierarchy.triggers
+    has_timers = bool(limits or after or rates or sends or by_own_limit)
 
-    return schedule if limits or after or rates or schedule.is_eventless or sends else None
+    return schedule if has_timers or schedule.is_eventless else None
 
 
 class Timing(Interpreter[StateT]):
@@ -143,8 +146,17 @@ class Timing(Interpreter[StateT]):
 
         return ticks, self._limits.get(self._state_of(agent)) or own_limit
 
-    def _times_out(self, agent: Any, ticks: int, context: Any) -> StateT | None:
-        """Make what one tick brings; return the new state, or None if nothing was made."""
+    def _times_out(
+        self, agent: Any, ticks: int, context: Any, *, by_chance: bool = True
+    ) -> StateT | None:
+        """Make what one tick brings; return the new state, or None if nothing was made.
+
+        Args:
+            agent: The agent.
+            ticks: How many it has spent in its state, this one included.
+            context: What guards and actions get.
+            by_chance: Whether rates are looked at; whoever has a time for each event does it.
+        """
         schedule, rows = self._schedule, self._nested
         assert schedule is not None
         assert rows is not None
@@ -156,7 +168,7 @@ class Timing(Interpreter[StateT]):
             count(memory_of(self._definition.name, agent), texts)
 
         made = None
-        for state in self._due(agent, ticks, active, schedule, context):
+        for state in self._due(agent, ticks, active, context, by_chance=by_chance):
             made = state if state is not None else made
         following = self._reacting(agent, EVENTLESS, context) if schedule.is_eventless else None
         if following is not None:
@@ -177,9 +189,11 @@ class Timing(Interpreter[StateT]):
         return made
 
     def _due(
-        self, agent: Any, ticks: int, active: list[int], schedule: Schedule, context: Any
+        self, agent: Any, ticks: int, active: list[int], context: Any, *, by_chance: bool
     ) -> Iterator[StateT | None]:
         """Make what is due, one after the other, each only if its state is still active."""
+        schedule = self._schedule
+        assert schedule is not None
         if TIMEOUT in self._triggers:
             yield from self._time_outs(agent, ticks, active, schedule.limits, context)
 
@@ -188,7 +202,7 @@ class Timing(Interpreter[StateT]):
                 if self._time_in(agent, number) == arc.written.after:
                     yield self._fire_alone(agent, arc, context)
 
-        for number in active:
+        for number in active if by_chance else ():
             if number in schedule.rates and self._is_active(agent, number):
                 arc_drawn = self._drawn(agent, schedule.rates[number], context)
                 if arc_drawn is not None:

@@ -268,6 +268,11 @@ class Hierarchy:
         """Return the leaves inside a state, or the leaf itself."""
         return self._members(self.leaves_at(self.tree.numbers[state_text(state)]))
 
+    def around(self, leaf: Any) -> tuple[Any, ...]:
+        """Return a leaf and the states around it, innermost first."""
+        number = self.tree.numbers[state_text(leaf)]
+        return self._members((number, *self.tree.ancestors(number, CHART)))
+
     def leaves_at(self, number: int) -> Sequence[int]:
         leaves = self.tree.leaves
         # the states inside have the numbers behind it

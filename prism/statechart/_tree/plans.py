@@ -94,9 +94,13 @@ class Planner:
 
         return self._planned(tuple(arc.place for arc in arcs), before, gone, left, rest, come)
 
-    def beginning(self) -> Plan:
-        """Plan the step in which an agent enters the initial state."""
-        return self._planned((), [], [], {}, frozenset(), self.tree.begun())
+    def beginning(self, leaves: Iterable[int] = ()) -> Plan:
+        """Plan the step in which an agent enters some leaves, by default the initial ones."""
+        come = self.tree.begun()
+        if leaves:
+            come = Entering()
+            come.update(self.tree.active(leaves))
+        return self._planned((), [], [], {}, frozenset(), come)
 
     def histories(self, arcs: Iterable[Arc]) -> tuple[int, ...]:
         """Return the composites whose histories decide what transitions enter."""

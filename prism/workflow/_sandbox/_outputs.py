@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
@@ -58,54 +58,10 @@ def require_schema(schema: Mapping[str, Any]) -> None:
         # a property may be called pattern, too, which is then an object
         if key in _REFUSED and (key == "patternProperties" or isinstance(value, str)):
             raise OutputError(f"has {key!r}: {_REFUSED[key]}")
-    # half a millisecond a schema, which a long workflow has many of
-    if _is_plain(schema):
-        return
     try:
         jsonschema.Draft202012Validator.check_schema(dict(schema))
     except jsonschema.SchemaError as error:
         raise OutputError(f"is not a JSON Schema: {error.message[:200]}") from None
-
-
-def _is_plain(schema: Any) -> bool:
-    """Return True for a schema of the usual keywords, each with a value that it may have."""
-    return isinstance(schema, Mapping) and all(
-        key in _USUAL and _USUAL[key](value) for key, value in schema.items()
-    )
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _is_count(value: Any) -> bool:
-    return type(value) is int and value >= 0
-
-
-def _are_names(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_is_text, value)) and len({*value}) == len(value)
-
-
-def _are_plain(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(map(_is_plain, value.values()))
-
-
-_TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
-_USUAL: Mapping[str, Callable[[Any], bool]] = {
-    "type": lambda value: _is_text(value) and value in _TYPES,
-    "properties": _are_plain,
-    "items": _is_plain,
-    "required": _are_names,
-    "additionalProperties": lambda value: isinstance(value, bool),
-    "enum": lambda value: isinstance(value, list),
-    **dict.fromkeys(("title", "description"), _is_text),
-    **dict.fromkeys(("minimum", "maximum"), _is_number),
-    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems"), _is_count),
-}
 
 
 def _entries(value: Any) -> Iterator[tuple[str, Any]]:

@@ -74,6 +74,7 @@ def test_a_thread_is_found_by_any_of_its_posts(logs: RunLogs) -> None:
         threads(logs, post="nowhere")
 
 
+@pytest.mark.slow
 def test_threads_of_several_runs_are_told_apart(folder: Path) -> None:
     """Each thread belongs to its run, though both runs have the same ids."""
     copy = folder.with_name("copied")

@@ -35,6 +35,7 @@ def treated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_arms_are_what_the_log_gives(treated: Path) -> None:
     """Means by arm are those of a count by hand; every assigned post is in one arm."""
     lines = (treated / "events.jsonl").read_bytes().splitlines()

@@ -74,6 +74,7 @@ def test_a_discarded_answer_is_an_outcome_of_its_own(
     assert table.select("views", "discarded", "other", "decisions").rows() == [(2, 1, 1, 1)] * 2
 
 
+@pytest.mark.slow
 def test_reach_is_that_of_the_events(folder: Path, events: list[dict[str, Any]]) -> None:
     """Readers of posts and cascades, and what agents opened, are counted plainly."""
     posts = {each["post_id"]: each for each in of_kind(events, "post.published")}

@@ -123,7 +123,9 @@ def test_both_find_the_same_among_many(tmp_path: Path) -> None:
         memory.close()
 
 
-@pytest.mark.parametrize("size", [2_000, pytest.param(100_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "size", [500, *(pytest.param(each, marks=pytest.mark.slow) for each in (2_000, 100_000))]
+)
 def test_the_first_ten_are_those_of_the_whole_ranking(size: int) -> None:
     """A search of three words finds the same first ten as BM25 over all entries, nine in ten."""
     draw = random.Random(1)

@@ -33,6 +33,7 @@ def test_sizes_are_a_complementary_distribution(
     assert section.count("<details open") == 1
 
 
+@pytest.mark.slow
 def test_posts_without_answers_are_no_cascades(
     write_log: Callable[..., Path], make: SimpleNamespace
 ) -> None:

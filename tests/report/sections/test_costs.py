@@ -116,6 +116,7 @@ def test_a_feed_beside_a_workflow_keeps_its_sections(
     assert "posts" in numbers.text
 
 
+@pytest.mark.slow
 def test_an_application_with_posts_and_workflows_shows_both(
     write_log: Callable[..., Path], make: Any
 ) -> None:

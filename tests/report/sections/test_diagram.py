@@ -78,6 +78,7 @@ def test_each_chart_of_a_run_has_its_drawing(
     assert ">a<" not in figures.drawings["chart-1-2"]
 
 
+@pytest.mark.slow
 def test_runs_side_by_side_are_drawn_alike(
     write_log: Callable[..., Path], make: SimpleNamespace
 ) -> None:

@@ -56,6 +56,7 @@ def faulty(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_failed_guards_and_actions_are_counted(faulty: Path, parse: Callable[[str], Any]) -> None:
     """The box says how many guards and actions failed, which, and with what error."""
     page = parse(make_report(read_log(faulty)).html())

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from prism.report import Report
 from prism.report._sections.numbers import key_numbers, make_numbers
 from prism.social import Results
@@ -38,6 +40,7 @@ def test_two_runs_have_a_difference(side_by_side: Report, parse: Callable[[str],
     ) - float(rows["transitions"][0].attributes["data-value"])
 
 
+@pytest.mark.slow
 def test_numbers_that_a_log_lacks_are_left_out(facts: Callable[..., Any], make: Any) -> None:
     """A log without rounds and seed has no such rows; planned rounds show if fewer were made."""
     bare = key_numbers(facts([make.move("ada", "a", "b", round=None, tick=None)]))

@@ -29,6 +29,7 @@ def test_shares_are_those_of_the_table(logs: RunLogs, report: Report) -> None:
     assert all(f"{what}-1" in section for what in ("participation", "views", "rhythm"))
 
 
+@pytest.mark.slow
 def test_log_without_posts_has_no_participation(bare: RunFacts) -> None:
     """A log in which nobody posted has no such section."""
     assert PARTICIPATION.make(bare, "1", PageFigures(())) is None

@@ -89,7 +89,8 @@ def test_hostile_names_do_not_break_the_page(
     assert report.failures == {}
 
 
-@pytest.mark.parametrize("agents", [12, pytest.param(501, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("agents", [12, 501])
+@pytest.mark.slow
 def test_measures_of_agents_have_courses_and_a_spread(
     agents: int, tmp_path: Path, parse: Callable[[str], Any]
 ) -> None:

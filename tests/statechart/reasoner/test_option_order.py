@@ -55,6 +55,7 @@ async def test_the_order_is_the_charts_unless_it_is_shuffled() -> None:
     assert {decision.rotation for decision in decisions} == {None}
 
 
+@pytest.mark.slow
 async def test_of_many_questions_each_rotation_has_its_share() -> None:
     """Shuffled, a model that takes the first option takes each of up to four about as often."""
     with FakeOllama() as server:

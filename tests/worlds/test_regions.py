@@ -1,0 +1,425 @@
+"""Worlds whose charts have regions, histories, timers, rates and eventless transitions."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prism import Run
+from prism.runlog import ReplayReasoner
+from prism.statechart import (
+    Configuration,
+    History,
+    In,
+    State,
+    Statechart,
+    Transition,
+    agents_in_state,
+)
+from prism.worlds import Agent, World, during, from_edges, measure, ring, state
+from tests.kit.worlds import run_in, run_logged
+
+
+class Day(StrEnum):
+    """Where somebody is, and what is on the phone."""
+
+    AWAKE = "awake"
+    PLACE = "place"
+    HOME = "home"
+    WORK = "work"
+    PHONE = "phone"
+    POCKET = "pocket"
+    FEED = "feed"
+    WRITING = "writing"
+    ASLEEP = "asleep"
+
+
+TREE = [
+    State(
+        Day.AWAKE,
+        [
+            State(Day.PLACE, [Day.HOME, Day.WORK]),
+            State(Day.PHONE, [Day.POCKET, Day.FEED, Day.WRITING]),
+        ],
+        parallel=True,
+    ),
+    Day.ASLEEP,
+]
+STEPS = [
+    Transition("leaves", Day.HOME, Day.WORK),
+    Transition("opens", Day.POCKET, Day.FEED),
+    Transition("writes", Day.FEED, Day.WRITING),
+    Transition("closes", Day.PHONE, Day.POCKET),
+    Transition("sleeps", Day.AWAKE, Day.ASLEEP),
+    Transition("wakes", Day.ASLEEP, History(Day.AWAKE, deep=True)),
+]
+
+
+def person(*more: Any, tree: Any = TREE, **options: Any) -> type[Agent]:
+    """Return a kind of agents whose chart has more transitions."""
+
+    class Person(Agent):
+        chart = Statechart(tree, [*STEPS, *more], initial=Day.AWAKE, name="day", **options)
+        said: list[str] = state(list)
+        level: float = state(0.0)
+
+    return Person
+
+
+def told(agent: Any, *what: str) -> None:
+    """Note what an agent has done."""
+    agent.said = [*agent.said, *what]
+
+
+def config(agent: Any) -> str:
+    """Return the text of an agent's state."""
+    return str(agent.state)
+
+
+# Steps
+
+
+def test_each_region_has_the_innermost_step_in_the_order_of_the_chart() -> None:
+    """A step of a state around several regions is taken once, where no inner one has its own."""
+
+    class House(World[Any]):
+        rounds = 1
+
+        @during(Day.AWAKE)
+        def live(self, agent: Any) -> None:
+            told(agent, "live")
+
+        @during(Day.PHONE)
+        def hold(self, agent: Any) -> None:
+            told(agent, "hold")
+
+        @during(Day.WORK)
+        def work(self, agent: Any) -> None:
+            told(agent, "work")
+
+    kind = person()
+    places = ("home+pocket", "work+pocket", "asleep")
+    agents = [kind() for _ in places]
+    for agent, place in zip(agents, places, strict=True):
+        agent.begin_in(kind.chart.state_of(place))
+    Run(House, agents, seed=1).run()
+    assert [agent.said for agent in agents] == [["live", "hold"], ["work", "hold"], []]
+
+    class Bare(House):
+        @during(Day.FEED)
+        def scroll(self, agent: Any) -> None:
+            told(agent, "scroll")
+
+        hold = None  # type: ignore[assignment]
+
+    agents = [kind()]
+    Run(Bare, agents, seed=1).run()
+    assert agents[0].said == ["live"]
+
+
+def test_a_region_that_has_moved_has_no_step_any_more() -> None:
+    """Be it moved by the tick or by the step of an earlier region."""
+    kind = person(Transition("opens", Day.POCKET, Day.FEED, after=2))
+
+    class House(World[Any]):
+        rounds = 3
+
+        @during(Day.PLACE)
+        def live(self, agent: Any) -> None:
+            told(agent, f"live {agent.state}")
+            if self.round == 3:
+                agent.fire("closes")
+
+        @during(Day.PHONE)
+        def hold(self, agent: Any) -> None:
+            told(agent, f"hold {agent.state}")
+
+    agents = [kind()]
+    Run(House, agents, seed=1).run()
+    assert agents[0].said == [
+        "live home+pocket",
+        "hold home+pocket",
+        "live home+feed",
+        "live home+feed",
+    ]
+    assert config(agents[0]) == "home+pocket"
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_a_step_that_waits_lets_the_next_region_wait(together: bool) -> None:
+    """Decisions of several regions are asked one after the other, each of what it can change."""
+    kind = person(
+        Transition("picks", Day.HOME, Day.HOME),
+        Transition("picks", Day.HOME, Day.WORK),
+        Transition("looks", Day.POCKET, Day.FEED),
+        Transition("looks", Day.POCKET, Day.WRITING),
+        decision_states=[Day.HOME, Day.POCKET],
+    )
+
+    class House(World[Any]):
+        rounds = 1
+
+        @during(Day.HOME)
+        async def leave(self, agent: Any) -> None:
+            told(agent, str(await agent.decide("picks", weights={Day.HOME: 0, Day.WORK: 1})))
+
+        @during(Day.POCKET)
+        async def look(self, agent: Any) -> None:
+            told(agent, str(await agent.decide("looks", weights={Day.FEED: 0.0, Day.WRITING: 2})))
+
+    House.together = together  # type: ignore[misc]
+    agents = [kind() for _ in range(3)]
+    Run(House, agents, seed=1).run()
+    if together:
+        # both act on what was there when the tick began
+        assert {*map(config, agents)} == {"work+writing"}
+        return
+    assert [agent.said for agent in agents] == [["work+pocket", "work+writing"]] * 3
+
+
+def test_a_decision_that_nobody_awaits_is_an_error_in_every_region() -> None:
+    """Though the step of another region follows."""
+    kind = person(
+        Transition("picks", Day.HOME, Day.HOME),
+        Transition("picks", Day.HOME, Day.WORK),
+        decision_states=[Day.HOME],
+    )
+
+    class House(World[Any]):
+        rounds = 1
+
+        @during(Day.HOME)
+        async def leave(self, agent: Any) -> None:
+            agent.decide("picks")
+
+        @during(Day.POCKET)
+        def hold(self, agent: Any) -> None:
+            told(agent, "hold")
+
+    with pytest.raises(Exception, match="was not awaited"):
+        Run(House, [kind()], seed=1).run()
+
+
+# Counting
+
+
+def test_agents_are_counted_by_leaf_composite_and_configuration() -> None:
+    """By the world, by sets of agents, and by the round's own summary."""
+    kind = person()
+
+    class House(World[Any]):
+        rounds = 1
+
+        @measure
+        def awake(self) -> float:
+            return self.share(Day.AWAKE)
+
+    agents = [kind() for _ in range(6)]
+    for agent, place in zip(agents, ("work+feed", "asleep", "home+feed"), strict=False):
+        agent.begin_in(kind.chart.state_of(place))
+    run = Run(House, agents, seed=1)
+    results = run.run()
+    world = run.world
+    counts = [
+        world.count(each)
+        for each in (Day.AWAKE, Day.PLACE, Day.HOME, Day.WORK, Day.FEED, Day.WRITING, Day.ASLEEP)
+    ]
+    assert counts == [5, 5, 4, 1, 2, 0, 1]
+    assert world.share(Day.FEED) == pytest.approx(1 / 3)
+    assert world.count(kind.chart.state_of("home+pocket")) == 3
+    for each in (Day.AWAKE, Day.HOME, Day.FEED, Day.ASLEEP, kind.chart.state_of("work+feed")):
+        assert len(world.agents.where(state=each)) == world.count(each)
+        assert world.agents.count(each) == world.count(each)
+    assert len(world.agents.where(state=[Day.WORK, Day.ASLEEP])) == 2
+    assert agents_in_state(Day.FEED, agents, chart=kind.chart) == 2
+    summary = results.rounds[-1]
+    assert list(summary.states.items()) == [
+        ("home+pocket", 3),
+        ("home+feed", 1),
+        ("work+feed", 1),
+        ("asleep", 1),
+    ]
+    assert summary.measures == {"awake": pytest.approx(5 / 6)}
+
+
+# Beginning
+
+
+def entered(agent: Any, context: Any) -> None:
+    """Say that it has entered, and what is on the phone."""
+    told(agent, "entered")
+    agent.fire("leaves")
+
+
+def test_agents_enter_the_state_in_which_they_begin(tmp_path: Path) -> None:
+    """Entry actions run once, what they fire follows, and then the agent settles."""
+    tree = [State(Day.AWAKE, TREE[0].states, parallel=True, entry=entered), Day.ASLEEP]  # type: ignore[union-attr]
+    kind = person(Transition(None, Day.POCKET, Day.FEED, guard=In(Day.HOME)), tree=tree)
+
+    class House(World[Any]):
+        rounds = 1
+
+        def setup(self) -> None:
+            self.agents[1].begin_in(Day.ASLEEP)
+            self.agents[2].begin_in(kind.chart.state_of("work+pocket"))
+
+    done = run_logged(tmp_path, House(), [kind() for _ in range(3)], seed=1)
+    assert list(map(config, done.run.agents)) == ["work+feed", "asleep", "work+pocket"]
+    assert [agent.said for agent in done.run.agents] == [["entered"], [], ["entered"]]
+    events = done.events("agent.joined", "statechart.transition")
+    assert [(each.get("state"), each.get("trigger"), each["round"]) for each in events] == [
+        ("home+pocket", None, 0),
+        ("asleep", None, 0),
+        ("work+pocket", None, 0),
+        (None, "always", 0),
+        (None, "leaves", 0),
+    ]
+
+
+def test_no_agent_begins_where_none_can_be() -> None:
+    """A text is no state, and neither is a composite, nor a configuration of another chart."""
+    kind = person()
+    for wrong in ("home+pocket", Day.AWAKE, Configuration([Day.HOME]), Day.HOME):
+        with pytest.raises(Exception, match="has no"):
+            kind().begin_in(wrong)
+
+
+# Kept, replayed, permuted
+
+
+class Busy(Agent):
+    """Somebody with all that a chart may have."""
+
+    chart = Statechart(
+        TREE,
+        [
+            *STEPS,
+            Transition("leaves", Day.HOME, Day.WORK, after=2),
+            Transition("returns", Day.WORK, Day.HOME, after=3),
+            Transition("opens", Day.POCKET, Day.FEED, rate=0.5),
+            Transition("writes", Day.FEED, Day.WRITING, rate=lambda agent, _: agent.level),
+            Transition("wakes", Day.ASLEEP, History(Day.AWAKE, deep=True), after=2),
+            Transition("nods", Day.WORK, Day.ASLEEP, probability=0.3),
+            Transition("looks", Day.FEED, Day.FEED),
+            Transition("looks", Day.FEED, Day.WRITING),
+            Transition(None, Day.WRITING, Day.POCKET, guard=lambda agent, _: agent.level > 0.7),
+            Transition("timeout", Day.PHONE, Day.POCKET),
+        ],
+        initial=Day.AWAKE,
+        name="busy",
+        timeouts={Day.PHONE: 4},
+        decision_states=[Day.FEED],
+    )
+    level: float = state(0.0)
+
+
+class Office(World[Busy]):
+    """People with days of their own."""
+
+    rounds = 6
+    ticks = 2
+
+    def setup(self) -> None:
+        """Connect everybody."""
+        self.network = ring(self, 2)
+
+    @during(Day.PLACE)
+    def live(self, busy: Busy) -> None:
+        """Nod, or make a neighbour nod."""
+        busy.level = busy.random.random()
+        busy.random.choice(busy.neighbours).fire("nods")
+
+    @during(Day.FEED)
+    async def look(self, busy: Busy) -> None:
+        """Look at the phone."""
+        await busy.decide("looks", weights={Day.FEED: 2, Day.WRITING: 1})
+
+
+def test_a_run_resumed_after_every_round_has_the_bytes_of_one_that_never_stopped(
+    tmp_path: Path,
+) -> None:
+    """Histories, times of entry, regions and rates go on as if nothing had been."""
+    straight = run_in(tmp_path / "straight", Run(Office, 9, seed=5))
+    stopped = run_in(tmp_path / "stopped", Run(Office, 9, seed=5), stops=range(1, 6))
+    assert stopped == straight
+    for trigger in ("leaves", "opens", "writes", "wakes", "nods", "looks", "always", "timeout"):
+        assert f'"trigger":"{trigger}"'.encode() in straight, trigger
+
+
+def test_a_replay_has_the_same_bytes(tmp_path: Path) -> None:
+    """Its decisions are those of the log, and all else is drawn again."""
+    log = run_logged(tmp_path, Office(), 9, seed=5)
+    path = next(tmp_path.glob("*.jsonl"))
+    reasoner = ReplayReasoner(path, verbatim=True)
+    assert run_logged(tmp_path, Office(), 9, seed=5, reasoner=reasoner).log == log.log
+
+
+def test_the_order_of_the_list_decides_nothing() -> None:
+    """Entry actions, ticks, rates and regions belong to agents, not to places."""
+
+    def run(order: Any) -> dict[str, Any]:
+        agents = [Busy(agent_id=f"a{each}") for each in order]
+
+        class Apart(Office):
+            def setup(self) -> None:
+                place = {each.agent_id: at for at, each in enumerate(self.agents)}
+                pairs = [(place[f"a{at}"], place[f"a{(at + 1) % 8}"]) for at in range(8)]
+                self.network = from_edges(self, pairs)
+
+        Run(Apart, agents, seed=5).run()
+        return {each.agent_id: (config(each), each.level, each.state_memory) for each in agents}
+
+    assert run(range(8)) == run([5, 2, 7, 0, 1, 6, 3, 4])
+
+
+# Faults
+
+
+def test_a_fault_says_where_it_happened() -> None:
+    """In an entry action of a strict chart, in a rate and in the step of a region."""
+
+    def fails(agent: Any, context: Any) -> None:
+        raise ValueError("no such thing")
+
+    class House(World[Any]):
+        rounds = 2
+
+        @during(Day.FEED)
+        def scroll(self, agent: Any) -> None:
+            agent.nothing()
+
+    tree = [State(Day.AWAKE, TREE[0].states, parallel=True, entry=fails), Day.ASLEEP]  # type: ignore[union-attr]
+    with pytest.raises(ValueError, match="no such thing") as raised:
+        Run(House, [person(tree=tree, strict=True)()], seed=1).run()
+    assert "person_1" in raised.value.__notes__[-1]
+
+    kind = person(Transition("opens", Day.POCKET, Day.FEED, rate=fails), strict=True)
+    with pytest.raises(ValueError, match="no such thing") as raised:
+        Run(House, [kind()], seed=1).run()
+    assert "person_1" in raised.value.__notes__[-1]
+    assert "round 1" in raised.value.__notes__[-1]
+
+    kind = person(Transition("opens", Day.POCKET, Day.FEED, after=1))
+    with pytest.raises(AttributeError, match="nothing") as raised:
+        Run(House, [kind()], seed=1).run()
+    assert "round 2" in raised.value.__notes__[-1]
+
+
+def test_a_fault_of_a_chart_that_is_not_strict_is_logged(tmp_path: Path) -> None:
+    """With its traceback, and the run goes on."""
+
+    def fails(agent: Any, context: Any) -> float:
+        raise ValueError("no such rate")
+
+    kind = person(Transition("opens", Day.POCKET, Day.FEED, rate=fails))
+
+    class House(World[Any]):
+        rounds = 2
+
+    done = run_logged(tmp_path, House(), [kind()], seed=1)
+    failed = done.events("statechart.guard_failed")
+    assert len(failed) == 2
+    assert "test_regions.py" in failed[0]["exception"]
