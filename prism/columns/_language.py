@@ -424,8 +424,9 @@ class Language:
         is_ordered = not isinstance(op, (ast.Eq, ast.NotEq, ast.Is, ast.IsNot))
         if is_ordered or not _are_alike(left.type, right.type):
             raise RefusedError(
-                node, f"{left.type.name} compared with {right.type.name}: compare values of the "
-                    "same type"
+                node,
+                f"{left.type.name} compared with {right.type.name}: compare values of the "
+                "same type",
             )
         return f"({left.text} {word} {right.text})"
 
@@ -606,8 +607,9 @@ class Language:
         if inspect.isfunction(called):
             return self._called(called, self._arguments(node), node, is_bound=False)
 
-        raise RefusedError(node, f"{_shown(node.func)}(...) is not supported in columns: "
-            f"{_ELSEWHERE}")
+        raise RefusedError(
+            node, f"{_shown(node.func)}(...) is not supported in columns: {_ELSEWHERE}"
+        )
 
     def _length(self, _called: Any, node: ast.Call) -> Value:
         value = self.value(self._only(node))
@@ -785,8 +787,9 @@ def _constant(value: Any, node: ast.AST) -> Value:
     if isinstance(value, str):
         return Value("-1", TEXT, value)
 
-    raise RefusedError(node, f"{_shown(node)} is not supported in columns: use numbers, states, "
-        "agents")
+    raise RefusedError(
+        node, f"{_shown(node)} is not supported in columns: use numbers, states, agents"
+    )
 
 
 def _are_alike(one: Type, other: Type) -> bool:

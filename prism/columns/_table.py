@@ -81,7 +81,7 @@ FAULTS: Mapping[int, str] = {
     EVENTS: "too many events in one tick: log fewer agents, with log_agents",
     FIRES: "too many events are fired in one tick: run this world without columns",
     OTHERS: "in a together world, agents change only themselves, and draw only from their own "
-        "random numbers",
+    "random numbers",
     WAVES: "a step still waits after 10,000 answers in one tick: end it, and continue in the next",
 }
 

@@ -180,7 +180,7 @@ def test_texts_are_asked_of_the_model_of_their_agent(
     models.write_text(models.read_text().replace("agent_001*", "watch*"))
     run = ("run", workflow, "--rounds", 1, "--models", models)
     ran = prism(*run, "--agent-id", "watcher", "--out", "one")
-    assert (ran.status, "line 5, field 'chart.watch': is for no agent" in ran.err) == (2, True)
+    assert (ran.status, "line 5, field 'chart.watch': matches no agent" in ran.err) == (2, True)
     text = models.read_text()
     models.write_text(text[: text.index("[agent")])
     assert prism(*run, "--out", "two").status == 0

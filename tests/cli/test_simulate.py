@@ -288,7 +288,9 @@ def test_unreachable_model_does_not_stop_a_run(prism: Prism) -> None:
         "is running there; until that is fixed, every decision will fall back (see: prism "
         "doctor)"
     )
-    assert opened.startswith(f"prism: tiny at {url} fails, and is only probed until it answers: ")
+    assert opened.startswith(
+        f"prism: tiny at {url} is failing, and will only be probed until it answers: "
+    )
     totals = summary_of(prism.folder / "run")["results"]["totals"]
     assert totals["decisions_answered"] == 0
     assert sum(totals["fallbacks"].values()) == totals["decisions_asked"] > 0
@@ -377,7 +379,7 @@ def test_notes_on_a_population_are_shown_once(prism: Prism) -> None:
     ran = prism("simulate", "--agents", FOREIGN, "--rounds", 1, "--json")
     assert ran.status == 0
     left_out, renamed, wordless = ran.err.splitlines()
-    assert left_out.startswith(f"prism: {FOREIGN}: left out what prism does not know")
+    assert left_out.startswith(f"prism: {FOREIGN}: ignored unknown columns")
     assert renamed.endswith("told apart by their row: twin#5, twin#9")
     assert "3 of 10 agents have no interests" in wordless
 

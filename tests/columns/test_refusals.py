@@ -107,7 +107,7 @@ CLASSES = {
     + "    archetype = 3\n"
     + TOWN: "is not supported; columns draw by weights",
     "class Person(Agent):\n    chart = Statechart([State(Mind.LOW, states=[Mind.HIGH])], [], "
-    "Mind.HIGH)\n" + TOWN: "has nested states",
+    "Mind.HIGH)\n" + TOWN: "has states inside",
     "class Person(Agent):\n    pass\n" + TOWN: "has no chart of its own",
     PERSON.format(
         more=", guard=lambda a, c: True) if (lambda: 1)() else Transition('up', "

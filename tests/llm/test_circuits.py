@@ -254,7 +254,7 @@ def test_pools_that_share_a_server_say_once_that_it_fails(
     for pool in pools:
         pool.servers[0].breaker.succeeded()
     assert [record.getMessage().split(",")[0] for record in caplog.records] == [
-        "tiny at far fails",
+        "tiny at far is failing",
         "tiny at far answers again",
     ]
 

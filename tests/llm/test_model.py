@@ -125,7 +125,7 @@ def test_a_file_of_models_has_texts_and_prices(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"line 2.*host.*already in .*: leave one out"):
         Model.from_file(path)
     path.write_text('\nmodel = "vllm:small@gpu1"\n')
-    with pytest.raises(InputError, match=r"line 2.*'vllm' is no server"):
+    with pytest.raises(InputError, match=r"line 2.*'vllm' is not a kind of server"):
         Model.from_file(path)
 
 

@@ -165,7 +165,7 @@ def test_a_changed_file_is_refused(kind: str, inputs: dict[str, Path]) -> None:
     assert refused.value.path == str(inputs[kind])
     assert "restore it" in str(refused.value)
     file.unlink()
-    gone = r"cannot be read \(No such file or directory\): a run is resumed where"
+    gone = r"cannot be read \(No such file or directory\): resume a run where"
     with pytest.raises(InputError, match=f"{gone}|holds no events.jsonl"):
         Run.from_config(config, SUMMARY)
 

@@ -121,7 +121,7 @@ def test_lines_after_the_end_are_another_run(write_log: WriteLog, make: SimpleNa
         (note,) = (note for note in logs.notes if note.kind == "mixed_runs")
         assert (
             note.message
-            == f"holds 2 runs, which begin in lines 1, {5 + len(between)}: each is treated "
+            == f"contains 2 runs, which begin at lines 1, {5 + len(between)}: each is treated "
             "separately"
         )
         state_counts(logs)

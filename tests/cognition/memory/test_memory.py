@@ -439,7 +439,7 @@ def test_a_memory_to_read(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="open only for reading"):
         memory.commit()
     memory.close()
-    with pytest.raises(InputError, match="no such memory"):
+    with pytest.raises(InputError, match="this memory does not exist"):
         Memory.read(tmp_path / "nothing")
 
 

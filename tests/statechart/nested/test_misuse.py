@@ -71,7 +71,7 @@ def test_a_tree_that_cannot_be_is_refused() -> None:
         State(Phone.ENGAGING, [Phone.READING], parallel=True)
     with pytest.raises(DefinitionError, match="has no substates"):
         State(Phone.ENGAGING, parallel=True)
-    assert "'engaging' has states inside: name the final ones" in misused(
+    assert "'engaging' has substates: make some of these final" in misused(
         final_states=[Phone.ENGAGING]
     )
     assert "'pocket' does not lie inside 'engaging'" in misused(

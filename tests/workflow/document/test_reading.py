@@ -62,7 +62,7 @@ WRONG = [
     (f"state_machine:\n  states: [a, b, a]\n{STEP}", ["2:18: state_machine.states[2]: the state "
         "'a' appears twice"]),
     (f"state_machine:\n  states: ['*']\n{STEP}",
-     ["2:12: state_machine.states[0]: a state cannot be called \"*\", which stands for any"]),
+     ["2:12: state_machine.states[0]: a state cannot be called \"*\", which means any state"]),
     (f"{MACHINE}  initial_state: c\n{STEP}", ["3:3: state_machine.initial_state: 'c' is not a "
                                                "state: states are a, b"]),
     (f"{MACHINE}  transitions:\n    - a->d\n    - from: [a, z]\n      to: b\n{STEP}",
