@@ -172,6 +172,11 @@ class AgentStage:
         """Return charts, number of agents, and the world with its parameters."""
         charts = dict.fromkeys(kind.chart.definition.name for kind in self._kinds.values())
         count = len(self.host.agents)
+        trees = {
+            kind.chart.definition.name: inside
+            for kind in self._kinds.values()
+            if (inside := _inside(kind.chart))
+        }
         logged = self.logged_agents()
         return self._world._prism_described(
             {
@@ -180,6 +185,7 @@ class AgentStage:
                 **({} if logged is None else {"logged_agents": logged}),
                 "world": type(self._world).__name__,
                 "parameters": parameters_told(self._world),
+                **({"charts": trees} if trees else {}),
             }
         )
 
@@ -457,6 +463,20 @@ def _restore_kind(kind: Kind, kept: Mapping[str, Any], code: Decoder, now: int) 
     restore_notes(kind.agents, kept)
     for place, messages in kept["inboxes"]:
         kind.agents[place].inbox.extend(code.value(messages))
+
+
+def _inside(chart: Statechart[Any]) -> dict[str, list[str]]:
+    """Return what lies inside of each state that has others inside."""
+    tree = chart.definition.tree
+    if tree is None:
+        return {}
+
+    nodes = tree.tree.nodes
+    return {
+        state_text(node.state): [state_text(nodes[each].state) for each in node.children]
+        for node in nodes[1:]
+        if node.children
+    }
 
 
 def _kept_memories(kind: Kind) -> dict[str, Any]:
