@@ -253,7 +253,7 @@ class Run(Generic[WorldT_co]):
         # as they are before a treatment changes them
         self._values = parameter_values(self._world)
         self.world_with_parameters: World[Any] = self._world
-        self._arguments, self._files = self._world._prism_told(), self._world._prism_files()
+        self._arguments = self._world._prism_told()
         self._loop: Loop | None = None
         self._loop_logger: EventLogger | None = None
         self._logger, self._clock, self._wording = logger, clock, wording

@@ -301,7 +301,11 @@ class RunFacts:
         defined = [state for chart in known for state in chart.states]
         initial = [self.initial] if self.initial is not None and not known else []
 
-        return list(dict.fromkeys([*defined, *initial, *seen]))
+        # those on other levels, which are drawn besides
+        trees = [pair for inside in self.run.charts.values() for pair in inside.items()]
+        around = [name for composite, inside in trees for name in (composite, *inside)]
+
+        return list(dict.fromkeys([*defined, *initial, *seen, *around]))
 
     def in_order(self, table: pl.DataFrame, *columns: str) -> pl.DataFrame:
         """Sort a table by the order of states, and rows of the same state as they are.
