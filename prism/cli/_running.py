@@ -71,11 +71,11 @@ class RunScreen(Observer):
         self._progress: RunProgress | None = None
 
     def note(self, message: str) -> None:
-        """Print what is good to know."""
+        """Print a note."""
         note(message)
 
     def warn(self, message: str) -> None:
-        """Print what went wrong and was dealt with."""
+        """Print a problem that was dealt with."""
         self.note(message)
 
     def started(self, run: Runnable[Any]) -> None:
@@ -179,7 +179,7 @@ _SHOWN = {"WorkflowResults": "_workflow", "CognitiveResults": "_think"}
 
 
 def tell(outcome: Outcome[Any], *, as_json: bool) -> None:
-    """Print what came of a run; as JSON it is what ``run.json`` says.
+    """Print the results of a run; as JSON, the content of ``run.json``.
 
     Raises:
         typer.Exit: With status 1, if an agent alone has come to nothing.

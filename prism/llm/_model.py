@@ -215,7 +215,7 @@ class Model(RunSettings):
                 for what is not given.
 
         Raises:
-            InputError: If the file cannot be read, has a key or a value that there is not, or names
+            InputError: If the file cannot be read, has an unknown key or a wrong value, or names
                 no default model; names the line.
         """
         # it loads pydantic, which few runs need

@@ -152,13 +152,13 @@ class Run(Generic[WorldT_co]):
         clock: The run's clock.
         columns: Whether agents are columns, and their steps compiled: the same run for a million
             agents, of a world that can be compiled (``prism world check WORLD --columns``).
-        log_agents: How many agents the log tells of, a sample that the seed draws; by default all,
-            and 1,000 of more than 100,000. Counts and measures are of all.
+        log_agents: How many agents the log covers, a sample that the seed draws; by default all, or
+            1,000 if there are more than 100,000. Counts and measures cover all agents.
         log: How the log of a run that is kept is written: ``plain``, compressed with ``zstd`` as
             ``events.jsonl.zst``, or with ``rounds`` alone, without what single agents do; a feed
             keeps its posts and votes.
-        agent_id: Of an agent alone: its name.
-        application: Of an agent alone: what the application brings, which no run keeps. For an
+        agent_id: For a single agent: its name.
+        application: For a single agent: what the application provides, which no run keeps. For an
             agent in YAML that is any of ``variables``, ``on_action`` and ``action_seconds``, as
             `prism.workflow.WorkflowAgent` takes them; for a thinking agent ``count``, a counter of
             tokens.
@@ -184,7 +184,7 @@ class Run(Generic[WorldT_co]):
         ticks: Ticks in a round.
         treatments: The treatments.
         columns: Whether agents are columns.
-        log_agents: How many agents the log tells of, as it was given.
+        log_agents: How many agents the log covers, as it was given.
         log: How the log is written.
         reasoner: Who decides, as it was given; a model if one does.
         writer: Who writes, as it was given.
@@ -311,7 +311,7 @@ class Run(Generic[WorldT_co]):
             on_round: Called with every round as it ends, after it has been kept.
             checkpoint_every: A round that ends so many seconds after the last checkpoint gets one;
                 0 for every round, 10 by default.
-            observer: What to tell of the run; by default it is logged to ``prism.runs``.
+            observer: What to tell about the run; by default it is logged to ``prism.runs``.
 
         Raises:
             InputError: If what was given cannot be kept, such as a reasoner of your own.
@@ -640,7 +640,7 @@ def resume(
         on_round: Called with every round as it ends, after it has been kept.
         checkpoint_every: A round that ends so many seconds after the last checkpoint gets one; 0
             for every round, 10 by default.
-        observer: What to tell of the run; by default it is logged to ``prism.runs``.
+        observer: What to tell about the run; by default it is logged to ``prism.runs``.
 
     Returns:
         What came of it; None if the run was complete already.
@@ -687,7 +687,7 @@ def replay(
         on_round: Called with every round as it ends, after it has been kept.
         checkpoint_every: A round that ends so many seconds after the last checkpoint gets one; 0
             for every round, 10 by default.
-        observer: What to tell of the run; by default it is logged to ``prism.runs``.
+        observer: What to tell about the run; by default it is logged to ``prism.runs``.
 
     Raises:
         InputError: If there is no run in the folder, or a file that it reads has changed.

@@ -485,7 +485,7 @@ class Memory:
 
         Raises:
             InputError: If it is closed, or open for reading only.
-            OSError: If that fails; the file is what it was, and nothing of the memory is lost.
+            OSError: If that fails; the file is unchanged, and nothing of the memory is lost.
         """
         if not self._writes:
             raise InputError("is open only for reading", path=self.path)
