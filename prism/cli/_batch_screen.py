@@ -40,7 +40,7 @@ class BatchScreen(BatchObserver):
         self._progress.start()
 
     def round_ended(self, run: BatchRun, rounds: int) -> None:
-        """Say what goes on."""
+        """Show progress."""
         self._describe(f"{run.name} round {rounds}")
 
     def run_ended(self, run: BatchRun) -> None:

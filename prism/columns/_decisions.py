@@ -276,7 +276,7 @@ def wait(run: Any, number: int) -> None:
 
 
 def advance(run: Any, number: int, answer: int) -> None:
-    """Let a step go on with its answer."""
+    """Let a step continue with its answer."""
     slot = slot_at(run, number)
     owner, other = whole(slot.owner), whole(slot.other)
     begin_own(run, owner)

@@ -45,10 +45,10 @@ _logger = logging.getLogger("prism.runs")
 
 
 class Observer:
-    """What a run says while it goes on. This one logs it to ``prism.runs``; others override it."""
+    """What a run reports while it runs. This one logs it to ``prism.runs``; others override it."""
 
     def note(self, message: str) -> None:
-        """Receive what is good to know, such as the round after which a run goes on."""
+        """Receive a note, such as the round after which a run continues."""
         _logger.info(message)
 
     def warn(self, message: str) -> None:

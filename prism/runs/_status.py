@@ -150,7 +150,7 @@ def _of_process(
 
 
 def _timed(status: RunStatus, heartbeat: Heartbeat) -> RunStatus:
-    """Add what is known only while a run goes on."""
+    """Add what is known only during a run."""
     status = replace(
         status,
         questions=heartbeat.questions,

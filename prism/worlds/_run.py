@@ -117,8 +117,8 @@ class Ending(Protocol[ResultsT_co]):
 class Run(Generic[WorldT_co]):
     """A world, its agents, and everything else that its events depend on.
 
-    `run` carries it out, and `keep` carries it out in a folder. From there `prism.worlds.resume`
-    goes on with it after it was stopped in any way, and `prism.worlds.replay` repeats it.
+    `run` carries it out, and `keep` carries it out in a folder. From there, `prism.worlds.resume`
+    continues it, however it was stopped, and `prism.worlds.replay` repeats it.
 
     A run of a world's class is made anew each time it is carried out; one of a world that was made
     already, or of agents that were, takes these for itself, and can be carried out once.
@@ -304,7 +304,7 @@ class Run(Generic[WorldT_co]):
         checkpoint_every: float | None = None,
         observer: Observer | None = None,
     ) -> Outcome[ResultsT]:
-        """Carry it out, and keep it in a folder: its log, what it was, and what came of it.
+        """Carry it out, and keep it in a folder: its log, what it was, and its results.
 
         Args:
             folder: Where. A folder that holds a run is refused.
@@ -636,7 +636,7 @@ def resume(
         hosts: Addresses of its servers with names and passwords, which no run keeps. Those that
             are missing here are taken from the environment variable ``OLLAMA_HOST``.
         model: The client of another library that it asks, which no run keeps, either.
-        application: What the application brings to an agent alone, which no run keeps, either.
+        application: What the application provides for a single agent, which no run keeps, either.
         on_round: Called with every round as it ends, after it has been kept.
         checkpoint_every: A round that ends so many seconds after the last checkpoint gets one; 0
             for every round, 10 by default.
@@ -683,7 +683,7 @@ def replay(
     Args:
         recorded: The folder of the earlier run.
         folder: Where to keep the new run; nothing is written without one.
-        application: What the application brings to an agent alone, which no run keeps.
+        application: What the application provides for a single agent, which no run keeps.
         on_round: Called with every round as it ends, after it has been kept.
         checkpoint_every: A round that ends so many seconds after the last checkpoint gets one; 0
             for every round, 10 by default.
