@@ -161,7 +161,20 @@ TABLES = (
 
         A table to read shows some rounds; the other formats have every tick.""",
         made_by="state_counts",
-        examples=("prism log states runs/first --format csv -o states.csv",),
+        examples=(
+            "prism log states runs/first --format csv -o states.csv",
+            "prism log states runs/day --depth 1",
+        ),
+        options=(
+            option(
+                "depth",
+                int | None,
+                None,
+                metavar="N",
+                min=1,
+                help="The level of states inside states to count: 1 for the outermost.",
+            ),
+        ),
         drawn=forms.side_by_side,
     ),
     LogTable(

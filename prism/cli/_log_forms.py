@@ -70,10 +70,15 @@ def _states_of(run: Path) -> Iterable[str]:
     if not path.is_file():  # a pipe has been read
         return ()
 
+    inside: list[str] = []
     for block in read_blocks(path):
         for line in bytes(block.data).splitlines():
+            if b'"event":"run.started"' in line[:80]:
+                charts = parse_json(line.decode()).get("charts", {}).values()
+                pairs = [pair for states in charts for pair in states.items()]
+                inside = [name for around, states in pairs for name in (around, *states)]
             if b'"event":"round.ended"' in line[:80]:
-                return tuple(parse_json(line.decode()).get("states", ()))
+                return (*inside, *parse_json(line.decode()).get("states", ()))
 
     return ()
 

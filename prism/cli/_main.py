@@ -175,6 +175,12 @@ def _given_among(values: Mapping[str, Any]) -> dict[str, Any]:
 class _Command(TyperCommand):
     """A command whose ``--help`` shows the options that most readers look for."""
 
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        # typer keeps the line breaks of a docstring, which fit no terminal but ours
+        paragraphs = (self.help or "").split("\n\n")
+        self.help = "\n\n".join(" ".join(each.split()) for each in paragraphs)
+
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help: of all options where ``--help-all`` asked for it."""
         # typer copies what a callback has

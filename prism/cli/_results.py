@@ -74,7 +74,10 @@ def _rounds_table(results: AnyResults, width: int, what: Literal["states", "meas
     places = evenly(len(results.rounds), _most_rounds(results, width))
     shown = [results.rounds[place] for place in places]
     figures = [getattr(each, what) for each in shown]
-    rows = ((name, *(_figure(each[name]) for each in figures)) for name in figures[0])
+    # agents of a chart with regions are in another set of states in each round
+    names = dict.fromkeys(name for each in figures for name in each)
+    absent = 0 if what == "states" else None
+    rows = ((name, *(_figure(each.get(name, absent)) for each in figures)) for name in names)
     numbers = [str(each.number) for each in shown]
     table = table_of(rows, "round", *numbers, numbers=numbers)
     if what == "states" and len(shown) < len(results.rounds):
@@ -92,7 +95,7 @@ def _figure(value: float | int | None) -> str:
 
 def _most_rounds(results: AnyResults, width: int) -> int:
     """Return how many rounds fit beside the names of the states."""
-    names = max(map(len, results.rounds[0].states))
+    names = max(len(name) for summary in results.rounds for name in summary.states)
     widest = max(
         len(f"{count:,}")
         for summary in results.rounds

@@ -1,4 +1,4 @@
-"""The columns of a run: numpy arrays, and the table that tells compiled code where they are."""
+"""The columns of a run: numpy arrays, and the record that tells compiled code where they are."""
 
 from __future__ import annotations
 
@@ -7,17 +7,14 @@ from typing import Any
 import numpy as np
 
 from prism.columns import _table as T  # noqa: N812
-from prism.columns._kernel import EVENT_WIDTH, WAIT_WIDTH
 from prism.columns._types import BOOL, FLOAT, Stored
 from prism.columns._unit import Unit
+from prism.errors import FieldTypeError
 
 _EVENTS_BESIDES, _EVENTS_EACH = 65_536, 16
-_PUT_OFF_EACH = 4
+_DEEDS_EACH = 4
 _MOST_BUCKETS = 2**20
-_NO_EPOCH = 2**64 - 1
-
-# `_kernel` was imported with the chart of its example, which has one state
-_WAIT_WIDTH, _EVENT_WIDTH = WAIT_WIDTH - 1, EVENT_WIDTH - 1
+_LINE = 64
 
 
 class Columns:
@@ -26,62 +23,58 @@ class Columns:
     Args:
         unit: The compiled class.
         size: Number of agents.
-        has_turns: Whether agents are drawn for their turns, one by one.
 
     Attributes:
         unit: The compiled class.
         size: Number of agents.
         states: How many states there are.
-        table: Numbers of the run, and addresses of the columns.
-        event_width: Numbers in an event.
+        run: The record of the run: its numbers, and addresses of the columns.
+        agents: The records of agents.
     """
 
     def __init__(self, unit: Unit, size: int) -> None:
         self.unit = unit
         self.size = size
         self.states = len(unit.layout.states)
-        self.table: Any = np.zeros(unit.table_size, np.int64)
-        self.unsigned: Any = self.table.view(np.uint64)
-        self.floats: Any = self.table.view(np.float64)
-        self.event_width: int = _EVENT_WIDTH + self.states
-        self._arrays: dict[int, Any] = {}
-        self._decision_keys: Any = None
-        self.table[T.SIZE] = size
-        self.set(T.STATE, np.zeros(size, np.uint8))
-        self.set(T.LOGGED, np.zeros(size, np.uint8))
-        self.set(T.LIFE, np.zeros(4 * size, np.int32))
-        self.set(T.STREAMS, np.zeros(4 * size, np.uint64))
-        self.of_life(T.DUE)[:] = T.NEVER
-        self.of_life(T.QUEUED)[:] = -1
-        self.of_streams(T.DRAWN_IN)[:] = _NO_EPOCH
-        self.set(T.OFFSETS, np.zeros(1, np.int64))
-        self.set(T.NEIGHBOURS, np.zeros(1, np.int32))
-        self.set(T.COUNTS, np.zeros(self.states, np.int64))
-        self.set(T.TIMED_OUT, np.zeros(self.states, np.int64))
-        for each in unit.layout.fields.values():
-            self.set(each.place, np.zeros(size, np.float64 if each.type is FLOAT else np.int64))
+        self._kinds = {name: np.dtype(each, align=True) for name, each in unit.records.items()}
+        self._run: Any = np.zeros(1, self._kinds["run"])
+        self.run: Any = self._run[0]
+        self._arrays: dict[str, Any] = {}
+        self.run["size"] = size
+        self._kinds |= {name: np.dtype(kind) for name, kind in T.COLUMNS.items() if kind}
+        self.agents: Any = self.make("agents", size)
+        self.agents["queued"] = self.agents["drawn_in"] = -1
+        if unit.uses_waits:
+            self.agents["decided_in"] = -1
+        for name, length in (
+            *(("state", size), ("logged", size), ("offsets", 1), ("neighbours", 1)),
+            *(("counts", self.states), ("timed_out", self.states)),
+            ("due", size if unit.has_limits else 0),
+        ):
+            self.make(name, length)
 
-    def __getitem__(self, place: int) -> Any:
+    def __getitem__(self, name: str) -> Any:
         """Return a column."""
-        return self._arrays[place]
+        return self._arrays[name]
 
-    def set(self, place: int, array: Any) -> None:
+    def set(self, name: str, array: Any) -> None:
         """Set a column, and tell compiled code where it is."""
-        self._arrays[place] = array
-        self.table[place] = array.ctypes.data
+        self._arrays[name] = array
+        self.run[name] = array.ctypes.data
 
-    def of_life(self, which: int) -> Any:
-        """Return one of the numbers that `T.LIFE` has of each agent."""
-        return self[T.LIFE].reshape(-1, 4)[:, which]
-
-    def of_streams(self, which: int) -> Any:
-        """Return one of the numbers that `T.STREAMS` has of each agent."""
-        return self[T.STREAMS].reshape(-1, 4)[:, which]
+    def make(self, name: str, length: int) -> Any:
+        """Make a column of zeros, whose records begin where a line of memory does."""
+        kind = self._kinds[name]
+        # memory that nobody writes to is not taken
+        whole: Any = np.zeros(max(length, 1) * kind.itemsize + _LINE, np.uint8)
+        first = -whole.ctypes.data % _LINE
+        self.set(name, whole[first : first + max(length, 1) * kind.itemsize].view(kind))
+        return self._arrays[name]
 
     @property
     def address(self) -> int:
-        """Where the table is."""
-        return int(self.table.ctypes.data)
+        """Where the record of the run is."""
+        return int(self._run.ctypes.data)
 
     def prepare(self, logged: int) -> None:
         """Make what ticks work with.
@@ -89,86 +82,52 @@ class Columns:
         Args:
             logged: How many agents the log tells of.
         """
-        unit, size = self.unit, self.size
-        cls = unit.layout.cls
-        most_events = _EVENTS_BESIDES + _EVENTS_EACH * logged
-        self.table[T.MOST_EVENTS] = most_events
-        self._empty(T.EVENT_ROWS, most_events * self.event_width, np.int64)
+        unit, size, cls = self.unit, self.size, self.unit.layout.cls
+        most_told = _EVENTS_BESIDES + _EVENTS_EACH * logged
+        self.run["most_told"] = most_told
         most_sorted = 0 if unit.is_apart else size
-        if cls.together:
-            most = _PUT_OFF_EACH * size + 2 * len(self[T.NEIGHBOURS])
-            self.table[T.MOST_MADE] = most
-            self._empty(T.PUT_OFF, 4 * most, np.int32)
-            self._empty(T.PUT_OFF_PLACES, most, np.uint64)
-            self._empty(T.PUT_OFF_ORDER, most, np.int32)
-            self.set(T.BEGAN, np.zeros(size, np.uint8))
-            self.set(T.HAS_WRITTEN, np.zeros(size, np.uint8))
-            self._empty(T.WRITERS, size, np.int32)
-            most_sorted = most
-            for stored, place in unit.shadows.values():
-                self.set(place, np.zeros_like(self[stored.place]))
-        self._empty(T.ACTS, most_sorted, np.int32)
-        self._empty(T.PLACES, most_sorted, np.uint64)
-        self._empty(T.SPARE_ITEMS, most_sorted, np.int32)
-        self._empty(T.SPARE_KEYS, most_sorted, np.uint64)
-        # newcomers come when everybody is sorted
-        self.set(T.HEAP, self[T.SPARE_ITEMS])
-        self.set(T.HEAP_PLACES, self[T.SPARE_KEYS])
-        self._empty(T.BUCKETS, min(2 * most_sorted, _MOST_BUCKETS) + 64, np.int32)
+        lengths = {"events": most_told, "options": most_told * self.states}
         if unit.uses_waits:
-            self._prepare_waiting(most_events)
-
-    def _prepare_waiting(self, most_events: int) -> None:
-        size, (wholes, numbers) = self.size, self.unit.widths
-        self._empty(T.EVENT_CHANCES, most_events * self.states, np.float64)
-        decisions = np.zeros((size, 4), np.uint64)
-        decisions[:, T.KEY_DECISION] = self._decision_keys
-        decisions[:, T.DECISION_DRAWN_IN] = _NO_EPOCH
-        self.set(T.DECISIONS, decisions.reshape(-1))
-        self._decision_keys = None
-        self._empty(T.WAITS, size * (_WAIT_WIDTH + self.states), np.int32)
-        self._empty(T.WAIT_NUMBERS, size * (2 * self.states + numbers), np.float64)
-        self._empty(T.WAIT_WHOLE, size * max(wholes, 1), np.int64)
-        self._empty(T.WAIT_LIST, size, np.int32)
-        self._empty(T.WAIT_NEXT, size, np.int32)
+            lengths["chances"] = most_told * self.states
+            lengths |= dict.fromkeys(("slots", "wait_list", "wait_next"), size)
+            lengths |= dict.fromkeys(("choices", "weights"), size * self.states)
+        if cls.together:
+            most_sorted = _DEEDS_EACH * size + 2 * len(self["neighbours"])
+            self.run["most_made"] = most_sorted
+            lengths |= dict.fromkeys(("deeds", "deed_places", "deed_order"), most_sorted)
+            lengths["writers"] = size
+        lengths |= dict.fromkeys(("acts", "places", "spare_items", "spare_keys"), most_sorted)
+        lengths["buckets"] = min(2 * most_sorted, _MOST_BUCKETS) + 64
+        for name, length in lengths.items():
+            self.make(name, length)
+        # newcomers come when everybody is sorted
+        self.set("heap", self["spare_items"])
+        self.set("heap_places", self["spare_keys"])
 
     def take_keys(self, keys: Any) -> None:
         """Take 64 bits of each agent's own for each of: its places, its steps, its decisions."""
-        self.of_streams(T.KEY_PLACE)[:] = keys[:, 0]
-        self.of_streams(T.KEY_STEP)[:] = keys[:, 1]
-        # only where there are decisions
-        if self.unit.uses_waits:
-            self._decision_keys = keys[:, 2].copy()
-
-    def _empty(self, place: int, length: int, kind: Any) -> None:
-        # memory that nobody writes to is not taken
-        self.set(place, np.empty(max(length, 1), kind))
+        for number, name in enumerate(("key_place", "key_step", "key_decision")):
+            if name in self.agents.dtype.names:
+                self.agents[name] = keys[:, number]
 
     # Values
 
     def value(self, stored: Stored, place: int) -> Any:
         """Return the value of an agent's field."""
-        return self.shown(stored, self[stored.place][place].item())
-
-    def shown(self, stored: Stored, number: Any) -> Any:
-        """Return what a number in a column stands for."""
-        if stored.type is BOOL:
-            return bool(number)
+        number = self.agents[stored.name][place].item()
         return stored.type.options[number] if stored.type.options else number
 
-    def values(self, stored: Stored, places: Any) -> list[Any]:
+    def values(self, stored: Stored, places: Any = None) -> list[Any]:
         """Return the values of a field of several agents."""
-        column = self[stored.place]
-        numbers = (column if places is None else column[places]).tolist()
-        if stored.type is BOOL or stored.type.options:
-            return [self.shown(stored, each) for each in numbers]
-        return list(numbers)
+        column, options = self.agents[stored.name], stored.type.options
+        numbers: list[Any] = (column if places is None else column[places]).tolist()
+        return [options[each] for each in numbers] if options else numbers
 
     @property
     def nbytes(self) -> int:
         """How many bytes the columns of agents take, but for the network."""
-        besides = T.NEIGHBOURS, T.OFFSETS, T.EVENT_ROWS, T.EVENT_CHANCES
-        return sum(each.nbytes for place, each in self._arrays.items() if place not in besides)
+        besides = "neighbours", "offsets", "events", "options", "chances"
+        return sum(each.nbytes for name, each in self._arrays.items() if name not in besides)
 
 
 def number_in(stored: Stored, value: Any, what: str) -> Any:
@@ -177,8 +136,6 @@ def number_in(stored: Stored, value: Any, what: str) -> Any:
     Raises:
         FieldTypeError: If the column cannot hold it.
     """
-    from prism.errors import FieldTypeError
-
     kind = stored.type
     if kind.options:
         for number, option in enumerate(kind.options):
@@ -187,12 +144,14 @@ def number_in(stored: Stored, value: Any, what: str) -> Any:
         listed = ", ".join(map(str, kind.options))
         raise FieldTypeError(f"{what} must be one of {listed} in columns, got {value!r}")
 
-    wanted = float if kind is FLOAT else bool if kind is BOOL else int
+    wanted, needed = _PLAIN.get(kind, (int, "a whole number"))
     if type(value) is not wanted:
         mend = ": write 0.0 for 0, or float(...)" if wanted is float else ""
-        name = {float: "a float", bool: "True or False", int: "a whole number"}[wanted]
-        raise FieldTypeError(f"{what} must be {name} in columns, got {value!r}{mend}")
-    if wanted is int and not -(2**63) <= value < 2**63:
+        raise FieldTypeError(f"{what} must be {needed} in columns, got {value!r}{mend}")
+    if type(value) is int and not -(2**63) <= value < 2**63:
         raise FieldTypeError(f"{what} must be a whole number of 64 bits in columns, got {value!r}")
 
     return value
+
+
+_PLAIN: dict[Any, tuple[type, str]] = {FLOAT: (float, "a float"), BOOL: (bool, "True or False")}

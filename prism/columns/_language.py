@@ -13,6 +13,7 @@ import inspect
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from enum import Enum
 from typing import Any
 
@@ -44,7 +45,6 @@ _MATH: Mapping[Any, str] = {
         *("atan", "sinh", "cosh", "tanh", "fabs"),
     )
 }
-_TO_WHOLE: Mapping[Any, str] = {math.floor: "floor", math.ceil: "ceil"}
 _COMPARED: Mapping[type, str] = {
     ast.Lt: "<",
     ast.LtE: "<=",
@@ -126,6 +126,19 @@ class Scope:
             **(dict(closure.nonlocals) if closure else {}),
         }
 
+    def can_be_given(self, name: str) -> bool:
+        """Return whether a name has a value that a function can be called with."""
+        value = self.names[name]
+        return name in self.defined and value.type is not WEIGHTS and value.text != "self"
+
+    def inside(self, given: Mapping[str, Type], variable: str) -> Scope:
+        """Return the scope of a loop in an expression, which is given names as arguments."""
+        inner = copy(self)
+        own = {name: Value(f"v_{name}", kind) for name, kind in given.items()}
+        inner.names = {**self.names, **own, variable: Value(f"v_{variable}", AGENT)}
+        inner.defined = {*self.defined, variable}
+        return inner
+
 
 class Language:
     """Translates expressions.
@@ -178,7 +191,7 @@ class Language:
         if kind in (AGENT, MAYBE_AGENT, STATE, MAYBE_STATE):
             return f"({value.text} >= 0)"
         if kind is NEIGHBOURS:
-            return f"(degree(a, {value.text}) > 0)"
+            return f"(degree(run, {value.text}) > 0)"
 
         raise RefusedError(node, f"{kind.name} has no truth here: compare it with something")
 
@@ -193,7 +206,7 @@ class Language:
         if wanted is FLOAT and value.type is INT:
             if value.constant is not None and abs(value.constant) <= 2**53:
                 return repr(float(value.constant))
-            return f"real(a, {value.text}, {node.lineno})"
+            return f"real(run, {value.text}, {node.lineno})"
 
         raise RefusedError(
             node, f"{_shown(node)} is {value.type.name}, and {wanted.name} is needed here"
@@ -203,7 +216,7 @@ class Language:
         """Return an expression as an agent."""
         value = self.value(node)
         if value.type is MAYBE_AGENT:
-            return f"somebody(a, {value.text}, {node.lineno})"
+            return f"somebody(run, {value.text}, {node.lineno})"
         if value.type is not AGENT:
             raise RefusedError(node, f"{_shown(node)} is {value.type.name}, and no agent")
         return value.text
@@ -267,9 +280,9 @@ class Language:
         name = node.attr
         if name in self.layout.values:
             stored = self.layout.values[name]
-            return _stored(f"{stored.read}(a, {stored.place})", stored.type)
+            return stored.of("run")
         if name in ("round", "tick"):
-            return Value(f"get_i8(a, T.{name.upper()})", INT)
+            return Value(f"run.{name}", INT)
         if name in self.layout.cls.fields:
             raise RefusedError(
                 node,
@@ -288,9 +301,9 @@ class Language:
     def _of_agent(self, agent: str, node: ast.Attribute) -> Value:
         name, cls = node.attr, self.layout.agent
         if name == "state":
-            return Value(f"state_of(a, {agent})", STATE)
+            return Value(f"state_of(run, {agent})", STATE)
         if name == "ticks_in_state":
-            return Value(f"ticks_of(a, {agent})", INT)
+            return Value(f"ticks_of(run, {agent})", INT)
         if name == "neighbours":
             self.is_apart = False
             return Value(agent, NEIGHBOURS)
@@ -298,7 +311,7 @@ class Language:
             return Value(agent, STREAM)
         if name in self.layout.fields:
             stored = self.layout.fields[name]
-            return _stored(f"{stored.read}(get_i8(a, {stored.place}), {agent})", stored.type)
+            return stored.of(f"agent_at(run, {agent})")
         if name in self.layout.others:
             raise RefusedError(node, self.layout.others[name])
         if name in _AGENTS_OWN:
@@ -323,10 +336,9 @@ class Language:
                     node, f"{each.type.name} in arithmetic: use whole numbers and floats"
                 )
         if left.type is INT and right.type is INT and kind in _WHOLE:
-            if left.constant is not None and right.constant is not None:
-                folded = _fold(op, left.constant, right.constant)
-                return _constant(folded, node)
-            return Value(f"{_WHOLE[kind]}(a, {left.text}, {right.text}, {line})", INT)
+            if kind in _FOLDED and None not in (left.constant, right.constant):
+                return _constant(_FOLDED[kind](left.constant, right.constant), node)
+            return Value(f"{_WHOLE[kind]}(run, {left.text}, {right.text}, {line})", INT)
         if kind is ast.Pow:
             return self._power(left, right, node)
 
@@ -334,7 +346,7 @@ class Language:
         if kind in _FLOATS:
             return Value(f"({one} {_FLOATS[kind]} {other})", FLOAT)
         if kind in _WITH_LINE:
-            return Value(f"{_WITH_LINE[kind]}(a, {one}, {other}, {line})", FLOAT)
+            return Value(f"{_WITH_LINE[kind]}(run, {one}, {other}, {line})", FLOAT)
 
         raise RefusedError(node, f"{_shown(node)}: of operators there are + - * / // % and **")
 
@@ -346,11 +358,11 @@ class Language:
                     "a whole number to a whole power may be a float or not: write one of them as "
                     "a float, or the power as a number from 0 to 64",
                 )
-            text = f"whole_power(a, {left.text}, {right.constant}, {node.lineno})"
+            text = f"whole_power(run, {left.text}, {right.constant}, {node.lineno})"
             return Value(text, INT)
 
         one, other = self.number_of(left, node), self.number_of(right, node)
-        return Value(f"power(a, {one}, {other}, {node.lineno})", FLOAT)
+        return Value(f"power(run, {one}, {other}, {node.lineno})", FLOAT)
 
     def _unaryop(self, node: ast.UnaryOp) -> Value:
         if isinstance(node.op, ast.Not):
@@ -364,7 +376,7 @@ class Language:
         if value.constant is not None:
             return _constant(-value.constant, node)
         if value.type is INT:
-            return Value(f"minus(a, 0, {value.text}, {node.lineno})", INT)
+            return Value(f"minus(run, 0, {value.text}, {node.lineno})", INT)
         return Value(f"(-{value.text})", FLOAT)
 
     def _boolop(self, node: ast.BoolOp) -> Value:
@@ -443,7 +455,7 @@ class Language:
             value = self.value(other)
             if value.type is not NEIGHBOURS:
                 raise RefusedError(other, "what is looked for stands in brackets: in (A, B)")
-            found = f"is_neighbour(a, {value.text}, {self.agent(one)})"
+            found = f"is_neighbour(run, {value.text}, {self.agent(one)})"
         else:
             if not isinstance(one, (ast.Name, ast.Attribute)):
                 raise RefusedError(one, "what is looked for: give it a name first")
@@ -478,7 +490,7 @@ class Language:
         if value.type is NEIGHBOURS:
             if func.attr == "count":
                 number = self.state(self._only(node))
-                return Value(f"count_neighbours(a, {value.text}, {number})", INT)
+                return Value(f"count_neighbours(run, {value.text}, {number})", INT)
             raise RefusedError(
                 node, f"neighbours.{func.attr}: of neighbours there are count(state), len, for, in"
             )
@@ -490,26 +502,26 @@ class Language:
 
     def _counted(self, name: str, node: ast.Call) -> Value:
         self.is_apart = False
-        count = f"get_i8(get_i8(a, T.COUNTS), {self.state(self._only(node))})"
+        count = f"get_i8(run.counts, {self.state(self._only(node))})"
         if name == "count":
             return Value(count, INT)
-        return Value(f"({count} / get_i8(a, T.SIZE))", FLOAT)
+        return Value(f"({count} / run.size)", FLOAT)
 
     def _drawn(self, whose: str, name: str, node: ast.Call) -> Value:
         line = node.lineno
         if name == "random":
             self._none(node)
-            return Value(f"draw(a, {whose}, {line})", FLOAT)
+            return Value(f"draw(run, {whose}, {line})", FLOAT)
         if name in _DRAWS:
             number, kind = _DRAWS[name]
             if len(node.args) != number or node.keywords:
                 raise RefusedError(node, f"random.{name} takes {number} arguments, in their order")
             given = ", ".join(self.number(each) for each in node.args)
-            return Value(f"{name}(a, {whose}, {given}, {line})", kind)
+            return Value(f"{name}(run, {whose}, {given}, {line})", kind)
         if name == "choice":
             among = self.value(self._only(node))
             if among.type is NEIGHBOURS:
-                return Value(f"choose(a, {whose}, {among.text}, {line})", AGENT)
+                return Value(f"choose(run, {whose}, {among.text}, {line})", AGENT)
             raise RefusedError(node, "choice draws from neighbours here: use index for the rest")
 
         raise RefusedError(
@@ -523,7 +535,7 @@ class Language:
         if not (isinstance(func.value, ast.Name) and agent == "me"):
             self.is_apart = False
         trigger, context = self.event(node)
-        return Value(f"fire(a, {agent}, {trigger}, {context})", MAYBE_STATE)
+        return Value(f"fire(run, {agent}, {trigger}, {context})", MAYBE_STATE)
 
     def event(self, node: ast.Call) -> tuple[int, str]:
         """Return the trigger and the context that a call of fire or decide names."""
@@ -578,110 +590,122 @@ class Language:
     ) -> Value:
         types = [each.type for each in given]
         name, returned = self._compile((function, is_bound), types, node)
-        return Value(f"{name}({', '.join(['a', 'me', *(each.text for each in given)])})", returned)
+        return Value(
+            f"{name}({', '.join(['run', 'me', *(each.text for each in given)])})", returned
+        )
 
     def _function(self, called: Any, node: ast.Call) -> Value:
-        line = node.lineno
-        if called in _SUMS and node.args and isinstance(node.args[0], ast.GeneratorExp):
+        if called in _LOOPS and node.args and isinstance(node.args[0], ast.GeneratorExp):
             return self._part(called.__name__, node.args[0], node)
-        if called is len:
-            value = self.value(self._only(node))
-            if value.type is NEIGHBOURS:
-                return Value(f"degree(a, {value.text})", INT)
-        elif called in _MATH:
+        if called in _MATH:
             one = self.number(self._only(node))
-            return Value(f"{_MATH[called]}_of(a, {one}, {line})", FLOAT)
-        elif called in _TO_WHOLE:
-            one = self.number(self._only(node))
-            text = f"truncated(a, np.{_TO_WHOLE[called]}({one}), {line})"
-            return Value(text, INT)
-        elif called is math.pow and len(node.args) == 2:
-            one, other = (self.number(each) for each in node.args)
-            return Value(f"power(a, {one}, {other}, {line})", FLOAT)
-        elif called in (min, max) and len(node.args) >= 2 and not node.keywords:
-            return self._least(called.__name__, node)
-        elif called in (abs, int, float, bool):
-            return self._converted(called, self._only(node), node)
-        elif inspect.isfunction(called):
+            return Value(f"{_MATH[called]}_of(run, {one}, {node.lineno})", FLOAT)
+        if called in _FUNCTIONS:
+            found: Value = getattr(self, _FUNCTIONS[called])(called, node)
+            return found
+        if inspect.isfunction(called):
             return self._called(called, self._arguments(node), node, is_bound=False)
 
         raise RefusedError(node, f"{_shown(node.func)}(...) has no form in columns: {_ELSEWHERE}")
 
-    def _converted(self, to: Any, given: ast.expr, node: ast.Call) -> Value:
-        value, line = self.value(given), node.lineno
+    def _length(self, _called: Any, node: ast.Call) -> Value:
+        value = self.value(self._only(node))
+        if value.type is not NEIGHBOURS:
+            raise RefusedError(node, f"{_shown(node)} has no form in columns: {_ELSEWHERE}")
+        return Value(f"degree(run, {value.text})", INT)
+
+    def _to_whole(self, called: Any, node: ast.Call) -> Value:
+        number = self.number(self._only(node))
+        return Value(f"truncated(run, np.{called.__name__}({number}), {node.lineno})", INT)
+
+    def _raised(self, _called: Any, node: ast.Call) -> Value:
+        if len(node.args) != 2:
+            raise RefusedError(node, "math.pow takes two arguments here")
+        one, other = (self.number(each) for each in node.args)
+        return Value(f"power(run, {one}, {other}, {node.lineno})", FLOAT)
+
+    def _converted(self, to: Any, node: ast.Call) -> Value:
+        value, line = self.value(self._only(node)), node.lineno
         if to is bool:
-            return Value(self.truth_of(value, given), BOOL)
+            return Value(self.truth_of(value, node.args[0]), BOOL)
         if to is int and value.type is BOOL:
             return Value(f"(1 if {value.text} else 0)", INT)
         if not value.type.is_number:
             raise RefusedError(node, f"{to.__name__}() of {value.type.name}: give it a number")
         if to is float:
             return Value(self.number_of(value, node), FLOAT)
-        if to is int:
-            is_whole = value.type is INT
-            return value if is_whole else Value(f"truncated(a, {value.text}, {line})", INT)
         if value.type is INT:
-            return Value(f"whole_size(a, {value.text}, {line})", INT)
+            return value if to is int else Value(f"whole_size(run, {value.text}, {line})", INT)
+        if to is int:
+            return Value(f"truncated(run, {value.text}, {line})", INT)
         return Value(f"abs({value.text})", FLOAT)
 
-    def _least(self, name: str, node: ast.Call) -> Value:
-        values = [self.value(each) for each in node.args]
-        if any(each.type is not values[0].type for each in values) or not values[0].type.is_number:
+    def _least(self, called: Any, node: ast.Call) -> Value:
+        if len(node.args) < 2 or node.keywords:
+            raise RefusedError(node, f"{_shown(node)} has no form in columns: {_ELSEWHERE}")
+        first, *others = [self.value(each) for each in node.args]
+        if any(each.type is not first.type for each in others) or not first.type.is_number:
+            name = called.__name__
             raise RefusedError(node, f"{name} of values of several types: let all be floats")
 
-        text, kind = values[0].text, "f" if values[0].type is FLOAT else "i"
-        for each in values[1:]:
-            text = f"{name}_{kind}({text}, {each.text})"
-        return Value(text, values[0].type)
+        text, chosen = first.text, "smaller" if called is min else "larger"
+        for each in others:
+            text = f"{chosen}({text}, {each.text})"
+        return Value(text, first.type)
+
+    # Loops in expressions
 
     def _part(self, name: str, node: ast.GeneratorExp, call: ast.Call) -> Value:
         """Return what goes through neighbours, in a function of its own."""
-        begin = [self.value(each).constant for each in call.args[1:]]
-        scope, loop = self.scope, node.generators[0]
-        is_simple = len(node.generators) == 1 and isinstance(loop.target, ast.Name)
+        loop = node.generators[0]
         source = self.value(loop.iter)
-        if not is_simple or source.type is not NEIGHBOURS:
+        variable = loop.target.id if isinstance(loop.target, ast.Name) else ""
+        if len(node.generators) != 1 or not variable or source.type is not NEIGHBOURS:
             raise RefusedError(node, f"{name}(...) goes through the neighbours of one agent")
 
-        assert isinstance(loop.target, ast.Name)
-        taken = {
-            each: value
-            for each, value in scope.names.items()
-            if each in scope.defined and value.type is not WEIGHTS and value.text != "self"
-        }
-        before, defined = dict(scope.names), set(scope.defined)
-        for each, value in taken.items():
-            scope.names[each] = Value(f"v_{each}", value.type)
-        variable = f"v_{loop.target.id}"
-        scope.names[loop.target.id] = Value(variable, AGENT)
-        scope.defined.add(loop.target.id)
-        conditions = [self.truth(each) for each in loop.ifs]
-        element = self.value(node.elt)
-        is_summed = name == "sum" or element.type is FLOAT
-        truth = "" if is_summed else self.truth_of(element, node)
-        scope.names, scope.defined = before, defined
+        outer = self.scope
+        taken = {each: outer.names[each] for each in outer.names if outer.can_be_given(each)}
+        self.scope = outer.inside({each: value.type for each, value in taken.items()}, variable)
+        try:
+            test = " and ".join(self.truth(each) for each in loop.ifs) or "True"
+            element = self.value(node.elt)
+            body, returned = (
+                self._summed(element, call) if name == "sum" else self._found(name, element, node)
+            )
+        finally:
+            self.scope = outer
 
-        number = len(self.parts)
-        parameters = ["a", "me", "source", *(f"v_{each}" for each in taken)]
-        if name == "sum" and begin != ([0.0] if element.type is FLOAT else []):
+        part, names = f"part_{len(self.parts)}", [f"v_{each}" for each in taken]
+        head = f"def {part}({', '.join(['run', 'me', 'source', *names])}):"
+        self.parts.append(_PART.format(head=head, variable=f"v_{variable}", test=test, **body))
+        given = ["run", "me", source.text, *(value.text for value in taken.values())]
+        return Value(f"{part}({', '.join(given)})", returned)
+
+    def _found(self, name: str, element: Value, node: ast.AST) -> tuple[dict[str, str], Type]:
+        if element.type is FLOAT:
+            raise RefusedError(node, "a float has no truth here: compare it with something")
+        truth, is_any = self.truth_of(element, node), name == "any"
+        do = f"if {truth if is_any else f'not {truth}'}:\n                return {is_any}"
+        return {"begin": "pass", "do": do, "end": f"return {not is_any}"}, BOOL
+
+    def _summed(self, element: Value, call: ast.Call) -> tuple[dict[str, str], Type]:
+        begin = [self.value(each).constant for each in call.args[1:]]
+        if begin != ([0.0] if element.type is FLOAT else []):
             raise RefusedError(
                 call,
                 "a sum of floats begins with 0.0, which is a float for nobody, too: "
                 "sum(..., 0.0); one of whole numbers with nothing",
             )
-        body, returned = _BODIES[name](element, truth, node)
-        test = " and ".join(conditions) or "True"
-        self.parts.append(
-            _PART.format(
-                name=f"part_{number}",
-                parameters=", ".join(parameters),
-                variable=variable,
-                test=test,
-                **body,
-            )
-        )
-        given = ["a", "me", source.text, *(value.text for value in taken.values())]
-        return Value(f"part_{number}({', '.join(given)})", returned)
+        if element.type is FLOAT:
+            do = f"total, lost = added(total, lost, {element.text})"
+            end = "return summed(total, lost)"
+            return {"begin": "total, lost = 0.0, 0.0", "do": do, "end": end}, FLOAT
+        if element.type not in (INT, BOOL):
+            raise RefusedError(call, f"a sum of {element.type.name}: sum numbers")
+
+        more = element.text if element.type is INT else f"(1 if {element.text} else 0)"
+        do = f"total = plus(run, total, {more}, {call.lineno})"
+        return {"begin": "total = 0", "do": do, "end": "return total"}, INT
 
     def _only(self, node: ast.Call) -> ast.expr:
         if len(node.args) != 1 or node.keywords or isinstance(node.args[0], ast.Starred):
@@ -706,65 +730,31 @@ _DRAWS: Mapping[str, tuple[int, Type]] = {
     "between": (2, FLOAT),
     "exponential": (1, FLOAT),
 }
-_SUMS = (sum, any, all)
+_LOOPS = (sum, any, all)
+_FUNCTIONS: Mapping[Any, str] = {
+    len: "_length",
+    math.pow: "_raised",
+    **dict.fromkeys((math.floor, math.ceil), "_to_whole"),
+    **dict.fromkeys((min, max), "_least"),
+    **dict.fromkeys((abs, int, float, bool), "_converted"),
+}
 
 _PART = """
-def {name}({parameters}):
+{head}
     {begin}
-    for number in range(degree(a, source)):
-        {variable} = neighbour(a, source, number)
+    for number in range(degree(run, source)):
+        {variable} = neighbour(run, source, number)
         if {test}:
             {do}
     {end}
 """
 
 
-def _any(_element: Value, truth: str, node: Any) -> tuple[dict[str, str], Type]:
-    _require_truth(truth, node)
-    do = f"if {truth}:\n                return True"
-    return {"begin": "pass", "do": do, "end": "return False"}, BOOL
-
-
-def _all(_element: Value, truth: str, node: Any) -> tuple[dict[str, str], Type]:
-    _require_truth(truth, node)
-    do = f"if not {truth}:\n                return False"
-    return {"begin": "pass", "do": do, "end": "return True"}, BOOL
-
-
-def _sum(element: Value, _truth: str, node: Any) -> tuple[dict[str, str], Type]:
-    if element.type in (INT, BOOL):
-        more = element.text if element.type is INT else f"(1 if {element.text} else 0)"
-        do = f"total = plus(a, total, {more}, {node.lineno})"
-        return {"begin": "total = 0", "do": do, "end": "return total"}, INT
-    if element.type is FLOAT:
-        do = f"total, lost = added(total, lost, {element.text})"
-        end = "return summed(total, lost)"
-        return {"begin": "total, lost = 0.0, 0.0", "do": do, "end": end}, FLOAT
-
-    raise RefusedError(node, f"a sum of {element.type.name}: sum numbers")
-
-
-_BODIES: Mapping[str, Any] = {"any": _any, "all": _all, "sum": _sum}
-
-
-def _require_truth(truth: str, node: ast.AST) -> None:
-    if not truth:
-        raise RefusedError(node, "a float has no truth here: compare it with something")
-
-
-def _fold(op: ast.operator, one: int, other: int) -> int:
-    done = {
-        ast.Add: operator.add,
-        ast.Sub: operator.sub,
-        ast.Mult: operator.mul,
-        ast.FloorDiv: operator.floordiv,
-        ast.Mod: operator.mod,
-    }
-    return int(done[type(op)](one, other))
-
-
-def _stored(text: str, kind: Type) -> Value:
-    return Value(f"({text} != 0)" if kind is BOOL else text, kind)
+_FOLDED: Mapping[type, Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+}
 
 
 def as_option(value: Value, kind: Type, node: ast.AST) -> Value:
@@ -788,10 +778,9 @@ def _constant(value: Any, node: ast.AST) -> Value:
         return Value(str(options.index(value)), Type(type(value).__name__, options), value)
     if isinstance(value, int) and -(2**63) <= value < 2**63:
         return Value(repr(value), INT, value)
-    if isinstance(value, float) and math.isfinite(value):
-        return Value(f"({value!r})", FLOAT, value)
     if isinstance(value, float):
-        return Value("np.nan" if value != value else f"({'-' * (value < 0)}np.inf)", FLOAT, None)
+        text = repr(value).replace("inf", "np.inf").replace("nan", "np.nan")
+        return Value(f"({text})", FLOAT, value if math.isfinite(value) else None)
     if isinstance(value, str):
         return Value("-1", TEXT, value)
 

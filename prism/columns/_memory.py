@@ -1,8 +1,7 @@
 """Reading and writing columns by their addresses, in compiled code.
 
-All that compiled code knows of a run is the address of one table of 64-bit numbers. It holds the
-numbers of the run, such as the tick, and the addresses of the columns. So each function takes one
-number, is compiled once, and passes nothing on that costs anything.
+All that compiled code knows of a run is one record, which holds the addresses of the columns. So
+each function takes it alone, is compiled once, and passes nothing on that costs anything.
 """
 
 from __future__ import annotations
@@ -10,10 +9,41 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba import types
+from numba import from_dtype, types
 from numba.extending import intrinsic
 
+_WORD = ir.IntType(64)
 _BITS = {"u1": 8, "i4": 32, "i8": 64, "u8": 64}
+
+
+def run_at(run: Any) -> Any:
+    """Return what finds the record of a run at an address."""
+    record = from_dtype(run)
+
+    def find(context: Any, builder: Any, _signature: Any, given: Any) -> Any:
+        return builder.inttoptr(given[0], context.get_value_type(record))
+
+    def typed(typing: Any, address: Any) -> Any:  # noqa: ARG001 - numba's names
+        return record(types.int64), find
+
+    return intrinsic(typed)
+
+
+def records(run: Any, column: str, kind: Any) -> Any:
+    """Return what finds a record of a column by its number."""
+    run_record, record = from_dtype(run), from_dtype(kind)
+    offset = run.fields[column][1]
+
+    def find(context: Any, builder: Any, _signature: Any, given: Any) -> Any:
+        place = builder.add(builder.ptrtoint(given[0], _WORD), _WORD(offset))
+        first = builder.load(builder.inttoptr(place, _WORD.as_pointer()))
+        found = builder.add(first, builder.mul(given[1], _WORD(kind.itemsize)))
+        return builder.inttoptr(found, context.get_value_type(record))
+
+    def typed(typing: Any, run: Any, number: Any) -> Any:  # noqa: ARG001
+        return record(run_record, types.int64), find
+
+    return intrinsic(typed)
 
 
 def _place(builder: Any, of: str, address: Any, index: Any) -> Any:
@@ -24,12 +54,12 @@ def _place(builder: Any, of: str, address: Any, index: Any) -> Any:
 def _getter(of: str) -> Any:
     result = {"f8": types.float64, "u8": types.uint64}.get(of, types.int64)
 
-    def get(typing: Any, address: Any, index: Any) -> Any:  # noqa: ARG001 - numba's names
+    def get(typing: Any, address: Any, index: Any) -> Any:  # noqa: ARG001
         def read(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
             found = builder.load(_place(builder, of, *given))
             if of == "u1":
-                return builder.zext(found, ir.IntType(64))
-            return builder.sext(found, ir.IntType(64)) if of == "i4" else found
+                return builder.zext(found, _WORD)
+            return builder.sext(found, _WORD) if of == "i4" else found
 
         return result(types.int64, types.int64), read
 
@@ -56,6 +86,22 @@ get_u1, get_i4, get_i8, get_u8, get_f8 = map(_getter, ("u1", "i4", "i8", "u8", "
 put_u1, put_i4, put_i8, put_u8, put_f8 = map(_putter, ("u1", "i4", "i8", "u8", "f8"))
 
 
+def _fetch(typing: Any, address: Any) -> Any:  # noqa: ARG001
+    """Fetch a line of memory that is soon to be looked at, without waiting for it."""
+
+    def ask(context: Any, builder: Any, _signature: Any, given: Any) -> Any:
+        pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
+        asked = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
+        builder.call(asked, [builder.inttoptr(given[0], pointer), number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.void(types.int64), ask
+
+
+fetch: Any = intrinsic(_fetch)
+
+
 def _opaque(typing: Any, number: Any) -> Any:  # noqa: ARG001
     """Return a number of which the optimizer knows nothing.
 
@@ -63,10 +109,9 @@ def _opaque(typing: Any, number: Any) -> Any:  # noqa: ARG001
     """
 
     def carry(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
-        whole = ir.IntType(64)
         # no instruction at all, behind which the optimizer does not look
-        nothing = ir.InlineAsm(ir.FunctionType(whole, [whole]), "", "=r,0", side_effect=True)
-        bits = builder.call(nothing, [builder.bitcast(given[0], whole)])
+        nothing = ir.InlineAsm(ir.FunctionType(_WORD, [_WORD]), "", "=r,0", side_effect=True)
+        bits = builder.call(nothing, [builder.bitcast(given[0], _WORD)])
         return builder.bitcast(bits, ir.DoubleType())
 
     return types.float64(types.float64), carry

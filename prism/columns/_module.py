@@ -19,6 +19,7 @@ from prism._version import __version__
 from prism.columns._unit import Unit
 
 _HERE = Path(__file__).parent
+_KERNEL = ("numbers", "orders", "transitions", "decisions", "turns")
 _BEGINNING = "# The kernel begins here"
 _HEAD = """from __future__ import annotations
 
@@ -29,20 +30,22 @@ from numba import njit
 
 from prism.columns import _table as T
 from prism.columns._memory import (
-    get_f8, get_i4, get_i8, get_u1, get_u8, opaque, put_f8, put_i4, put_i8, put_u1, put_u8
+    fetch, get_f8, get_i4, get_i8, get_u1, get_u8, opaque, put_f8, put_i4, put_i8, put_u1, put_u8,
+    records, run_at
 )
 
 jit = njit(error_model="numpy")
+whole = np.int64
 """
 _DOORS = """
 @njit("int64(int64)", error_model="numpy", cache={cached})
 def run_tick(a):
-    return tick(a)
+    return tick(run_of(a))
 
 
 @njit("int64(int64, int64, int64, int64)", error_model="numpy", cache={cached})
 def run_fire(a, agent, trigger, context):
-    return fire_from_outside(a, agent, trigger, context)
+    return fire_from_outside(run_of(a), agent, trigger, context)
 """
 
 
@@ -83,9 +86,13 @@ def cache_folder() -> Path:
 
 
 def whole_text(text: str, *, cached: bool) -> str:
-    kernel = (_HERE / "_kernel.py").read_text(encoding="utf-8").partition(_BEGINNING)[2]
+    kernel = "".join(_text(f"_{each}.py").partition(_BEGINNING)[2] for each in _KERNEL)
     compiled = kernel.replace("\ndef ", "\n@jit\ndef ")
     return "\n".join([_HEAD, text, compiled, _DOORS.format(cached=cached)])
+
+
+def _text(name: str) -> str:
+    return (_HERE / name).read_text(encoding="utf-8")
 
 
 def _loaded(text: str, *, cached: bool) -> ModuleType | None:
@@ -93,10 +100,8 @@ def _loaded(text: str, *, cached: bool) -> ModuleType | None:
     import numba
 
     whole = whole_text(text, cached=cached)
-    memory = (_HERE / "_memory.py").read_text(encoding="utf-8")
-    table = (_HERE / "_table.py").read_text(encoding="utf-8")
     python = ".".join(map(str, sys.version_info[:3]))
-    parts = [__version__, numba.__version__, python, memory, table, whole]
+    parts = [__version__, numba.__version__, python, _text("_memory.py"), _text("_table.py"), whole]
     name = sha256("\0".join(parts).encode()).hexdigest()[:32]
     path = cache_folder() / f"{name}.py"
     try:

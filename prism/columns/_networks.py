@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from prism.columns._kernel import ANOTHER, BY_11, BY_27, BY_30, BY_31, GOLDEN, ONE
+from prism.columns._numbers import BY_11, GOLDEN, mixed
 from prism.errors import FieldValueError, SimulationError
 from prism.randomness import RandomStream
 from prism.worlds import Network
@@ -142,13 +142,12 @@ def small_world_twin(size: int, links: int, rewired: float, stream: RandomStream
     return pairs
 
 
+_mixed = _compiled(mixed)
+
+
 @_compiled
 def _unit(at: Any) -> float:
-    number = at
-    number = (number ^ (number >> BY_30)) * ONE
-    number = (number ^ (number >> BY_27)) * ANOTHER
-    number = number ^ (number >> BY_31)
-    return np.float64(number >> BY_11) * 1.1102230246251565e-16
+    return np.float64(_mixed(at) >> BY_11) * 1.1102230246251565e-16
 
 
 @_compiled

@@ -7,7 +7,7 @@ holds no await stays as it was written.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from prism.columns._language import Language, Scope, as_option
@@ -27,9 +27,13 @@ from prism.columns._types import (
     RefusedError,
     Type,
     Value,
+    kind_of,
+    read_as,
 )
 
 _NAMES = (TEXT, NONE)
+_WRITTEN_OUT = "weights are written out: {State.A: 0.3, State.B: 0.7}"
+_IN_THE_MIDDLE = "an answer in the middle of something: give it a name first, name = await ..."
 
 
 class Writer:
@@ -88,8 +92,8 @@ class Writer:
         if self.kept:
             yield "if piece != 0:"
             for name, kind in self.kept.items():
-                truth = " != 0" if kind in (BOOL, TRUTH) else ""
-                yield f"    {name} = {self._read(name, kind)}{truth}"
+                place = f"slot_at(run, slot).{self._place(name, kind)}"
+                yield f"    {name} = {read_as(kind, place)}"
 
     # Statements
 
@@ -165,7 +169,7 @@ class Writer:
 
     def _augassign(self, node: ast.AugAssign) -> None:
         if _waits(node):
-            raise RefusedError(node, "an answer in the middle of something: give it a name first")
+            raise RefusedError(node, _IN_THE_MIDDLE)
         target: Any = ast.copy_location(ast.parse(ast.unparse(node.target), mode="eval").body, node)
         for each in ast.walk(target):
             ast.copy_location(each, node)
@@ -184,7 +188,7 @@ class Writer:
         found = {}
         for key, value in zip(node.keys, node.values, strict=True):
             if key is None:
-                raise RefusedError(node, "weights are written out: {State.A: 0.3, State.B: 0.7}")
+                raise RefusedError(node, _WRITTEN_OUT)
             found[self._language.state(key)] = self._language.number(value)
         return found
 
@@ -249,10 +253,9 @@ class Writer:
 
         if agent != "me":
             language.is_apart = False
-            agent = f"own(a, {agent}, {target.lineno})"
+            agent = f"own(run, {agent}, {target.lineno})"
         language.written[name] = None
-        text = f"(1 if {value.text} else 0)" if stored.type is BOOL else value.text
-        self._line(f"{stored.write}(get_i8(a, {stored.place}), {agent}, {text})")
+        self._line(f"agent_at(run, {agent}).{stored.name} = {value.text}")
 
     # Ways
 
@@ -314,9 +317,9 @@ class Writer:
         of, number = f"of_{self._loops}", f"number_{self._loops}"
         self._bind(node.target, AGENT)
         self._line(f"{of} = {value.text}")
-        self._line(f"for {number} in range(degree(a, {of})):")
+        self._line(f"for {number} in range(degree(run, {of})):")
         self._indent += 1
-        self._line(f"v_{name} = neighbour(a, {of}, {number})")
+        self._line(f"v_{name} = neighbour(run, {of}, {number})")
         self._indent -= 1
         self._loop(node.body, name)
 
@@ -368,9 +371,7 @@ class Writer:
                 ast.copy_location(ast.Compare(left, node.ops, node.comparators), node)
             )
 
-        raise RefusedError(
-            node, "an answer in the middle of something: give it a name first, name = await ..."
-        )
+        raise RefusedError(node, _IN_THE_MIDDLE)
 
     def _one_by_one(self, node: ast.BoolOp) -> Value:
         """Ask for a part of an and, or of an or, only where those before leave it open."""
@@ -401,6 +402,31 @@ class Writer:
 
     def _asked(self, node: ast.Await) -> Value:
         """Ask, and cut the step."""
+        call = self._question(node)
+        language = self._language
+        language.is_apart = False
+        self._scope.is_waiting = True
+        agent = language.agent(call.func.value)  # type: ignore[attr-defined]
+        trigger, context = language.event(call)
+        self._line("if slot < 0:")
+        self._line(f"    slot = new_slot(run, me, {self._number}, other)")
+        weighted = self._put_weights(call)
+        given = f"slot, {agent}, {trigger}, {context}, {weighted}, {node.lineno}"
+        self._line(f"answer = ask(run, {given})")
+
+        following = self._new()
+        self._line("if answer == T.ASKED:")
+        for name, kind in self._needed_after(node).items():
+            self.kept[name] = kind
+            self._line(f"    slot_at(run, slot).{self._place(name, kind)} = {name}")
+        self._line(f"    return {following}")
+        self._go(str(following))
+        self._at = following
+
+        return self._scope.names[self._temporary(Value("answer", MAYBE_STATE))]
+
+    def _question(self, node: ast.Await) -> ast.Call:
+        """Return the call of decide that is awaited; refuse whatever else is."""
         call = node.value
         func = call.func if isinstance(call, ast.Call) else None
         if not isinstance(func, ast.Attribute) or func.attr != "decide":
@@ -413,68 +439,48 @@ class Writer:
             raise RefusedError(node, "what a step calls cannot wait: put the await into the step")
 
         assert isinstance(call, ast.Call)
-        language, line = self._language, node.lineno
-        others = [each.arg for each in call.keywords]
-        if refused := set(others) - {"trigger", "context", "weights"}:
+        others = {each.arg for each in call.keywords} - {"trigger", "context", "weights"}
+        if others:
             raise RefusedError(
                 node,
-                f"{', '.join(map(str, refused))} is for a model, which "
+                f"{', '.join(map(str, others))} is for a model, which "
                 "columns do not ask: leave it out, or run without columns",
             )
         if len(call.args) > 2 or any(_waits(each) for each in (func.value, *call.args)):
-            raise RefusedError(node, "an answer in the middle of something: give it a name first")
+            raise RefusedError(node, _IN_THE_MIDDLE)
+        return call
 
-        language.is_apart = False
-        self._scope.is_waiting = True
-        agent = language.agent(func.value)
-        trigger, context = language.event(call)
+    def _put_weights(self, call: ast.Call) -> int:
+        """Keep the weights of a question; return 1 if it has some."""
         given = next((each.value for each in call.keywords if each.arg == "weights"), None)
-        self._line("if slot < 0:")
-        self._line(f"    slot = new_slot(a, me, {self._number}, other)")
-        weights = None if given is None or _is_nothing(given) else self._weights_of(given)
-        for state in range(len(language.layout.states) if weights is not None else 0):
-            assert weights is not None
-            place = f"slot * NUMBER_WIDTH + {state}"
-            self._line(f"put_f8(get_i8(a, T.WAIT_NUMBERS), {place}, {weights.get(state, '0.0')})")
-        weighted = 0 if weights is None else 1
-        self._line(f"answer = ask(a, slot, {agent}, {trigger}, {context}, {weighted}, {line})")
+        if given is None or _is_nothing(given):
+            return 0
 
-        following = self._new()
-        self._line("if answer == T.ASKED:")
-        for name, kind in self._needed_after(node).items():
-            self.kept[name] = kind
-            self._line(f"    {self._write(name, kind)}")
-        self._line(f"    return {following}")
-        self._go(str(following))
-        self._at = following
-
-        self._names += 1
-        name = f"v__{self._names}"
-        self._scope.locals[name] = MAYBE_STATE
-        self._line(f"{name} = answer")
-        return Value(name, MAYBE_STATE)
-
-    def _weights_of(self, node: ast.expr) -> Mapping[int, str]:
-        if isinstance(node, ast.Dict):
-            return self._weights(node)
-        value = self._language.value(node)
-        if value.type is not WEIGHTS:
-            raise RefusedError(node, "weights are written out: {State.A: 0.3, State.B: 0.7}")
-        count = len(self._language.layout.states)
-        return {state: f"{value.text}_{state}" for state in range(count)}
+        states = range(len(self._language.layout.states))
+        if isinstance(given, ast.Dict):
+            weights = self._weights(given)
+        else:
+            value = self._language.value(given)
+            if value.type is not WEIGHTS:
+                raise RefusedError(given, _WRITTEN_OUT)
+            weights = {state: f"{value.text}_{state}" for state in states}
+        for state in states:
+            weight = weights.get(state, "0.0")
+            self._line(f"put_f8(run.weights, slot * N_STATES + {state}, {weight})")
+        return 1
 
     def _needed_after(self, node: ast.expr) -> dict[str, Type]:
-        """Return the values that are read behind an await."""
+        """Return the local values that are read behind an await."""
         end = node.end_lineno or 0, node.end_col_offset or 0
         read = {
-            each.id
+            f"v_{each.id}"
             for each in ast.walk(self._node)
             if isinstance(each, ast.Name) and (each.lineno, each.col_offset) >= end
         }
         found: dict[str, Type] = {}
         for name, value in self._scope.names.items():
-            is_own = name.startswith("_") and value.text in self._scope.locals
-            if name in self._scope.fixed or not (name in read or is_own):
+            is_temporary = name.startswith("_") and value.text in self._scope.locals
+            if name in self._scope.fixed or not (value.text in read or is_temporary):
                 continue
             if value.type is WEIGHTS:
                 states = range(len(self._language.layout.states))
@@ -505,18 +511,13 @@ class Writer:
         yield "return 0"
 
     def _place(self, name: str, kind: Type) -> str:
-        same = [each for each, its in self.kept.items() if (its is FLOAT) == (kind is FLOAT)]
-        number = same.index(name)
-        if kind is FLOAT:
-            return f"get_i8(a, T.WAIT_NUMBERS), slot * NUMBER_WIDTH + 2 * N_STATES + {number}"
-        return f"get_i8(a, T.WAIT_WHOLE), slot * WHOLE_WIDTH + {number}"
+        same = [each for each, its in self.kept.items() if kind_of(its) == kind_of(kind)]
+        return kept_name(kind_of(kind), same.index(name))
 
-    def _read(self, name: str, kind: Type) -> str:
-        return f"get_{'f8' if kind is FLOAT else 'i8'}({self._place(name, kind)})"
 
-    def _write(self, name: str, kind: Type) -> str:
-        text = f"(1 if {name} else 0)" if kind in (BOOL, TRUTH) else name
-        return f"put_{'f8' if kind is FLOAT else 'i8'}({self._place(name, kind)}, {text})"
+def kept_name(kind: str, number: int) -> str:
+    """Return the name that a value has in the record of a step that waits."""
+    return f"kept_{kind.replace('?', 'b')}_{number}"
 
 
 def _waits(node: ast.AST) -> bool:

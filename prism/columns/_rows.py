@@ -16,10 +16,10 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from prism.columns import _table as T  # noqa: N812
 from prism.columns._columns import Columns, number_in
 from prism.errors import SimulationError
 from prism.randomness import RandomStream
+from prism.randomness._stream import GOLDEN, STEPS_BACK, mixed
 from prism.worlds import Agent, AgentSet
 from prism.worlds._fields import Fields
 
@@ -175,41 +175,33 @@ class RowSet(AgentSet[Any]):
         for number in numbers:
             if number is not None:
                 there[number] = True
-        states = columns[T.STATE]
+        states = columns["state"]
         if self._places is None:
             return RowSet(self._rows, np.flatnonzero(there[states]).astype(np.int32))
         return RowSet(self._rows, self._places[there[states[self._places]]])
 
 
 class RowStream(RandomStream):
-    """The random numbers of a row, whose place in the sequence is in columns.
+    """The random numbers of a row, of which columns keep how many were drawn.
 
     Args:
-        columns: The columns.
-        place: The agent's place.
+        row: The record of the agent.
     """
 
-    __slots__ = ("_columns", "_first", "_place")
+    __slots__ = ("_row",)
 
-    def __init__(self, columns: Columns, place: int) -> None:
-        self._columns, self._place = columns, 4 * place + T.DRAWN
-        self._put_back, self._first = None, 0
+    def __init__(self, row: Any) -> None:
+        self._row = row
+        self._put_back = None
+        self._key = mixed(int(row["key_step"]) + int(row["drawn_in"]) * GOLDEN)
 
     @property
     def _at(self) -> int:
-        return int(self._columns[T.STREAMS][self._place])
+        return (self._key + int(self._row["drawn"]) * GOLDEN) % 2**64
 
     @_at.setter
     def _at(self, number: int) -> None:
-        self._columns[T.STREAMS][self._place] = number
-
-    @property
-    def _key(self) -> int:
-        return self._first
-
-    @_key.setter
-    def _key(self, key: int) -> None:
-        self._first = key
+        self._row["drawn"] = (number - self._key) * STEPS_BACK % 2**64
 
 
 def _row_class(cls: Any, rows: Rows, host: Any, kind: Any) -> Any:
@@ -218,13 +210,13 @@ def _row_class(cls: Any, rows: Rows, host: Any, kind: Any) -> Any:
     states = columns.unit.layout.states
 
     def read_state(self: Any) -> Any:
-        return states[columns[T.STATE][self._place]]
+        return states[columns["state"][self._place]]
 
     def write_state(self: Any, state: Any) -> None:
         number = columns.unit.layout.number_of(state)
-        columns[T.COUNTS][columns[T.STATE][self._place]] -= 1
-        columns[T.COUNTS][number] += 1
-        columns[T.STATE][self._place] = number
+        columns["counts"][columns["state"][self._place]] -= 1
+        columns["counts"][number] += 1
+        columns["state"][self._place] = number
 
     def neighbours(self: Any) -> Any:
         return host.neighbours_of(self._place)
@@ -239,7 +231,7 @@ def _row_class(cls: Any, rows: Rows, host: Any, kind: Any) -> Any:
         "name": property(lambda self: rows.names.get(self._place) or rows.id_of(self._place)),
         "neighbours": property(neighbours),
         "_keys": property(lambda self: host.keys_at(self._place)),
-        "_random": property(lambda self: RowStream(columns, self._place)),
+        "_random": property(lambda self: RowStream(columns.agents[self._place])),
         "_epoch": _epoch(columns),
         "_host": host,
         "_chart": kind.chart,
@@ -262,10 +254,10 @@ def _row_class(cls: Any, rows: Rows, host: Any, kind: Any) -> Any:
 
 def _epoch(columns: Columns) -> property:
     def read(self: Any) -> int:
-        return int(columns[T.STREAMS][4 * self._place + T.DRAWN_IN])
+        return int(columns.agents["drawn_in"][self._place])
 
-    def write(self: Any, value: int) -> None:
-        columns[T.STREAMS][4 * self._place + T.DRAWN_IN] = value
+    def write(self: Any, epoch: int) -> None:
+        columns.agents["drawn_in"][self._place] = epoch
 
     return property(read, write)
 
@@ -277,7 +269,7 @@ def _field(columns: Columns, stored: Any, host: Any, what: str) -> property:
     def write(self: Any, value: Any) -> None:
         if host.refusing is not None:
             raise SimulationError(f"{what} of {self.agent_id!r} is changed: {host.refusing}")
-        columns[stored.place][self._place] = number_in(stored, value, what)
+        columns.agents[stored.name][self._place] = number_in(stored, value, what)
 
     return property(read, write)
 

@@ -38,6 +38,7 @@ from prism.worlds._ticks import Counts
 from prism.worlds._world import kinds_of
 
 _GOLDEN = 0x9E3779B97F4A7C15
+_EVENT = [name for name, _ in T.packed(T.EVENT)]
 _REASONS = {T.HAS_MOVED: "moved", T.NOT_ENABLED: "not_enabled"}
 
 
@@ -65,7 +66,7 @@ class ColumnHost(RunHost):
     def count(self, state: Any) -> int:
         """Return the number of agents in a state."""
         number = self.columns.unit.layout.number_of(state)
-        return 0 if number is None else int(self.columns[T.COUNTS][number])
+        return 0 if number is None else int(self.columns["counts"][number])
 
     def able_to_be_in(self, state: Any) -> int:
         """Return the number of agents whose chart has a state."""
@@ -77,26 +78,25 @@ class ColumnHost(RunHost):
 
     def keys_at(self, place: int) -> tuple[int, ...]:
         """Return 64 bits of an agent's own for its places and for its steps."""
-        return tuple(self.columns[T.STREAMS][4 * place : 4 * place + 2].tolist())
+        return tuple(self.columns.agents[["key_place", "key_step"]][place].item())
 
     def neighbours_of(self, place: int) -> RowSet:
         """Return the neighbours of an agent."""
-        offsets, places = self.columns[T.OFFSETS], self.columns[T.NEIGHBOURS]
+        offsets, places = self.columns["offsets"], self.columns["neighbours"]
         if len(offsets) == 1:
             return RowSet(self.rows, places[:0])
         return RowSet(self.rows, places[offsets[place] : offsets[place + 1]])
 
     def take_network(self, offsets: Any, places: Any) -> None:
         """Take who is connected with whom."""
-        self.columns.set(T.OFFSETS, offsets)
-        self.columns.set(T.NEIGHBOURS, places if len(places) else np.zeros(1, np.int32))
-        self.columns.table[T.HAS_NETWORK] = 1
+        self.columns.set("offsets", offsets)
+        self.columns.set("neighbours", places if len(places) else np.zeros(1, np.int32))
+        self.columns.run["has_network"] = 1
 
     def ticks_of(self, row: Any) -> int:
         """Return the turns that an agent has had in its state."""
-        table = self.columns.table
-        had_turn = table[T.PHASE] == T.OVER
-        return int(table[T.NOW]) - (not had_turn) - int(self.columns.of_life(T.SINCE)[row._place])
+        run, since = self.columns.run, self.columns.agents["since"][row._place]
+        return int(run["now"] - (run["phase"] != T.OVER) - since)
 
     def set_ticks(self, agent: Any, ticks: int) -> None:
         """Refuse to let an agent have been in its state for another time."""
@@ -140,7 +140,7 @@ class ColumnStage(AgentStage):
         self._machine: Machine
         self._about: Any = None
         self._counted = SimpleNamespace(counts=Counts(), open_questions=0)
-        self._ticks: Any = self._counted
+        self.ticks: Any = self._counted
 
     # Beginning
 
@@ -174,8 +174,8 @@ class ColumnStage(AgentStage):
         everybody.host = host
         host.agents = everybody  # type: ignore[assignment]
         first = self.unit.layout.number_of(kind.chart.definition.initial)
-        self._columns[T.STATE][:] = first
-        self._columns[T.COUNTS][first] = size
+        self._columns["state"][:] = first
+        self._columns["counts"][first] = size
         host.roster = None
         # those with columns refuse to be changed by a measure
         self.has_fields = bool(self.unit.layout.others)
@@ -225,9 +225,9 @@ class ColumnStage(AgentStage):
         stored, what = self.unit.layout.fields.get(name), f"{cls.__name__}.{name}"
         if stored is not None and declared.draw is None and declared.make is None:
             if len(given) < len(ids):
-                self._columns[stored.place][:] = number_in(stored, declared.default, what)
+                self._columns.agents[stored.name][:] = number_in(stored, declared.default, what)
             for place, value in given.items():
-                self._columns[stored.place][place] = number_in(stored, value, what)
+                self._columns.agents[stored.name][place] = number_in(stored, value, what)
             return
 
         seed = self._setting.seed
@@ -240,7 +240,7 @@ class ColumnStage(AgentStage):
         if stored is None:
             self._rows.others[name] = list(values)
         else:
-            column = self._columns[stored.place]
+            column = self._columns.agents[stored.name]
             for place, value in enumerate(values):
                 column[place] = number_in(stored, value, what)
 
@@ -248,22 +248,22 @@ class ColumnStage(AgentStage):
         """Compile the steps, and make what ticks need, after the world's `setup`."""
         columns = self._columns
         self._machine = machine_of(self.unit)
-        columns.table[T.PHASE] = T.OVER
+        columns.run["phase"] = T.OVER
         self._set_due(0)
         most = self.logged_agents()
         logged = None if most is None else self._canonical()[:most]
-        columns[T.LOGGED][:] = 1 if logged is None else 0
+        columns["logged"][:] = 1 if logged is None else 0
         if logged is not None:
-            columns[T.LOGGED][logged] = 1
+            columns["logged"][logged] = 1
             self.tell_of(map(self._rows.id_of, logged.tolist()))
         columns.prepare(columns.size if logged is None else len(logged))
         if type(self._world).activation != "all":
-            columns.set(T.CANONICAL, self._canonical())
+            columns.set("canonical", self._canonical())
         self.host.roster = self.host
 
     def _canonical(self) -> Any:
         """Return places in an order that does not depend on that of the list."""
-        return np.argsort(self._columns.of_streams(T.KEY_PLACE), kind="stable").astype(np.int32)
+        return np.argsort(self._columns.agents["key_place"], kind="stable").astype(np.int32)
 
     def _set_due(self, now: int) -> None:
         """Note when agents time out, between two ticks."""
@@ -271,18 +271,17 @@ class ColumnStage(AgentStage):
         if not kind.has_limits:
             return
         columns = self._columns
+        state = columns["state"]
         after = [kind.due_after.get(each, -1) for each in self.unit.layout.states]
-        due = columns.of_life(T.SINCE) + np.array(after, np.int64)[columns[T.STATE]]
-        never = np.array(after)[columns[T.STATE]] < 0
-        columns.of_life(T.DUE)[:] = np.where(
-            never, T.NEVER, np.minimum(np.maximum(due, now + 1), T.NEVER)
-        )
+        due = columns.agents["since"] + np.array(after, np.int64)[state]
+        never = np.array(after)[state] < 0
+        columns["due"][:] = np.where(never, T.NEVER, np.minimum(np.maximum(due, now + 1), T.NEVER))
 
     def announce(self) -> None:
         """Announce the agents that the log tells of."""
         logger = active_logger(self.logger)
         if logger is not None:
-            for place in np.flatnonzero(self._columns[T.LOGGED]).tolist():
+            for place in np.flatnonzero(self._columns["logged"]).tolist():
                 self._announce(self._rows.at(place), logger)
 
     # Rounds
@@ -293,57 +292,55 @@ class ColumnStage(AgentStage):
         host.begin_round()
         host.fires = self._fire
         self._counted.counts, self._transitions, self._turns = Counts(), 0, 0
-        table = self._columns.table
-        table[T.MOVED] = table[T.DECIDED] = 0
-        self._columns[T.TIMED_OUT][:] = 0
-        self._columns.unsigned[T.TURN_AT] = host.turn_stream()._key
+        run = self._columns.run
+        run["moved"] = run["decided"] = 0
+        self._columns["timed_out"][:] = 0
+        run["turn_at"] = host.turn_stream()._key
 
     async def tick(self) -> None:
         """Give every agent its turn that has something to do."""
-        host, world, table = self.host, self._world, self._columns.table
+        host, world, run = self.host, self._world, self._columns.run
         self._turns += self._columns.size
         with host.explaining():
-            table[T.NOW] = host.ticks
-            table[T.PHASE] = T.NOT_BEGUN
-            self._columns.unsigned[T.SALT] = (host.ticks * _GOLDEN) % 2**64
+            run["now"] = host.ticks
+            run["phase"] = T.NOT_BEGUN
+            run["salt"] = (host.ticks * _GOLDEN) % 2**64
             with host.guarding():
                 world.tick_begins()
 
             self._refresh()
             self._call(self._machine.tick, self._columns.address)
-            table[T.PHASE] = T.OVER
+            run["phase"] = T.OVER
             host.acting = None
             with host.guarding():
                 world.tick_ends()
 
     def _refresh(self) -> None:
         """Tell compiled code what the world's values are now."""
-        columns, host, world = self._columns, self.host, self._world
-        table = columns.table
-        table[T.EPOCH], table[T.ROUND], table[T.TICK] = host.epoch, host.round, host.tick
-        table[T.STOPPED] = host.stopped is not None
+        run, host, world = self._columns.run, self.host, self._world
+        run["epoch"], run["round"], run["tick"] = host.epoch, host.round, host.tick
+        run["stopped"] = host.stopped is not None
         for name, stored in self.unit.layout.values.items():
-            value = getattr(world, name)
-            where = columns.floats if stored.type is FLOAT else table
-            where[stored.place] = number_in(stored, value, f"{type(world).__name__}.{name}")
+            what = f"{type(world).__name__}.{name}"
+            run[stored.name] = number_in(stored, getattr(world, name), what)
 
     def _call(self, compiled: Any, *given: int) -> int:
         """Run compiled code, and write what happened to the log."""
-        table = self._columns.table
-        table[T.FAULT] = 0
+        run = self._columns.run
+        run["fault"] = 0
         try:
             found: int = compiled(*given)
         except RuntimeError:
-            if not table[T.FAULT]:
+            if not run["fault"]:
                 raise
             raise self._fault() from None
         finally:
             self._tell()
 
         counts = self._counted.counts
-        self._transitions = int(table[T.MOVED])
-        counts.decisions_asked = counts.decisions_answered = int(table[T.DECIDED])
-        timed_out = self._columns[T.TIMED_OUT].tolist()
+        self._transitions = int(run["moved"])
+        counts.decisions_asked = counts.decisions_answered = int(run["decided"])
+        timed_out = self._columns["timed_out"].tolist()
         counts.timeouts = Counter(
             {
                 state_text(state): number
@@ -355,14 +352,12 @@ class ColumnStage(AgentStage):
 
     def _fault(self) -> Exception:
         """Return what was wrong in a step, with its line."""
-        table = self._columns.table
-        number, line = int(table[T.FAULT]), int(table[T.LINE])
-        name = list(T.FAULTS)[number - 1]
-        agent = self._rows.at(int(table[T.ACTING]))
-        self.host.acting = agent
-        problem = T.FAULTS[name]
-        kind: Any = {"division": ZeroDivisionError, "empty": IndexError}.get(name, SimulationError)
-        error: Exception = kind(f"{problem}, in the step of {agent.agent_id!r}")
+        run = self._columns.run
+        fault, line = int(run["fault"]), int(run["line"])
+        agent = self.host.acting = self._rows.at(int(run["acting"]))
+        python: Any = {T.DIVISION: ZeroDivisionError, T.EMPTY: IndexError}
+        kind = python.get(fault, SimulationError)
+        error: Exception = kind(f"{T.FAULTS[fault]}, in the step of {agent.agent_id!r}")
         if line:
             file = self.unit.files[line // LINES]
             place = Place(file, line % LINES, self._step_at(file, line % LINES), "")
@@ -400,7 +395,7 @@ class ColumnStage(AgentStage):
 
     def states(self) -> dict[str, int]:
         """Return the number of agents in each state."""
-        counts = self._columns[T.COUNTS].tolist()
+        counts = self._columns["counts"].tolist()
         return dict(zip(map(state_text, self.unit.layout.states), counts, strict=True))
 
     # The log
@@ -408,28 +403,33 @@ class ColumnStage(AgentStage):
     def _tell(self) -> None:
         """Write the events of compiled code."""
         columns = self._columns
-        count = int(columns.table[T.EVENTS])
-        columns.table[T.EVENTS] = 0
+        count = int(columns.run["told"])
+        columns.run["told"] = 0
         logger = active_logger(self.logger)
         if not count or logger is None:
             return
 
-        events = columns[T.EVENT_ROWS][: count * columns.event_width]
-        events = events.reshape(count, columns.event_width)
+        events = columns["events"][:count]
         order = range(count)
         if self.unit.is_apart and type(self._world).order != "listed":
             # turns in the order of the list, told in that of the places
-            order = np.argsort(events[:, T.PLACE].view(np.uint64), kind="stable").tolist()
+            order = np.argsort(events["place"], kind="stable").tolist()
         for number in order:
-            self._tell_one(logger, number, events[number].tolist())
+            self._tell_one(
+                logger,
+                number,
+                SimpleNamespace(**dict(zip(_EVENT, events[number].item(), strict=True))),
+            )
 
-    def _tell_one(self, logger: Any, number: int, event: list[int]) -> None:
+    def _tell_one(self, logger: Any, number: int, event: Any) -> None:
         layout, at = self.unit.layout, self._rows.at
-        about = at(event[T.ABOUT]) if event[T.ABOUT] >= 0 else self._about
-        trigger = layout.triggers[event[T.BY]]
-        agent_id = self._rows.id_of(event[T.AGENT])
-        first, then = layout.states[event[T.FROM]], layout.states[event[T.TO]]
-        if event[T.KIND] == T.TRANSITION:
+        about = at(event.context) if event.context >= 0 else self._about
+        trigger = layout.triggers[event.trigger]
+        agent_id = self._rows.id_of(event.agent)
+        first, then = layout.states[event.first], layout.states[event.then]
+        begin = number * self._columns.states
+        numbers = self._columns["options"][begin : begin + max(event.options, 1)].tolist()
+        if event.kind == T.TRANSITION:
             logger.info(
                 TRANSITION,
                 chart=self._chart_name,
@@ -437,10 +437,10 @@ class ColumnStage(AgentStage):
                 from_state=state_text(first),
                 to_state=state_text(then),
                 trigger=trigger,
-                ticks_in_state=event[T.DWELL],
+                ticks_in_state=event.dwell,
                 context=identify(about),
             )
-        elif event[T.KIND] == T.DISCARDED:
+        elif event.kind == T.DISCARDED:
             report_warning(
                 self.logger,
                 ANSWER_DISCARDED,
@@ -448,38 +448,34 @@ class ColumnStage(AgentStage):
                 agent_id=agent_id,
                 trigger=trigger,
                 asked_in=state_text(first),
-                now_in=state_text(layout.states[event[T.FIRST_OPTION]]),
+                now_in=state_text(layout.states[numbers[0]]),
                 chosen=state_text(then),
-                reason=_REASONS[event[T.REASON]],
+                reason=_REASONS[event.reason],
             )
         else:
-            begin = number * self._columns.states
-            chances = self._columns[T.EVENT_CHANCES][begin : begin + event[T.OPTIONS]].tolist()
-            options = [
-                layout.states[each]
-                for each in event[T.FIRST_OPTION : T.FIRST_OPTION + event[T.OPTIONS]]
-            ]
+            chances = self._columns["chances"][begin : begin + event.options].tolist()
+            options = [layout.states[each] for each in numbers]
             announce(
                 self.logger,
-                agent=at(event[T.AGENT]),
+                agent=at(event.agent),
                 state=first,
                 trigger=trigger,
                 options=options,
                 chosen=then,
                 source="policy",
                 context=about,
-                probabilities={
-                    state_text(option): round(chance, 6)
-                    for option, chance in zip(options, chances, strict=True)
+                how={
+                    "reason": None,
+                    "probabilities": {
+                        state_text(option): round(chance, 6)
+                        for option, chance in zip(options, chances, strict=True)
+                    },
                 },
             )
 
     @property
     def _chart_name(self) -> str:
         return next(iter(self._kinds.values())).chart.definition.name
-
-    async def end_ticks(self) -> None:
-        """Do nothing, as no question outlives its tick."""
 
     async def close(self) -> None:
         """Do nothing, as nothing is left running."""
@@ -500,19 +496,19 @@ class ColumnStage(AgentStage):
             if stored is None:
                 values = rows.others[name]
                 fields[name] = code.column(range(columns.size), values.__getitem__, name)
-            elif stored.type is FLOAT and not np.isfinite(columns[stored.place]).all():
+            elif stored.type is FLOAT and not np.isfinite(columns.agents[stored.name]).all():
                 fields[name] = [code.value(value) for value in columns.values(stored, None)]
             elif stored.type.options:
                 coded = [code.value(option) for option in stored.type.options]
-                fields[name] = [coded[number] for number in columns[stored.place].tolist()]
+                fields[name] = [coded[number] for number in columns.agents[stored.name].tolist()]
             else:
                 fields[name] = columns.values(stored, None)
 
         now = self.host.ticks
         kept = {
             "ids": ids,
-            "states": [texts[number] for number in columns[T.STATE].tolist()],
-            "ticks": (now - columns.of_life(T.SINCE)).tolist(),
+            "states": [texts[number] for number in columns["state"].tolist()],
+            "ticks": (now - columns.agents["since"]).tolist(),
             "inboxes": [],
             "fields": fields,
         }
@@ -530,18 +526,18 @@ class ColumnStage(AgentStage):
             raise SimulationError("the run to resume has other agents: give the same population")
 
         numbers = {state.value: number for number, state in enumerate(layout.states)}
-        columns[T.STATE][:] = [numbers[text] for text in kept["states"]]
-        columns.of_life(T.SINCE)[:] = self.host.ticks - np.array(kept["ticks"], np.int64)
-        columns[T.COUNTS][:] = np.bincount(columns[T.STATE], minlength=columns.states)
+        columns["state"][:] = [numbers[text] for text in kept["states"]]
+        columns.agents["since"][:] = self.host.ticks - np.array(kept["ticks"], np.int64)
+        columns["counts"][:] = np.bincount(columns["state"], minlength=columns.states)
         for name, column in kept["fields"].items():
             values = [code.value(value) for value in column]
             stored = layout.fields.get(name)
             if stored is None:
                 rows.others[name] = values
             elif stored.type is FLOAT or not (stored.type is BOOL or stored.type.options):
-                columns[stored.place][:] = values
+                columns.agents[stored.name][:] = values
             else:
-                columns[stored.place][:] = [number_in(stored, each, name) for each in values]
+                columns.agents[stored.name][:] = [number_in(stored, each, name) for each in values]
         self._set_due(self.host.ticks)
 
     def read_log(self, _snapshot: Mapping[str, Any], events: Iterable[Any]) -> list[Any]:

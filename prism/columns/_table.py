@@ -1,38 +1,66 @@
-"""The table that compiled code works on: where each number of a run, and each column, stands."""
+"""What compiled code works on: records of a run, its agents, waiting steps and events.
+
+A run has one record, with its numbers and the addresses of its columns. A column holds plain
+numbers, or records. What is looked at together stands in one record, since a visit to an agent
+costs mostly the time of fetching it from memory.
+"""
 
 from __future__ import annotations
 
-from itertools import count
+from collections.abc import Iterable, Mapping
 
-_next = count().__next__
+NUMBERS = (
+    *("size", "now", "epoch", "round", "tick", "phase", "acting", "fault", "line", "stopped"),
+    *("putting", "drawn_agent", "has_network", "moved", "decided", "newcomers", "written"),
+    *("told", "most_told", "made", "most_made", "kept", "last_kept", "waiting", "wave"),
+)
+"""Numbers of a run, such as the tick; how much of its columns is in use."""
 
-# Numbers of the run
-SIZE, NOW, EPOCH, PHASE, AT, SALT, ACTING, LINE, FAULT = (_next() for _ in range(9))
-ROUND, TICK, STOPPED, PUTTING, TURN_AT, DRAWN_AGENT, HAS_NETWORK = (_next() for _ in range(7))
-MOVED, DECIDED, EVENTS, MOST_EVENTS, MADE, MOST_MADE, SLOTS, LAST = (_next() for _ in range(8))
-WAITING, WAVE, NEWCOMERS, WRITTEN = (_next() for _ in range(4))
+PLACES = ("place", "salt", "turn_at")
+"""Numbers of a run with 64 bits and no sign."""
 
-# Columns with a value for each agent
-STATE, LIFE, STREAMS, DECISIONS, BEGAN, LOGGED = (_next() for _ in range(6))
-OFFSETS, NEIGHBOURS, CANONICAL, HAS_WRITTEN, WRITERS = (_next() for _ in range(5))
+COLUMNS: Mapping[str, str] = {
+    "agents": "",
+    **dict.fromkeys(("state", "logged", "choices"), "u1"),
+    **dict.fromkeys(("due", "neighbours", "canonical", "writers", "acts"), "i4"),
+    **dict.fromkeys(("spare_items", "buckets", "heap", "wait_list", "wait_next"), "i4"),
+    **dict.fromkeys(("deed_order", "options"), "i4"),
+    **dict.fromkeys(("places", "spare_keys", "heap_places", "deed_places"), "u8"),
+    **dict.fromkeys(("offsets", "counts", "timed_out"), "i8"),
+    **dict.fromkeys(("weights", "chances"), "f8"),
+    **dict.fromkeys(("slots", "deeds", "events"), ""),
+}
+"""Columns, each with the kind of its numbers; records have none."""
 
-# What a tick works with
-ACTS, PLACES, SPARE_ITEMS, SPARE_KEYS, BUCKETS, HEAP, HEAP_PLACES = (_next() for _ in range(7))
-WAITS, WAIT_NUMBERS, WAIT_WHOLE, WAIT_LIST, WAIT_NEXT = (_next() for _ in range(5))
-PUT_OFF, PUT_OFF_PLACES, PUT_OFF_ORDER, EVENT_ROWS, EVENT_CHANCES = (_next() for _ in range(5))
-COUNTS, TIMED_OUT = (_next() for _ in range(2))
+AGENT: Mapping[str, str] = {
+    **dict.fromkeys(("key_place", "key_step"), "u8"),
+    **dict.fromkeys(("since", "moves", "queued", "drawn_in", "drawn"), "i4"),
+}
+AGENT_THAT_DECIDES: Mapping[str, str] = {
+    "key_decision": "u8",
+    **dict.fromkeys(("decided_in", "decided", "taken"), "i4"),
+}
+AGENT_TOGETHER: Mapping[str, str] = {"began": "u1", "has_written": "u1"}
 
-FIRST_OWN: int = _next()
-"""Where the columns of the user's fields, and the values of the world, begin."""
+SLOT: Mapping[str, str] = {
+    **dict.fromkeys(("owner", "other", "whom", "context", "moves_then"), "i4"),
+    **dict.fromkeys(("piece", "step", "trigger", "answer", "asked_in"), "i2"),
+    **dict.fromkeys(("weighted", "late", "open", "choices"), "u1"),
+}
+"""A step that waits."""
 
-SINCE, DUE, MOVES, QUEUED = range(4)
-"""What `LIFE` has of each agent, four numbers beside each other, as they are looked at together."""
+DEED: Mapping[str, str] = {"agent": "i4", "context": "i4", "trigger": "i2", "chosen": "i2"}
+"""An event that is put off to the end of the tick."""
 
-KEY_PLACE, KEY_STEP, DRAWN, DRAWN_IN = range(4)
-"""What `STREAMS` has of each agent."""
+EVENT: Mapping[str, str] = {
+    "place": "u8",
+    **dict.fromkeys(("kind", "agent", "first", "then", "trigger", "context"), "i4"),
+    **dict.fromkeys(("dwell", "reason", "options"), "i4"),
+}
+"""Something for the log."""
 
-KEY_DECISION, DECISION_DRAWN, DECISION_DRAWN_IN, TAKEN = range(4)
-"""What `DECISIONS` has of each agent."""
+TRANSITION, DECISION, DISCARDED = range(3)
+HAS_MOVED, NOT_ENABLED = range(2)
 
 NOT_BEGUN, UNDER_WAY, OVER = range(3)
 """Phases of a tick: nobody has had a turn yet, some have, all have."""
@@ -41,31 +69,29 @@ NEVER = 2**31 - 1
 ASKED = -2
 """What asking returns where there is a question to wait for."""
 
-OWNER, OTHER, STEP, PIECE, WHOM, TRIGGER, CONTEXT, MOVES_THEN = range(8)
-LATE, OPEN, ANSWER, WEIGHTED, ASKED_IN, CHOICES, FIRST_CHOICE = range(8, 15)
-"""A step that waits, number by number."""
-
-TRANSITION, DECISION, DISCARDED = range(3)
-KIND, AGENT, FROM, TO, BY, DWELL, ABOUT, OPTIONS, PLACE, FIRST_OPTION = range(10)
-"""An event, number by number."""
-
-REASON = DWELL
-HAS_MOVED, NOT_ENABLED = range(2)
-
-FAULTS = {
-    "division": "division by zero",
-    "whole": "a whole number beyond 64 bits, which a column does not hold",
-    "exact": "a whole number beyond 2**53 among floats, which columns do not keep exact",
-    "domain": "a number outside the domain of this function, or a result too large",
-    "empty": "nobody to choose from",
-    "weights": "the weights must be numbers, 0 or more, and above 0 for at least one target that "
-    "is open",
-    "nobody": "the context is nobody here",
-    "events": "more events in one tick than fit: log fewer agents, with log_agents",
-    "fires": "more is fired in one tick than fits: run this world without columns",
-    "others": "in a together world agents change themselves alone, and draw from their own numbers",
-    "waves": "a step still waits after 10,000 answers in one tick: let it end, and go on in the "
-    "next",
-    "negative": "ticks, lengths and steps of a range must not be negative or zero here",
+DIVISION, WHOLE, EXACT, DOMAIN, EMPTY, WEIGHTS, NOBODY, EVENTS, FIRES, OTHERS, WAVES = range(1, 12)
+FAULTS: Mapping[int, str] = {
+    DIVISION: "division by zero",
+    WHOLE: "a whole number beyond 64 bits, which a column does not hold",
+    EXACT: "a whole number beyond 2**53 among floats, which columns do not keep exact",
+    DOMAIN: "a number outside the domain of this function, or a result too large",
+    EMPTY: "nobody to choose from",
+    WEIGHTS: "the weights must be numbers, 0 or more, and above 0 for at least one target that is "
+    "open",
+    NOBODY: "the context is nobody here",
+    EVENTS: "more events in one tick than fit: log fewer agents, with log_agents",
+    FIRES: "more is fired in one tick than fits: run this world without columns",
+    OTHERS: "in a together world agents change themselves alone, and draw from their own numbers",
+    WAVES: "a step still waits after 10,000 answers in one tick: let it end, and go on in the next",
 }
-CODES = {name: number for number, name in enumerate(FAULTS, 1)}
+
+
+def packed(fields: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return the fields of a record, the wide ones first, so that there are no gaps."""
+    return sorted(fields.items(), key=lambda each: -int(each[1][1:] or 1))
+
+
+def run_record(values: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the fields of a run's record, with values of the world."""
+    places = dict.fromkeys(PLACES, "u8")
+    return [*dict.fromkeys((*NUMBERS, *COLUMNS), "i8").items(), *places.items(), *values]

@@ -53,27 +53,31 @@ class Value:
     constant: Any = None
 
 
+def kind_of(of: Type) -> str:
+    """Return how a record holds a value."""
+    return {FLOAT: "f8", INT: "i8", BOOL: "?", TRUTH: "?"}.get(of, "i4")
+
+
+def read_as(of: Type, text: str) -> str:
+    """Return what reads a value of a record, a number of one width."""
+    return f"np.int64({text})" if kind_of(of) == "i4" else text
+
+
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A field with a column, or a value of the world.
+    """A field of agents, or a value of the world.
 
     Args:
-        place: Where it stands in the table.
+        name: Its name in the record.
         type: What it is.
     """
 
-    place: int
+    name: str
     type: Type
 
-    @property
-    def read(self) -> str:
-        """What reads it."""
-        return "get_f8" if self.type is FLOAT else "get_i8"
-
-    @property
-    def write(self) -> str:
-        """What writes it."""
-        return "put_f8" if self.type is FLOAT else "put_i8"
+    def of(self, record: str) -> Value:
+        """Return what reads it."""
+        return Value(read_as(self.type, f"{record}.{self.name}"), self.type)
 
 
 @dataclass(slots=True)

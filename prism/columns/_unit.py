@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -13,12 +14,11 @@ from operator import methodcaller
 from typing import Any
 
 from prism._faults import Place
-from prism.columns import _table
+from prism.columns import _table as T  # noqa: N812
 from prism.columns._language import _MATH, Language, Scope
-from prism.columns._pieces import Writer
+from prism.columns._pieces import Writer, kept_name
 from prism.columns._types import (
     AGENT,
-    FLOAT,
     MAYBE_AGENT,
     NONE,
     Layout,
@@ -26,6 +26,7 @@ from prism.columns._types import (
     Stored,
     Type,
     Value,
+    kind_of,
     type_of,
 )
 from prism.statechart import Statechart
@@ -49,23 +50,21 @@ class Unit:
         layout: What is known of its fields, states and triggers.
         text: The text of the module, but for the kernel.
         problems: What cannot be compiled, each with file, line and what to do.
-        table_size: How many numbers the table of a run has.
+        records: Fields of the records of a run, its agents, waiting steps, and so on.
         uses_waits: Whether a step awaits something.
-        widths: Whole numbers and floats that a waiting step keeps.
+        has_limits: Whether a state times out.
         is_apart: Whether agents may have their turns in any order.
         files: The files of what was compiled; lines of the second begin at `LINES`, and so on.
-        shadows: Where fields are that agents write in a together world, until the tick ends.
     """
 
     layout: Layout
     text: str = ""
     problems: list[str] = field(default_factory=list)
-    table_size: int = _table.FIRST_OWN
+    records: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     uses_waits: bool = False
-    widths: tuple[int, int] = (0, 0)
+    has_limits: bool = False
     is_apart: bool = False
     files: list[str] = field(default_factory=list)
-    shadows: dict[int, tuple[Stored, int]] = field(default_factory=dict)
 
 
 def problems_of(cls: type[World[Any]]) -> list[str]:
@@ -145,6 +144,7 @@ class _Builder:
         self._functions: list[str] = []
         self._helpers: dict[Any, tuple[str, Type | None]] = {}
         self._guards: list[Any] = []
+        self._slot: dict[str, str] = dict(T.SLOT)
         self._lay_out()
 
     def built(self) -> Unit:
@@ -164,10 +164,12 @@ class _Builder:
         for number, guard in enumerate(self._guards):
             self._guard(guard, number)
 
+        unit.has_limits = bool(_limits_of(self._agent))
         unit.is_apart = self._language.is_apart and not cls.together and cls.activation == "all"
         unit.text = "\n\n".join(
             [
                 *self._constants(steps, rows),
+                "\n".join(self._records()),
                 *(f"@jit\n{each.strip()}\n" for each in self._language.parts),
                 *self._functions,
                 *self._dispatch(len(methods)),
@@ -191,17 +193,13 @@ class _Builder:
                     "which has no column: use a number, a bool, an enum, a Literal or one_of(...)"
                 )
             else:
-                layout.fields[name] = Stored(self._new_place(), kind)
+                layout.fields[name] = Stored(f"f_{name}", kind)
 
         hints = hints_of(self._cls)
         for name, each in self._cls.fields.items():
             kind = type_of(hints.get(name, each.annotation))
             if kind is not None:
-                layout.values[name] = Stored(self._new_place(), kind)
-
-    def _new_place(self) -> int:
-        self._unit.table_size += 1
-        return self._unit.table_size - 1
+                layout.values[name] = Stored(f"w_{name}", kind)
 
     # Functions
 
@@ -220,10 +218,9 @@ class _Builder:
 
         scope = Scope(method, names, own)
         writer = self._written(scope, node, number)
-        self._define(f"step_{number}", ["a", "me", "other", "piece", "slot", "answer"], writer)
-        floats = sum(each is FLOAT for each in writer.kept.values())
-        wholes, numbers = self._unit.widths
-        self._unit.widths = max(wholes, len(writer.kept) - floats), max(numbers, floats)
+        self._define(f"step_{number}", ["run", "me", "other", "piece", "slot", "answer"], writer)
+        for kind, count in Counter(map(kind_of, writer.kept.values())).items():
+            self._slot |= {kept_name(kind, each): kind for each in range(count)}
         self._unit.uses_waits |= scope.is_waiting
 
     def _guard(self, guard: Any, number: int) -> None:
@@ -237,7 +234,7 @@ class _Builder:
         )
         scope = Scope(guard, names, own)
         writer = self._written(scope, node, None, is_guard=True)
-        self._define(f"guard_{number}", ["a", "me", "agent", "context"], writer)
+        self._define(f"guard_{number}", ["run", "me", "agent", "context"], writer)
 
     def _called(
         self, called: tuple[Any, bool], types: Sequence[Type], node: ast.AST
@@ -264,7 +261,7 @@ class _Builder:
             scope = Scope(function, names, own)
             writer = self._written(scope, source, None)
             self._language.scope = outer
-            parameters = ["a", "me", *(f"v_{each}" for each in given)]
+            parameters = ["run", "me", *(f"v_{each}" for each in given)]
             self._define(name, parameters, writer)
             self._helpers[key] = name, scope.returned or NONE
 
@@ -348,7 +345,6 @@ class _Builder:
         cls, layout, definition = self._cls, self._layout, self._definition
         due_after = _limits_of(self._agent)
         count = len(layout.states)
-        wholes, numbers = self._unit.widths
         triggers = layout.triggers
         plain = {
             "TOGETHER": cls.together,
@@ -356,13 +352,12 @@ class _Builder:
             "INDEPENDENT": self._unit.is_apart,
             "IN_PAIRS": cls.activation == "pair",
             "ALL_ACT": cls.activation == "all",
-            "HAS_LIMITS": bool(due_after),
+            "HAS_LIMITS": self._unit.has_limits,
             "COMPENSATED": sys.version_info >= (3, 12),
             "N_STATES": count,
             "N_TRIGGERS": len(triggers),
             "TIMEOUT": triggers.index(TIMEOUT) if TIMEOUT in triggers else -1,
-            "WHOLE_WIDTH": max(wholes, 1),
-            "NUMBER_WIDTH": 2 * count + numbers,
+            "USES_WAITS": self._unit.uses_waits,
         }
         tables: dict[str, Any] = {
             **rows,
@@ -375,44 +370,71 @@ class _Builder:
         yield "\n".join(f"{name} = np.array({of}, np.int64)" for name, of in tables.items())
         for name in sorted(_MATH.values()):
             yield (
-                f"@jit\ndef {name}_of(a, number, line):\n"
-                f"    return finite(a, math.{name}(number), number, line)\n"
+                f"@jit\ndef {name}_of(run, number, line):\n"
+                f"    return finite(run, math.{name}(number), number, line)\n"
             )
 
     def _dispatch(self, steps: int) -> Iterator[str]:
-        given = "a, me, other, piece, slot, answer"
+        given = "run, me, other, piece, slot, answer"
         lines = [
             f"    if step == {each}:\n        return step_{each}({given})" for each in range(steps)
         ]
-        yield _function("run_step(a, step, me, other, piece, slot, answer)", *lines, "    return 0")
+        yield _function(
+            "run_step(run, step, me, other, piece, slot, answer)", *lines, "    return 0"
+        )
         lines = [
-            f"    if guard == {each}:\n        return guard_{each}(a, agent, agent, context)"
+            f"    if guard == {each}:\n        return guard_{each}(run, agent, agent, context)"
             for each in range(len(self._guards))
         ]
-        yield _function("passes(a, guard, agent, context)", *lines, "    return True")
+        yield _function("passes(run, guard, agent, context)", *lines, "    return True")
 
-        own = [self._layout.fields[name] for name in self._language.written]
-        own = own if self._cls.together else []
-        places = [(each, self._new_place(), self._new_place()) for each in own]
-        begin, end, write, changed = [], [], [], []
-        for each, before, written in places:
-            read, put = each.read, each.write
-            of, kept = f"get_i8(a, {each.place}), agent", f"get_i8(a, {written}), agent"
-            begin.append(f"    {put}(a, {before}, {read}({of}))")
-            changed.append(f"{read}({of}) != {read}(a, {before})")
-            end.append(f"    {put}({kept}, {read}({of}))\n    {put}({of}, {read}(a, {before}))")
-            write.append(f"    {put}({of}, {read}({kept}))")
+        names = list(self._language.written) if self._cls.together else []
+        yield from _shadowing([self._layout.fields[name].name for name in names])
 
-        marks = "get_i8(a, T.HAS_WRITTEN), agent"
-        shown = [f"    if get_u1({marks}) == 1:", *(f"    {each}" for each in write)]
-        shown.append(f"        put_u1({marks}, 2)")
-        yield _function("begin_own(a, agent)", *begin, *(shown if own else ["    pass"]))
-        is_changed = " or ".join(changed) or "False"
-        # what it had written before is written again, unless it has written something else
-        kept_on = f"    changed = {is_changed}"
-        yield _function("end_own(a, agent)", kept_on, *end, "    return changed")
-        yield _function("write_own(a, agent)", *write, "    pass")
-        self._unit.shadows = {each.place: (each, written) for each, _, written in places}
+    def _records(self) -> Iterator[str]:
+        """Yield the records of a run: that of agents has what they write in a together world."""
+        layout, unit = self._layout, self._unit
+        fields = {each.name: kind_of(each.type) for each in layout.fields.values()}
+        written = [layout.fields[name].name for name in self._language.written]
+        agent = {**T.AGENT, **fields}
+        if unit.uses_waits:
+            agent |= T.AGENT_THAT_DECIDES
+        if self._cls.together:
+            agent |= T.AGENT_TOGETHER
+            agent |= {f"{way}_{name}": fields[name] for name in written for way in _WAYS}
+        values = [(each.name, kind_of(each.type)) for each in layout.values.values()]
+        kinds = {"agents": agent, "slots": self._slot, "deeds": T.DEED, "events": T.EVENT}
+        unit.records = {"run": T.run_record(values)}
+        unit.records |= {column: T.packed(each) for column, each in kinds.items()}
+        for column, each in unit.records.items():
+            yield f"{column.upper()} = np.dtype({each!r}, align=True)"
+        yield "AGENT_SIZE = AGENTS.itemsize"
+        yield "run_of = run_at(RUN)"
+        for column in kinds:
+            yield f'{column[:-1]}_at = records(RUN, "{column}", {column.upper()})'
+
+
+_WAYS = ("before", "written")
+
+
+def _shadowing(names: Sequence[str]) -> Iterator[str]:
+    """Yield what shows agents of a together world what was there before, and what they wrote."""
+    me = "    me = agent_at(run, agent)"
+    before = [f"    me.before_{name} = me.{name}" for name in names]
+    written = [f"        me.{name} = me.written_{name}" for name in names]
+    marks = ["    if me.has_written == 1:", *written, "        me.has_written = 2"]
+    yield _function("begin_own(run, agent)", me, *before, *(marks if names else []))
+
+    # what it had written before is written again, unless it has written something else
+    changed = " or ".join(f"me.{name} != me.before_{name}" for name in names) or "False"
+    kept = [
+        f"    me.written_{name} = me.{name}\n    me.{name} = me.before_{name}" for name in names
+    ]
+    yield _function(
+        "end_own(run, agent)", me, f"    has_changed = {changed}", *kept, "    return has_changed"
+    )
+    own = [f"    me.{name} = me.written_{name}" for name in names]
+    yield _function("write_own(run, agent)", me, *own)
 
 
 def _function(head: str, *lines: str) -> str:

@@ -25,7 +25,7 @@ GOLDEN = 0x9E3779B97F4A7C15
 
 _WORD = 2**64 - 1
 _ONE, _OTHER = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
-_STEPS_BACK = pow(GOLDEN, -1, 2**64)
+STEPS_BACK = pow(GOLDEN, -1, 2**64)
 _TO_UNIT = 2.0**-53
 
 Taken = tuple[int, float]
@@ -184,7 +184,7 @@ class RandomStream(Distributions):
         if self._put_back:
             return heappop(self._put_back)
         number = self.random()
-        return ((self._at - self._key) * _STEPS_BACK) & _WORD, number
+        return ((self._at - self._key) * STEPS_BACK) & _WORD, number
 
     def put_back(self, taken: Taken) -> None:
         """Put a number back to be drawn again; of several, the earliest comes first."""

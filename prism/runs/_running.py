@@ -239,7 +239,7 @@ def carry_out(
         if folder is not None:
             folder.complete(outcome)
 
-    return Outcome(results, describe_run(config, outcome), None if folder is None else folder.path)
+    return Outcome(results, describe_run(config, outcome), getattr(folder, "path", None))
 
 
 def _require_no_record(models: Iterable[Model]) -> None:

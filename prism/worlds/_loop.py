@@ -35,6 +35,7 @@ from prism.worlds._agent_measures import AgentMeasures, require_number
 from prism.worlds._asking import Answerers, Decider, Event, Remembering
 from prism.worlds._host import Sampling, Setting, drawing_nowhere_else
 from prism.worlds._kinds import measures_of, parts_of
+from prism.worlds._overlap import OverlapTicks
 from prism.worlds._parameters import groups_of, read_group
 from prism.worlds._people import AgentTable
 from prism.worlds._results import Measured
@@ -330,7 +331,8 @@ class Loop:
             if not world.overlap and host.is_to_end():
                 break
 
-        await stage.end_ticks()
+        if isinstance(stage.ticks, OverlapTicks):
+            await stage.ticks.end_round()
         host.is_to_end()
         host.begin_ending()
         states = stage.states()

@@ -127,10 +127,9 @@ class Run(Generic[WorldT_co]):
         world: The world: its class, an instance with parameters of its own, or where it is found:
             ``package.module:Name``, ``file.py:Name``, the short name of a shipped or installed one
             (entry points ``prism.worlds``), or a file of an agent (``.yaml``) or of a thinking
-            agent (``.json``). These are run alone, in ``rounds`` turns or cycles: what is made is
-            a ``WorkflowRun`` or a ``CognitiveRun``, which take further
-            arguments by name, such as ``memory``. ``parameters`` are the variables of an agent in
-            YAML.
+            agent (``.json``). These are run alone, as a world with one agent whose rounds are
+            turns or cycles. They take further arguments by name, such as ``memory``;
+            ``parameters`` are the variables of an agent in YAML.
         agents: How many agents the world's `World.populate` is to make, a file of them or an
             `AgentTable`, or the agents themselves; by default what the world's class says.
         rounds: Number of rounds; by default what the world's class says.
@@ -253,7 +252,7 @@ class Run(Generic[WorldT_co]):
         # as they are before a treatment changes them
         self._values = parameter_values(self._world)
         self.world_with_parameters: World[Any] = self._world
-        self._arguments, self._files = self._world._prism_told(), self._world._prism_files()
+        self._arguments = self._world._prism_told()
         self._loop: Loop | None = None
         self._loop_logger: EventLogger | None = None
         self._logger, self._clock, self._wording = logger, clock, wording

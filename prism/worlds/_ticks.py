@@ -168,9 +168,6 @@ class Ticks:
 
         host.acting = None
 
-    async def end_round(self) -> None:
-        """Settle every question that is still open."""
-
     async def close(self) -> None:
         """Cancel what is still being asked; nothing is left running."""
 

@@ -46,6 +46,33 @@ def _put(kind: str) -> Any:
     return put
 
 
+class _Record:
+    """A record, whose numbers are plain ones."""
+
+    def __init__(self, void: Any) -> None:
+        object.__setattr__(self, "void", void)
+
+    def __getattr__(self, name: str) -> Any:
+        found = self.void[name]
+        return found if found.dtype.kind == "u" and found.dtype.itemsize == 8 else found.item()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.void[name] = value
+
+
+def _run_at(kind: Any) -> Any:
+    return lambda address: _record(int(address), kind, 0)
+
+
+def _records(_run: Any, column: str, kind: Any) -> Any:
+    return lambda run, number: _record(getattr(run, column), kind, int(number))
+
+
+def _record(address: int, kind: Any, number: int) -> _Record:
+    memory = (ctypes.c_uint8 * kind.itemsize).from_address(address + number * kind.itemsize)
+    return _Record(np.frombuffer(memory, kind)[0])
+
+
 def machine_of(unit: Unit) -> Machine:
     """Return what runs a world, by Python itself."""
     text = whole_text(unit.text, cached=False)
@@ -54,7 +81,8 @@ def machine_of(unit: Unit) -> Machine:
     module = ModuleType("prism_interpreted")
     names = {f"get_{kind}": _get(kind) for kind in _KINDS}
     names |= {f"put_{kind}": _put(kind) for kind in _KINDS}
-    vars(module).update(names, opaque=float, Any=Any, math=math, np=np, T=_table)
+    names |= {"run_at": _run_at, "records": _records, "opaque": float, "fetch": lambda _: None}
+    vars(module).update(names, Any=Any, math=math, np=np, T=_table)
     exec(compile(body, "<interpreted>", "exec"), vars(module))
 
     def quietly(function: Any) -> Any:
@@ -65,4 +93,8 @@ def machine_of(unit: Unit) -> Machine:
 
         return run
 
-    return Machine(quietly(module.tick), quietly(module.fire_from_outside))
+    run_of = module.run_of
+    return Machine(
+        quietly(lambda address: module.tick(run_of(address))),
+        quietly(lambda address, *given: module.fire_from_outside(run_of(address), *given)),
+    )

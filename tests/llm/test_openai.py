@@ -379,7 +379,7 @@ async def test_without_log_probabilities_no_decision_is_asked_again(
     server = serve(**settings)
     pool = connect(server)
     for _ in range(3):
-        with pytest.raises(DecisionsUnsupportedError, match="takes no decision questions"):
+        with pytest.raises(DecisionsUnsupportedError, match="gives no log-probabilities"):
             await pool.systemone("Ann is tired.", QUESTION)
     assert len(server.questions) == requests
 

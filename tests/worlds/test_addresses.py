@@ -24,7 +24,7 @@ def test_short_names_are_those_of_shipped_and_installed_worlds(
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: offered)
     assert Run("rumour").world_class is Rumour
     assert Run("stalls").world_class is Market
-    with pytest.raises(InputError, match="one of bazaar, council, epidemic, feed, lake, market"):
+    with pytest.raises(InputError, match="one of bazaar, council, day, epidemic, feed, lake"):
         _ = Run("nobody").agents
 
 

@@ -61,7 +61,9 @@ KNOWN_EVENTS = frozenset(
     value for name, value in vars(events).items() if name.isupper() and isinstance(value, str)
 )
 RUN_FACTS = ("schema", "agents", "logged_agents", "rounds", "ticks_per_round", "seed", "world")
-"""Keys of ``run.started`` that describe a run, apart from its parameters."""
+"""Keys of ``run.started`` that describe a run, apart from those that are objects."""
+
+RUN_OBJECTS = ("parameters", "charts")
 
 MOST_LINES_NAMED = 10
 
@@ -116,6 +118,7 @@ class Run:
         seed: Its seed.
         world: The class of its world; None for a social feed, or if the log does not say.
         parameters: The world's parameters at the beginning, by name.
+        charts: What lies inside of each state that has others inside, by chart.
     """
 
     label: str
@@ -130,6 +133,7 @@ class Run:
     seed: int | None = None
     world: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    charts: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(slots=True)

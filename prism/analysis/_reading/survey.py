@@ -14,6 +14,7 @@ from prism.analysis._reading.parsing import Parsed, empty, objects_of, parse
 from prism.analysis._reading.runs import (
     MOST_LINES_NAMED,
     RUN_FACTS,
+    RUN_OBJECTS,
     Note,
     NoteKind,
     Run,
@@ -174,10 +175,10 @@ class FileSurvey:
         """Add the number of its run to each line, where runs may begin or end among the lines."""
         begun = boundaries.filter(event=events.RUN_STARTED)
         facts = {
-            line: {**known, "parameters": read_object(parameters)}
-            for line, parameters, known in zip(
+            line: {**known, **{name: read_object(text) for name, text in objects.items()}}
+            for line, objects, known in zip(
                 begun["line"],
-                begun["parameters"],
+                begun.select(RUN_OBJECTS).iter_rows(named=True),
                 begun.select(RUN_FACTS).iter_rows(named=True),
                 strict=True,
             )
@@ -264,13 +265,13 @@ def _boundaries(block: Block, counts: Mapping[str, int]) -> pl.DataFrame:
     wanted = [name for name in (events.RUN_STARTED, events.AGENT_JOINED) if name in counts]
     columns = ("event", "agent_id", *RUN_FACTS)
     if not wanted:
-        return empty((*columns, "parameters"))
+        return empty((*columns, *RUN_OBJECTS))
 
     # Few blocks have such lines: only these are parsed a second time, with more columns.
     found = parse(block, columns).frame.filter(pl.col("event").is_in(wanted))
     begins = found.select(pl.when(pl.col("event") == events.RUN_STARTED).then("line")).to_series()
 
-    return found.with_columns(objects_of(block, begins, ["parameters"]))
+    return found.with_columns(objects_of(block, begins, RUN_OBJECTS))
 
 
 def _split(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:

@@ -341,11 +341,14 @@ class _Reader:
             return tag.name in _CONTAINERS or self._stands_for_closing(number, leaf)
         if tag.kind not in ("start", "empty"):
             return False
+        if tag.name == "agent" or self._stands_for_closing(number, leaf):
+            return True
 
-        is_whole = tag.kind == "empty" or self.partners[number] is not None
-        is_next = tag.name not in seen and (is_whole or tag.name == "action")
+        return tag.name not in seen and (tag.name == "action" or self._is_whole(number))
 
-        return tag.name == "agent" or is_next or self._stands_for_closing(number, leaf)
+    def _is_whole(self, number: int) -> bool:
+        """Return whether an element has an end, as far as can be said."""
+        return self.tags[number].kind == "empty" or self.partners[number] is not None
 
     def _stands_for_closing(self, number: int, leaf: Tag) -> bool:
         """Return True for a start tag that lacks its slash, or the closing tag of another leaf."""

@@ -182,7 +182,7 @@ def _named_element(text: str, names: Collection[str]) -> str | None:
     if found is None:
         return None
 
-    name, attributes, body = found[1], found[2] or "", found[3] or ""
+    name, attributes, body = found.groups("")
     if any(sign in body for sign in (f"<{name}", f"</{name}", "<action", "<type")):
         return None
     if "{" in body and "<" not in body:
@@ -206,7 +206,7 @@ def _lines(text: str) -> str | None:
 
     told: dict[str, Any] = _picked(whole, _OF_AGENT_ALONE)
     kind = whole.get("type") or whole.get("action")
-    if kind and "{" not in kind and "<" not in kind:
+    if kind and not re.search(r"[{<]", kind):
         told["action"] = {"type": kind, **_picked(whole, ("tags", "value"))}
 
     return json.dumps(told) if {"next_state", "action"} & told.keys() else None

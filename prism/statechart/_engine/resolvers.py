@@ -24,7 +24,7 @@ Histories = Mapping[int, tuple[int, ...]]
 
 _ROUNDING = 1e-9
 
-_MOST_OUTCOMES = 1000
+MOST_OUTCOMES = 1000
 """Combinations of several regions' transitions that are listed for an event."""
 
 
@@ -103,7 +103,7 @@ class Resolver:
         self, groups: Sequence[Sequence[Arc]], histories: Callable[[], Histories]
     ) -> Iterator[Any]:
         if groups:
-            for arcs in islice(product(*groups), _MOST_OUTCOMES):
+            for arcs in islice(product(*groups), MOST_OUTCOMES):
                 different = {arc.number: arc for arc in arcs}
                 yield self._candidate(tuple(different.values()), histories)
 
@@ -116,7 +116,7 @@ class Resolver:
             tree = self._planner.tree
             kept = tree.compatible(arcs, tree.active(self._leaves), memory)
             found = self._make(kept, memory)
-            if len(self._known) < _MOST_OUTCOMES:
+            if len(self._known) < MOST_OUTCOMES:
                 self._known[key] = found
 
         return found

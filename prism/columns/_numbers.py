@@ -1,0 +1,295 @@
+"""Numbers in compiled code: drawn from the streams of agents, and reckoned as Python does.
+
+The text of this module, and of the others of the kernel, is put behind that of a compiled world,
+whose chart and records it knows as constants. All functions take the record of the run; agents,
+states and triggers are numbers, nobody and no state -1.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from prism.columns import _table as T  # noqa: N812 - as short as what it stands for
+
+if TYPE_CHECKING:
+    from prism.columns._world import COMPENSATED, TOGETHER, agent_at, get_i4, get_i8, get_u1, opaque
+
+# The kernel begins here
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+ONE = np.uint64(0xBF58476D1CE4E5B9)
+ANOTHER = np.uint64(0x94D049BB133111EB)
+BY_30, BY_27, BY_31, BY_11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+
+
+def fault(run: Any, code: int, line: int) -> None:
+    """End the tick: what is wrong, and where, stands in the record of the run."""
+    run.fault = code
+    run.line = line
+    raise RuntimeError("a fault in a step")
+
+
+# Drawn
+
+
+def mixed(number: Any) -> Any:
+    """Return the 64 bits that splitmix64 makes of a number."""
+    number = (number ^ (number >> BY_30)) * ONE
+    number = (number ^ (number >> BY_27)) * ANOTHER
+    return number ^ (number >> BY_31)
+
+
+def unit(number: Any) -> float:
+    """Return the float from 0 to 1 that a counter gives."""
+    return np.float64(mixed(number) >> BY_11) * 1.1102230246251565e-16
+
+
+def drawn(run: Any, key: Any, number: int) -> float:
+    """Return a number of the stream that a key has in this epoch."""
+    return unit(mixed(key + np.uint64(run.epoch) * GOLDEN) + np.uint64(number) * GOLDEN)
+
+
+def draw(run: Any, agent: int, line: int) -> float:
+    """Draw a number of an agent's steps."""
+    if TOGETHER and agent != run.acting:
+        fault(run, T.OTHERS, line)
+    me = agent_at(run, agent)
+    if me.drawn_in != run.epoch:
+        me.drawn_in = run.epoch
+        me.drawn = 0
+    me.drawn += 1
+    return drawn(run, me.key_step, me.drawn)
+
+
+def draw_decision(run: Any, agent: int) -> float:
+    """Draw a number of an agent's decisions."""
+    me = agent_at(run, agent)
+    if me.decided_in != run.epoch:
+        me.decided_in = run.epoch
+        me.decided = 0
+    me.decided += 1
+    return drawn(run, me.key_decision, me.decided)
+
+
+def draw_turn(run: Any) -> float:
+    """Draw a number that says whose turn it is."""
+    run.turn_at = run.turn_at + GOLDEN
+    return unit(run.turn_at)
+
+
+def chance(run: Any, whose: int, probability: float, line: int) -> bool:
+    """Return True with a probability."""
+    return draw(run, whose, line) < probability
+
+
+def index(run: Any, whose: int, length: float, line: int) -> int:
+    """Draw an index below a length."""
+    return truncated(run, draw(run, whose, line) * length, line)
+
+
+def between(run: Any, whose: int, low: float, high: float, line: int) -> float:
+    """Draw a float between two."""
+    return low + (high - low) * draw(run, whose, line)
+
+
+def exponential(run: Any, whose: int, mean: float, line: int) -> float:
+    """Draw from an exponential distribution."""
+    if not 0.0 <= mean < np.inf:
+        fault(run, T.DOMAIN, line)
+    return -mean * math.log1p(-draw(run, whose, line))
+
+
+# Agents
+
+
+def state_of(run: Any, agent: int) -> int:
+    """Return an agent's state."""
+    return get_u1(run.state, agent)
+
+
+def neighbour(run: Any, agent: int, number: int) -> int:
+    """Return one of an agent's neighbours."""
+    return get_i4(run.neighbours, get_i8(run.offsets, agent) + number)
+
+
+def degree(run: Any, agent: int) -> int:
+    """Return the number of an agent's neighbours."""
+    return get_i8(run.offsets, agent + 1) - get_i8(run.offsets, agent)
+
+
+def choose(run: Any, whose: int, agent: int, line: int) -> int:
+    """Draw one of an agent's neighbours."""
+    number, among = draw(run, whose, line), degree(run, agent)
+    if among == 0:
+        fault(run, T.EMPTY, line)
+    return neighbour(run, agent, int(number * among))
+
+
+def count_neighbours(run: Any, agent: int, state: int) -> int:
+    """Return how many of an agent's neighbours are in a state."""
+    found = 0
+    for number in range(degree(run, agent)):
+        found += state_of(run, neighbour(run, agent, number)) == state
+    return found
+
+
+def is_neighbour(run: Any, agent: int, other: int) -> bool:
+    """Return whether an agent is among the neighbours of another."""
+    found = False
+    for number in range(degree(run, agent)):
+        found |= neighbour(run, agent, number) == other
+    return found
+
+
+def somebody(run: Any, agent: int, line: int) -> int:
+    """Return an agent that is not nobody."""
+    if agent < 0:
+        fault(run, T.NOBODY, line)
+    return agent
+
+
+def own(run: Any, agent: int, line: int) -> int:
+    """Return an agent whose field is set: in a together world, the one whose step it is."""
+    if TOGETHER and agent != run.acting:
+        fault(run, T.OTHERS, line)
+    return agent
+
+
+# Reckoned as Python does
+
+
+def real(run: Any, number: int, line: int) -> float:
+    """Return a whole number as a float, which has it exactly."""
+    if number > 9007199254740992 or number < -9007199254740992:
+        fault(run, T.EXACT, line)
+    return float(number)
+
+
+def plus(run: Any, one: int, other: int, line: int) -> int:
+    """Add whole numbers."""
+    found = one + other
+    if (one ^ found) & (other ^ found) < 0:
+        fault(run, T.WHOLE, line)
+    return found
+
+
+def minus(run: Any, one: int, other: int, line: int) -> int:
+    """Subtract whole numbers."""
+    found = one - other
+    if (one ^ other) & (one ^ found) < 0:
+        fault(run, T.WHOLE, line)
+    return found
+
+
+def times(run: Any, one: int, other: int, line: int) -> int:
+    """Multiply whole numbers."""
+    about = float(one) * float(other)
+    if about > 9.2e18 or about < -9.2e18:
+        fault(run, T.WHOLE, line)
+    return one * other
+
+
+def whole_power(run: Any, base: int, exponent: int, line: int) -> int:
+    """Raise a whole number to a whole power."""
+    found = 1
+    for _ in range(exponent):
+        found = times(run, found, base, line)
+    return found
+
+
+def nonzero(run: Any, number: Any, line: int) -> Any:
+    """Return what something is divided by."""
+    if number == 0:
+        fault(run, T.DIVISION, line)
+    return number
+
+
+def divided(run: Any, one: float, other: float, line: int) -> float:
+    """Divide floats."""
+    return one / nonzero(run, other, line)
+
+
+def float_rest(run: Any, one: float, other: float, line: int) -> float:
+    """Return what a division of floats leaves, with the sign of the divisor."""
+    rest = np.fmod(one, nonzero(run, other, line))
+    if rest == 0.0:
+        return math.copysign(0.0, other)
+    return rest + other if (other < 0.0) != (rest < 0.0) else rest
+
+
+def float_floor(run: Any, one: float, other: float, line: int) -> float:
+    """Divide floats, and round down, in CPython's steps."""
+    rest = np.fmod(one, nonzero(run, other, line))
+    quotient = (one - rest) / other
+    if rest != 0.0 and (other < 0.0) != (rest < 0.0):
+        quotient -= 1.0
+    if quotient == 0.0:
+        return math.copysign(0.0, one / other)
+    down = math.floor(quotient) * 1.0 if abs(quotient) < 4503599627370496.0 else quotient
+    return down + 1.0 if quotient - down > 0.5 else down
+
+
+def whole_floor(run: Any, one: int, other: int, line: int) -> int:
+    """Divide whole numbers, and round down."""
+    return minus(run, 0, one, line) if other == -1 else one // nonzero(run, other, line)
+
+
+def whole_rest(run: Any, one: int, other: int, line: int) -> int:
+    """Return what a division of whole numbers leaves."""
+    return 0 if other == -1 else one % nonzero(run, other, line)
+
+
+def finite(run: Any, found: float, given: float, line: int) -> float:
+    """Return the result of a function, unless Python would refuse what it was given."""
+    if (math.isnan(found) and not math.isnan(given)) or (
+        math.isinf(found) and math.isfinite(given)
+    ):
+        fault(run, T.DOMAIN, line)
+    return found
+
+
+def power(run: Any, base: float, exponent: float, line: int) -> float:
+    """Raise a float to a power."""
+    return finite(run, math.pow(base, opaque(exponent)), base + exponent, line)
+
+
+def whole_size(run: Any, number: int, line: int) -> int:
+    """Return a whole number without its sign."""
+    return minus(run, 0, number, line) if number < 0 else number
+
+
+def smaller(one: Any, other: Any) -> Any:
+    """Return the smaller number, the first where neither is."""
+    return other if other < one else one
+
+
+def larger(one: Any, other: Any) -> Any:
+    """Return the larger number, the first where neither is."""
+    return other if other > one else one
+
+
+def added(total: float, lost: float, more: float) -> tuple[float, float]:
+    """Add to a sum as the Python that runs does: compensated since 3.12."""
+    if not COMPENSATED:
+        return total + more, lost
+    after = total + more
+    if abs(total) >= abs(more):
+        lost += (total - after) + more
+    else:
+        lost += (more - after) + total
+    return after, lost
+
+
+def summed(total: float, lost: float) -> float:
+    """Return what a sum came to."""
+    return total + lost if lost != 0.0 and math.isfinite(lost) else total
+
+
+def truncated(run: Any, number: float, line: int) -> int:
+    """Return a float as a whole number."""
+    if not abs(number) < 9223372036854774784.0:
+        fault(run, T.WHOLE, line)
+    return int(number)

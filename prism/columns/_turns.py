@@ -1,0 +1,231 @@
+"""A tick in compiled code: who has a turn, in which order, and what a turn is.
+
+It is the object engine's tick (`prism.worlds._ticks`, `_turns`, `_together`), transition by
+transition.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from prism.columns import _table as T  # noqa: N812
+
+if TYPE_CHECKING:
+    from prism.columns._decisions import wait, waves
+    from prism.columns._numbers import degree, draw_turn, neighbour, state_of
+    from prism.columns._orders import fetch_ahead, pop, sort
+    from prism.columns._transitions import (
+        add,
+        fire_now,
+        fire_to,
+        is_due,
+        place_of,
+        put_off,
+        put_off_time_out,
+        take_back,
+    )
+    from prism.columns._world import (
+        ALL_ACT,
+        HAS_LIMITS,
+        IN_PAIRS,
+        INDEPENDENT,
+        LISTED,
+        STEP_OF,
+        TIMEOUT,
+        TOGETHER,
+        USES_WAITS,
+        VISITED,
+        agent_at,
+        begin_own,
+        deed_at,
+        get_i4,
+        get_u8,
+        put_i4,
+        put_u8,
+        run_step,
+        slot_at,
+        whole,
+        write_own,
+    )
+
+# The kernel begins here
+
+
+def tick(run: Any) -> int:
+    """Run one tick."""
+    run.kept = 0
+    run.waiting = 0
+    run.newcomers = 0
+    if TOGETHER:
+        run.putting = 1
+        in_order_of_the_list(run)
+        answer(run)
+        run.putting = 0
+        finish(run)
+    elif not ALL_ACT:
+        drawn_turn(run)
+    elif INDEPENDENT:
+        in_order_of_the_list(run)
+    else:
+        in_order_of_places(run, collect(run))
+        answer(run)
+
+    return 0
+
+
+def fire_from_outside(run: Any, agent: int, trigger: int, context: int) -> int:
+    """Fire an event for a hook."""
+    return fire_now(run, agent, trigger, context)
+
+
+def answer(run: Any) -> None:
+    """Answer those who wait, where a step can wait."""
+    if USES_WAITS:
+        waves(run)
+
+
+# A turn
+
+
+def take_turn(run: Any, agent: int, other: int) -> None:
+    """Give an agent its turn: its time-out if one is due, else its step."""
+    run.acting = agent
+    state = state_of(run, agent)
+    if is_due(run, agent):
+        if TOGETHER:
+            put_off(run, agent, TIMEOUT, -1, -1)
+            return
+        has_fired = fire_now(run, agent, TIMEOUT, -1) >= 0
+        put_off_time_out(run, agent)
+        if has_fired:
+            add(run.timed_out, state, 1)
+            return
+        if not ALL_ACT and agent != run.drawn_agent:
+            return
+
+    step = STEP_OF[state]
+    if step < 0:
+        return
+
+    begin_own(run, agent)
+    piece = run_step(run, step, agent, other, 0, -1, -1)
+    if USES_WAITS and piece:
+        slot_at(run, run.last_kept).piece = piece
+        wait(run, run.last_kept)
+    take_back(run, agent)
+
+
+# Orders of turns
+
+
+def collect(run: Any) -> int:
+    """List those who have something to do in this tick; return how many they are."""
+    count = 0
+    for agent in range(run.size):
+        if (ALL_ACT and VISITED[state_of(run, agent)]) or is_due(run, agent):
+            put_i4(run.acts, count, agent)
+            agent_at(run, agent).queued = run.now
+            put_u8(run.places, count, place_of(run, agent))
+            count += 1
+
+    if not LISTED:
+        sort(run, count, run.places, run.acts)
+
+    return count
+
+
+def in_order_of_places(run: Any, count: int) -> None:
+    """Give turns in the order of the places, to those who get something to do meanwhile, too."""
+    run.phase = T.UNDER_WAY
+    each = 0
+    while each < count or run.newcomers:
+        if run.newcomers and (
+            each == count or get_u8(run.heap_places, 0) < get_u8(run.places, each)
+        ):
+            run.place = get_u8(run.heap_places, 0)
+            agent = pop(run)
+        else:
+            run.place = get_u8(run.places, each)
+            agent = get_i4(run.acts, each)
+            fetch_ahead(run, each, count)
+            each += 1
+
+        take_turn(run, agent, -1)
+
+    run.phase = T.OVER
+
+
+def in_order_of_the_list(run: Any) -> None:
+    """Give turns in the order of the list, where that decides nothing."""
+    run.phase = T.OVER
+    for agent in range(run.size):
+        if VISITED[state_of(run, agent)] or is_due(run, agent):
+            take_turn(run, agent, -1)
+
+
+def drawn_turn(run: Any) -> None:
+    """Draw an agent, or a pair; give turns to those who time out, then to the one that is drawn."""
+    run.phase = T.OVER
+    place = int(draw_turn(run) * run.size)
+    agent = get_i4(run.canonical, place)
+    other = drawn_partner(run, agent, place) if IN_PAIRS else -1
+    if IN_PAIRS and other < 0:
+        agent = -1
+    run.drawn_agent = agent
+
+    count = collect(run) if HAS_LIMITS else 0
+    for each in range(count):
+        take_turn(run, get_i4(run.acts, each), other)
+    answer(run)
+    if agent < 0 or (count and run.stopped):
+        return
+
+    # who timed out has had its turn
+    is_over = HAS_LIMITS and agent_at(run, agent).queued == run.now
+    if not is_over:
+        take_turn(run, agent, other)
+        answer(run)
+
+
+def drawn_partner(run: Any, agent: int, place: int) -> int:
+    """Draw whom an agent meets: a neighbour, or anybody where there is no network."""
+    if run.has_network:
+        among = degree(run, agent)
+        return neighbour(run, agent, int(draw_turn(run) * among)) if among else -1
+    if run.size < 2:
+        return -1
+
+    away = place - 1 - int(draw_turn(run) * (run.size - 1))
+    return get_i4(run.canonical, away + run.size if away < 0 else away)
+
+
+# Together
+
+
+def finish(run: Any) -> None:
+    """Write and fire, in the order of the places of those who did."""
+    for each in range(run.written):
+        agent = get_i4(run.writers, each)
+        if agent_at(run, agent).has_written == 1:
+            write_own(run, agent)
+        agent_at(run, agent).has_written = 0
+    run.written = 0
+
+    count = run.made
+    run.made = 0
+    sort(run, count, run.deed_places, run.deed_order)
+    for each in range(count):
+        agent = whole(deed_at(run, each).agent)
+        agent_at(run, agent).began = state_of(run, agent)
+
+    for each in range(count):
+        deed = deed_at(run, get_i4(run.deed_order, each))
+        agent, trigger = whole(deed.agent), whole(deed.trigger)
+        context, chosen = whole(deed.context), whole(deed.chosen)
+        began = whole(agent_at(run, agent).began)
+        if chosen >= 0:
+            fire_to(run, agent, trigger, chosen, context, began)
+        elif fire_now(run, agent, trigger, context) >= 0 and trigger == TIMEOUT:
+            add(run.timed_out, began, 1)
+        if trigger == TIMEOUT:
+            put_off_time_out(run, agent)
