@@ -89,7 +89,7 @@ def test_a_full_disk_ends_a_run_in_one_line(
 @pytest.mark.parametrize(
     "file", ["checkpoints/.round_00000004.part", ".run.json.part"], ids=["checkpoint", "run.json"]
 )
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 def test_a_full_disk_elsewhere_can_be_gone_on_from(
     file: str, prism: Prism, stopped: Path, whole: Tree
 ) -> None:
