@@ -188,7 +188,7 @@ _EMPTY = pl.DataFrame(
 
 _BROKEN = (
     "start where the agent's last one ended",
-    "lines are missing, or the state was set elsewhere",
+    "lines are missing, or the state was set outside the chart",
 )
 _EARLY = ("follow the agent's last one in round, tick or time", "they count together with that")
 
@@ -265,7 +265,7 @@ def state_counts(logs: RunLogs, *, depth: int | None = None) -> pl.DataFrame:
     moments = [name for name in _MOMENT if name in table.columns]
     if depth is not None:
         told = table.select("run", *moments, "chart", "state", "agents", "share")
-        table = on_level(told, logs.runs, depth)
+        table = on_level(told, lambda run, chart: logs.runs[run].charts.get(chart or "", {}), depth)
 
     return logs.labelled(table.select("run", *moments, *charts, "state", "agents", "share"))
 

@@ -5,8 +5,8 @@ from enum import StrEnum
 from prism.statechart import History, In, State, Statechart, Transition
 from prism.worlds import Agent, World, during, measure, small_world, state, uniform
 
-At = StrEnum("At", "AWAKE DAY MORNING WORK EVENING PHONE POCKET FEED ASLEEP")
-REGIONS = [State(At.DAY, [At.MORNING, At.WORK, At.EVENING]), State(At.PHONE, [At.POCKET, At.FEED])]
+At = StrEnum("At", "AWAKE PLACE WORK HOME PHONE POCKET FEED ASLEEP")
+REGIONS = [State(At.PLACE, [At.WORK, At.HOME]), State(At.PHONE, [At.POCKET, At.FEED])]
 
 
 class Person(Agent):
@@ -15,9 +15,8 @@ class Person(Agent):
     chart = Statechart(
         [State(At.AWAKE, REGIONS, parallel=True), At.ASLEEP],
         [
-            Transition("leaves", At.MORNING, At.WORK, after=2),
-            Transition("returns", At.WORK, At.EVENING, after=8),
-            Transition("sleeps", At.EVENING, At.ASLEEP, after=6),
+            Transition("returns", At.WORK, At.HOME, after=8),
+            Transition("sleeps", At.HOME, At.ASLEEP, after=8),
             Transition("wakes", At.ASLEEP, History(At.PHONE), after=8),
             Transition("buzzes", At.POCKET, At.FEED),
             Transition("looks", At.POCKET, At.FEED, rate=lambda who, _: who.curiosity),
@@ -25,6 +24,7 @@ class Person(Agent):
             Transition("hides", At.FEED, At.POCKET, guard=In(At.WORK)),
         ],
         initial=At.AWAKE,
+        name="day",
     )
     curiosity: float = uniform(0.0, 0.2)
     lost: int = state(0)

@@ -12,7 +12,7 @@ from prism.worlds import Run
 from prism.worlds.examples import Day
 from prism.worlds.examples.day import At, Person
 
-CHART = Person.chart.bound("person", None, lambda: 0.0)
+CHART = Person.chart.bound("day", None, lambda: 0.0)
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +34,8 @@ def counted(log: Any, depth: int | None, where: pl.Expr) -> dict[str, int]:
     ("depth", "states"),
     [
         (1, {"awake": 20, "asleep": 0}),
-        (2, {"day": 20, "phone": 20, "asleep": 0}),
-        (3, {"morning": 0, "work": 20, "evening": 0, "asleep": 0}),
+        (2, {"place": 20, "phone": 20, "asleep": 0}),
+        (3, {"work": 20, "home": 0, "asleep": 0}),
     ],
 )
 def test_states_are_counted_on_a_level(log: Any, depth: int, states: dict[str, int]) -> None:
@@ -62,13 +62,13 @@ def test_a_log_of_a_chart_with_regions_agrees_with_it(log: Any) -> None:
     ("move", "kinds"),
     [
         (("work+pocket", "work+feed", "buzzes"), []),
-        (("work+pocket", "evening+pocket", "returns"), []),
+        (("work+pocket", "home+pocket", "returns"), []),
         # a history stands for whatever its region has been in
-        (("asleep", "morning+feed", "wakes"), []),
-        (("asleep", "morning+pocket", "wakes"), []),
-        (("asleep", "work+pocket", "wakes"), ["unknown_move"]),
-        (("work+pocket", "evening+feed", "buzzes"), ["unknown_move"]),
-        (("evening+feed", "asleep", "sleeps"), []),
+        (("asleep", "work+feed", "wakes"), []),
+        (("asleep", "work+pocket", "wakes"), []),
+        (("asleep", "home+pocket", "wakes"), ["unknown_move"]),
+        (("work+pocket", "home+feed", "buzzes"), ["unknown_move"]),
+        (("home+feed", "asleep", "sleeps"), []),
         (("work+feed", "asleep", "sleeps"), ["unknown_move"]),
         (("work+feed", "work+pocket", "rings"), ["unknown_trigger"]),
         (("work", "work+pocket", "hides"), ["unknown_state"]),
