@@ -22,6 +22,7 @@ import sys
 import types
 import warnings
 from contextlib import suppress
+from os import _exit
 from typing import Any
 
 IMPORTED = (
@@ -77,7 +78,7 @@ def leave() -> None:
         with suppress(OSError, ValueError):
             sys.stdout.flush()
             sys.stderr.flush()
-            os._exit(_statuses[0])
+            _exit(_statuses[0])
 
 
 class Server:
