@@ -242,8 +242,9 @@ class ColumnStage(AgentStage):
         if stored is None:
             self._rows.others[name] = list(values)
         else:
-            numbers = [number_in(stored, each, what) for each in values]
-            self._columns.agents[stored.name] = numbers
+            column = self._columns.agents[stored.name]
+            numbers = (number_in(stored, each, what) for each in values)
+            column[:] = np.fromiter(numbers, column.dtype, len(column))
 
     def ready(self) -> None:
         """Compile the steps, and make what ticks need, after the world's `setup`."""
