@@ -160,8 +160,8 @@ def test_a_logged_fire_enters_few_files(tmp_path: Path) -> None:
 
 
 def test_a_decision_enters_few_files(tmp_path: Path) -> None:
-    """A decision enters at most 21 files from the question to the server and back."""
-    assert len(a_decision(tmp_path, committed=False).files) <= 21
+    """A decision enters at most 20 files from the question to the server and back."""
+    assert len(a_decision(tmp_path, committed=False).files) <= 20
 
 
 def test_a_simulation_is_reached_through_few_files(monkeypatch: pytest.MonkeyPatch) -> None:

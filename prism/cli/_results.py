@@ -25,10 +25,12 @@ _MOST_TEXT = 40
 def print_results(results: AnyResults, folder: Path | None) -> None:
     """Print states and measures of the rounds, what happened in all, and a feed's cascades."""
     screen = Screen()
-    screen.print(f"[bold]Agents in each state when a round ends[/bold] ({results.agents:,} agents)")
+    screen.print(
+        f"[bold]Agents in each state at the end of a round[/bold] ({results.agents:,} agents)"
+    )
     screen.print(_rounds_table(results, screen.width, "states"))
     if results.rounds[0].measures:
-        screen.print("[bold]Measures when a round ends[/bold]")
+        screen.print("[bold]Measures at the end of a round[/bold]")
         screen.print(_rounds_table(results, screen.width, "measures"))
 
     if isinstance(results, Results):
@@ -63,7 +65,7 @@ def _logged(results: AnyResults, folder: Path | None) -> str:
     first = next(read_blocks(log_in(folder))).data.partition(b"\n")[0]
     logged = orjson.loads(first).get("logged_agents")
     if logged == 0:
-        return "What every round came to"
+        return "The summary of every round"
     told = "" if logged is None else f" of {logged:,} of {results.agents:,} agents"
 
     return f"Every transition{told}"
@@ -74,7 +76,10 @@ def _rounds_table(results: AnyResults, width: int, what: Literal["states", "meas
     places = evenly(len(results.rounds), _most_rounds(results, width))
     shown = [results.rounds[place] for place in places]
     figures = [getattr(each, what) for each in shown]
-    rows = ((name, *(_figure(each[name]) for each in figures)) for name in figures[0])
+    # agents of a chart with regions are in another set of states in each round
+    names = dict.fromkeys(name for each in figures for name in each)
+    absent = 0 if what == "states" else None
+    rows = ((name, *(_figure(each.get(name, absent)) for each in figures)) for name in names)
     numbers = [str(each.number) for each in shown]
     table = table_of(rows, "round", *numbers, numbers=numbers)
     if what == "states" and len(shown) < len(results.rounds):
@@ -92,7 +97,7 @@ def _figure(value: float | int | None) -> str:
 
 def _most_rounds(results: AnyResults, width: int) -> int:
     """Return how many rounds fit beside the names of the states."""
-    names = max(map(len, results.rounds[0].states))
+    names = max(len(name) for summary in results.rounds for name in summary.states)
     widest = max(
         len(f"{count:,}")
         for summary in results.rounds
@@ -124,7 +129,7 @@ def _counts(totals: Mapping[str, Any]) -> dict[str, int]:
         "transitions": totals["transitions"],
         "decisions asked": asked,
         "decisions answered": answered,
-        "decisions that fell back": asked - answered,
+        "decisions by fallback": asked - answered,
         **{f"texts, {source}": count for source, count in totals.get("texts", {}).items()},
         **{f"time-outs from {state}": count for state, count in totals["timeouts"].items()},
     }

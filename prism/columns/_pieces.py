@@ -77,7 +77,7 @@ class Writer:
             return self._pieces[0] if len(self._pieces) == 1 else list(self._in_pieces())
 
         if self._scope.returned and not (self._is_guard or _always_returns(nodes)):
-            told = "it returns nothing on some way: return on every way"
+            told = "it returns nothing on some path: return on every path"
             self.problems.append(RefusedError(node, told))
         self._line("return False" if self._is_guard else "return -1")
         return self._pieces[0]
@@ -110,8 +110,8 @@ class Writer:
         if method is None:
             raise RefusedError(
                 node,
-                f"{ast.unparse(node).split(chr(10))[0]}: a step has no such "
-                "statement in columns: run this world without columns",
+                f"{ast.unparse(node).split(chr(10))[0]}: steps in columns cannot have such a "
+                "statement: run this world without columns",
             )
         method(node)
 
@@ -136,7 +136,9 @@ class Writer:
             self._line("return 0")
         else:
             if node.value is None:
-                raise RefusedError(node, "what a step calls returns a value on every way")
+                raise RefusedError(
+                    node, "a function that a step calls must return a value on every path"
+                )
             value = self._language.value(node.value)
             if self._is_guard:
                 value = Value(self._language.truth_of(value, node), BOOL)
@@ -149,8 +151,8 @@ class Writer:
         if value.type in (*_NAMES, WEIGHTS, NEIGHBOURS) or (known and known != value.type):
             raise RefusedError(
                 node,
-                f"a return of {value.type.name}: let all be of one type, "
-                "numbers, truths, agents or states",
+                f"a return of {value.type.name}: return values of one type, numbers, truth "
+                "values, agents or states",
             )
         self._scope.returned = value.type
 
@@ -433,7 +435,9 @@ class Writer:
                 node, f"{ast.unparse(call)[:50]}: {why}: run this world without columns"
             )
         if self._number is None:
-            raise RefusedError(node, "what a step calls cannot wait: put the await into the step")
+            raise RefusedError(
+                node, "a function that a step calls cannot wait: move the await into the step"
+            )
 
         assert isinstance(call, ast.Call)
         others = {each.arg for each in call.keywords} - {"trigger", "context", "weights"}

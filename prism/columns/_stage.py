@@ -128,8 +128,8 @@ class ColumnStage(AgentStage):
         reasoner = setting.answerers.reasoner
         if type(reasoner) is not PolicyReasoner:
             problem = (
-                f"is a {type(reasoner).__name__}: in columns the weights of decisions decide, and "
-                "no model, policy file or earlier run: run this world without columns"
+                f"is a {type(reasoner).__name__}: in columns, only weights can decide, not a "
+                "model, a policy file or an earlier run: run this world without columns"
             )
             raise InputError(problem, field="reasoner")
         if setting.answerers.has_writer:
@@ -140,7 +140,7 @@ class ColumnStage(AgentStage):
         self._machine: Machine
         self._about: Any = None
         self._counted = SimpleNamespace(counts=Counts(), open_questions=0)
-        self._ticks: Any = self._counted
+        self.ticks: Any = self._counted
 
     # Beginning
 
@@ -462,18 +462,18 @@ class ColumnStage(AgentStage):
                 chosen=then,
                 source="policy",
                 context=about,
-                probabilities={
-                    state_text(option): round(chance, 6)
-                    for option, chance in zip(options, chances, strict=True)
+                how={
+                    "reason": None,
+                    "probabilities": {
+                        state_text(option): round(chance, 6)
+                        for option, chance in zip(options, chances, strict=True)
+                    },
                 },
             )
 
     @property
     def _chart_name(self) -> str:
         return next(iter(self._kinds.values())).chart.definition.name
-
-    async def end_ticks(self) -> None:
-        """Do nothing, as no question outlives its tick."""
 
     async def close(self) -> None:
         """Do nothing, as nothing is left running."""
@@ -520,7 +520,9 @@ class ColumnStage(AgentStage):
         columns, rows, layout = self._columns, self._rows, self.unit.layout
         kept = snapshot["kinds"][0]
         if kept["ids"] != [rows.id_of(place) for place in range(columns.size)]:
-            raise SimulationError("the run to resume has other agents: give the same population")
+            raise SimulationError(
+                "the run to resume has different agents: give the same population"
+            )
 
         numbers = {state.value: number for number, state in enumerate(layout.states)}
         columns["state"][:] = [numbers[text] for text in kept["states"]]

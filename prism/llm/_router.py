@@ -142,7 +142,7 @@ class ModelPool(Pool[Host]):
     @property
     def hosts(self) -> list[str]:
         """Addresses of the servers, without names and passwords of users."""
-        return [host.address for host in self._hosts]
+        return [host.address for host in self.servers]
 
     async def warm_up(
         self, limit: float | None = None, cost: Cost | None = None
@@ -158,12 +158,12 @@ class ModelPool(Pool[Host]):
         Returns:
             What went wrong on each, by address; None where nothing did.
         """
-        with self._slots.entered():
-            return await load_models(self._hosts, limit, Cost() if cost is None else cost)
+        with self.slots.entered():
+            return await load_models(self.servers, limit, Cost() if cost is None else cost)
 
     async def close(self) -> None:
         """Close the connections, those in use when their questions have ended."""
-        for host in self._hosts:
+        for host in self.servers:
             await host.close()
 
     async def __aenter__(self) -> Self:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 Row = dict[str, Any]
+_STATES = "states."
 
 
 def run_row(
@@ -56,11 +57,20 @@ def round_rows(
 
 
 def table_of(rows: Sequence[Row]) -> pl.DataFrame:
-    """Return rows as a table with the columns of all, in the order in which they come up."""
+    """Return rows as a table with the columns of all, in the order in which they come up.
+
+    The numbers of agents in each state stand together, and 0 in a round without the state: a chart
+    with regions has other states in each round.
+    """
     import polars as pl
 
-    columns = dict.fromkeys(name for row in rows for name in row)
-    filled = [{name: row.get(name) for name in columns} for row in rows]
+    named = [*dict.fromkeys(name for row in rows for name in row)]
+    states = [name for name in named if name.startswith(_STATES)]
+    first = min(map(named.index, states), default=0)
+    others = [name for name in named if name not in states]
+    columns = [*others[:first], *states, *others[first:]]
+    absent = dict.fromkeys(states, 0)
+    filled = [{name: row.get(name, absent.get(name)) for name in columns} for row in rows]
 
     return pl.DataFrame(filled, infer_schema_length=None, strict=False)
 

@@ -332,6 +332,9 @@ def is_heard(given: EventLogger | None) -> bool:
     return _awaited.get() is not None or active_logger(given) is not None
 
 
+_NOBODY_KNOWS: Mapping[str, Any] = {"reason": None, "probabilities": None}
+
+
 def announce(
     given: EventLogger | None,
     *,
@@ -342,14 +345,8 @@ def announce(
     chosen: Any,
     source: str,
     context: object,
-    reason: str | None = None,
-    probabilities: Mapping[str, float] | None = None,
-    option_mass: float | None = None,
-    rotation: int | None = None,
-    cost: Mapping[str, Any] | None = None,
-    said: str | None = None,
-    decision_id: str | None = None,
-    prompt_hash: str | None = None,
+    how: Mapping[str, Any] = _NOBODY_KNOWS,
+    more: Mapping[str, Any] | None = None,
 ) -> None:
     """Log one decision; a fallback is a warning, which is shown even without structlog.
 
@@ -362,14 +359,8 @@ def announce(
         chosen: What was chosen.
         source: Who chose.
         context: What the event is about.
-        reason: Why the fallback was taken.
-        probabilities: Probability of every option by its text, where known.
-        option_mass: Probability that all options have together, where a model tells it.
-        rotation: How many options went to the end of the list where a model was told them.
-        cost: The keys of what it took, if a model was asked.
-        said: The reason that the model gave, where it was asked for one.
-        decision_id: Under which id its prompt is recorded, if it is.
-        prompt_hash: The beginning of the SHA-256 of the prompt, if a model was to be asked.
+        how: The keys of how it was chosen, which stand before the context.
+        more: Those that stand after it, where there are any.
     """
     awaited = _question(agent, trigger)
     if awaited is not None:
@@ -386,15 +377,9 @@ def announce(
         "options": [state_text(option) for option in options],
         "chosen": state_text(chosen),
         "source": source,
-        "reason": reason,
-        "probabilities": probabilities,
-        **({} if option_mass is None else {"option_mass": option_mass}),
-        **({} if rotation is None else {"rotation": rotation}),
+        **how,
         "context": identified(context),
-        # only where they are asked for: other logs have the keys they always had
-        **_given(said=said),
-        **(cost or {}),
-        **_given(prompt_hash=prompt_hash, decision_id=decision_id),
+        **(more or {}),
     }
     if source == "fallback":
         report_warning(given, DECISION, **keys)
@@ -402,8 +387,9 @@ def announce(
         active.info(DECISION, **keys)
 
 
-def _given(**keys: str | None) -> dict[str, str]:
-    return {name: value for name, value in keys.items() if value is not None}
+def known(**values: Any) -> dict[str, Any]:
+    """Return what is not None: other logs have the keys they always had."""
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def identified(context: object) -> dict[str, Any] | None:

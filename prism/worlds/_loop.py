@@ -35,6 +35,7 @@ from prism.worlds._agent_measures import AgentMeasures, require_number
 from prism.worlds._asking import Answerers, Decider, Event, Remembering
 from prism.worlds._host import Sampling, Setting, drawing_nowhere_else
 from prism.worlds._kinds import measures_of, parts_of
+from prism.worlds._overlap import OverlapTicks
 from prism.worlds._parameters import groups_of, read_group
 from prism.worlds._people import AgentTable
 from prism.worlds._results import Measured
@@ -47,7 +48,7 @@ _TICKS_BETWEEN_COLLECTIONS = 100
 
 COLUMNS = "prism.columns"
 
-_ONLY_LOOKS = "a measure only looks; let a hook change things, such as round_ends"
+_ONLY_LOOKS = "a measure must not change anything: use a hook, such as round_ends"
 
 MANY = 100_000
 """Agents up to which the log tells of each, unless it is asked for less."""
@@ -106,7 +107,7 @@ class Loop:
     ) -> None:
         if world._host is not None:
             raise SimulationError(
-                f"this {type(world).__name__} is in a run already: make a new one"
+                f"this {type(world).__name__} is already in a run: make a new one"
             )
 
         self.world: Any = world
@@ -261,8 +262,8 @@ class Loop:
             SimulationError: If the snapshot is of another world or population.
         """
         if self._stage.has_fields and "kinds" not in snapshot:
-            problem = "was begun by an earlier version, which kept it otherwise: begin it anew, or"
-            raise InputError(f"{problem} replay it as far as it came")
+            problem = "was begun by an earlier version in another format: start a new run, or"
+            raise InputError(f"{problem} replay what it has")
 
         self._host.end_setup(is_resumed=True)
         # the time first, as agents have been in their states since some tick
@@ -330,7 +331,8 @@ class Loop:
             if not world.overlap and host.is_to_end():
                 break
 
-        await stage.end_ticks()
+        if isinstance(stage.ticks, OverlapTicks):
+            await stage.ticks.end_round()
         host.is_to_end()
         host.begin_ending()
         states = stage.states()
@@ -353,7 +355,7 @@ class Loop:
         if active_logger(self._stage.logger) is None or self._stage.logged_agents() == 0:
             return {}
 
-        reason = "a picture only looks; let a hook change things, such as round_ends"
+        reason = "a picture must not change anything: use a hook, such as round_ends"
         with self._host.only_looking(reason), self._host.explaining(), self._host.guarding():
             return self._stage.picture(first=first)
 

@@ -23,6 +23,7 @@ from prism.telemetry.events import (
     AGENT_JOINED,
     ANSWER_DISCARDED,
     DECISION,
+    POST_WEIGHED,
     ROUND_ENDED,
     TEXT_WRITTEN,
     TRANSITION,
@@ -47,7 +48,9 @@ _MOST_DRAWN = 10_000
 """Agents up to which their picture is logged."""
 
 
-_OF_AN_AGENT = frozenset((AGENT_JOINED, TRANSITION, DECISION, ANSWER_DISCARDED, TEXT_WRITTEN))
+_OF_AN_AGENT = frozenset(
+    (AGENT_JOINED, TRANSITION, DECISION, ANSWER_DISCARDED, TEXT_WRITTEN, POST_WEIGHED)
+)
 """Events that only those agents have whom the log tells of."""
 
 
@@ -85,6 +88,7 @@ class AgentStage:
         has_fields: True, as agents hold what their class declares.
         host_class: The class of the run.
         logger: Where events go meanwhile.
+        ticks: What runs the ticks, from the end of `setup` on.
     """
 
     has_fields: bool = True
@@ -100,7 +104,7 @@ class AgentStage:
         self._kinds: dict[type, Kind] = {}
         self._transitions = 0
         self._turns = 0
-        self._ticks: Ticks
+        self.ticks: Ticks
         given = world._prism_logger(setting)
         self._sampled: SampledLogger | None = None
         if setting.sampling is not None:
@@ -115,7 +119,7 @@ class AgentStage:
     @property
     def open_questions(self) -> int:
         """Number of questions without an answer; other threads may look."""
-        return self._ticks.open_questions
+        return self.ticks.open_questions
 
     # Beginning
 
@@ -151,9 +155,9 @@ class AgentStage:
         """Make what runs the ticks, which takes the agents as `setup` has left them."""
         arguments = self._world, self.host, self._setting.answerers, self.logger
         if self._asking is not None:
-            self._ticks = OverlapTicks(*arguments, self._asking)
+            self.ticks = OverlapTicks(*arguments, self._asking)
         else:
-            self._ticks = (TogetherTicks if self._world.together else Ticks)(*arguments)
+            self.ticks = (TogetherTicks if self._world.together else Ticks)(*arguments)
 
         self.host.timed_out = self._count_time_out
 
@@ -171,6 +175,11 @@ class AgentStage:
         """Return charts, number of agents, and the world with its parameters."""
         charts = dict.fromkeys(kind.chart.definition.name for kind in self._kinds.values())
         count = len(self.host.agents)
+        trees = {
+            kind.chart.definition.name: inside
+            for kind in self._kinds.values()
+            if (inside := _inside(kind.chart))
+        }
         logged = self.logged_agents()
         return self._world._prism_described(
             {
@@ -179,6 +188,7 @@ class AgentStage:
                 **({} if logged is None else {"logged_agents": logged}),
                 "world": type(self._world).__name__,
                 "parameters": parameters_told(self._world),
+                **({"charts": trees} if trees else {}),
             }
         )
 
@@ -235,7 +245,7 @@ class AgentStage:
     def begin_round(self) -> None:
         """Return the counts to 0, and give everybody new random numbers."""
         self.host.begin_round()
-        self._ticks.counts, self._transitions, self._turns = Counts(), 0, 0
+        self.ticks.counts, self._transitions, self._turns = Counts(), 0, 0
         self._world._prism_begin_round()
 
     async def tick(self) -> None:
@@ -243,11 +253,7 @@ class AgentStage:
         host = self.host
         self._world._prism_begin_tick()
         self._turns += len(host.agents) - len(host.gone | host.asleep)
-        await self._ticks.run()
-
-    async def end_ticks(self) -> None:
-        """Settle every question that is still open."""
-        await self._ticks.end_round()
+        await self.ticks.run()
 
     def states(self) -> dict[str, int]:
         """Return the number of agents in each state."""
@@ -276,14 +282,14 @@ class AgentStage:
         """Let agents take the last step of a round, in a world that has one."""
         step = self._world._prism_last_step()
         if step is not None:
-            assert isinstance(self._ticks, OverlapTicks)
-            await self._ticks.last_steps(step)
+            assert isinstance(self.ticks, OverlapTicks)
+            await self.ticks.last_steps(step)
 
     def summary(
         self, number: int, states: Mapping[str, int], measures: Mapping[str, Measured]
     ) -> Any:
         """Return what a round came to."""
-        counts = self._ticks.counts
+        counts = self.ticks.counts
         summary = WorldRound(
             number,
             states,
@@ -313,7 +319,7 @@ class AgentStage:
 
     async def close(self) -> None:
         """Cancel what is still being asked."""
-        await self._ticks.close()
+        await self.ticks.close()
 
     def picture(self, *, first: bool) -> dict[str, Any]:
         """Return where the agents are and how each is drawn; nothing if nobody could draw it."""
@@ -373,14 +379,16 @@ class AgentStage:
         """
         ids = [kept["ids"] for kept in snapshot["kinds"]]
         if ids != [[agent.agent_id for agent in kind.agents] for kind in self._kinds.values()]:
-            raise SimulationError("the run to resume has other agents: give the same population")
+            raise SimulationError(
+                "the run to resume has different agents: give the same population"
+            )
 
         for kind, kept in zip(self._kinds.values(), snapshot["kinds"], strict=True):
             _restore_kind(kind, kept, code, self.host.ticks)
         if "attributes" in snapshot:
             for agent, attributes in zip(self.host.agents, snapshot["attributes"], strict=True):
                 agent._take({}, attributes)
-        self._ticks.roster.rebuild(self.host.ticks)
+        self.ticks.roster.rebuild(self.host.ticks)
 
     def read_log(self, _snapshot: Mapping[str, Any], events: Iterable[Event]) -> list[Any]:
         """Take histories from the log; return the rounds that had ended."""
@@ -420,7 +428,7 @@ class AgentStage:
         return [list(pair) for pair in zip(full, messages, strict=True)]
 
     def _count_time_out(self, state: Any) -> None:
-        self._ticks.counts.timeouts[state_text(state)] += 1
+        self.ticks.counts.timeouts[state_text(state)] += 1
 
     def _count_transition(self) -> float:
         # the charts ask for the time exactly once for each transition
@@ -441,8 +449,8 @@ def _require_overlapping(cls: type[World[Any]]) -> None:
     ]
     if hooks or cls.together:
         raise DefinitionError(
-            f"{cls.__name__} has overlap = True, so that its ticks have no common beginning and "
-            f"end: leave out {', '.join(hooks) or 'together'}, or overlap"
+            f"{cls.__name__} has overlap = True, so its ticks have no common beginning and end: "
+            f"leave out {', '.join(hooks) or 'together'}, or overlap"
         )
 
 
@@ -460,6 +468,20 @@ def _restore_kind(kind: Kind, kept: Mapping[str, Any], code: Decoder, now: int) 
     restore_notes(kind.agents, kept)
     for place, messages in kept["inboxes"]:
         kind.agents[place].inbox.extend(code.value(messages))
+
+
+def _inside(chart: Statechart[Any]) -> dict[str, list[str]]:
+    """Return what lies inside of each state that has others inside."""
+    tree = chart.definition.tree
+    if tree is None:
+        return {}
+
+    nodes = tree.tree.nodes
+    return {
+        state_text(node.state): [state_text(nodes[each].state) for each in node.children]
+        for node in nodes[1:]
+        if node.children
+    }
 
 
 def _kept_memories(kind: Kind) -> dict[str, Any]:

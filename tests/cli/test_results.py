@@ -91,7 +91,7 @@ def test_engagement_is_counted(shown: Shown) -> None:
         "transitions 5",
         "decisions asked 60,000",
         "decisions answered 7,000",
-        "decisions that fell back 53,000",
+        "decisions by fallback 53,000",
         "time-outs from engaging_reshare 9",
         "time-outs from scrolling 8",
     ]
@@ -198,3 +198,13 @@ def test_progress_is_drawn_on_a_terminal(
     assert out == ""
     assert "2/2" in err
     assert "most are idle" in err
+
+
+def test_states_that_only_some_rounds_have_are_zero_elsewhere(shown: Shown) -> None:
+    """A chart with regions has other configurations in each round; each has its row."""
+    counts = [{"asleep": 3}, {"feed+fresh": 2, "feed+tired": 1}]
+    rounds = [RoundSummary(number, each, Activity()) for number, each in enumerate(counts, 1)]
+    table = rows(shown(Results(3, tuple(rounds), Activity(), ())))
+    assert table["asleep"] == ["3", "0"]
+    assert table["feed+fresh"] == ["0", "2"]
+    assert table["feed+tired"] == ["0", "1"]

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypedDict, TypeVar
 
 from prism.errors import (
     LLMError,
@@ -128,7 +128,7 @@ def opened(
         ReasonerError: If it is the text of a model.
     """
     if isinstance(client, str):
-        raise ReasonerError("a text stands for a model with prism.llm.Model.of(text): give that")
+        raise ReasonerError("a text is not a model: pass prism.llm.Model.of(text)")
     if not has(client, "as_client"):
         return client, model, patience
 
@@ -139,6 +139,21 @@ def opened(
         return found, model, patience
     usual = described.patience if patience is None else patience
     return found, model or described.model or None, usual
+
+
+class Limits(TypedDict, total=False):
+    """How a client is asked, and within which limits; see `Reasoner`."""
+
+    model: str | None
+    timeout: float
+    concurrency: int | None
+    attempts: int | None
+    patience: float | None
+    seed: int
+    cache: AnswerStore | None
+    budget: Budget | None
+    record: PromptRecord | None
+    logger: EventLogger | None
 
 
 class AsksModel:
@@ -167,25 +182,27 @@ class AsksModel:
         named: Model name that was given for the client.
         cache: Where answers are kept; it is not closed here.
         record: Where every prompt and reply is kept; None where they are not.
+        pool: The client as it is asked, which has slots of its own if the given one has none.
         open: The requests that have no reply yet; other threads may copy it.
     """
 
     def __init__(
         self,
         client: Any,
-        model: str | None,
-        timeout: float,
-        concurrency: int | None,
-        attempts: int | None,
-        patience: float | None,
-        seed: int,
-        cache: AnswerStore | None,
-        budget: Budget | None,
-        record: PromptRecord | None,
-        logger: EventLogger | None,
         *,
+        model: str | None = None,
+        timeout: float = DEFAULT_TIMEOUT_SECONDS,
+        concurrency: int | None = None,
+        attempts: int | None = None,
+        patience: float | None = None,
+        seed: int = 0,
+        cache: AnswerStore | None = None,
+        budget: Budget | None = None,
+        record: PromptRecord | None = None,
+        logger: EventLogger | None = None,
         only_decides: bool = False,
     ) -> None:
+        client, model, patience = opened(client, model, patience)
         require_positive(timeout=timeout, concurrency=concurrency, attempts=attempts)
         check_client(client, only_decides=only_decides)
         check_model(client, model, only_decides=only_decides)
@@ -200,7 +217,7 @@ class AsksModel:
         self.cache: AnswerStore | None = cache
         self.record: PromptRecord | None = record
         self.open: dict[int, OpenRequest] = {}
-        self._adapted: ModelClient = adapt(
+        self.pool: ModelClient = adapt(
             client,
             model,
             seed,
@@ -208,19 +225,14 @@ class AsksModel:
             self.concurrency,
             patience or 0.0,
         )
-        self._taken_by_chat = parameters(self._adapted.chat)[0]
-        self._checks_decisions = "lacks" in parameters(self._adapted.systemone)[0]
+        self._taken_by_chat = parameters(self.pool.chat)[0]
+        self._checks_decisions = "lacks" in parameters(self.pool.systemone)[0]
         self._timeout = timeout
         self._model: str | None = model or _text_or_none(getattr(client, "model", None))
         self._replies = None if cache is None else ReplyCache(cache, logger)
         self._depends_on = depends_on(client, model, seed)
         self._flights: SingleFlight[Reply] = SingleFlight()
         self._says_no_tokens = False
-
-    @property
-    def pool(self) -> ModelClient:
-        """The client as it is asked, which has slots of its own if the given one has none."""
-        return self._adapted
 
     async def close(self) -> None:
         """Close the client's connections, if it opens new ones later (``client.reopens``)."""
@@ -306,15 +318,13 @@ class AsksModel:
 
             check = {"lacks": lacks} if self._checks_decisions else {}
             questions = {QUESTION: asked.choice or {}}
-            return chances_of(
-                await self._adapted.systemone(asked.text, questions, cost=cost, **check)
-            )
+            return chances_of(await self.pool.systemone(asked.text, questions, cost=cost, **check))
 
         chat = request if isinstance(request, TextRequest) else choosing(request)
         messages = [{"role": "user", "content": chat.text}]
         offered: dict[str, Any] = {"lacks": chat.lacks, "variation": chat.variation}
         more = {name: offered[name] for name in offered if name in self._taken_by_chat}
-        said = await self._adapted.chat(messages, format=chat.schema, cost=cost, **more)
+        said = await self.pool.chat(messages, format=chat.schema, cost=cost, **more)
 
         return Reply(said.text)
 
@@ -327,7 +337,7 @@ class AsksModel:
 
         self._says_no_tokens = True
         BUDGET_LOGGER.warning(
-            "%s at %s reports no tokens, so a limit of %d tokens cannot end its questions: "
+            "%s at %s reports no token counts, so the limit of %d tokens has no effect on it: "
             "set a limit on calls",
             cost.model or "the model",
             cost.host or "its server",

@@ -150,13 +150,6 @@ def translated(error: Exception) -> Exception:
     return found
 
 
-def untranslated(error: LLMError) -> Exception:
-    """Return what a client has raised, where `translated` has put an error in its place."""
-    stands_for_it = type(error) in (LLMError, OverloadedError, UnreachableError)
-    cause = error.__cause__
-    return cause if stands_for_it and isinstance(cause, Exception) else error
-
-
 def status_of(error: BaseException) -> int | None:
     """Return the HTTP status that an exception or one of its causes has."""
     for raised in _causes(error):

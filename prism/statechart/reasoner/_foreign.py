@@ -7,13 +7,12 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn, cast
 
-from prism.errors import BadReplyError, DecisionsUnsupportedError, LLMError, ReasonerError
+from prism.errors import BadReplyError, DecisionsUnsupportedError, ReasonerError
 from prism.statechart.reasoner._faults import (
     is_malformed,
     lacks_decisions,
     lacks_path,
     translated,
-    untranslated,
 )
 from prism.statechart.reasoner._model_client import (
     ChatReply,
@@ -26,7 +25,7 @@ from prism.statechart.reasoner._model_client import (
     of_kind,
     parameters,
 )
-from prism.statechart.reasoner._pool import Pool, Question, ReplyT
+from prism.statechart.reasoner._pool import Pool
 from prism.statechart.reasoner._slots import Host, Slots, Traffic
 from prism.statechart.reasoner._spending import Cost
 from prism.statechart.states import state_text
@@ -235,50 +234,6 @@ class ForeignHost(Host):
         raise failure from error
 
 
-class ForeignClient(Pool[ForeignHost]):
-    """Asks a client that is not prism's own, as a pool of one.
-
-    Args:
-        client: The client.
-        model: Model name, for a client that needs one with every call.
-        seed: Seed of the sampling.
-        attempts: Requests for one question while its failures pass, at most; 1 for a client that
-            asks again itself.
-        concurrency: Questions under way at once.
-        patience: Seconds to wait for it once it has begun to fail.
-    """
-
-    def __init__(
-        self,
-        client: Any,
-        model: str | None,
-        seed: int | None,
-        attempts: int = 1,
-        concurrency: int = 1,
-        patience: float = 0.0,
-    ) -> None:
-        host = ForeignHost(client, model, seed, concurrency, patience)
-        asks_again = of_kind(int, getattr(client, "max_retries", None))
-        super().__init__([host], model or "", slots=Slots(), attempts=1 if asks_again else attempts)
-
-    async def _ask(self, question: Question[ReplyT]) -> ReplyT:
-        """Return the answer to a question, or raise what the client has raised."""
-        try:
-            return await super()._ask(question)
-        except LLMError as error:
-            # it is known by no address
-            error.host = None
-            raise untranslated(error) from error.__cause__
-
-    def _takes_none(
-        self,
-        hosts: Sequence[Host],  # noqa: ARG002 - there is one
-        error: LLMError,
-        more: str = "",  # noqa: ARG002
-    ) -> LLMError:
-        return error
-
-
 def completions_of(client: Any) -> Any:
     """Return where a client like ``openai.AsyncOpenAI`` takes conversations; None for others."""
     completions = getattr(getattr(client, "chat", None), "completions", None)
@@ -366,7 +321,7 @@ def adapt(
     concurrency: int = 1,
     patience: float = 0.0,
 ) -> ModelClient:
-    """Return the client itself if it is a `ModelClient`, else an adapter for it.
+    """Return the client itself if it is a `ModelClient`, else a pool of which it is the one host.
 
     Args:
         client: A client that passed `check_client`.
@@ -379,7 +334,9 @@ def adapt(
     if has_slots(client):
         return cast("ModelClient", client)
 
-    return ForeignClient(client, model, seed, attempts, concurrency, patience)
+    asks_again = of_kind(int, getattr(client, "max_retries", None))
+    host = ForeignHost(client, model, seed, concurrency, patience)
+    return Pool([host], model or "", slots=Slots(), attempts=1 if asks_again else attempts)
 
 
 def has_slots(client: Any) -> bool:
@@ -449,9 +406,9 @@ def require_model(client: object, model: str | None) -> None:
     """Refuse to keep answers whose model is unknown."""
     if model is None and not isinstance(getattr(client, "model", None), str):
         raise ReasonerError(
-            f"a cache keeps answers by model, and {type(client).__name__} names none: "
-            "give Reasoner a model, any name that stands for the model and for what else the "
-            "answers depend on"
+            f"a cache keeps answers by model, but {type(client).__name__} names none: give "
+            "Reasoner a model, any name for the model and for everything else that the answers "
+            "depend on"
         )
 
 

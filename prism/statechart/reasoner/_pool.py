@@ -133,6 +133,8 @@ class Pool(Generic[HostT]):
         model: Name of the model.
         concurrency: Questions under way at once on all hosts together.
         hedge: Whether a question that straggles is put a second time.
+        servers: The hosts themselves, for looking at them without retries.
+        slots: The slots on the hosts, which other pools may share.
     """
 
     def __init__(
@@ -151,24 +153,14 @@ class Pool(Generic[HostT]):
         self.backoff: Backoff = random_backoff
         self.chat_pace: Pace | None = Pace() if hedge else None
         self.decision_pace: Pace | None = Pace() if hedge else None
-        self._hosts: tuple[HostT, ...] = tuple(hosts)
-        self._slots = slots
+        self.servers: tuple[HostT, ...] = tuple(hosts)
+        self.slots: Slots = slots
         self._attempts = attempts
-
-    @property
-    def servers(self) -> tuple[HostT, ...]:
-        """The hosts themselves, for looking at them without retries."""
-        return self._hosts
-
-    @property
-    def slots(self) -> Slots:
-        """The slots on the hosts, which other pools may share."""
-        return self._slots
 
     @property
     def waiting(self) -> int:
         """How many questions wait for a slot."""
-        return self._slots.waiting
+        return self.slots.waiting
 
     async def chat(
         self,
@@ -241,7 +233,9 @@ class Pool(Generic[HostT]):
         try:
             return await self._ask(question)
         except DecisionsUnsupportedError as error:
-            raise self._takes_none(self._hosts, error) from error
+            if len(self.servers) == 1:
+                raise
+            raise self._takes_none(self.servers, error) from error
         except LLMError as error:
             failure = self._not_decided(error)
             if failure is error:
@@ -251,14 +245,14 @@ class Pool(Generic[HostT]):
     def _not_decided(self, error: LLMError) -> LLMError:
         """Return what it means that a decision question has failed, for those who may chat."""
         # only an answer can tell, and those that have answered do not decide
-        known = {host.known_to_decide for host in self._hosts}
+        known = {host.known_to_decide for host in self.servers}
         if known == {None, False} and not isinstance(error, CircuitOpenError):
-            others = [host for host in self._hosts if host.known_to_decide is False]
+            others = [host for host in self.servers if host.known_to_decide is False]
             return self._takes_none(others, error, f", and {error}")
 
         # said apart from other failures, so that the other servers can be asked to chat
-        deciding = _deciding(self._hosts)
-        are_down = all_fail_fast(deciding) and not all_fail_fast(self._hosts)
+        deciding = _deciding(self.servers)
+        are_down = all_fail_fast(deciding) and not all_fail_fast(self.servers)
         return circuit_open(deciding) if is_retryable(error) and are_down else error
 
     def _takes_none(self, hosts: Sequence[Host], error: LLMError, more: str = "") -> LLMError:
@@ -277,8 +271,8 @@ class Pool(Generic[HostT]):
         Raises:
             LLMError: If none does and some did not answer.
         """
-        with self._slots.entered():
-            looks = [asyncio.create_task(self._look(host)) for host in self._hosts]
+        with self.slots.entered():
+            looks = [asyncio.create_task(self._look(host)) for host in self.servers]
             failures: list[LLMError] = []
             try:
                 for look in asyncio.as_completed(looks):
@@ -321,9 +315,9 @@ class Pool(Generic[HostT]):
         Raises:
             LLMError: If no host gives one.
         """
-        question.left = self._hosts
+        question.left = self.servers
         try:
-            with self._slots.entered():
+            with self.slots.entered():
                 reply = await self._ask_until_settled(question)
         except UnusableError as unusable:
             if unusable.error is not None:
@@ -425,7 +419,7 @@ class Pool(Generic[HostT]):
         """Return the other hosts that can be asked, if possible those that were of use lately."""
         others: Hosts = tuple(
             other
-            for other in self._hosts
+            for other in self.servers
             if other is not host and other not in question.unable and not other.breaker.fails_fast()
         )
         others = question.prefer(others) if others else ()
@@ -436,7 +430,7 @@ class Pool(Generic[HostT]):
         question.tries += 1
         hosts = question.prefer(question.left)
         rank = Rank.USUAL if question.doubted is None else Rank.URGENT
-        lease = await self._slots.take(hosts, question.cost, question.asked, rank)
+        lease = await self.slots.take(hosts, question.cost, question.asked, rank)
         patience = None if question.pace is None else question.pace.straggles_after()
         if patience is None or not question.may_ask(2):
             return await self._put(question, lease, question.cost)
@@ -456,7 +450,7 @@ class Pool(Generic[HostT]):
             return await self._put(question, lease, costs[0])
 
         async def hedge(note_put: Callable[[], None]) -> ReplyT:
-            spare = await self._slots.take(hosts, question.cost, (lease.host,), Rank.SPARE)
+            spare = await self.slots.take(hosts, question.cost, (lease.host,), Rank.SPARE)
             note_put()
             return await self._put(question, spare, costs[1])
 
@@ -468,7 +462,7 @@ class Pool(Generic[HostT]):
         finally:
             # a task that is cancelled before its first step returns nothing
             if not has_begun:
-                self._slots.return_unused(lease)
+                self.slots.return_unused(lease)
 
             self._settle_others(tasks, decisive)
             # the one that answered is told of as the last
@@ -519,7 +513,7 @@ class Pool(Generic[HostT]):
             host.traffic.throttle.answered()
             return reply
         finally:
-            self._slots.give_back(lease)
+            self.slots.give_back(lease)
 
     def _after_error(
         self, question: Question[ReplyT], lease: Lease[Host], error: LLMError, *, was_sent: bool
@@ -536,7 +530,7 @@ class Pool(Generic[HostT]):
 
     def _lacking(self, question: Question[ReplyT], reply: ReplyT) -> int:
         """Return how many answers a reply lacks, where another host may be asked for them."""
-        if question.lacks is None or len(self._hosts) == 1:
+        if question.lacks is None or len(self.servers) == 1:
             return 0
         return question.lacks(reply)
 
@@ -565,7 +559,7 @@ class Pool(Generic[HostT]):
         else:
             breaker.succeeded()
 
-        self._slots.settle(lease.host)
+        self.slots.settle(lease.host)
 
     def _learn(self, lease: Lease[Host], error: LLMError) -> bool:
         """Note what a failure says of the host: nothing, that it fails, or that it answers.
@@ -587,7 +581,7 @@ class Pool(Generic[HostT]):
                 return is_patient or others > 0
 
         # answering fast, a host without the model would attract questions that another could answer
-        lacks_model = len(self._hosts) > 1 and isinstance(error, ModelMissingError)
+        lacks_model = len(self.servers) > 1 and isinstance(error, ModelMissingError)
         is_coming = _is_coming(host, error)
         if is_retryable(error) or lacks_model or is_coming:
             host.trouble = str(error)

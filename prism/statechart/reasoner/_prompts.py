@@ -198,7 +198,7 @@ def _post(context: Any, text: str) -> str:
 def context_of(question: Question) -> str:
     """Describe the context of a question, with what is known of it besides."""
     lines = [format_context(question.context)]
-    for name, value in (question.details or {}).items():
+    for name, value in question.details.items():
         shown = round(value, _DECIMALS) if isinstance(value, float) else value
         lines.append(f"{name.replace('_', ' ').capitalize()}: {shown}")
 

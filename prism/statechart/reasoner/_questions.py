@@ -10,7 +10,13 @@ from typing import Any, Literal
 
 from prism.errors import ReasonerError
 from prism.statechart._definition import Definition
-from prism.statechart._identity import announce, chart_asking, is_heard, name_or_address
+from prism.statechart._identity import (
+    announce,
+    chart_asking,
+    is_heard,
+    known,
+    name_or_address,
+)
 from prism.statechart.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS, Cost
 from prism.telemetry._loggers import EventLogger
 
@@ -62,7 +68,7 @@ class Question:
     recall: Callable[[int], Sequence[str]] | None = field(default=None, compare=False, repr=False)
     pulls: Mapping[Any, float] | None = field(default=None, compare=False, repr=False)
     relevance_pull: float = field(default=DEFAULT_PULL, compare=False, repr=False)
-    details: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
+    details: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     meanings: Mapping[Any, str] | None = field(default=None, compare=False, repr=False)
 
     def __init__(
@@ -103,7 +109,7 @@ class Question:
             recall=recall,
             pulls=pulls,
             relevance_pull=relevance_pull,
-            details=details,
+            details={} if details is None else details,
             meanings=meanings,
         )
 
@@ -251,7 +257,13 @@ class BaseReasoner(ABC):
 
 
 def _announce(given: EventLogger | None, question: Question, decision: Decision) -> None:
-    cost = decision.cost
+    how = {
+        "reason": decision.reason,
+        "probabilities": decision.probabilities,
+        **known(option_mass=decision.option_mass, rotation=decision.rotation),
+    }
+    cost = {} if decision.cost is None else cost_told(decision.cost)
+    ids = known(prompt_hash=decision.prompt_hash, decision_id=decision.decision_id)
     announce(
         given,
         agent=question.agent,
@@ -261,14 +273,8 @@ def _announce(given: EventLogger | None, question: Question, decision: Decision)
         chosen=decision.chosen,
         source=decision.source,
         context=question.context,
-        reason=decision.reason,
-        probabilities=decision.probabilities,
-        option_mass=decision.option_mass,
-        rotation=decision.rotation,
-        cost=None if cost is None else cost_told(cost),
-        said=decision.said,
-        decision_id=decision.decision_id,
-        prompt_hash=decision.prompt_hash,
+        how=how,
+        more={**known(said=decision.said), **cost, **ids},
     )
 
 
@@ -281,6 +287,4 @@ def hash_of(prompt: str) -> str:
 def cost_told(cost: Cost) -> dict[str, Any]:
     """Return what a decision's event says of its cost; what is unknown may be left out."""
     keys = {name: getattr(cost, name) for name in COST_KEYS}
-    known = {name: getattr(cost, name) for name in KNOWN_COST_KEYS}
-
-    return {**keys, **{name: value for name, value in known.items() if value is not None}}
+    return keys | known(**{name: getattr(cost, name) for name in KNOWN_COST_KEYS})

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Unpack, get_args
 
 from prism.errors import (
     CircuitOpenError,
@@ -21,14 +21,13 @@ from prism.errors import (
 from prism.randomness import index_at
 from prism.statechart._identity import agent_name
 from prism.statechart.reasoner._asking import (
-    DEFAULT_TIMEOUT_SECONDS,
     AsksModel,
     Flight,
+    Limits,
     ModeFinder,
     answer_in,
     kind_by,
     mass_in,
-    opened,
 )
 from prism.statechart.reasoner._attributes import attribute_names
 from prism.statechart.reasoner._foreign import has_slots
@@ -48,10 +47,10 @@ from prism.statechart.reasoner._prompts import (
 )
 from prism.statechart.reasoner._questions import BaseReasoner, Decision, Question, Source
 from prism.statechart.reasoner._recollection import Recollection, recollection_of
-from prism.statechart.reasoner._recording import AnswerStore, PromptRecord, Recording
+from prism.statechart.reasoner._recording import Recording
 from prism.statechart.reasoner._replies import read_reason
-from prism.statechart.reasoner._spending import Budget, Cost, Outcome, require_one_of
-from prism.telemetry._loggers import EventLogger, describe
+from prism.statechart.reasoner._spending import Cost, Outcome, require_one_of
+from prism.telemetry._loggers import describe
 
 _STARTS_PER_TURN = 32
 
@@ -143,47 +142,24 @@ class Reasoner(AsksModel, BaseReasoner):
         mode: Mode = "auto",
         pick: Pick = "draw",
         fallback: Any = None,
-        model: str | None = None,
         descriptions: Mapping[Any, str] = STATE_DESCRIPTIONS,
         prompt: Prompts | None = None,
         attributes: Sequence[str] = (),
         memory: Recollection | int | None = None,
         reasons: bool = False,
         option_order: OptionOrder = "chart",
-        timeout: float = DEFAULT_TIMEOUT_SECONDS,
-        concurrency: int | None = None,
-        attempts: int | None = None,
-        patience: float | None = None,
-        seed: int = 0,
-        cache: AnswerStore | None = None,
-        budget: Budget | None = None,
-        record: PromptRecord | None = None,
-        logger: EventLogger | None = None,
+        **limits: Unpack[Limits],
     ) -> None:
         require_one_of("mode", mode, ("auto", "decision", "chat"))
         require_one_of("pick", pick, ("draw", "argmax"))
         require_one_of("option_order", option_order, get_args(OptionOrder))
-        client, model, patience = opened(client, model, patience)
-        _refuse_own_limits(client, concurrency, attempts)
+        logger, seed = limits.get("logger"), limits.get("seed", 0)
         BaseReasoner.__init__(self, logger)
-        AsksModel.__init__(
-            self,
-            client,
-            model,
-            timeout,
-            concurrency,
-            attempts,
-            patience,
-            seed,
-            cache,
-            budget,
-            record,
-            logger,
-            only_decides=mode == "decision",
-        )
+        AsksModel.__init__(self, client, only_decides=mode == "decision", **limits)
+        _refuse_own_limits(self.client, limits.get("concurrency"), limits.get("attempts"))
         self._mode = mode
-        self._kind: Kind | None = kind_by(mode, client)
-        self._mode_finder = ModeFinder(self._adapted, logger)
+        self._kind: Kind | None = kind_by(mode, self.client)
+        self._mode_finder = ModeFinder(self.pool, logger)
         self._pick = pick
         self._fallback = fallback
         self._streams = AgentStreams(seed)
@@ -268,8 +244,8 @@ class Reasoner(AsksModel, BaseReasoner):
         if self._settings.asks_reason and not self._has_said:
             self._has_said = True
             PROMPT_LOGGER.warning(
-                "%s is asked for probabilities, with which it gives no reasons: to have reasons, "
-                "ask in mode chat",
+                "%s is asked for probabilities, so it gives no reasons: to get reasons, use mode "
+                "chat",
                 self._model or "the model",
             )
 
@@ -448,11 +424,10 @@ def _refuse_own_limits(client: Any, concurrency: int | None, attempts: int | Non
     own = getattr(client, "concurrency", None)
     if own and concurrency is not None:
         raise FieldValueError(
-            f"concurrency must be left out, got {concurrency!r}: "
-            f"{type(client).__name__} has its own, {own!r}"
+            f"concurrency must be omitted, got {concurrency!r}: {type(client).__name__} has its "
+            f"own, {own!r}"
         )
     if attempts is not None and has_slots(client):
         raise FieldValueError(
-            f"attempts must be left out, got {attempts!r}: {type(client).__name__} retries "
-            "by itself"
+            f"attempts must be omitted, got {attempts!r}: {type(client).__name__} retries by itself"
         )

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from hashlib import sha256
 from typing import Any, Protocol
 
-from prism.statechart._identity import identified, name_or_address
+from prism.statechart._identity import identified, known, name_or_address
 from prism.statechart.reasoner._model_client import Reply
 from prism.statechart.reasoner._prompts import Request
 from prism.statechart.reasoner._questions import Decision, Question
@@ -92,7 +92,7 @@ class Recording:
                     "source": decision.source,
                     "reason": decision.reason,
                     "probabilities": decision.probabilities,
-                    **_known(option_mass=decision.option_mass),
+                    **known(option_mass=decision.option_mass),
                 }
             )
 
@@ -153,11 +153,6 @@ def _asked(request: Request, reply: Reply | None) -> dict[str, Any]:
         "choice": request.choice,
         "reply": None if reply is None else next(iter(reply.answers.values()), None),
     }
-
-
-def _known(**values: Any) -> dict[str, Any]:
-    """Return what is not None."""
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def _plain(attempts: Sequence[Attempt]) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 from prism.errors import (
     BudgetSpentError,
@@ -15,18 +15,17 @@ from prism.errors import (
     UselessReplyError,
 )
 from prism.statechart.reasoner._asking import (
-    DEFAULT_TIMEOUT_SECONDS,
     AsksModel,
+    Limits,
     TextRequest,
     again,
-    opened,
 )
 from prism.statechart.reasoner._faults import refuses
 from prism.statechart.reasoner._model_client import Reply, TextReply
-from prism.statechart.reasoner._recording import AnswerStore, PromptRecord, record_text
-from prism.statechart.reasoner._spending import Budget, Cost
+from prism.statechart.reasoner._recording import record_text
+from prism.statechart.reasoner._spending import Cost
 from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written, or_fallback, read_as
-from prism.telemetry._loggers import EventLogger, describe
+from prism.telemetry._loggers import describe
 
 _USELESS_TO_REPEAT = (BudgetSpentError, CircuitOpenError, ModelMissingError)
 
@@ -57,37 +56,9 @@ class Writer(AsksModel, BaseWriter):
         FieldValueError: If a limit is not above 0.
     """
 
-    def __init__(
-        self,
-        client: Any,
-        *,
-        model: str | None = None,
-        timeout: float = DEFAULT_TIMEOUT_SECONDS,
-        concurrency: int | None = None,
-        attempts: int | None = None,
-        patience: float | None = None,
-        seed: int = 0,
-        cache: AnswerStore | None = None,
-        budget: Budget | None = None,
-        record: PromptRecord | None = None,
-        logger: EventLogger | None = None,
-    ) -> None:
-        BaseWriter.__init__(self, logger)
-        client, model, patience = opened(client, model, patience)
-        AsksModel.__init__(
-            self,
-            client,
-            model,
-            timeout,
-            concurrency,
-            attempts,
-            patience,
-            seed,
-            cache,
-            budget,
-            record,
-            logger,
-        )
+    def __init__(self, client: Any, **limits: Unpack[Limits]) -> None:
+        BaseWriter.__init__(self, limits.get("logger"))
+        AsksModel.__init__(self, client, **limits)
         # a text and a decision never share an answer
         self._depends_on = ["text", *self._depends_on]
 

@@ -205,12 +205,12 @@ async def test_an_unreadable_agent_affects_no_other_decision(
 async def test_a_time_out_of_a_raw_client_is_named_in_the_reason(
     mode: Any, server: FakeOllama, loop_clock: Clock
 ) -> None:
-    """A raw client's own time-out is given by its name alone, as it says no more."""
+    """A raw client's own time-out passes, and is given by its name, as it says no more."""
     server.fail_always(Fault.hang())
     client = bare(server.host, timeout=httpx.Timeout(60, read=5))
     deciding = asyncio.create_task(decide(client, model="nimble", mode=mode, attempts=1))
     await loop_clock.passes(5, when=lambda: server.asked)
-    assert (await deciding).reason == "ReadTimeout"
+    assert (await deciding).reason == "UnreachableError: ReadTimeout"
     await client.close()
 
 

@@ -7,7 +7,13 @@ from typing import Any
 import ollama
 import pytest
 
-from prism.errors import BadReplyError, DecisionsUnsupportedError, ReasonerError
+from prism.errors import (
+    BadReplyError,
+    DecisionsUnsupportedError,
+    LLMError,
+    ReasonerError,
+    UnreachableError,
+)
 from prism.statechart import Cost, Reasoner
 from prism.statechart.reasoner._foreign import adapt
 from prism.statechart.reasoner._prompts import answer_schema
@@ -132,14 +138,14 @@ async def test_a_decision_without_answers_is_an_error(reply: Any) -> None:
         (ollama.ResponseError('model "m1" not found', 404), ollama.ResponseError),
         (ollama.ResponseError("The model `m1` does not exist.", 404), ollama.ResponseError),
         (ollama.ResponseError("state is too large", 400), ollama.ResponseError),
-        (ollama.ResponseError("404 page not found", 500), ollama.ResponseError),
-        (ConnectionError("404 page not found"), ConnectionError),
+        (ollama.ResponseError("404 page not found", 500), LLMError),
+        (ConnectionError("404 page not found"), UnreachableError),
     ],
 )
 async def test_a_missing_endpoint_is_told_from_other_failures(
     error: Exception, raised: type[Exception]
 ) -> None:
-    """A server or model without decisions raises prism's error for it; all else is unchanged."""
+    """A server without decisions, and what passes, raise prism's errors; the rest is unchanged."""
     with pytest.raises(raised, match=str(error.args[0])) as caught:
         await ask_decision(Deciding(error))
     assert (caught.value is error) == (raised is type(error))
@@ -218,9 +224,9 @@ async def test_think_is_false_until_a_model_refuses_it(
     "error", [ollama.ResponseError("invalid format", 400), ollama.ResponseError("think", 500)]
 )
 async def test_other_refusals_are_raised(error: Exception) -> None:
-    """Any other error is raised as it is, and the model asked only once."""
+    """Any other error is raised, one that may pass as prism's, and the model asked only once."""
     client = Thinker("high", error)
-    with pytest.raises(ollama.ResponseError):
+    with pytest.raises((ollama.ResponseError, LLMError), match=str(error.args[0])):
         await ask_chat(client)
     assert client.asked == [False]
 
