@@ -20,7 +20,7 @@ from prism.statechart.reasoner._asking import (
     TextRequest,
     again,
 )
-from prism.statechart.reasoner._faults import refuses
+from prism.statechart.reasoner._faults import is_permanent_refusal
 from prism.statechart.reasoner._model_client import Reply, TextReply
 from prism.statechart.reasoner._recording import record_text
 from prism.statechart.reasoner._spending import Cost
@@ -143,7 +143,7 @@ def _left_of(call: TextCall, total: Cost) -> int | None:
 
 def _is_useless_to_repeat(error: Exception) -> bool:
     """Return True if nothing better can come of the same prompt, as the server refuses it."""
-    return isinstance(error, _USELESS_TO_REPEAT) or refuses(error)
+    return isinstance(error, _USELESS_TO_REPEAT) or is_permanent_refusal(error)
 
 
 def _lacking(call: TextCall) -> Callable[[TextReply], int]:
