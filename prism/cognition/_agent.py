@@ -12,7 +12,7 @@ from prism.cognition._actions import ActionResult
 from prism.cognition._chart import ACTED, CHART_NAME, OVERFLOW, CognitiveState, cognitive_chart
 from prism.cognition._config._config import Config
 from prism.cognition._counters import with_window
-from prism.cognition._cycle import Cycle, CycleUnderWay, reason_to_stop, useless_in_row
+from prism.cognition._cycle import Cycle, CycleUnderWay, reason_to_stop
 from prism.cognition._memory._memory import Memory
 from prism.cognition._own_actions import ActionRefusedError, OwnAction, actions_of
 from prism.cognition._paging import Pager
@@ -130,8 +130,7 @@ class CognitiveAgent:
         self.stopped = None
         while len(done) < number and self.stopped is None:
             done.append(await self.cycle())
-            limit = self.config.iterate.max_useless
-            self.stopped = reason_to_stop(done[-1], useless_in_row(done), limit)
+            self.stopped = reason_to_stop(done, self.config.iterate.max_useless)
             yield done[-1]
             # a writer may answer at once: let an interruption have a turn
             await asyncio.sleep(0)
@@ -353,7 +352,7 @@ def number_of_cycles(config: Config, cycles: int | None) -> int:
         bounds.append(config.iterate.max_iterations)
     if not bounds:
         raise FieldValueError(
-            "cycles must be given where the configuration has no iterate.max_iterations"
+            "give the number of cycles: the configuration has no iterate.max_iterations"
         )
 
     return min(bounds)

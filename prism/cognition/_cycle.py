@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -34,7 +34,7 @@ _TRIGGERS = {
 }
 """What fires when a reply names the next state."""
 
-REPEATED = "the thought is the last one again"
+REPEATED = "it repeats the last thought"
 """The defect of a cycle that brings nothing new."""
 
 _SPENT = "BudgetSpentError"
@@ -100,36 +100,30 @@ class Cycle:
         return REPEATED if REPEATED in self.defects else None
 
 
-def useless_in_row(cycles: Iterable[Cycle]) -> int:
-    """Return how many cycles have brought nothing since the last one that did.
+def reason_to_stop(cycles: Sequence[Cycle], limit: int) -> str | None:
+    """Return why a run ends before its time; None if it goes on.
 
     A cycle brings nothing that was not ``done``, whose thought is the last one again, or whose
     action found nothing or changed nothing. A paging counts neither way.
+
+    Args:
+        cycles: Its cycles so far.
+        limit: How many in a row may bring nothing.
     """
+    last = cycles[-1] if cycles else None
+    if last is not None and (last.reason or "").startswith(_SPENT):
+        return last.reason
+
     useless = 0
-    for cycle in cycles:
+    for cycle in reversed(cycles):
         if cycle.brought_nothing:
             useless += 1
         elif cycle.state != CognitiveState.PAGING.value:
-            useless = 0
-
-    return useless
-
-
-def reason_to_stop(last: Cycle, useless: int, limit: int) -> str | None:
-    """Return why a run ends with a cycle before its time; None if it goes on.
-
-    Args:
-        last: The cycle.
-        useless: How many cycles in a row have brought nothing.
-        limit: How many there may be.
-    """
-    if (last.reason or "").startswith(_SPENT):
-        return last.reason
-    if useless < limit:
+            break
+    if last is None or useless < limit:
         return None
 
-    return f"{useless} cycles in a row brought nothing, the last one: {last.brought_nothing}"
+    return f"{useless} cycles in a row had no effect; the last one: {last.brought_nothing}"
 
 
 class CycleUnderWay:
@@ -294,7 +288,7 @@ class CycleUnderWay:
         if named is None:
             self._defects.append("no next_state, so thinking goes on")
         elif named not in _TRIGGERS:
-            self._defects.append(f"next_state {named!r} is no state, so thinking goes on")
+            self._defects.append(f"next_state {named!r} is not a state, so thinking goes on")
 
         return _TRIGGERS.get(named or "", THINK)
 
@@ -322,7 +316,7 @@ class CycleUnderWay:
         if failure is not None:
             return failure
         if self._reply.is_truncated:
-            return "the reply is cut off, and with it perhaps the action"
+            return "the reply is cut off, perhaps with its action"
 
         problem: str | None = self._pager.problem_of(self._reply.action, self._agent.memory)
         return problem
@@ -331,7 +325,7 @@ class CycleUnderWay:
         if self.written is None or not self.written.has_failed:
             return None
 
-        return self.written.reason or "the model wrote nothing of use"
+        return self.written.reason or "the model wrote nothing useful"
 
     def _end(self, outcome: CycleOutcome, reason: str) -> None:
         self._outcome, self._reason = outcome, reason
@@ -354,15 +348,19 @@ class CycleUnderWay:
 
     def _result_without_action(self) -> ActionResult | None:
         """Return what there is to tell of a cycle in which no action was carried out, if any."""
-        paged = next((each for each in self._paged if each.why == "asked"), None)
+        paged = self._paging_as_asked()
         repeated = REPEATED if REPEATED in self._defects else None
         if self._outcome == "done" and paged is None and repeated is None:
             return None
 
         asked = self._reply.action if self.state is CognitiveState.PAGING else None
         reason = self._reason or getattr(paged, "reason", None)
-        outcome: Any = "refused" if paged is not None and reason else self._outcome
+        is_refused = paged is not None and reason is not None
+        outcome: Any = "refused" if is_refused else self._outcome
         return ActionResult(*_named(asked), outcome, reason or repeated)
+
+    def _paging_as_asked(self) -> Paged | None:
+        return next((each for each in self._paged if each.why == "asked"), None)
 
     def _refuse(self, asked: AskedAction | None, reason: str) -> None:
         kind, tags = _named(asked)

@@ -14,7 +14,7 @@ from prism.cognition._agent import CognitiveAgent, number_of_cycles
 from prism.cognition._chart import CHART_NAME
 from prism.cognition._config._config import Config, require_room
 from prism.cognition._counters import ESTIMATE, counter_of, with_window
-from prism.cognition._cycle import Cycle, reason_to_stop, useless_in_row
+from prism.cognition._cycle import Cycle, reason_to_stop
 from prism.cognition._keeper import Keeper, RepeatingKeeper
 from prism.cognition._memory._contents import StorageKind
 from prism.cognition._memory._memory import Memory
@@ -145,10 +145,7 @@ class Cycles(Alone):
 
     def _reason_to_stop(self, cycles: Sequence[Cycle]) -> str | None:
         """Return why the run ends before its time; None if it goes on."""
-        if not cycles:
-            return None
-        limit = self.agent.config.iterate.max_useless
-        return reason_to_stop(cycles[-1], useless_in_row(cycles), limit)
+        return reason_to_stop(cycles, self.agent.config.iterate.max_useless)
 
     def _prism_results(self, rounds: Sequence[Cycle]) -> CognitiveResults:
         results = CognitiveResults.of(self.agent, rounds, self._reason_to_stop(rounds))
@@ -228,7 +225,7 @@ class CognitiveRun(AloneRun):
 
     Args:
         rounds: Number of cycles; ``iterate.max_iterations`` by default, which is also the most.
-        memory: The memory; a missing one is made.
+        memory: The agent's memory; a missing file is created.
         storage: How a new memory is stored: ``json`` or ``sqlite``; by default whatever the file
             is, and JSON for a new one.
         goal: What the agent is to achieve; the configuration's goal by default.
@@ -340,8 +337,7 @@ class CognitiveRun(AloneRun):
             return writer, Keeper(self.memory, self.storage), {}
         if self.reasoner is None:
             raise InputError(
-                "nobody would write: name the model (--model); prism replay repeats an earlier run "
-                "without one",
+                "no model is named: add --model; prism replay repeats an earlier run without one",
                 field="reasoner",
             )
 

@@ -34,7 +34,7 @@ class ColumnNetwork(Network[Any]):
         given = pairs if isinstance(pairs, np.ndarray) else np.array(list(pairs), np.int64)
         given = np.ascontiguousarray(given.reshape(-1, 2), np.int64)
         if (given[:, 0] == given[:, 1]).any():
-            raise FieldValueError("an agent cannot be connected with itself")
+            raise FieldValueError("an agent cannot be connected to itself")
         self._offsets, self._places = _linked(len(agents), given, directed)
 
     def pairs(self) -> list[tuple[int, int]]:
@@ -54,8 +54,8 @@ class ColumnNetwork(Network[Any]):
     def connect(self, one: Any, other: Any) -> None:
         """Refuse a new connection."""
         raise SimulationError(
-            f"{one!r} and {other!r} cannot be connected: a network in columns changes as a whole: "
-            "set another one, or run this world without columns"
+            f"{one!r} and {other!r} cannot be connected: a network in columns can only be "
+            "replaced as a whole: set another one, or run this world without columns"
         )
 
     def disconnect(self, one: Any, other: Any) -> None:

@@ -76,7 +76,7 @@ class Writer:
         if self._number is None:
             returned = self._scope.returned
             if returned is not None and not (self._is_guard or _always_returns(node.body)):
-                raise RefusedError(node, "it returns nothing on some way: return on every way")
+                raise RefusedError(node, "it returns nothing on some path: return on every path")
             self._line("return False" if self._is_guard else "return -1")
             return self._pieces[0]
 
@@ -113,8 +113,8 @@ class Writer:
         if method is None:
             raise RefusedError(
                 node,
-                f"{ast.unparse(node).split(chr(10))[0]}: a step has no such "
-                "statement in columns: run this world without columns",
+                f"{ast.unparse(node).split(chr(10))[0]}: steps in columns cannot have such a "
+                "statement: run this world without columns",
             )
         method(node)
 
@@ -139,7 +139,9 @@ class Writer:
             self._line("return 0")
         else:
             if node.value is None:
-                raise RefusedError(node, "what a step calls returns a value on every way")
+                raise RefusedError(
+                    node, "a function that a step calls must return a value on every path"
+                )
             value = self._language.value(node.value)
             if self._is_guard:
                 value = Value(self._language.truth_of(value, node), BOOL)
@@ -152,8 +154,8 @@ class Writer:
         if value.type in (*_NAMES, WEIGHTS, NEIGHBOURS) or (known and known != value.type):
             raise RefusedError(
                 node,
-                f"a return of {value.type.name}: let all be of one type, "
-                "numbers, truths, agents or states",
+                f"a return of {value.type.name}: return values of one type, numbers, truth "
+                "values, agents or states",
             )
         self._scope.returned = value.type
 
@@ -436,7 +438,9 @@ class Writer:
                 node, f"{ast.unparse(call)[:50]}: {why}: run this world without columns"
             )
         if self._number is None:
-            raise RefusedError(node, "what a step calls cannot wait: put the await into the step")
+            raise RefusedError(
+                node, "a function that a step calls cannot wait: move the await into the step"
+            )
 
         assert isinstance(call, ast.Call)
         others = {each.arg for each in call.keywords} - {"trigger", "context", "weights"}

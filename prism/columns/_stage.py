@@ -128,8 +128,8 @@ class ColumnStage(AgentStage):
         reasoner = setting.answerers.reasoner
         if type(reasoner) is not PolicyReasoner:
             problem = (
-                f"is a {type(reasoner).__name__}: in columns the weights of decisions decide, and "
-                "no model, policy file or earlier run: run this world without columns"
+                f"is a {type(reasoner).__name__}: in columns, only weights can decide, not a "
+                "model, a policy file or an earlier run: run this world without columns"
             )
             raise InputError(problem, field="reasoner")
         if setting.answerers.has_writer:
@@ -150,7 +150,8 @@ class ColumnStage(AgentStage):
         cls: Any = kinds_of(type(world))[0]
         if isinstance(agents, AgentTable):
             raise InputError(
-                "is a table, which has no columns yet: give a number, or run without columns",
+                "is a table, which columns do not support yet: give a number, or run without "
+                "columns",
                 field="agents",
             )
 
@@ -523,7 +524,9 @@ class ColumnStage(AgentStage):
         columns, rows, layout = self._columns, self._rows, self.unit.layout
         kept = snapshot["kinds"][0]
         if kept["ids"] != [rows.id_of(place) for place in range(columns.size)]:
-            raise SimulationError("the run to resume has other agents: give the same population")
+            raise SimulationError(
+                "the run to resume has different agents: give the same population"
+            )
 
         numbers = {state.value: number for number, state in enumerate(layout.states)}
         columns["state"][:] = [numbers[text] for text in kept["states"]]

@@ -83,16 +83,16 @@ def _class_problems(cls: Any) -> Iterator[str]:
     where = f"{_place(cls)}: {cls.__name__}"
     kinds = kinds_of(cls)
     if cls._prism_arguments:
-        yield f"{where} is the social feed, which stays with objects: {_WITHOUT}"
+        yield f"{where} is the social feed, which columns do not support: {_WITHOUT}"
         return
     if len(kinds) != 1:
         listed = " | ".join(each.__name__ for each in kinds) or "no kind that is named"
-        yield f"{where} is a world of {listed}; columns hold one kind of agents: {_WITHOUT}"
+        yield f"{where} is a world of {listed}; columns support only one kind of agents: {_WITHOUT}"
         return
     if cls.overlap:
-        yield f"{where} has overlap = True, which is for agents that ask a model: leave it out"
+        yield f"{where} has overlap = True, which is only for agents that ask a model: leave it out"
     if cls.activation == "rate":
-        yield f"{where} has activation = 'rate', which has no columns: {_WITHOUT}"
+        yield f"{where} has activation = 'rate', which columns do not support: {_WITHOUT}"
 
     agent = kinds[0]
     about = f"{_place(agent)}: {agent.__name__}"
@@ -102,7 +102,7 @@ def _class_problems(cls: Any) -> Iterator[str]:
 def _agent_problems(agent: Any, about: str) -> Iterator[str]:
     chart = getattr(agent, "chart", None)
     if issubclass(agent, Proxy) or not isinstance(chart, Statechart):
-        yield f"{about} has no chart of its own, so its states have no column: {_WITHOUT}"
+        yield f"{about} has no chart of its own, so columns cannot hold its states: {_WITHOUT}"
         return
 
     definition = chart.definition
@@ -119,7 +119,7 @@ def _agent_problems(agent: Any, about: str) -> Iterator[str]:
             yield f"{about}.chart: {each} has an action: let a step do it, or {_WITHOUT}"
     for name in ("archetype", "relevance"):
         if hasattr(agent, name):
-            yield f"{about}.{name} speaks for options; columns draw by weights: {_WITHOUT}"
+            yield f"{about}.{name} is not supported; columns draw by weights: {_WITHOUT}"
 
 
 def _place(cls: type) -> str:
@@ -190,7 +190,8 @@ class _Builder:
             if kind is None:
                 layout.others[name] = (
                     f"{self._agent.__name__}.{name} is {words_of_type(hint, each.annotation)}, "
-                    "which has no column: use a number, a bool, an enum, a Literal or one_of(...)"
+                    "which columns do not support: use a number, a bool, an enum, a Literal or "
+                    "one_of(...)"
                 )
             else:
                 layout.fields[name] = Stored(f"f_{name}", kind)
@@ -254,7 +255,7 @@ class _Builder:
             names = {given.pop(0): Value("self", Type("the world"))} if is_bound and given else {}
             is_plain = not (arguments.vararg or arguments.kwonlyargs or arguments.kwarg)
             if len(given) != len(types) or not is_plain:
-                raise RefusedError(node, f"{own} takes other arguments: give all, in their order")
+                raise RefusedError(node, f"{own} takes other arguments: give all of them, in order")
             names |= {each: Value(f"v_{each}", of) for each, of in zip(given, types, strict=True)}
 
             outer = self._language.scope
@@ -298,7 +299,7 @@ class _Builder:
         """Return the tree of a function; tell why there is none."""
         code = getattr(function, "__code__", None)
         lines = getlines(code.co_filename) if code is not None else []
-        problem = "it has no source that could be read: define it in a file"
+        problem = "its source cannot be read: define it in a file"
         if code is not None and lines:
             try:
                 tree = ast.parse("".join(lines))
@@ -307,7 +308,7 @@ class _Builder:
             found = [each for each in ast.walk(tree) if _is_source(each, code)]
             if len(found) == 1:
                 return self._numbered(found[0], code.co_filename)
-            problem = "there are several in one line: give it a name of its own, with def"
+            problem = "there are several on one line: give it a name, with def"
 
         self._unit.problems.append(f"{own}: {problem}")
         return None

@@ -140,8 +140,8 @@ def estimate(options: Any) -> Estimate:
         InputError: If it asks no model, or is impossible.
         PrismError: If it turns out to be impossible.
     """
-    if not any(True for _ in models_of(options)):
-        problem = "needs a model to be asked: without one a run costs nothing"
+    if not _asks(options):
+        problem = "needs a model: a run without one costs nothing"
         raise InputError(problem, field="dry_run")
     if hasattr(options, "number_of_rounds"):
         return _estimate_alone(options)
@@ -152,6 +152,11 @@ def estimate(options: Any) -> Estimate:
     models = tuple(each.estimate(scale) for each in _by_name(counted))
 
     return Estimate(run.rounds, options.rounds, tried, of_agents, models)
+
+
+def _asks(options: Any) -> bool:
+    """Return whether a run may ask a model."""
+    return next(models_of(options), None) is not None
 
 
 def _tried(options: Any) -> tuple[Any, list[Counted]]:
@@ -337,12 +342,25 @@ def estimate_all(runs: Iterable[tuple[Any, int]]) -> Estimate:
     Raises:
         InputError: If none asks a model, or one is impossible.
     """
-    asking = [(options, times) for options, times in runs if any(True for _ in models_of(options))]
+    asking = [(options, times) for options, times in runs if _asks(options)]
     if not asking:
-        problem = "needs a model to be asked by one of its runs at least"
+        problem = "needs at least one run that asks a model"
         raise InputError(problem, field="dry_run")
 
     found = [(estimate(options), times) for options, times in asking]
+
+    return Estimate(
+        sum(each.rounds for each, _ in found),
+        sum(each.of_rounds * times for each, times in found),
+        sum(each.agents for each, _ in found),
+        sum(each.of_agents * times for each, times in found),
+        _models_of_all(found),
+        sum(times for _, times in found),
+    )
+
+
+def _models_of_all(found: Iterable[tuple[Estimate, int]]) -> tuple[ModelEstimate, ...]:
+    """Return what each model is asked in several runs, each so many times."""
     by_model: dict[tuple[str, bool], ModelEstimate] = {}
     for each, times in found:
         for model in each.models:
@@ -350,14 +368,7 @@ def estimate_all(runs: Iterable[tuple[Any, int]]) -> Estimate:
             key = (model.model, model.money is None)
             by_model[key] = _together(by_model.get(key), model, times)
 
-    return Estimate(
-        sum(each.rounds for each, _ in found),
-        sum(each.of_rounds * times for each, times in found),
-        sum(each.agents for each, _ in found),
-        sum(each.of_agents * times for each, times in found),
-        tuple(by_model.values()),
-        sum(times for _, times in found),
-    )
+    return tuple(by_model.values())
 
 
 def _together(before: ModelEstimate | None, more: ModelEstimate, times: int) -> ModelEstimate:

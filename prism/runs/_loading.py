@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 
 from prism.errors import (
     LLMError,
@@ -55,23 +55,18 @@ async def load_model(
         UnreachableError: If all servers of a model refuse connections, and the run would wait for
             one, or end, where a server fails later.
     """
-    # several groups of agents may have the same model, at the same servers
-    pools = {
-        (pool.model, *pool.hosts): (pool, isinstance(asker, Writer))
-        for asker in asking
-        if isinstance(pool := asker.client, ModelPool)
-    }
+    pools = _pools_of(asking)
     if not pools:
         return
 
     cost = Cost()
     try:
-        found = await _warm_up_all(pools.values(), deadline, note, quiet_seconds, cost)
+        found = await _warm_up_all(pools, deadline, note, quiet_seconds, cost)
     finally:
         # all share one
         asking[0].budget.add(retries=cost.attempts, tokens=cost.tokens)
 
-    for (pool, writes), troubles in zip(pools.values(), found, strict=True):
+    for (pool, writes), troubles in zip(pools, found, strict=True):
         is_fatal = may_end or any(host.settings.patience for host in pool.servers)
         if is_fatal and len(troubles) == len(pool.hosts) and all(map(is_refused, troubles)):
             raise UnreachableError(_line("; ".join(map(str, troubles))))
@@ -80,6 +75,17 @@ async def load_model(
         what, lost = ("text", "be missing") if writes else ("decision", "fall back")
         whose = f" of {pool.model}" if len(pools) > 1 else ""
         _tell(troubles, len(pool.hosts), (what, whose, f"will {lost}"), warn)
+
+
+def _pools_of(asking: Iterable[Reasoner | Writer]) -> list[tuple[ModelPool, bool]]:
+    """Return the pools of servers that are asked, and whether for texts."""
+    # several groups of agents may have the same model, at the same servers
+    pools = {
+        (pool.model, *pool.hosts): (pool, isinstance(asker, Writer))
+        for asker in asking
+        if isinstance(pool := asker.client, ModelPool)
+    }
+    return list(pools.values())
 
 
 def _is_certain(trouble: LLMError) -> bool:
@@ -102,7 +108,7 @@ def _tell(troubles: Sequence[LLMError], hosts: int, lost: tuple[str, str, str], 
 
     # what may pass, or was seen of a few answers, says nothing of all others
     which = (
-        f"until that is mended every {what}{whose} {how}"
+        f"until that is fixed, every {what}{whose} {how}"
         if all(map(_is_certain, troubles))
         else f"while that lasts {what}s{whose} {how}"
     )

@@ -16,17 +16,10 @@ import polars as pl
 
 from prism import __version__
 from prism.files import make_folder, write_durably
+from prism.science._libraries import library
 from prism.worlds._about import about_world, signature_of
 from prism.worlds._addresses import address_of, load_world
 
-_ESCAPED = str.maketrans(
-    {
-        **{each: f"\\{each}" for each in "&%$#_{}"},
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-    }
-)
 _UNSAID = "Not declared."
 
 
@@ -64,20 +57,17 @@ def write_paper(
 
 def latex_of(table: pl.DataFrame) -> str:
     """Return a table as LaTeX with the rules of booktabs; numbers have three digits."""
-    numbers = [kind.is_numeric() for kind in table.dtypes]
-    columns = "".join("r" if number else "l" for number in numbers)
-    rows = [[_cell(value) for value in row] for row in table.iter_rows()]
-    lines = [
-        rf"\begin{{tabular}}{{{columns}}}",
-        r"\toprule",
-        " & ".join(name.translate(_ESCAPED) for name in table.columns) + r" \\",
-        r"\midrule",
-        *(" & ".join(row) + r" \\" for row in rows),
-        r"\bottomrule",
-        r"\end{tabular}",
-    ]
-
-    return "\n".join(lines) + "\n"
+    said = table.with_columns(pl.col(pl.Boolean).replace_strict([True, False], ["yes", "no"]))
+    # as objects, so that whole numbers beside missing ones stay whole
+    frame = library("pandas").DataFrame(said.to_dict(as_series=False), dtype=object)
+    text: str = frame.to_latex(
+        index=False,
+        escape=True,
+        na_rep="",
+        float_format="%.3g",
+        column_format="".join("r" if kind.is_numeric() else "l" for kind in table.dtypes),
+    )
+    return text
 
 
 def versions(*libraries: str) -> str:
@@ -191,14 +181,3 @@ def _listed(title: str, items: Sequence[str]) -> Iterator[str]:
 def _parameter(parameter: Mapping[str, Any]) -> str:
     said = f": {parameter['help']}" if parameter["help"] else ""
     return signature_of(parameter) + said
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.3g}"
-
-    return str(value).translate(_ESCAPED)

@@ -180,5 +180,5 @@ def test_such_a_server_has_no_usual_address(prism: Prism, command: tuple[str, ..
     ran = prism(*command, "--reasoner", "openai", "--model", "m")
     assert (ran.status, ran.out) == (2, "")
     assert ran.err == (
-        "prism: --host must name an OpenAI-compatible server: they have no usual address\n"
+        "prism: --host must name an OpenAI-compatible server, which has no default address\n"
     )

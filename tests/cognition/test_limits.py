@@ -182,7 +182,7 @@ async def test_a_value_larger_than_the_hard_limit_is_refused() -> None:
         agent = thinker([reply], data, config, count=letters)
         cycle = await agent.cycle()
         assert (cycle.outcome, agent.memory.working) == ("refused", {})
-        assert cycle.reason == "the value alone is larger than the hard limit has room for"
+        assert cycle.reason == "the value alone exceeds the hard limit"
 
 
 async def test_a_large_value_can_be_saved() -> None:
@@ -218,7 +218,7 @@ async def test_max_iterations_bounds_a_run(number: int) -> None:
 async def test_a_run_without_a_bound_needs_one() -> None:
     """Where iterate is off, the caller says how many cycles there are."""
     config = Config(iterate=Iterate(enable=False, max_iterations=20))
-    with pytest.raises(FieldValueError, match="cycles must be given"):
+    with pytest.raises(FieldValueError, match="give the number of cycles"):
         await thinker(config=config).run()
     ideas = [thought(f"idea {number}") for number in range(21)]
     assert len(await thinker(ideas, config=config).run(21)) == 21

@@ -198,7 +198,7 @@ def test_the_command_ends_with_status_one(
     *_, last = ran.err.splitlines()
     assert ran.status == 1
     assert last.startswith("prism: stopped, as ")
-    assert last.endswith("when that is mended, go on with: prism resume run")
+    assert last.endswith("once that is fixed, continue with: prism resume run")
 
     server.recover()
     ran = prism("resume", "run")

@@ -132,7 +132,7 @@ def test_a_run_that_fails_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert 'raise ValueError("out of order")' in trace
 
     Path(world).write_text(FRAGILE.replace("out of order", "worse"))
-    with pytest.raises(InputError, match=f"{world}: is not what it was"):
+    with pytest.raises(InputError, match=f"{world}: has changed"):
         resume_batch("out")
 
 

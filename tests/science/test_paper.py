@@ -15,14 +15,21 @@ pytest.importorskip("statsmodels")
 
 def test_a_table_is_latex_whatever_its_texts_hold() -> None:
     """Signs of LaTeX are escaped, numbers have three digits, and what is missing is empty."""
-    table = pl.DataFrame({"a_b": ["50 % & more", "{x}\\y~^"], "mean": [0.123456, None]})
+    table = pl.DataFrame(
+        {
+            "a_b": ["50 % & more", "{x}\\y~^"],
+            "mean": [0.123456, None],
+            "n": [12345, None],
+            "held": [True, None],
+        }
+    )
     assert latex_of(table).splitlines() == [
-        r"\begin{tabular}{lr}",
+        r"\begin{tabular}{lrrl}",
         r"\toprule",
-        r"a\_b & mean \\",
+        r"a\_b & mean & n & held \\",
         r"\midrule",
-        r"50 \% \& more & 0.123 \\",
-        r"\{x\}\textbackslash{}y\textasciitilde{}\textasciicircum{} &  \\",
+        r"50 \% \& more & 0.123 & 12345 & yes \\",
+        r"\{x\}\textbackslash y\textasciitilde \textasciicircum  &  &  &  \\",
         r"\bottomrule",
         r"\end{tabular}",
     ]

@@ -125,7 +125,7 @@ class Restless(Feed):
 
 def test_what_made_the_population_cannot_change_later() -> None:
     """A treatment that would change nothing any more is refused by name."""
-    with pytest.raises(FieldValueError, match="hours cannot change in the course of a run"):
+    with pytest.raises(FieldValueError, match="hours cannot change during a run"):
         Run(Restless(first_posts=()), synthetic_population(5).agents).run()
 
 

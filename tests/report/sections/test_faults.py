@@ -81,7 +81,7 @@ def test_beside_a_faulty_run_the_other_says_so(
     """Side by side, the run without faults says that it has none."""
     html = make_report(read_log(faulty, folder)).html()
     assert len(parse(html).all("div", **{"class": "notes faults"})) == 1
-    assert "The log tells of no fault." in html
+    assert "The log has no faults." in html
 
 
 @pytest.mark.parametrize(

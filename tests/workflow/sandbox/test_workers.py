@@ -121,9 +121,9 @@ async def test_what_is_printed_is_kept_and_bounded() -> None:
         ("context = 3", "replaced context"),
         ("x = {1, 2}", "not JSON serializable"),
         ("x = lambda: 1", "not JSON serializable"),
-        ("x = float('nan')", "left something that is not data"),
+        ("x = float('nan')", "left a value that is not data"),
         ("x = 'a' * 1100000", "the context grew over 1,000,000 characters"),
-        ("x = [2 ** 70]", "left something that is not data: Integer exceeds 64-bit range"),
+        ("x = [2 ** 70]", "left a value that is not data: Integer exceeds 64-bit range"),
         (r"raise ValueError('a\nb')", "line 1 of the code: ValueError: a b"),
     ],
 )
