@@ -160,7 +160,7 @@ class Language:
         self.parts: list[str] = []
         self.written: dict[str, None] = {}
         self.is_apart = True
-        self.scope: Scope
+        self.scope = Scope(None, {}, "")
         self._compile = call
 
     # Values

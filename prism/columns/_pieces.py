@@ -68,22 +68,19 @@ class Writer:
     def body(self, node: Any) -> list[str]:
         """Return the lines of a function's body."""
         self._node = node
-        if isinstance(node, ast.Lambda):
-            self._return(ast.copy_location(ast.Return(node.body), node))
-            return self._pieces[0]
+        is_lambda = isinstance(node, ast.Lambda)
+        # a lambda is the return of its expression
+        nodes = [ast.copy_location(ast.Return(node.body), node)] if is_lambda else node.body
+        self._statements(nodes)
+        if self._number is not None:
+            self._line("return 0")
+            return self._pieces[0] if len(self._pieces) == 1 else list(self._in_pieces())
 
-        self._statements(node.body)
-        if self._number is None:
-            returned = self._scope.returned
-            if returned is not None and not (self._is_guard or _always_returns(node.body)):
-                raise RefusedError(node, "it returns nothing on some path: return on every path")
-            self._line("return False" if self._is_guard else "return -1")
-            return self._pieces[0]
-
-        self._line("return 0")
-        if len(self._pieces) == 1:
-            return self._pieces[0]
-        return list(self._in_pieces())
+        if self._scope.returned and not (self._is_guard or _always_returns(nodes)):
+            told = "it returns nothing on some path: return on every path"
+            self.problems.append(RefusedError(node, told))
+        self._line("return False" if self._is_guard else "return -1")
+        return self._pieces[0]
 
     def beginning(self) -> Iterator[str]:
         """Yield what gives local values their types, and what a step had kept."""
