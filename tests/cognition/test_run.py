@@ -238,7 +238,7 @@ def test_a_stopped_replay_is_resumed_to_the_same_bytes(
     assert results[0] == results[1]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 def test_a_memory_that_was_changed_is_gone_on_from(options: Any, tmp_path: Path) -> None:
     """A change between stop and resume stays, is told, and is repeated by a replay."""
     out, cycles = tmp_path / "run", 6

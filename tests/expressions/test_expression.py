@@ -35,6 +35,7 @@ CONTEXT: dict[str, Any] = {
         ("tick if ready else 0", True),
         ("nothing is None", True),
         ("tick % 2 == 1 and tick ** 2 == 9 and tick // 2 == 1", True),
+        ("0.5 ** 2 == 0.25 and tick ** 0.5 < 2 and 0.5 * tick == 1.5", True),
         ("0", False),
         ("''", False),
         ("tags", True),

@@ -208,7 +208,7 @@ async def test_a_question_that_meets_a_server_that_is_gone_is_not_lost(
     server: FakeOllama, connect: Connect
 ) -> None:
     """With patience, connections that are refused use up no attempts of a lone question."""
-    pool = connect(attempts=2, patience=60)
+    pool = impatient(connect(attempts=2, patience=60), patience=60)
     pool.backoff = lambda state: 0.0
     server.stop()
     cost = Cost()

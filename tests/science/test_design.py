@@ -26,7 +26,7 @@ FACTORIAL: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> Batch:
     """Return a batch of two arms and two parameters."""
-    return batch(Plan(FACTORIAL), tmp_path_factory.mktemp("design") / "out", workers=2)
+    return batch(Plan(FACTORIAL), tmp_path_factory.mktemp("design") / "out", workers=1)
 
 
 def gaps(done: Batch, **levels: Any) -> list[float]:

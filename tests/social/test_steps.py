@@ -287,7 +287,7 @@ def test_a_resumed_feed_asks_what_it_would_have_asked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("remembers", [None, 3])
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 def test_the_contracts_prompt_is_around_what_is_remembered(
     remembers: int | None, tmp_path: Path
 ) -> None:

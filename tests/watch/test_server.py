@@ -180,6 +180,7 @@ def test_a_round_shows_the_counts_of_the_log(
             assert f">{count:,} agent" in box
 
 
+@pytest.mark.slow
 def test_agents_behind_a_state_and_an_arrow_are_as_many_as_shown(
     client: httpx.Client, events: list[dict[str, Any]]
 ) -> None:

@@ -319,6 +319,7 @@ def test_a_share_of_the_agents_has_another_model_later_on(tmp_path: Path) -> Non
     assert (tmp_path / "again" / "events.jsonl").read_bytes() == log
 
 
+@pytest.mark.slow
 def test_the_policy_decides_until_a_model_does_also_after_a_kill(tmp_path: Path) -> None:
     """A run that began without a model goes on with one, and its budget counts it."""
     with FakeOllama(models=["large"]) as server:

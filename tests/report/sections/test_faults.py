@@ -92,7 +92,7 @@ def test_beside_a_faulty_run_the_other_says_so(
         ("reasoner.mode_unknown", "1 server did not tell its mode"),
     ],
 )
-@pytest.mark.sampled(3)
+@pytest.mark.slow
 def test_other_faults_are_counted(
     event: str, said: str, write_log: Callable[..., Path], make: Any
 ) -> None:

@@ -183,6 +183,7 @@ async def test_a_thousand_agents_share_a_few_workers() -> None:
     assert len(children()) - before <= 2
 
 
+@pytest.mark.slow
 async def test_code_that_hit_its_limits_twice_waits_behind_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
