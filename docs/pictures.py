@@ -34,7 +34,17 @@ from prism.social import Feed, Parameters
 from prism.statechart import TextCall, social_media_chart
 from prism.testing import ScriptedWriter
 from prism.watch import watch
-from prism.worlds.examples import Bazaar, Council, Epidemic, Lake, Market, Threshold, Vaccination
+from prism.worlds.examples import (
+    Bazaar,
+    Council,
+    Day,
+    Epidemic,
+    Lake,
+    Market,
+    Threshold,
+    Vaccination,
+)
+from prism.worlds.examples.day import Person
 from prism.worlds.examples.epidemic import Person as Patient
 from prism.worlds.examples.market import Buyer
 from prism.worlds.examples.threshold import Person as Joiner
@@ -175,7 +185,13 @@ def thinking(_folder: Path) -> str:
 
 
 def curves_of(
-    world: Any, chart: Any, measure: str, title: str, rounds: int, **varied: Sequence[float]
+    world: Any,
+    chart: Any,
+    measure: str,
+    title: str,
+    rounds: int,
+    up: str = "share",
+    **varied: Sequence[float],
 ) -> Callable[[Path], str]:
     """Return what draws a chart, if any, beside curves for the values of one parameter."""
     ((name, values),) = varied.items()
@@ -184,7 +200,7 @@ def curves_of(
         groups = {
             f"{name} {value}": list(map(partial(curve, value), (1, 2, 3))) for value in values
         }
-        curves = draw_curves(groups, title=title, across="round", up="share")
+        curves = draw_curves(groups, title=title, across="round", up=up)
         return beside([chart.to_svg(), curves] if chart else [curves])
 
     def curve(value: float, seed: int) -> list[float]:
@@ -196,6 +212,9 @@ def curves_of(
 
 
 _EPIDEMIC = curves_of(Epidemic, Patient.chart, "ill", "People who are ill", 60, rewired=(0.0, 0.3))
+_DAY = curves_of(
+    Day, Person.chart, "hours_lost", "Work lost to the phone", 10, "hours", messages=(0.0, 0.8)
+)
 _LAKE = curves_of(Lake, None, "left", "Fish left", 30, rest_below=(0.0, 0.5))
 _MARKET = curves_of(Market, Buyer.chart, "bought", "Buyers served", 20, raised=(1.1, 2.0))
 _THRESHOLD = curves_of(
@@ -209,7 +228,7 @@ _THOUGHT = json.dumps({"next_state": "executing", "thinking_log": "Let me act."}
 
 
 def council(_folder: Path) -> str:
-    """Draw the chart of a member of the council beside the notes on its board."""
+    """Draw the notes on the council's board."""
 
     def script(call: TextCall) -> str:
         note = {"name": "post", "arguments": {"text": "I am for it."}}
@@ -219,7 +238,7 @@ def council(_folder: Path) -> str:
 
 
 def bazaar(_folder: Path) -> str:
-    """Draw the chart of a trader beside the trades of the bazaar."""
+    """Draw the trades of the bazaar."""
 
     def script(call: TextCall) -> str:
         if ":thinking" in call.key:
@@ -240,8 +259,7 @@ def _thinkers(
 ) -> str:
     run = Run(world, agents, seed=1, rounds=rounds, writer=ScriptedWriter(script))
     curve = list(map(float, run.run().series(measure)))
-    curves = draw_curves({measure: [curve]}, title=title, across="round", up=measure)
-    return beside([cognitive_chart().to_svg(), curves])
+    return draw_curves({measure: [curve]}, title=title, across="round", up=measure)
 
 
 def viewer(folder: Path) -> str:
@@ -321,6 +339,7 @@ PICTURES: dict[str, Callable[[Path], str]] = {
     "pictures/council.svg": council,
     "pictures/epidemic.svg": _EPIDEMIC,
     "pictures/fit.svg": fitted,
+    "pictures/day.svg": _DAY,
     "pictures/lake.svg": _LAKE,
     "pictures/market.svg": _MARKET,
     "pictures/states.svg": states,

@@ -13,6 +13,7 @@ from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.scanning import query_of
 from prism.statechart import Statechart
 from prism.statechart._definition import TIMEOUT
+from prism.statechart._nesting import SEPARATOR
 from prism.statechart.states import state_text
 from prism.telemetry.events import AGENT_JOINED, DECISION, TRANSITION
 
@@ -40,6 +41,8 @@ class Rules:
 
     def __init__(self, chart: Statechart[Any]) -> None:
         self.chart: str = chart.name
+        tree = chart.definition.tree
+        self._regions = chart if tree is not None and tree.tree.has_regions else None
         self._states = [state_text(state) for state in chart.definition.states]
         self._transitions = [
             (state_text(item.source), item.trigger, state_text(item.target))
@@ -56,7 +59,7 @@ class Rules:
 
     def state_faults(self, state: str | None) -> Iterator[Fault]:
         """Check the name of a state."""
-        if state not in self._states:
+        if state not in self._states if self._regions is None else state not in self._regions._rows:
             yield Fault("unknown_state", str(state), f"the states {', '.join(self._states)}")
 
     def transition_faults(
@@ -77,7 +80,7 @@ class Rules:
         allowed = self._ways_out(source)
         if all(trigger != known for _, known, _ in self._transitions):
             yield Fault("unknown_trigger", str(trigger), allowed)
-        elif not unknown and (source, trigger, target) not in self._transitions:
+        elif not unknown and not self._allows(source, trigger, target):
             yield Fault("unknown_move", f"{source} to {target} on {trigger}", allowed)
 
         yield from self._dwell_faults(source, trigger, ticks, threshold)
@@ -122,7 +125,18 @@ class Rules:
         if trigger == TIMEOUT and ticks <= limit:
             yield Fault("early_timeout", found, allowed)
 
+    def _allows(self, source: str, trigger: str, target: str) -> bool:
+        if self._regions is None:
+            return (source, trigger, target) in self._transitions
+        rows = self._regions._nested
+        assert rows is not None
+        return rows.allows(source, trigger, target)
+
     def _targets(self, state: str, trigger: str) -> list[str]:
+        if self._regions is not None:
+            found = self._regions.valid_targets(self._regions.state_of(state), trigger)
+            return list(map(state_text, found))
+
         return list(
             dict.fromkeys(
                 target
@@ -132,10 +146,12 @@ class Rules:
         )
 
     def _ways_out(self, state: str) -> str:
+        # in a configuration, those of each leaf
+        leaves = [state] if self._regions is None else state.split(SEPARATOR)
         ways = [
             f"{trigger} to {target}"
             for source, trigger, target in self._transitions
-            if source == state
+            if source in leaves
         ]
         return f"{state} allows {', '.join(ways) or 'no transition'}"
 

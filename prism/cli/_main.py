@@ -37,7 +37,7 @@ _GROUPS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "status": ("_status:status",),
         "watch": ("_watch:watch",),
     },
-    "See what came of it": {
+    "See the results": {
         "report": ("_report:report",),
         "log": ("_log:logs", "_log_decision:decision"),
         "memory": ("_memory:memories",),
@@ -175,6 +175,12 @@ def _given_among(values: Mapping[str, Any]) -> dict[str, Any]:
 class _Command(TyperCommand):
     """A command whose ``--help`` shows the options that most readers look for."""
 
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        # typer keeps the line breaks of a docstring, which fit no terminal but ours
+        paragraphs = (self.help or "").split("\n\n")
+        self.help = "\n\n".join(" ".join(each.split()) for each in paragraphs)
+
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help: of all options where ``--help-all`` asked for it."""
         # typer copies what a callback has
@@ -201,7 +207,7 @@ _HELP_ALL = option(
     *("help_all", bool, False, "--help-all"),
     callback=_show_all,
     is_eager=True,
-    help="Show all options, the rarer ones too, and exit.",
+    help="Show all options, including rarely used ones, and exit.",
 )
 
 
@@ -241,7 +247,7 @@ def _common(
         ),
     ] = False,
     traceback: Annotated[  # taken out before
-        bool, typer.Option(_TRACEBACK, help="Show all that was called before something failed.")
+        bool, typer.Option(_TRACEBACK, help="Show the full traceback of an error.")
     ] = False,
 ) -> None:
     """Take the options that stand before a command."""

@@ -35,6 +35,12 @@ EVENTS = (
                     Key("world", keys.TEXT, "Name of the world's class."),
                     Key("parameters", keys.OBJECT, "The world's parameters, by name."),
                     Key(
+                        "charts",
+                        keys.OBJECT,
+                        "What lies inside of what, in charts with states inside states, by the "
+                        'chart\'s name: `{"phone": {"engaging": ["reading", "replying"]}}`.',
+                    ),
+                    Key(
                         "models",
                         keys.OBJECTS,
                         "Who is asked for which agents, where they have models of their own: "
@@ -412,7 +418,7 @@ EVENTS = (
     ),
     Event(
         events.ACTION_FAILED,
-        "An action raised an exception; the transition took place nevertheless.",
+        "An action raised an exception; the transition took place anyway.",
         keys.FAULT,
         level="error",
     ),

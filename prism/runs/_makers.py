@@ -174,7 +174,7 @@ def make_writer(
     for name in ONLY_DECIDES:
         given = [each for each in (options, *options.assigned) if getattr(each, name, None)]
         if given:
-            problem = "applies to decisions, and this run has a model write"
+            problem = "applies to decisions, but in this run a model only writes"
             first = given[0]
             raise (
                 first.error(problem, name)
@@ -192,24 +192,6 @@ def make_writer(
     assigned = Assigned(options.assigned, chart, LOGGER.warning)
 
     return Router(writers, assigned if options.assigned else None, on_start=assigned.check)
-
-
-def stand_in(later: Later, seed: int) -> BaseReasoner | None:
-    """Make who stands in for the later models of a run while its options are tried.
-
-    Args:
-        later: The models by what the log calls them.
-        seed: Seed of the run.
-
-    Returns:
-        None if there are none.
-    """
-    if not later:
-        return None
-
-    names = (ALL_OTHERS, *later)
-    policies: dict[str, BaseReasoner] = {name: PolicyReasoner(seed) for name in names}
-    return Router(policies, lambda _agent: ALL_OTHERS)
 
 
 def _parts(options: Model, later: Later = NO_LATER) -> Iterator[tuple[str, Model]]:
@@ -293,44 +275,6 @@ def make_askers(
         return decides, make_writer(options, seed, chart=chart, shared=shared)
 
     return decides, _written_by(decides, seed)
-
-
-def ask_models(
-    model: Any, writer: Any, seed: int, fallback: Any = None, chart: str | None = None
-) -> tuple[BaseReasoner | None, BaseWriter | None]:
-    """Make who decides and who writes in a run that is made in Python.
-
-    Args:
-        model: The model that decides: a `Model`, the text of one, or a client of another library;
-            None for whoever the run says.
-        writer: Who writes: a writer, or what stands for a model; None for templates.
-        seed: Seed of the run.
-        fallback: The state to take when a model gives no valid answer.
-        chart: Name of the chart of agents that do not say it themselves.
-
-    Raises:
-        InputError: If a setting needs the folder of a run that is kept, or cannot be used.
-    """
-    named = [None if each is None else Model.of(each) for each in (model, _unmade(writer))]
-    for each in named:
-        if each is not None and each.record_prompts:
-            problem = "needs a folder to keep prompts in: keep the run by Run.keep"
-            raise InputError(problem, field="record_prompts")
-
-    decides, writes = named
-    if decides is None:
-        return None, writer if writes is None else make_writer(writes, seed, chart=chart)
-    if writes is None:
-        return make_reasoner(decides, seed, fallback, chart=chart), writer
-
-    # one that does both is one client
-    words = WriterOptions(None if writes == decides else writes)
-    return make_askers(decides, words, seed, fallback, chart=chart)
-
-
-def _unmade(writer: Any) -> Any:
-    """Return what stands for a model that writes; None where somebody writes already."""
-    return None if isinstance(writer, BaseWriter) else writer
 
 
 def _until_they_part(

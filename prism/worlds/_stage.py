@@ -23,6 +23,7 @@ from prism.telemetry.events import (
     AGENT_JOINED,
     ANSWER_DISCARDED,
     DECISION,
+    POST_WEIGHED,
     ROUND_ENDED,
     TEXT_WRITTEN,
     TRANSITION,
@@ -47,7 +48,9 @@ _MOST_DRAWN = 10_000
 """Agents up to which their picture is logged."""
 
 
-_OF_AN_AGENT = frozenset((AGENT_JOINED, TRANSITION, DECISION, ANSWER_DISCARDED, TEXT_WRITTEN))
+_OF_AN_AGENT = frozenset(
+    (AGENT_JOINED, TRANSITION, DECISION, ANSWER_DISCARDED, TEXT_WRITTEN, POST_WEIGHED)
+)
 """Events that only those agents have whom the log tells of."""
 
 
@@ -172,6 +175,11 @@ class AgentStage:
         """Return charts, number of agents, and the world with its parameters."""
         charts = dict.fromkeys(kind.chart.definition.name for kind in self._kinds.values())
         count = len(self.host.agents)
+        trees = {
+            kind.chart.definition.name: inside
+            for kind in self._kinds.values()
+            if (inside := _inside(kind.chart))
+        }
         logged = self.logged_agents()
         return self._world._prism_described(
             {
@@ -180,6 +188,7 @@ class AgentStage:
                 **({} if logged is None else {"logged_agents": logged}),
                 "world": type(self._world).__name__,
                 "parameters": parameters_told(self._world),
+                **({"charts": trees} if trees else {}),
             }
         )
 
@@ -370,7 +379,9 @@ class AgentStage:
         """
         ids = [kept["ids"] for kept in snapshot["kinds"]]
         if ids != [[agent.agent_id for agent in kind.agents] for kind in self._kinds.values()]:
-            raise SimulationError("the run to resume has other agents: give the same population")
+            raise SimulationError(
+                "the run to resume has different agents: give the same population"
+            )
 
         for kind, kept in zip(self._kinds.values(), snapshot["kinds"], strict=True):
             _restore_kind(kind, kept, code, self.host.ticks)
@@ -438,8 +449,8 @@ def _require_overlapping(cls: type[World[Any]]) -> None:
     ]
     if hooks or cls.together:
         raise DefinitionError(
-            f"{cls.__name__} has overlap = True, so that its ticks have no common beginning and "
-            f"end: leave out {', '.join(hooks) or 'together'}, or overlap"
+            f"{cls.__name__} has overlap = True, so its ticks have no common beginning and end: "
+            f"leave out {', '.join(hooks) or 'together'}, or overlap"
         )
 
 
@@ -457,6 +468,20 @@ def _restore_kind(kind: Kind, kept: Mapping[str, Any], code: Decoder, now: int) 
     restore_notes(kind.agents, kept)
     for place, messages in kept["inboxes"]:
         kind.agents[place].inbox.extend(code.value(messages))
+
+
+def _inside(chart: Statechart[Any]) -> dict[str, list[str]]:
+    """Return what lies inside of each state that has others inside."""
+    tree = chart.definition.tree
+    if tree is None:
+        return {}
+
+    nodes = tree.tree.nodes
+    return {
+        state_text(node.state): [state_text(nodes[each].state) for each in node.children]
+        for node in nodes[1:]
+        if node.children
+    }
 
 
 def _kept_memories(kind: Kind) -> dict[str, Any]:

@@ -209,6 +209,16 @@ def test_help_shows_what_most_readers_look_for(prism: Prism) -> None:
     assert "--price-in " not in short.out.partition("Options")[2]
 
 
+def test_help_breaks_lines_where_the_terminal_does(prism: Prism) -> None:
+    """The breaks of a docstring's lines are not those of a terminal; its paragraphs stay."""
+    lines = [line.strip() for line in prism("watch", "--help").out.splitlines()]
+    paragraphs = "\n".join(lines[: lines.index("Examples")]).strip().split("\n\n")
+    for paragraph in paragraphs:
+        *full, _last = paragraph.splitlines()
+        assert all(len(line) > 60 for line in full), paragraph
+    assert len(paragraphs) == 3
+
+
 def test_command_alone_shows_the_help(prism: Prism) -> None:
     """Without a command the help is shown, which names the commands."""
     ran = prism()
@@ -253,7 +263,7 @@ def test_interrupted_run_says_so(agents: str, prism: Prism) -> None:
             # one that goes on would fill the disk
             process.kill()
     assert (process.returncode, out) == (130, "")
-    assert err == "prism: go on with: prism resume run\nprism: interrupted\n"
+    assert err == "prism: continue with: prism resume run\nprism: interrupted\n"
     assert sorted(path.name for path in log.parent.iterdir()) == [log.name, "run.json"]
 
 

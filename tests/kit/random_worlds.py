@@ -6,7 +6,7 @@ from enum import StrEnum
 from random import Random
 from typing import Any
 
-from prism.statechart import Statechart, Transition
+from prism.statechart import Configuration, History, State, Statechart, Transition
 from prism.worlds import Agent, World, during, from_edges, measure, state, treatment, uniform
 
 WAYS = ("all", "all", "listed", "together", "overlap", "one", "pair", "rate")
@@ -36,8 +36,10 @@ def random_world(seed: int, way: str | None = None) -> RandomWorld:
     """Return a world for a seed; what it does in each state is drawn, too."""
     draw = Random(seed)
     way = way or draw.choice(WAYS)
-    states: Any = StrEnum("States", [f"s{number}" for number in range(draw.randint(2, 4))])  # type: ignore[misc]
-    kinds = [_kind(draw, states, name) for name in ("one", "two")]
+    names = [f"s{number}" for number in range(draw.randint(2, 4))]
+    every: Any = StrEnum("States", [*names, "outside", "box", "left", "right", "t0", "t1"])  # type: ignore[misc]
+    states = [every(name) for name in names]
+    kinds = [_kind(draw, states, "one"), draw.choice([_kind, _nested_kind])(draw, states, "two")]
     number = draw.randint(5, 9)
     of_kind = [draw.randrange(2) for _ in range(number)]
     edges = [(a, b) for a in range(number) for b in range(a) if draw.random() < 0.4]
@@ -82,6 +84,51 @@ def _kind(draw: Random, states: Any, name: str) -> type[Agent]:
     return Kind
 
 
+def _nested_kind(draw: Random, states: Any, name: str) -> type[Agent]:
+    """Return a kind with two regions: the states that others have, and two with timers."""
+    every, listed = type(states[0]), list(states)
+    inner, others = State(every.left, listed), State(every.right, [every.t0, every.t1])
+    transitions = [
+        Transition(trigger, source, draw.choice(listed))
+        for source in listed
+        for trigger in ("a", "b", "a")
+    ]
+    transitions += [
+        Transition("turns", every.t0, every.t1, rate=draw.choice([0.4, lambda who, _: who.level])),
+        Transition("turns", every.t1, every.t0, after=draw.randint(1, 3)),
+        Transition(None, every.t1, every.t0, lambda who, _: who.met % 3 == 1),
+        Transition("out", every.box, every.outside, after=draw.randint(2, 4)),
+        Transition("out", every.left, every.outside, rate=0.1),
+        Transition("in", every.outside, History(every.box, deep=True), after=1),
+        Transition("timeout", every.left, listed[0]),
+    ]
+
+    class Kind(Agent):
+        chart = Statechart(
+            [State(every.box, [inner, others], parallel=True, entry=_enter), every.outside],
+            transitions,
+            every.box,
+            name=name,
+            decision_states=draw.sample(listed, 2),
+            timeouts={every.left: draw.randint(1, 3)},
+        )
+        level: float = uniform(0, 1)
+        met: int = state(0)
+        notes: list[str] = state(list)
+
+    Kind.__name__ = name
+    return Kind
+
+
+def _enter(agent: Any, _context: Any) -> None:
+    agent.met += 1
+
+
+def _first_leaf(agent: Any) -> Any:
+    found = agent.state
+    return found.leaves[0] if isinstance(found, Configuration) else found
+
+
 def _world(  # noqa: C901 - one class with all its methods
     draw: Random, way: str, states: Any, plans: Any, edges: list[tuple[int, int]]
 ) -> type[World[Any]]:
@@ -112,7 +159,7 @@ def _world(  # noqa: C901 - one class with all its methods
             return sum(each.met for each in self.agents)
 
         async def acts(self, agent: Any, other: Any) -> None:
-            for what in plans[agent.state] if way != "overlap" else plans[states("s0")]:
+            for what in plans[_first_leaf(agent)] if way != "overlap" else plans[states[0]]:
                 await self.act(what, agent, other)
 
         async def act(self, what: str, agent: Any, other: Any) -> None:

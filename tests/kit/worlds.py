@@ -15,6 +15,7 @@ from prism.worlds import Agent, World, during, ring, uniform
 from prism.worlds.examples import (
     Bazaar,
     Council,
+    Day,
     Epidemic,
     Lake,
     Market,
@@ -35,6 +36,7 @@ SHIPPED: dict[type[World[Any]], int] = {
     Lake: 8,
     Council: 3,
     Bazaar: 4,
+    Day: 20,
 }
 """The worlds that prism ships, with a number of agents that suits each."""
 

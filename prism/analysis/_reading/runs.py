@@ -61,7 +61,9 @@ KNOWN_EVENTS = frozenset(
     value for name, value in vars(events).items() if name.isupper() and isinstance(value, str)
 )
 RUN_FACTS = ("schema", "agents", "logged_agents", "rounds", "ticks_per_round", "seed", "world")
-"""Keys of ``run.started`` that describe a run, apart from its parameters."""
+"""Keys of ``run.started`` that describe a run, apart from those that are objects."""
+
+RUN_OBJECTS = ("parameters", "charts")
 
 MOST_LINES_NAMED = 10
 
@@ -116,6 +118,7 @@ class Run:
         seed: Its seed.
         world: The class of its world; None for a social feed, or if the log does not say.
         parameters: The world's parameters at the beginning, by name.
+        charts: What lies inside of each state that has others inside, by chart.
     """
 
     label: str
@@ -130,6 +133,7 @@ class Run:
     seed: int | None = None
     world: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    charts: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(slots=True)
@@ -200,17 +204,17 @@ class RunsOfFile:
 
     def describe(self) -> str:
         """Return how many runs there are, and whether they can be told apart."""
-        what = "holds several runs"
+        what = "contains several runs"
         if len(self.runs) > 1:
             lines = ", ".join(f"{line:,}" for line in self.starts[:MOST_LINES_NAMED])
-            what = f"holds {len(self.runs)} runs, which begin in lines {lines}"
+            what = f"contains {len(self.runs)} runs, which begin at lines {lines}"
 
         if self.interleaved_at is None:
-            return f"{what}: each is taken by itself"
+            return f"{what}: each is treated separately"
 
         return (
             f"{what}, and their lines are interleaved, as line {self.interleaved_at:,} shows: "
-            "they cannot be told apart, so tables mix them"
+            "they cannot be separated, so tables mix them"
         )
 
     def _begin(self, line: int, facts: Mapping[str, Any]) -> None:

@@ -14,6 +14,7 @@ from prism.analysis._reading.parsing import Parsed, empty, objects_of, parse
 from prism.analysis._reading.runs import (
     MOST_LINES_NAMED,
     RUN_FACTS,
+    RUN_OBJECTS,
     Note,
     NoteKind,
     Run,
@@ -34,7 +35,7 @@ _FAULTS: Mapping[str, tuple[NoteKind, str, str]] = {
     events.ACTION_FAILED: (
         "action_failed",
         "an action raised an exception",
-        ", and its transition took place nevertheless",
+        ", but its transition took place",
     ),
 }
 """Events of faults in the user's code: the kind of note, what happened, and what came of it."""
@@ -136,7 +137,7 @@ class FileSurvey:
 
         if not self._runs.runs:
             is_empty = "is empty: nothing has been written to it"
-            yield self._note("empty", "holds no event of prism" if self._lines else is_empty)
+            yield self._note("empty", "contains no events of prism" if self._lines else is_empty)
 
     def _notes_on_runs(self) -> Iterator[Note]:
         if len(self._runs.runs) > 1 or self._runs.interleaved_at is not None:
@@ -148,13 +149,13 @@ class FileSurvey:
 
             if run.agents is not None and run.logged_agents is not None:
                 text = (
-                    f"tells of {run.logged_agents:,} of {run.agents:,} agents; counts and "
-                    "measures of rounds are of all"
+                    f"has only {run.logged_agents:,} of {run.agents:,} agents; counts and "
+                    "measures of rounds cover all of them"
                 )
                 yield self._note("sampled", text)
 
             if run.started and not run.ended:
-                text = f"{run.label} has not ended: it is still going on, or was stopped"
+                text = f"{run.label} has not ended: it is still running, or was stopped"
                 yield self._note("unfinished", text)
 
     def _note(self, kind: NoteKind, message: str) -> Note:
@@ -174,10 +175,10 @@ class FileSurvey:
         """Add the number of its run to each line, where runs may begin or end among the lines."""
         begun = boundaries.filter(event=events.RUN_STARTED)
         facts = {
-            line: {**known, "parameters": read_object(parameters)}
-            for line, parameters, known in zip(
+            line: {**known, **{name: read_object(text) for name, text in objects.items()}}
+            for line, objects, known in zip(
                 begun["line"],
-                begun["parameters"],
+                begun.select(RUN_OBJECTS).iter_rows(named=True),
                 begun.select(RUN_FACTS).iter_rows(named=True),
                 strict=True,
             )
@@ -213,7 +214,7 @@ class _LeftOut:
         bad = list(parsed.bad_lines)
         last = max(bad[-1] if bad else 0, parsed.frame["line"].max() or 0)
         if cut_off and bad and bad[-1] == last:
-            text = "is cut off in its middle and is left out"
+            text = "is cut off and is left out"
             self._faults.append(Note("truncated", self._path, bad.pop(), text))
 
         self._bad_lines += bad
@@ -264,13 +265,13 @@ def _boundaries(block: Block, counts: Mapping[str, int]) -> pl.DataFrame:
     wanted = [name for name in (events.RUN_STARTED, events.AGENT_JOINED) if name in counts]
     columns = ("event", "agent_id", *RUN_FACTS)
     if not wanted:
-        return empty((*columns, "parameters"))
+        return empty((*columns, *RUN_OBJECTS))
 
     # Few blocks have such lines: only these are parsed a second time, with more columns.
     found = parse(block, columns).frame.filter(pl.col("event").is_in(wanted))
     begins = found.select(pl.when(pl.col("event") == events.RUN_STARTED).then("line")).to_series()
 
-    return found.with_columns(objects_of(block, begins, ["parameters"]))
+    return found.with_columns(objects_of(block, begins, RUN_OBJECTS))
 
 
 def _split(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
@@ -288,11 +289,11 @@ def _describe(foreign: Counter[str]) -> str:
     named = ", ".join(f"{name} {count:,}" for name, count in most_first[:_MOST_EVENTS_NAMED])
     more = len(foreign) - _MOST_EVENTS_NAMED
     kinds = f", and {more} kinds more" if more > 0 else ""
-    return f"{foreign.total():,} events of others are left out: {named}{kinds}"
+    return f"{foreign.total():,} events that are not prism's are left out: {named}{kinds}"
 
 
 def _newer(run: Run) -> str:
     return (
         f"{run.label} has events of version {run.schema}, and this prism knows version "
-        f"{events.SCHEMA_VERSION}: what it does not know is left out; a newer prism may read more"
+        f"{events.SCHEMA_VERSION}: unknown parts are left out; a newer prism may read them"
     )

@@ -10,6 +10,7 @@ import polars as pl
 from prism.analysis._reading.logs import STAMP, RunLogs, parse_time
 from prism.analysis._reading.merging import COUNT, TableMerger, merge_by_first, merge_by_sum
 from prism.analysis._reading.runs import Note, NoteKind, Run
+from prism.analysis._tables.levels import on_level
 from prism.statechart.social import ACTION_DONE, COMPOSE_DONE, ROUND_ENDS
 from prism.telemetry.events import AGENT_JOINED, AGENT_REMOVED, RUN_STARTED, TRANSITION
 
@@ -187,7 +188,7 @@ _EMPTY = pl.DataFrame(
 
 _BROKEN = (
     "start where the agent's last one ended",
-    "lines are missing, or the state was set elsewhere",
+    "lines are missing, or the state was set outside the chart",
 )
 _EARLY = ("follow the agent's last one in round, tick or time", "they count together with that")
 
@@ -221,7 +222,7 @@ class _Pass:
         )
 
 
-def state_counts(logs: RunLogs) -> pl.DataFrame:
+def state_counts(logs: RunLogs, *, depth: int | None = None) -> pl.DataFrame:
     """Count the agents in each state at the end of every tick.
 
     All agents that join or make a transition are counted: from the beginning, each is in the state
@@ -245,6 +246,9 @@ def state_counts(logs: RunLogs) -> pl.DataFrame:
 
     Args:
         logs: The logs, from `read_log`.
+        depth: The level to count, in charts with states inside states: 1 for the outermost states.
+            Who is in several regions is counted in each. By default the states are those of the
+            log.
 
     Returns:
         ``round``, ``tick``, ``state``, ``agents`` and ``share`` (of all agents that have not been
@@ -259,6 +263,9 @@ def state_counts(logs: RunLogs) -> pl.DataFrame:
     table = states_by_number(logs)
     charts = ["chart"] if table.select("run", "chart").n_unique() > table["run"].n_unique() else []
     moments = [name for name in _MOMENT if name in table.columns]
+    if depth is not None:
+        told = table.select("run", *moments, "chart", "state", "agents", "share")
+        table = on_level(told, lambda run, chart: logs.runs[run].charts.get(chart or "", {}), depth)
 
     return logs.labelled(table.select("run", *moments, *charts, "state", "agents", "share"))
 

@@ -80,7 +80,7 @@ class Recorded:
 
 
 def recorded_of(log: Path) -> tuple[Recorded, ...]:
-    """Return the first decisions that fell back, and those that the model held least likely.
+    """Return the first decisions by fallback, and those that the model held least likely.
 
     Args:
         log: The log of a run.
@@ -301,7 +301,11 @@ class RunFacts:
         defined = [state for chart in known for state in chart.states]
         initial = [self.initial] if self.initial is not None and not known else []
 
-        return list(dict.fromkeys([*defined, *initial, *seen]))
+        # those on other levels, which are drawn besides
+        trees = [pair for inside in self.run.charts.values() for pair in inside.items()]
+        around = [name for composite, inside in trees for name in (composite, *inside)]
+
+        return list(dict.fromkeys([*defined, *initial, *seen, *around]))
 
     def in_order(self, table: pl.DataFrame, *columns: str) -> pl.DataFrame:
         """Sort a table by the order of states, and rows of the same state as they are.

@@ -8,13 +8,18 @@ import altair as alt
 import polars as pl
 from markupsafe import Markup
 
+from prism.analysis._tables.levels import Inside, depth_of, on_level_of
 from prism.report._facts.run_facts import RunFacts
 from prism.report._figures.html_table import html_table
 from prism.report._figures.page_figures import GREY, INK, PAPER, PageFigures, tips
 from prism.report._figures.timeline import Bars, Timeline, draw_bars, states_timeline
 from prism.report._sections.kinds import Kind
+from prism.statechart._nesting import SEPARATOR
 
 _BY_CHART = Markup("<h3>By the chart {}</h3>")
+_LEVEL = Markup("<h3>Level {} of the chart</h3>")
+_SEVERAL = Markup('<p class="soft">Whoever is in several regions counts in each of them.</p>')
+_MOST_LEVELS = 4
 _RHYTHM = Markup(
     '<h3>Within a round</h3><p class="soft">How many agents are in each state at each tick: '
     "the mean of all rounds.</p>"
@@ -24,15 +29,34 @@ _RHYTHM = Markup(
 def _states(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
     if facts.is_of_turns or facts.states.is_empty():
         return None
+    trees = facts.run.charts
     if "chart" not in facts.states.columns:
-        return _draw(facts.states, name, figures)
+        only: Inside = next(iter(trees.values()), {})
+        return _draw(facts.states, name, figures) + _by_level(facts.states, only, name, figures)
 
     charts = facts.states.partition_by("chart", maintain_order=True, include_key=True)
     parts = [
         _BY_CHART.format(counts["chart"][0] or "without a name")
         + _draw(counts, f"{name}-{number}", figures)
+        + _by_level(counts, trees.get(counts["chart"][0], {}), f"{name}-{number}", figures)
         for number, counts in enumerate(charts, start=1)
     ]
+
+    return Markup("").join(parts)
+
+
+def _by_level(counts: pl.DataFrame, inside: Inside, name: str, figures: PageFigures) -> Markup:
+    """Draw the agents on each level of a chart with states inside states."""
+    parts = [Markup("")]
+    has_regions = counts["state"].str.contains(SEPARATOR, literal=True).any()
+    # without regions, the last level is what has been drawn
+    deepest = depth_of(inside) - (not has_regions)
+    for depth in range(1, min(deepest, _MOST_LEVELS) + 1 if inside else 1):
+        level = on_level_of(counts.drop("chart", strict=False), inside, depth)
+        timeline = states_timeline(level, by_round=figures.by_round)
+        about = f"Agents in each state on level {depth} of the chart, one state above the other"
+        drawn = figures.add_chart(f"levels-{name}-{depth}", _stacked(timeline, figures, 0.6), about)
+        parts += [_LEVEL.format(depth), *[_SEVERAL] * has_regions, drawn]
 
     return Markup("").join(parts)
 

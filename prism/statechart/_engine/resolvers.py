@@ -1,7 +1,8 @@
 """What only the moment tells: which transitions an event enables in several regions, or by chance.
 
-A candidate whose edge has a `Resolver` is no transition yet: it asks guards, each once, draws where
-transitions have probabilities, leaves out conflicts, and returns the candidate of what is left.
+A candidate whose edge has a `Resolver` is not a transition yet: it asks guards, each once, draws
+where transitions have probabilities, leaves out conflicts, and returns the candidate of what is
+left.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ Histories = Mapping[int, tuple[int, ...]]
 
 _ROUNDING = 1e-9
 
-_MOST_OUTCOMES = 1000
+MOST_OUTCOMES = 1000
 """Combinations of several regions' transitions that are listed for an event."""
 
 
@@ -103,7 +104,7 @@ class Resolver:
         self, groups: Sequence[Sequence[Arc]], histories: Callable[[], Histories]
     ) -> Iterator[Any]:
         if groups:
-            for arcs in islice(product(*groups), _MOST_OUTCOMES):
+            for arcs in islice(product(*groups), MOST_OUTCOMES):
                 different = {arc.number: arc for arc in arcs}
                 yield self._candidate(tuple(different.values()), histories)
 
@@ -116,7 +117,7 @@ class Resolver:
             tree = self._planner.tree
             kept = tree.compatible(arcs, tree.active(self._leaves), memory)
             found = self._make(kept, memory)
-            if len(self._known) < _MOST_OUTCOMES:
+            if len(self._known) < MOST_OUTCOMES:
                 self._known[key] = found
 
         return found

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import partial
+from itertools import islice, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prism.statechart._engine.machine import EVENTLESS, Candidate
-from prism.statechart._engine.resolvers import Resolver
+from prism.statechart._engine.resolvers import MOST_OUTCOMES, Resolver
 from prism.statechart._nesting import SEPARATOR, Configuration, EventDescriptor
 from prism.statechart._tree.numbers import Arc, HistoryAt
 from prism.statechart._tree.plans import Planner
@@ -157,6 +158,36 @@ class NestedRows(dict[Any, dict[str, tuple[Candidate[Any], ...]]]):
                 yield from edge.plan.possible(dict)
             else:
                 yield candidate
+
+    def allows(self, state: Any, trigger: str, target: Any) -> bool:
+        """Return whether transitions of a trigger lead from a state to another, guards ignored.
+
+        Each region may react or not, and a history may stand for whatever has been entered.
+
+        Raises:
+            KeyError: If no agent of the chart can be in one of the states.
+        """
+        place, leaves = self.place(state), self.place(target).leaves
+        groups = self.groups(place.leaves, trigger)
+        found = groups.get(trigger, []) + (groups.get(EVENTLESS, []) if trigger == ALWAYS else [])
+        choices = product(*[(None, *group) for group in dict.fromkeys(found)])
+        return any(
+            self._lead(place, {arc.number: arc for arc in arcs if arc is not None}, leaves)
+            for arcs in islice(choices, 1, MOST_OUTCOMES)
+        )
+
+    def _lead(self, place: Place, arcs: Mapping[int, Arc], leaves: tuple[int, ...]) -> bool:
+        tree, chosen = self._tree, tuple(arcs.values())
+        entered = {
+            number: tuple(leaf for leaf in leaves if tree.is_inside(leaf, number))
+            for number in self.planner.histories(chosen)
+        }
+        for memory in ({}, {number: found for number, found in entered.items() if found}):
+            kept = tree.compatible(chosen, place.active, memory)
+            if self.planner.plan(kept, place.leaves, memory).leaves == leaves:
+                return True
+
+        return False
 
     def beginning(self, state: Any = None) -> Candidate[Any]:
         """Return the candidate that enters a state, by default the initial one, and stays there."""

@@ -17,7 +17,7 @@ from prism.statechart.inspection._explanation import Candidate, Explanation, Fir
 
 
 class _ChanceError(Exception):
-    """Several transitions share an event by their probabilities."""
+    """Several transitions share an event, weighted by probability."""
 
 
 def explain_nested(

@@ -7,6 +7,7 @@ from prism._lazy import lazy_names
 if TYPE_CHECKING:  # two of them bring workflows and thinking agents, which the others do without
     from prism.worlds.examples.bazaar import Bazaar
     from prism.worlds.examples.council import Council
+    from prism.worlds.examples.day import Day
     from prism.worlds.examples.epidemic import Epidemic
     from prism.worlds.examples.lake import Lake
     from prism.worlds.examples.market import Market
@@ -20,6 +21,7 @@ else:
 __all__ = [
     "Bazaar",
     "Council",
+    "Day",
     "Epidemic",
     "Lake",
     "Market",

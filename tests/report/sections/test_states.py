@@ -51,6 +51,28 @@ def test_each_chart_has_its_figure(
     assert [drawn(figures, name) for name in figures.charts] == [{"b": 2}, {"b": 1}]
 
 
+def test_states_inside_states_have_a_figure_for_each_level(
+    write_log: Callable[..., Path], make: Any, parse: Callable[[str], Any]
+) -> None:
+    """Of a chart with regions each level, without them all but the last, which is drawn already."""
+    inside = {"chart": {"on": ["left", "right"], "left": ["a", "b"], "right": ["c", "d"]}}
+    lines = [make.started(charts=inside), make.move("ada", "a+c", "b+c", chart="chart")]
+    (facts,), _ = facts_of(read_log(write_log(lines)))
+    figures = PageFigures(facts.state_names)
+    page = parse(str(STATES.make(facts, "1", figures)))
+    assert [heading.text for heading in page.all("h3")] == [
+        f"Level {depth} of the chart" for depth in (1, 2, 3)
+    ]
+    assert [drawn(figures, name) for name in figures.charts] == [
+        *({"b+c": 1}, {"on": 1}, {"left": 1, "right": 1}, {"b": 1, "c": 1})
+    ]
+
+    flat = [make.started(charts={"chart": {"on": ["a", "b"]}})]
+    (facts,), _ = facts_of(read_log(write_log([*flat, make.move("bo", "a", "b", chart="chart")])))
+    page = parse(str(STATES.make(facts, "1", PageFigures(facts.state_names))))
+    assert [heading.text for heading in page.all("h3")] == ["Level 1 of the chart"]
+
+
 def test_fit_is_that_of_the_analysis(logs: RunLogs) -> None:
     """Shares are what the survival curve falls by from one tick on; p gives the expected ones."""
     dwelling, visits = dwell_times(logs), dwell_survival(logs)
