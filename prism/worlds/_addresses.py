@@ -1,4 +1,4 @@
-"""Worlds by name: those of prism, of installed packages, of modules and files; and their code."""
+"""Worlds by name: shipped ones, installed ones, those of modules and files; and their code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FEED = "prism.social:Feed"
 
 
 def known_worlds() -> dict[str, str]:
-    """Return where the worlds of prism and of installed packages are, by their short names."""
+    """Return where the shipped and the installed worlds are, by their short names."""
     # it reads the metadata of all packages, which no shipped world needs
     from importlib.metadata import entry_points
 
@@ -47,14 +47,14 @@ def _shipped_worlds() -> dict[str, str]:
 
 
 def address_of(world: str | type[World[Any]]) -> str:
-    """Return an address by which any process can find a world.
+    """Return where a world is found again, by another process, too.
 
     Args:
         world: A short name, ``package.module:Name``, ``file.py:Name`` or a class. Of a module with
             one world the name may be left out.
 
     Raises:
-        InputError: If there is no such world, or another process could not find it.
+        InputError: If there is no such world, or no other process would find it.
     """
     if not isinstance(world, str):
         return _address_of_class(world)
@@ -85,7 +85,7 @@ def _named(name: str) -> str:
     if name not in known:
         known = known_worlds()
     if name not in known:
-        # loaded only for a message: pydantic comes with it
+        # it loads pydantic, which a run needs only to say what is wrong
         from prism.files._declarations import meant
 
         listed = ", ".join(known)
