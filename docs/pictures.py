@@ -228,7 +228,7 @@ _THOUGHT = json.dumps({"next_state": "executing", "thinking_log": "Let me act."}
 
 
 def council(_folder: Path) -> str:
-    """Draw the chart of a member of the council beside the notes on its board."""
+    """Draw the notes on the council's board."""
 
     def script(call: TextCall) -> str:
         note = {"name": "post", "arguments": {"text": "I am for it."}}
@@ -238,7 +238,7 @@ def council(_folder: Path) -> str:
 
 
 def bazaar(_folder: Path) -> str:
-    """Draw the chart of a trader beside the trades of the bazaar."""
+    """Draw the trades of the bazaar."""
 
     def script(call: TextCall) -> str:
         if ":thinking" in call.key:
@@ -259,8 +259,7 @@ def _thinkers(
 ) -> str:
     run = Run(world, agents, seed=1, rounds=rounds, writer=ScriptedWriter(script))
     curve = list(map(float, run.run().series(measure)))
-    curves = draw_curves({measure: [curve]}, title=title, across="round", up=measure)
-    return beside([cognitive_chart().to_svg(), curves])
+    return draw_curves({measure: [curve]}, title=title, across="round", up=measure)
 
 
 def viewer(folder: Path) -> str:

@@ -137,7 +137,7 @@ def frozen_clock() -> FrozenClock:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options for the coverage of charts."""
-    group = parser.getgroup("statecharts", "coverage of statecharts (prism)")
+    group = parser.getgroup("statecharts", "statechart coverage (prism)")
     group.addoption(
         "--statechart-coverage",
         action="store_true",

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 
 # how long an example takes says more of the machine's load than of the code
 settings.register_profile(
-    "prism", max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "prism", max_examples=3, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("ci", settings.get_profile("prism"), max_examples=50)
 settings.register_profile("thorough", settings.get_profile("prism"), max_examples=200)

@@ -136,10 +136,10 @@ ON_THE_WIRE = [
         "OverloadedError: .* answered 503: busy",
     ),
     ("500", Fault.status(500, "crashed"), "LLMError: .* answered 500: crashed"),
-    ("not JSON", Fault.body(b"yes"), "BadReplyError: .* is not a reply"),
+    ("not JSON", Fault.body(b"yes"), "BadReplyError: .* sent an invalid reply"),
     ("a web page", Fault.body(b"<html>"), "BadReplyError: .* answered with a web page"),
     ("error with 200", Fault.body(b'{"error": "oops"}'), "BadReplyError: .* an error .*: oops"),
-    ("array", Fault.body(b"[1, 2]"), "BadReplyError: .* is not a reply"),
+    ("array", Fault.body(b"[1, 2]"), "BadReplyError: .* sent an invalid reply"),
     (
         "10 MB of no reply",
         Fault.body(b'"' + b"x" * 10_000_000 + b'"'),
@@ -161,13 +161,13 @@ IN_THE_REPLY = [
         "1 MB message",
         "chat",
         Fault.says("x" * 1_000_000),
-        "ReasonerError: the reply .* goes on for more than 10000 characters",
+        "ReasonerError: the reply .* is longer than 10000 characters",
     ),
     (
         "1 MB of braces",
         "chat",
         Fault.says("{" * 1_000_000),
-        "ReasonerError: the reply .* goes on for more than 10000 characters",
+        "ReasonerError: the reply .* is longer than 10000 characters",
     ),
     (
         "no option",
@@ -285,7 +285,7 @@ async def test_a_state_in_capitals_is_that_state(server: FakeOllama, begin: Any,
 
 @pytest.mark.parametrize("mode", ["chat", "decision"])
 async def test_a_post_cannot_order_a_state_outside_the_options(begin: Any, mode: str) -> None:
-    """A model that obeys a post instead of the question is not followed, and the log says so."""
+    """A model that obeys a post instead of the question is not followed, and the log records it."""
     trial = await begin(mode=mode)
     state, event = await trial.decide(ORDER)
     assert (state, event["source"], event["context"]["post_id"]) == (S.SCROLLING, "fallback", "p1")

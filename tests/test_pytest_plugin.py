@@ -414,7 +414,7 @@ def test_crashed_worker_is_reported(suite: pytest.Pytester) -> None:
     """A worker that crashed cannot say what it exercised, and the report says that."""
     suite.makepyfile(test_crash="import os\n\ndef test_crash(): os._exit(1)")
     result = suite.runpytest_subprocess(*QUIET, "-n1", "--statechart-coverage")
-    result.stdout.fnmatch_lines(["not counted, since they crashed: workers gw0"])
+    result.stdout.fnmatch_lines(["workers that crashed and are not counted: gw0"])
 
 
 @pytest.mark.parametrize("limit", ["many", "101", "-1", "nan"])

@@ -254,5 +254,5 @@ def _restore(make: Callable[..., Any], args: tuple[Any, ...], fields: dict[str, 
 
 def _whole_number(field: str, value: Any, *, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise FieldValueError(f"{field} must be a whole number from {least} on, got {value!r}")
+        raise FieldValueError(f"{field} must be a whole number, {least} or more, got {value!r}")
     return value

@@ -214,7 +214,7 @@ def _ids(path: Path, records: Sequence[Record]) -> list[str]:
 def note_left_out(path: Path, fields: Sequence[str]) -> None:
     if fields:
         _logger.warning(
-            "%s: left out what prism does not know ('keep' makes attributes of it): %s",
+            "%s: ignored unknown columns (to keep them as attributes, use 'keep'): %s",
             path,
             _listed(fields),
         )
@@ -224,7 +224,7 @@ def _note_wordless(path: Path, agents: Sequence[SocialAgent]) -> None:
     wordless = [agent.agent_id for agent in agents if not agent.interests]
     if wordless:
         _logger.warning(
-            "%s: %d of %d agents have no interests, as nothing of theirs has a word of three "
+            "%s: %d of %d agents have no interests, since no text of theirs has a word of three "
             "letters: %s",
             path,
             len(wordless),
@@ -247,7 +247,7 @@ def _check_header(path: Path, header: list[str], keep: Sequence[str]) -> None:
     require_fields(path, keep, header)
     for column, count in Counter(header).items():
         if count > 1 and column in (*_READ_TWITTER_FIELDS, *keep):
-            raise record.wrong(column, "this column is there twice")
+            raise record.wrong(column, "this column appears twice")
 
     known = {*TWITTER_FIELDS, *keep}
     note_left_out(path, [column for column in dict.fromkeys(header) if column not in known])

@@ -54,8 +54,8 @@ class Communities:
             )
         if not 0 <= self.least_follows <= self.most_follows:
             raise FieldValueError(
-                "the fewest follows must be from 0 to the most follows, got "
-                f"{self.least_follows} and {self.most_follows}"
+                f"least_follows must be from 0 to most_follows, got {self.least_follows} and "
+                f"{self.most_follows}"
             )
         if not 0 <= self.hub_share <= 1:
             raise FieldValueError(f"hub_share must be from 0 to 1, got {self.hub_share}")

@@ -17,19 +17,21 @@ _MODEL = model_panel(without=("concurrency", "hedge", "record_prompts"), decides
 
 
 def ask(
-    memory: Annotated[Path, typer.Argument(metavar="MEMORY", help="The memory, JSON or SQLite.")],
+    memory: Annotated[
+        Path, typer.Argument(metavar="MEMORY", help="The memory: a JSON file or a SQLite database.")
+    ],
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="What to ask.")],
     *,
     config: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="The agent's configuration: its role, goal and limits."),
+        typer.Option(metavar="FILE", help="The agent's configuration: role, goal and limits."),
     ] = None,
     model: Annotated[Mapping[str, Any], _MODEL],
 ) -> None:
-    """Ask an agent that is not running, and print what it answers from its memory.
+    """Ask a question of an agent that is not running, and print its answer from memory.
 
-    The model is shown working memory, the thoughts, and what storage has on the question. Nothing
-    is changed, and an agent may be using the memory.
+    The model sees the working memory, the thoughts, and what the storage holds on the question.
+    Nothing is changed, so an agent may be using the memory at the same time.
 
     [bold]Examples[/bold]
 
@@ -43,7 +45,7 @@ def ask(
 
     options = writer_options(model)
     if options is None:
-        raise InputError("name the model: --model NAME")
+        raise InputError("no model is named: add --model NAME")
 
     told = Config() if config is None else Config.load(config)
     with damage_noted(), naming_options():

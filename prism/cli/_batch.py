@@ -26,65 +26,65 @@ PlanFile = Annotated[
     Path | None,
     typer.Argument(
         metavar="PLAN",
-        help="The plan, a TOML file, or the name of one that ships: herd, herd-model.",
+        help="The plan: a TOML file, or one that comes with prism (herd, herd-model).",
         show_default=False,
     ),
 ]
 Seeds = Annotated[
     int | None,
-    typer.Option(min=1, help="Run every configuration with so many seeds, from 0 on."),
+    typer.Option(min=1, help="Number of seeds for each configuration, counted from 0."),
 ]
 Workers = Annotated[
     int | None,
-    typer.Option(min=1, help="Runs at a time. By default as many as there are processors."),
+    typer.Option(min=1, help="Number of runs at a time; by default the number of processors."),
 ]
 On = Annotated[
     str | None,
     typer.Option(
         metavar="EXECUTOR",
-        help="Who carries out the runs, instead of processes of this machine: dask:ADDRESS, "
-        "ray:ADDRESS, or FILE.py:FUNCTION, which returns an executor. All machines must see the "
-        "folder.",
+        help="Where to carry out the runs, instead of in processes on this machine: "
+        "dask:ADDRESS, ray:ADDRESS, or FILE.py:FUNCTION, which returns an executor. All "
+        "machines must share the folder.",
     ),
 ]
 Part = Annotated[
     str | None,
     typer.Option(
         metavar="K/N",
-        help="Carry out only the K-th of N parts, in a folder of its own and with a fixed share "
-        "of the budget, as a job of a cluster. prism merge makes one batch of all parts.",
+        help="Carry out only part K of N, for example as one job on a cluster. Each part has its "
+        "own folder and a fixed share of the budget. prism merge combines them.",
     ),
 ]
 Model = Annotated[
     Mapping[str, Any],
     model_panel(
         *("model", "host", "max_calls", "max_tokens", "deadline"),
-        model="Model that decides, instead of the one that the plan names.",
+        model="Model that decides, instead of the one in the plan.",
     ),
 ]
 KeepingBatch = Annotated[
     Keeping,
     keeping_panel(
         "Folder for the batch: plan.json, a folder for each run, and the tables results and "
-        "rounds, as CSV and Parquet. A folder that holds a batch is refused.",
-        "Go on with the batch in this folder, which was stopped in any way. Runs that are "
-        "complete stay as they are; those that failed are tried again.",
+        "rounds as CSV and Parquet. It must not hold a batch yet.",
+        "Continue the stopped batch in this folder. Complete runs stay as they are, and failed "
+        "ones are tried again.",
         of="its run's",
     ),
 ]
 Keep = Annotated[
     Literal["logs", "tables"],
     typer.Option(
-        help="What is kept of each run: its folder with all that a run has, or its rows of the "
-        "tables alone, which takes less time.",
+        help="What to keep of each run: its whole folder, or only its rows of the tables, which "
+        "is faster.",
     ),
 ]
 DryRun = Annotated[
     bool,
     typer.Option(
         "--dry-run",
-        help="Ask nobody and write nothing: estimate decisions, tokens and money of all runs from "
-        "a few rounds of each configuration by the policy.",
+        help="Ask no model and write nothing. Estimate the decisions, tokens and money of all "
+        "runs from a few rounds of each configuration, which the policy plays.",
     ),
 ]
 Samples = Annotated[
@@ -92,20 +92,23 @@ Samples = Annotated[
     typer.Option(
         min=2,
         metavar="N",
-        help="Trajectories of Morris, each one run longer than there are parameters; for Sobol a "
-        "power of 2, each for two runs and two for every parameter.",
+        help="For Morris, the number of trajectories, each of which takes one run more than "
+        "there are parameters. For Sobol, a power of 2; each sample takes two runs, and two "
+        "more for every parameter.",
     ),
 ]
 Method = Annotated[
     Literal["morris", "sobol"],
     typer.Option(
-        help="Morris screens many parameters with few runs; Sobol takes the variance apart."
+        help="Morris screens many parameters with few runs; Sobol decomposes the variance."
     ),
 ]
 Figures = Annotated[
     Literal["svg", "pdf", "png"] | None,
     typer.Option(
-        "--figures", metavar="FORMAT", help="Draw the indices of each outcome, too: svg, pdf, png."
+        "--figures",
+        metavar="FORMAT",
+        help="Also draw the indices of each outcome: svg, pdf or png.",
     ),
 ]
 
@@ -123,10 +126,10 @@ def batch(
     model: Model,
     keeping: KeepingBatch,
 ) -> None:
-    """Carry out a plan: all parameters in all arms with all seeds, one table of all runs.
+    """Carry out a plan: every combination of parameters, arms and seeds, in one table.
 
-    Limits on calls, tokens and time hold for all runs together. A run that fails is a row that says
-    so, and the command ends with status 1.
+    Limits on calls, tokens and time apply to all runs together. A failed run is marked in the
+    table, and the exit status is then 1.
 
     [bold]Examples[/bold]
 
@@ -162,15 +165,13 @@ def batch(
 
 def merge(
     *,
-    parts: Annotated[
-        list[Path], typer.Argument(metavar="PARTS...", help="The folders of all parts.")
-    ],
+    parts: Annotated[list[Path], typer.Argument(metavar="PARTS...", help="Folders of all parts.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the whole batch.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Make one batch of parts that prism batch --part K/N has carried out.
+    """Combine the parts that prism batch --part K/N carried out into one batch.
 
-    The folder is that of a batch which was carried out as a whole.
+    The result is the same as if the batch had been carried out as a whole.
 
     [bold]Examples[/bold]
 
@@ -198,10 +199,10 @@ def sensitivity(
     keeping: KeepingBatch,
     figures: Figures = "svg",
 ) -> None:
-    """Sample the parameters that a plan has bounds for, and see what depends on them.
+    """Sample the parameters that a plan gives bounds for, and measure what depends on them.
 
-    The runs are a batch, which is stopped and resumed like any other. The indices stand in
-    sensitivity.csv and sensitivity.parquet beside its tables.
+    The runs form a batch, which can be stopped and resumed like any other. The indices are in
+    sensitivity.csv and sensitivity.parquet, beside its tables.
 
     [bold]Examples[/bold]
 
@@ -224,7 +225,9 @@ def sensitivity(
     )
     if done.batch.failed:
         print_batch(done.batch, as_json=keeping.as_json)
-        note(f"indices need all runs: when that is mended, {command} --resume {done.batch.folder}")
+        note(
+            f"indices need all runs: once that is fixed, run {command} --resume {done.batch.folder}"
+        )
         raise typer.Exit(1)
 
     if figures is not None:
@@ -254,7 +257,7 @@ class Asked:
         from prism.science import Plan
 
         if self.plan is None:
-            raise InputError("needs a plan, a file, or --resume, the folder of a batch")
+            raise InputError("needs the file of a plan, or --resume with the folder of a batch")
 
         found = Plan.from_file(self.plan)
         if self.seeds is not None:
@@ -280,12 +283,12 @@ def carry_out(
     import_from_here()
     more = {"workers": asked.workers, "checkpoint_every": asked.keeping.checkpoint_every}
     if asked.workers is not None and asked.on is not None:
-        raise InputError("--workers belongs to the executor that --on names: leave it out")
+        raise InputError("--workers has no effect with --on, whose executor decides: leave it out")
 
     def begin_new(folder: Path | None, screen: Any) -> DoneT:
         plan = asked.new_plan()
         if folder is None:
-            raise InputError("--out must name the folder to keep the batch in")
+            raise InputError("--out is missing: name a folder for the batch")
         with _executor(asked.on) as executor:
             return begin(plan, folder, observer=screen, executor=executor, **more)
 

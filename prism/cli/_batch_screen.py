@@ -35,7 +35,7 @@ class BatchScreen(BatchObserver):
         self._all = len(runs)
         self._ended = sum(each.status == "complete" for each in runs)
         if self._ended:
-            self.note(f"going on after {self._ended} of {self._all} runs")
+            self.note(f"continuing after {self._ended} of {self._all} runs")
         self._progress.update(self._progress.bar, total=self._all, completed=self._ended)
         self._progress.start()
 
@@ -101,9 +101,11 @@ def print_batch(done: Batch, *, as_json: bool) -> None:
         screen.print(plain(f"{run.name} failed: {run.error}"), soft_wrap=True)
     if done.spent:
         calls, tokens = done.spent["calls"], done.spent["tokens"]
-        screen.print(f"All runs together made {calls:,} calls and used {tokens:,} tokens.")
+        screen.print(f"In total, the runs made {calls:,} calls and used {tokens:,} tokens.")
 
-    text = f"Each run is a row of {done.folder / 'results.csv'}, each round one of rounds.csv."
+    text = (
+        f"{done.folder / 'results.csv'} has a row for each run, and rounds.csv one for each round."
+    )
     screen.print(plain(text), soft_wrap=True)
 
 
@@ -165,7 +167,7 @@ def print_indices(done: Sensitivity, *, as_json: bool) -> None:
 
     place = done.batch.folder / "sensitivity.csv"
     more = len(outcomes) - _MOST_OUTCOMES
-    others = f", those of {more} more outcomes too" if more > 0 else ""
+    others = f", including those of {more} more outcomes" if more > 0 else ""
     screen.print(plain(f"Every index is a row of {place}{others}."), soft_wrap=True)
 
 

@@ -34,60 +34,68 @@ def calibrate(
     model: Annotated[
         Literal["markov", "logit"],
         typer.Option(
-            help="Shares by state, event and archetype; or besides a multinomial logit, which "
-            "depends on relevance."
+            help="markov estimates shares by state, event and archetype; logit adds a "
+            "multinomial logit on relevance."
         ),
     ] = "markov",
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="Write the policy here, for simulate --policy."
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="File for the policy, for use with simulate --policy.",
         ),
     ] = None,
     by: Annotated[
-        str, typer.Option(metavar="NAME", help="Attribute by which agents are grouped.")
+        str, typer.Option(metavar="NAME", help="Attribute to group the agents by.")
     ] = "archetype",
     covariates: Annotated[
         list[str] | None,
         typer.Option(
             "--covariate",
             metavar="NAME",
-            help="Number that choices may depend on in a logit; relevance by default. Repeat it "
+            help="Numeric variable that the logit depends on; relevance by default. Repeat it "
             "for several.",
         ),
     ] = None,
     least: Annotated[
-        int, typer.Option(min=1, help="Fewest decisions that identify a probability.")
+        int, typer.Option(min=1, help="Minimum number of decisions to identify a probability.")
     ] = 10,
     charts: Annotated[
         list[str] | None,
         typer.Option(
             "--chart",
             metavar="CHART",
-            help="Chart of the agents, by which states are known that nobody decided in.",
+            help="Chart of the agents, which shows the states in which nobody decided.",
         ),
     ] = None,
     against: Annotated[
         list[Path] | None,
         typer.Option(
             metavar="RUN",
-            help="Compare the decisions with those of this run, such as one of the policy. Without "
-            "it a policy of one half of the agents is compared with the other half.",
+            help="Compare the decisions with those of this run, for example one that used the "
+            "policy. By default, a policy estimated from one half of the agents is compared "
+            "with the other half.",
         ),
     ] = None,
     smoothing: Annotated[
-        float, typer.Option(min=0, help="Added to every count before the divergence is taken.")
+        float,
+        typer.Option(min=0, help="Number added to every count before the divergence is computed."),
     ] = 0.0,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random halves.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed for halving the agents.")] = 0,
     table: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Save the divergence: .csv, .json or .parquet."),
+        typer.Option(
+            metavar="FILE", help="Save the divergence to this .csv, .json or .parquet file."
+        ),
     ] = None,
     figure: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the divergence: .svg or .pdf.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the divergence in this .svg or .pdf file."),
     ] = None,
 ) -> None:
-    """Estimate a policy from a run's decisions, and say how far it lies from them.
+    """Estimate a policy from a run's decisions, and measure how far it deviates from them.
 
     [bold]Examples[/bold]
 
@@ -194,8 +202,8 @@ def _print_forced(logs: RunLogs) -> None:
     )
     if forced:
         say(
-            f"{forced:,} of {masses:,} choices have no probabilities, as their options had less "
-            "than half of the model's: they count here as chosen"
+            f"{forced:,} of {masses:,} choices have no probabilities, since the model gave their "
+            "options less than half of its probability: here they count as chosen"
         )
 
 

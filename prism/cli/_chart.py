@@ -25,28 +25,28 @@ if TYPE_CHECKING:
 _MADE = ("moves", "stays")
 """Outcomes in which a transition is made; a loop stays in its state."""
 
-charts = command_group("Show a chart, write it for other tools, and check it.")
+charts = command_group("Show, export and check charts.")
 
 ChartArgument = Annotated[
     str,
     typer.Argument(
         metavar="CHART",
-        help="Name of a built-in chart (social_media, social_feed, or either with _acts), a "
-        ".json file in prism's format, SCXML (.scxml), a workflow (.yaml), or "
-        "package.module:attribute (also file.py:attribute): a chart, a function that returns "
-        "one, or a class of a world's agents.",
+        help="A built-in chart (social_media, social_feed, or either with _acts), a file (.json "
+        "in prism's format, .scxml, or .yaml for a workflow), or package.module:attribute "
+        "(also file.py:attribute), which may be a chart, a function that returns one, or a "
+        "class of a world's agents.",
         show_default=False,
     ),
 ]
 ChartFormat = Annotated[
     Literal["mermaid", "dot", "scxml", "json", "svg", "png", "pdf"],
-    typer.Option("--format", help="Format to write; png and pdf need the extra report."),
+    typer.Option("--format", help="Output format; png and pdf need the extra report."),
 ]
 
 
 @charts.command()
 def show(chart: ChartArgument) -> None:
-    """Show states and transitions as tables.
+    """Show the states and transitions as tables.
 
     [bold]Example[/bold]
 
@@ -63,12 +63,12 @@ def show(chart: ChartArgument) -> None:
     else:
         say("No transitions.")
     if found.needs:
-        say(_showable(f"Guards and actions need of an agent: {', '.join(found.needs)}"))
+        say(_showable(f"The agent needs these attributes: {', '.join(found.needs)}"))
 
 
 @charts.command()
 def export(chart: ChartArgument, as_format: ChartFormat, out: OutFile = None) -> None:
-    """Write a chart for Mermaid or Graphviz, as SCXML, as prism's JSON, or as a picture.
+    """Export a chart to Mermaid, Graphviz, SCXML, prism's JSON or a picture.
 
     [bold]Examples[/bold]
 
@@ -88,11 +88,11 @@ def check(
     chart: ChartArgument,
     as_json: AsJson = False,
 ) -> None:
-    """List the probable mistakes of a chart, one a line.
+    """List probable mistakes in a chart, one on each line.
 
-    A chart without any time-out may be meant so, which a note says.
+    A chart may have no time-outs on purpose, so only a note mentions it.
 
-    Exit status 0 if there are none, 1 if there are some, 2 if the chart cannot be read.
+    The exit status is 0 if there are none, 1 if there are some, and 2 if the chart cannot be read.
 
     [bold]Example[/bold]
 
@@ -122,13 +122,11 @@ def explain(
     trigger: Annotated[
         str, typer.Argument(metavar="TRIGGER", help="Name of the event.", show_default=False)
     ],
-    state: Annotated[
-        str, typer.Option("--state", metavar="STATE", help="State that the agent is in.")
-    ],
+    state: Annotated[str, typer.Option("--state", metavar="STATE", help="State of the agent.")],
     context: Annotated[
         str | None,
         typer.Option(
-            "--context", metavar="JSON", help="Context of the event, which guards receive."
+            "--context", metavar="JSON", help="Context of the event, which is passed to guards."
         ),
     ] = None,
     agent: Annotated[
@@ -136,15 +134,15 @@ def explain(
         typer.Option(
             "--agent",
             metavar="JSON",
-            help="Fields of the agent, as a JSON object. A chart of social agents gets such an "
-            "agent.",
+            help="Fields of the agent, as a JSON object. For a chart of social agents, the agent "
+            "is a social agent.",
         ),
     ] = "{}",
     as_json: AsJson = False,
 ) -> None:
     """Show every transition that an event could cause, the result of its guard, and the outcome.
 
-    Exit status 0 if a transition would be made, 1 if not, 2 if the input is wrong.
+    The exit status is 0 if a transition would be made, 1 if not, and 2 if the input is wrong.
 
     [bold]Examples[/bold]
 
@@ -183,12 +181,12 @@ def fits(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """List what a class or an agent lacks of what a chart needs, one name a line.
+    """List what a chart needs and a class or agent lacks, one name on each line.
 
-    Every chart needs a state; its guards and actions need what the chart declares. Of a class only
-    its code is known, of an agent what it really has.
+    Every chart needs a state, and its guards and actions need what the chart declares. A class is
+    judged by its code, an agent by the attributes that it has.
 
-    Exit status 0 if nothing is missing, 1 if something is, 2 if the input is wrong.
+    The exit status is 0 if nothing is missing, 1 if something is, and 2 if the input is wrong.
 
     [bold]Example[/bold]
 
@@ -206,7 +204,7 @@ def fits(
 
     if not found.needs:
         name = shown(_showable(found.name))
-        note(f"chart {name!r} declares no needs, so only 'state' counts")
+        note(f"chart {name!r} declares no needs, so only 'state' is checked")
     if lacks:
         raise typer.Exit(1)
 
@@ -278,9 +276,9 @@ def _agent(chart: Statechart[Any], state: str, fields: Any) -> Any:
         )
 
     if not isinstance(fields, Mapping):
-        raise InputError(f"must be an object of fields, got {fields!r}", field="--agent")
+        raise InputError(f"must be a JSON object of fields, got {fields!r}", field="--agent")
     if "state" in fields:
-        raise InputError("takes no 'state': --state gives it", field="--agent")
+        raise InputError("must not have a 'state': use --state", field="--agent")
 
     named = {"agent_id": "agent", **fields}
     if set(states) <= set(AgentState) or set(AgentState) <= set(states):
@@ -301,7 +299,7 @@ def _social_agent(state: Enum, fields: dict[str, Any]) -> SocialAgent:
     except PrismError as error:
         raise InputError(str(error), field="--agent") from error
     except TypeError as error:  # a field that does not exist, or a value of a wrong type
-        raise InputError(f"makes no social agent: {error}", field="--agent") from error
+        raise InputError(f"does not describe a social agent: {error}", field="--agent") from error
 
     made.pending_action = pending
 
@@ -356,7 +354,8 @@ def _write_picture(
 ) -> None:
     if out is None and sys.stdout.isatty():
         raise InputError(
-            f"--format {as_format} is not for a terminal: name a file with --out, or pipe it on"
+            f"--format {as_format} cannot be shown on a terminal: name a file with --out, or "
+            "pipe the output"
         )
 
     # says which extra it takes, if that is missing

@@ -53,10 +53,14 @@ def chart_from(text: str) -> Statechart[Any]:
     if _names_an_attribute(text):
         return _called(text, imported_attribute(text))
 
+    from prism.worlds._addresses import known_worlds
+
+    if text in known_worlds():
+        raise InputError(f"{text} is a world, not a chart: prism world show {text} has its charts")
+
     raise InputError(
-        f"there is no chart {text!r}: give the name of a built-in one ({', '.join(BUILT_IN)}), "
-        "a .json or .scxml file, a workflow (.yaml), or package.module:attribute "
-        "(or file.py:attribute)"
+        f"there is no chart {text!r}: use a built-in one ({', '.join(BUILT_IN)}), a .json or "
+        ".scxml file, a workflow (.yaml), or package.module:attribute (or file.py:attribute)"
     )
 
 
@@ -72,7 +76,7 @@ def _from_file(path: Path) -> Statechart[Any]:
         text = file.read(MOST_CHARACTERS + 1)
 
     if len(text) > MOST_CHARACTERS:
-        problem = f"is longer than {MOST_CHARACTERS:,} characters: no chart needs that"
+        problem = f"is longer than {MOST_CHARACTERS:,} characters, the limit for a chart"
         raise InputError(problem, path=path)
 
     guards, actions = _Functions("guard", social_media_guards()), _Functions("action")

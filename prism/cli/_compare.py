@@ -1,4 +1,4 @@
-"""``prism compare``: what differs between groups of runs, and how sure that is."""
+"""``prism compare``: what differs between groups of runs, and how certain that is."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ Groups = Annotated[
     list[str],
     typer.Argument(
         metavar="GROUP...",
-        help="For each group a run, a folder with runs below it, or a pattern in quotes. Of a "
-        "single folder that is no batch, the folders that hold runs are the groups; of a batch, "
-        "its arms.",
+        help="For each group, a run, a folder that holds runs, or a pattern in quotes. A single "
+        "folder is split into groups: a batch by its arms, any other folder by its "
+        "subfolders.",
         show_default=False,
     ),
 ]
@@ -38,7 +38,7 @@ By = Annotated[
     str | None,
     typer.Option(
         metavar="FACTOR",
-        help="Of a batch, compare the levels of this factor: arm (the default), or a parameter "
+        help="Factor of a batch whose levels are compared: arm (the default), or a parameter "
         "that the plan varies.",
         show_default=False,
     ),
@@ -47,17 +47,18 @@ Within = Annotated[
     list[str] | None,
     typer.Option(
         metavar="FACTOR",
-        help="Of a batch, compare at each level of this factor, and average over the others; "
-        "'none' averages over all. Repeat it for several. By default at all settings.",
+        help="Factor of a batch at each of whose levels to compare, averaging over the other "
+        "factors. Use 'none' to average over all; repeat the option for several. By default, "
+        "compare at every setting.",
         show_default=False,
     ),
 ]
-Rounds = Annotated[int, typer.Option(min=1, help="The first round that counts.")]
+Rounds = Annotated[int, typer.Option(min=1, help="First round to include.")]
 LastRound = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="The last round that counts. By default all runs must have the same rounds.",
+        help="Last round to include. By default, all runs must have the same rounds.",
         show_default=False,
     ),
 ]
@@ -65,8 +66,8 @@ Way = Annotated[
     Literal["pairs", "groups"] | None,
     typer.Option(
         "--as",
-        help="Compare pairs of runs with the same seed, or groups as a whole. By default pairs "
-        "where seeds allow it.",
+        help="Compare pairs of runs with the same seed, or groups as a whole. By default, pairs "
+        "where the seeds allow it.",
         show_default=False,
     ),
 ]
@@ -75,11 +76,11 @@ Measures = Annotated[
     typer.Option(
         "--measure",
         metavar="NAME",
-        help="Compare this measure only. Repeat it for several.",
+        help="Compare only this measure. Repeat it for several.",
         show_default=False,
     ),
 ]
-Confidence = Annotated[float, typer.Option(help="Coverage of the intervals.")]
+Confidence = Annotated[float, typer.Option(help="Confidence level of the intervals.")]
 Page = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Also write the comparison as a page.", show_default=False),
@@ -91,7 +92,7 @@ Paper = Annotated[
     typer.Option(
         metavar="DIR",
         help="Also write what a paper needs: figures as PDF, tables as LaTeX and CSV, a methods "
-        "paragraph, and for the world of a batch a description by the ODD protocol.",
+        "paragraph, and, for a batch, an ODD description of its world.",
         show_default=False,
     ),
 ]
@@ -113,11 +114,11 @@ def compare(
     as_format: TableFile = None,
     out: OutFile = None,
 ) -> None:
-    """Compare groups of runs: differences, intervals, tests and effect sizes of every measure.
+    """Compare groups of runs: difference, interval, test and effect size for every measure.
 
-    Every group is compared with the first; of a batch each arm with the first arm, at each setting
-    of the other parameters, and with main effects and interactions. A table to read leaves out what
-    is the same in every run; the other formats have all rows and columns.
+    Every group is compared with the first. In a batch, each arm is compared with the first arm at
+    each setting of the other parameters, with main effects and interactions. The printed table
+    leaves out what is the same in every run; the other formats have all rows and columns.
 
     [bold]Examples[/bold]
 
@@ -138,7 +139,7 @@ def compare(
     chosen = choose_format(as_format, out)
     if page is not None:
         if str(page) == "-":
-            raise InputError("a page goes to a file here: standard output has the table", path="-")
+            raise InputError("--page needs a file: the table goes to standard output", path="-")
         check_page(page, [Path(group) for group in groups])
     check_figures(figures)
 
@@ -248,8 +249,11 @@ def _hint(found: Comparison, tested: int) -> str:
     ways = dict.fromkeys(row.test for row in found.differences if row.test)
     counted = "1 test" if tested == 1 else f"{tested} tests"
     drawn = counted if tested <= MOST_ROWS else f"{MOST_ROWS} of {tested} tests"
-    text = f"{drawn} ({', '.join(ways)}), p holm is corrected for all; the interval is of the "
+    text = (
+        f"{drawn} ({', '.join(ways)}), p holm is corrected for all of them; the interval is "
+        "that of the "
+    )
     text += f"difference ({found.confidence:.0%} bootstrap)"
     rest = len(found.differences) - tested
 
-    return f"{text}; more columns, and what has no test ({rest}), with --format csv"
+    return f"{text}; --format csv has more columns, and {rest} rows without a test"

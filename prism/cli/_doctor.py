@@ -17,16 +17,16 @@ _MARKS = {True: ("ok   ", "green"), False: ("wrong", "red"), None: ("...  ", "")
 
 
 def doctor(
-    model: Annotated[str, typer.Option(help="Model to ask.")],
+    model: Annotated[str, typer.Option(help="Name of the model.")],
     host: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Server, by default http://127.0.0.1:11434 of Ollama."),
+        typer.Option(metavar="URL", help="Server; by default Ollama's http://127.0.0.1:11434."),
     ] = None,
     reasoner: Annotated[
         Literal["ollama", "openai"] | None,
         typer.Option(
-            help="What serves the model: ollama, or openai for a server that speaks OpenAI's API "
-            "(vLLM, llama.cpp, LM Studio). ollama by default."
+            help="Kind of server: ollama (the default), or openai for any server with OpenAI's "
+            "API (vLLM, llama.cpp, LM Studio)."
         ),
     ] = None,
     key_variable: Annotated[
@@ -35,9 +35,9 @@ def doctor(
     ] = None,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to wait for one answer.")] = 60.0,
 ) -> None:
-    """Check a server and a model, and say what is wrong and what to do.
+    """Check a server and a model, and explain what is wrong and how to fix it.
 
-    Exit status 0 if a simulation can use them, 1 if not.
+    The exit status is 0 if a simulation can use them, and 1 if not.
 
     [bold]Examples[/bold]
 

@@ -35,7 +35,7 @@ def tell_fault(error: BaseException) -> bool:
 
     kind = "" if is_refused else f"{type(error).__name__}: "
     say(f"prism: {place}: {kind}{' '.join(str(error).split())}", err=True)
-    remedy = f"correct it and run it again; {_TRACEBACK} shows all that was called"
+    remedy = f"correct it and try again; {_TRACEBACK} shows the full traceback"
     for line in (place.text, *others, *[remedy] * (not is_refused)):
         say(f"  {line}", err=True)
 

@@ -28,16 +28,19 @@ if TYPE_CHECKING:
 Samples = Annotated[
     int,
     typer.Option(
-        min=20, metavar="N", help="Samples of the first generation; each later one has half."
+        min=20, metavar="N", help="Samples in the first generation; later ones have half as many."
     ),
 ]
 Generations = Annotated[
     int,
     typer.Option(
-        min=1, metavar="N", help="The most generations; fewer where hardly any sample is nearer."
+        min=1,
+        metavar="N",
+        help="Maximum number of generations; the fit stops earlier once "
+        "hardly any sample is closer.",
     ),
 ]
-Seed = Annotated[int, typer.Option(help="Seed of what is drawn.")]
+Seed = Annotated[int, typer.Option(help="Seed for drawing the samples.")]
 
 
 def fit(
@@ -56,11 +59,11 @@ def fit(
     figures: Figures = "svg",
     paper: Paper = None,
 ) -> None:
-    """Find the parameters whose runs come to given figures, and how sure they are.
+    """Find the parameters that reproduce given figures, and how certain they are.
 
-    The plan has bounds of the parameters, and targets: a measure, its value and its spread. Targets
-    that are held out say how the fit does elsewhere. The runs are a batch, which is stopped and
-    resumed like any other.
+    The plan gives bounds for the parameters, and targets: each a measure, its value and its spread.
+    Targets that are held out test the fit. The runs form a batch, which can be stopped and resumed
+    like any other.
 
     [bold]Examples[/bold]
 
@@ -80,7 +83,9 @@ def fit(
     if paper is not None:
         note(f"{paper}: {len(done.save_paper(paper))} files")
     if done.batch.failed:
-        note(f"{len(done.batch.failed)} runs failed: their samples count as far from every target")
+        note(
+            f"{len(done.batch.failed)} runs failed, so their samples count as far from every target"
+        )
     if keeping.as_json:
         pour_json(_as_data(done))
     else:
@@ -105,7 +110,9 @@ def _print(done: Fit) -> None:
     targets = (_target_row(row) for row in done.targets().iter_rows(named=True))
     heads = ("target", "value", "spread", "fit", "low", "high", "")
     screen.print(table_of(targets, *heads, numbers=heads[1:6]))
-    text = "low and high are of 90 % intervals; width is the interval's share of the bounds. "
+    text = (
+        "low and high are the ends of 90 % intervals; width is the interval's share of the bounds. "
+    )
     text += f"More in {done.batch.folder}: estimates, posterior, targets, as CSV and Parquet."
     screen.print(plain(text), soft_wrap=True)
 

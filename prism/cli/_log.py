@@ -31,7 +31,7 @@ TableT = TypeVar("TableT")
 Given = Mapping[str, Any]
 
 logs = command_group(
-    "Make tables of a run's log: states, transitions, decisions, cascades, and more."
+    "Make tables from a run's log: states, transitions, decisions, cascades and more."
 )
 
 
@@ -139,7 +139,7 @@ class LogTable:
 
 
 def _by(default: str, what: str) -> Parameter:
-    text = f"What to group {what} by, separated by commas."
+    text = f"Columns to group {what} by, separated by commas."
     return option("by", str, default, metavar="NAMES", help=text, callback=_names)
 
 
@@ -152,14 +152,14 @@ def _flag(name: str, words: str) -> Parameter:
 
 
 _OF_DECISIONS = ("asked", "fallback_share", "latency_p50", "latency_p99", "entropy")
-_BY_ROUND = _flag("by_round", "Add rows for each round, before those of all.")
+_BY_ROUND = _flag("by_round", "Add rows for each round, before those for all rounds.")
 
 TABLES = (
     LogTable(
         "states",
         """Count the agents in each state at the end of every tick.
 
-        A table to read shows some rounds; the other formats have every tick.""",
+        The printed table shows some rounds; the other formats have every tick.""",
         made_by="state_counts",
         examples=(
             "prism log states runs/first --format csv -o states.csv",
@@ -179,14 +179,14 @@ TABLES = (
     ),
     LogTable(
         "transitions",
-        "Count every kind of transition, with its probability among those out of its state.",
+        "Count each transition, with its probability among those that leave the same state.",
         made_by="transition_counts",
     ),
     LogTable(
         "dwell",
         """Describe how many ticks agents stay in each state, with a geometric fit.
 
-        Visits that the end of a round or of the run cuts short are censored.""",
+        Visits that are cut short by the end of a round or of the run are censored.""",
         made_by="dwell_times",
         options=(_BY_ROUND,),
         shown="round chart state visits complete cut open mean median p90 p",
@@ -194,7 +194,7 @@ TABLES = (
     LogTable("timeouts", "Count the time-outs of each state in each round."),
     LogTable(
         "decisions",
-        "Describe decisions: number, fallbacks, requests, tokens, latency, entropy.",
+        "Describe the decisions: number, fallbacks, requests, tokens, latency and entropy.",
         examples=(
             "prism log decisions runs/model",
             "prism log decisions runs/model --by source,reason",
@@ -204,21 +204,21 @@ TABLES = (
     ),
     LogTable(
         "costs",
-        "Add up what models cost: requests, tokens and seconds, of decisions and texts.",
+        "Add up what models cost: requests, tokens and seconds, for decisions and texts.",
         examples=("prism log costs runs/model --by model,what",),
         options=(_by("model", "costs"),),
     ),
     LogTable("engagement", "Measure how unequally agents post, reply, reshare and like."),
     LogTable(
         "cascades",
-        "Measure every cascade: size, depth, breadth, virality, lifetime; the largest first.",
+        "Measure every cascade, largest first: size, depth, breadth, virality and lifetime.",
         shown="root_id author_id size depth breadth virality agents lifetime_ticks",
     ),
     LogTable(
         "threads",
-        """Show threads as people read them: each reply and reshare below its post.
+        """Show threads as people read them, with each reply and reshare below its post.
 
-        The largest threads, or the one that a post belongs to.""",
+        By default, the largest threads; with --post, the one that a post belongs to.""",
         examples=(
             "prism log threads runs/first",
             "prism log threads runs/first --post post_000023",
@@ -229,7 +229,7 @@ TABLES = (
                 str | None,
                 None,
                 metavar="ID",
-                help="Show the thread of this post.",
+                help="Show the thread that this post belongs to.",
                 show_default=False,
             ),
             option(
@@ -238,14 +238,14 @@ TABLES = (
                 5,
                 metavar="N",
                 min=1,
-                help="How many of the largest threads of each run.",
+                help="Number of threads to show for each run.",
             ),
         ),
         drawn=forms.thread,
     ),
     LogTable(
         "agent",
-        "List all that one agent did, and how others reacted to its posts.",
+        "List everything that one agent did, and how others reacted to its posts.",
         made_by="agent_story",
         examples=("prism log agent agent_0001 runs/first",),
         agent="ID",
@@ -253,10 +253,10 @@ TABLES = (
     ),
     LogTable(
         "faults",
-        """Count what went wrong: what raised or was refused, answers that were not used.
+        """Count what went wrong: exceptions, refused input, and answers that were not used.
 
-        A trigger that no transition has changes nothing, so the log does not have it: the chart
-        warns of it on the logger prism.statechart.""",
+        An unknown trigger changes nothing and is not in the log; the chart warns about it on the
+        logger prism.statechart.""",
         shown="fault from_state trigger error count agents round line",
     ),
     LogTable(
@@ -267,21 +267,24 @@ TABLES = (
         examples=("prism log events runs/first -o events.parquet",),
         options=(
             option(
-                "activity", str, "to_state", help="Column of the activity: to_state or trigger."
+                "activity",
+                str,
+                "to_state",
+                help="Column to use as the activity: to_state or trigger.",
             ),
         ),
         shown="case:concept:name concept:name time:timestamp round tick trigger",
     ),
     LogTable(
         "agents",
-        "Describe every agent: what it is, and how much it did.",
+        "Describe every agent: its attributes, and how much it did.",
         shown=forms.columns_of_agents,
     ),
     LogTable(
         "interactions",
-        """Count who replied to, reshared and liked whose posts.
+        """Count how often each agent replied to, reshared and liked another's posts.
 
-        GraphML is made by networkx, which the extra networks brings.""",
+        GraphML needs the extra networks.""",
         examples=(
             "prism log interactions runs/first --format csv",
             "prism log interactions runs/first -o first.graphml",
@@ -291,17 +294,16 @@ TABLES = (
     ),
     LogTable(
         "follows",
-        "List who follows whom, from a log of a feed with the parameter logs_follows.",
+        "List who follows whom. Needs the log of a feed with the parameter logs_follows.",
         examples=("prism log follows runs/first --in-all",),
         options=(_flag("in_all", "Describe the network of each run in one row."),),
         instead={"in_all": "follow_networks"},
     ),
     LogTable(
         "why",
-        """Say why an agent let posts pass: relevance and threshold, what was open, what it
-        chose.
+        """Explain why an agent let posts pass: relevance, threshold, options and choice.
 
-        Of an agent of a world without posts, its decisions are listed.""",
+        In a world without posts, list the agent's decisions.""",
         made_by="let_pass",
         examples=("prism log why agent_0001 runs/first",),
         agent="AGENT",
@@ -309,36 +311,36 @@ TABLES = (
     ),
     LogTable(
         "measures",
-        "List what the measures of worlds came to in each round.",
+        "List the measures of a world in each round.",
         examples=("prism log measures runs/beta-0.1 runs/beta-0.3 -o measures.parquet",),
     ),
     LogTable(
         "agent-measures",
-        """List what was measured of each agent in each round.
+        """List the measures of each agent in each round.
 
-        Of more than 500 agents of a kind there are quantiles, and the values of 20.""",
+        For a kind with more than 500 agents, list quantiles and the values of 20 agents.""",
         examples=("prism log agent-measures runs/town -o wealth.parquet",),
     ),
     LogTable(
         "treatments",
-        "List the treatments that worlds were given, and the parameters that they changed.",
+        "List the treatments that were applied, and the parameters that they changed.",
     ),
     LogTable(
         "assignments",
-        "List who and what was assigned to the arms of experiments.",
-        options=(_flag("posts", "Say what became of the posts that were assigned."),),
+        "List the agents and posts that were assigned to the arms of experiments.",
+        options=(_flag("posts", "List what happened to the assigned posts."),),
         instead={"posts": "treated_posts"},
     ),
     LogTable(
         "arms",
-        "Compare what became of the posts in the arms of experiments.",
+        "Compare what happened to the posts in the arms of experiments.",
         examples=("prism log arms runs/herd",),
-        options=(_flag("by_round", "Compare the posts of each round by themselves."),),
+        options=(_flag("by_round", "Compare the posts of each round separately."),),
     ),
-    LogTable("parameters", "List the runs with the parameters of their worlds."),
+    LogTable("parameters", "List the runs with their world's parameters."),
     LogTable(
         "world",
-        "Count the events that worlds have logged themselves, or list those of one name.",
+        "Count the events that a world logged itself, or list those with one name.",
         made_by="world_event_counts",
         examples=("prism log world runs/market --event sold --format csv",),
         options=(
@@ -347,7 +349,7 @@ TABLES = (
                 str | None,
                 None,
                 metavar="NAME",
-                help="List the events of this name, with their own keys, instead of counting all.",
+                help="List the events with this name and their keys, instead of counting all.",
                 show_default=False,
             ),
         ),
@@ -355,76 +357,70 @@ TABLES = (
     ),
     LogTable(
         "participation",
-        """Measure who is silent, writes and creates, and the shares of what the top 1 % wrote.
+        """Measure how many agents are silent, write and create, and how much the top 1 % wrote.
 
-        By round; the last row, without a round, is of all rounds.""",
+        The last row, which has no round, is for all rounds.""",
     ),
     LogTable(
         "views",
-        """Count what came of the posts that agents opened: decided, ignored, timed out, cut.
+        """Count how posts that agents opened ended: decided, ignored, timed out or cut off.
 
-        By round; the last row, without a round, is of all rounds.""",
+        The last row, which has no round, is for all rounds.""",
     ),
     LogTable(
         "reach",
-        """Measure how many agents opened each post or cascade, or what agents were exposed
-        to.""",
+        """Measure how many agents opened each post or cascade, or what agents were exposed to.""",
         examples=("prism log reach runs/first --of posts -o reach.csv",),
         options=(
             option(
                 "of",
                 Literal["posts", "cascades", "agents"],
                 "cascades",
-                help="Posts or cascades, or agents and what they were exposed to.",
+                help="Count by post or cascade, or list what each agent was exposed to.",
             ),
             _BY_ROUND,
         ),
     ),
     LogTable(
         "rhythm",
-        """Describe the times between the acts of agents: mean, burstiness, memory.
+        """Describe the times between acts of agents: mean, burstiness and memory.
 
-        By round; the last rows, without a round, are of all rounds.""",
-        options=(_flag("agents", "A row for each agent, not for each round."),),
+        The last rows, which have no round, are for all rounds.""",
+        options=(_flag("agents", "Print a row for each agent, instead of each round."),),
         instead={"agents": "agent_rhythms"},
         shown="round what acts agents mean median burstiness memory",
     ),
     LogTable(
         "survival",
-        """Estimate, tick by tick, how many visits of a state go on (Kaplan and Meier).
+        """Estimate, tick by tick, the share of visits to a state that continue (Kaplan-Meier).
 
-        Visits that the end of a round or of the run cuts short are censored.""",
+        Visits that are cut short by the end of a round or of the run are censored.""",
         made_by="dwell_survival",
         options=(_BY_ROUND,),
         shown="round chart state ticks at_risk exits censored hazard survival",
     ),
     LogTable(
         "run-measures",
-        """Measure each run as a whole, as one row of numbers; a table to read has them as
-        columns.""",
+        """Measure each run as a whole. The printed table has a column for each run.""",
         examples=("prism log run-measures runs/first runs/second --from-round 5",),
         options=(
-            option("from_round", int, 1, metavar="N", min=1, help="The first round that counts."),
+            option("from_round", int, 1, metavar="N", min=1, help="First round to include."),
             _BY_ROUND,
         ),
         drawn=forms.upright,
     ),
     LogTable(
         "steady",
-        """Say of each measure from when on no drift is seen: burn-in by MSER, and tests of the
-        rest.
+        """Find when each measure stops drifting: burn-in by MSER, and tests of the rest.
 
-        Needs the extra science. By ticks the series are acts and agents in each state.""",
+        Needs the extra science. With --by ticks, the series are acts and agents in each state.""",
         made_by="science:steady_state",
-        options=(
-            option("by", Literal["round", "tick"], "round", help="What a series is counted by."),
-        ),
+        options=(option("by", Literal["round", "tick"], "round", help="Time unit of the series."),),
         shown="measure observations burn_in mean adf_p kpss_p verdict",
     ),
     LogTable(
         "tails",
-        """Fit power laws to the tails of a run: cascades, what agents wrote, likes, views,
-        followers.
+        """Fit power laws to the tails of a run: cascades, posts, likes, views and followers.
 
         Needs the extra science.""",
         made_by="science:tails",
@@ -437,8 +433,8 @@ TABLES = (
                 0,
                 metavar="N",
                 min=0,
-                help="Bootstrap samples for the p-value of each power law; 2,500 give it within "
-                ".01.",
+                help="Bootstrap samples for the p-value of each power law; 2,500 give a "
+                "precision of .01.",
             ),
             option("seed", int, 0, min=0, help="Seed of the bootstrap."),
         ),
@@ -481,7 +477,9 @@ def check(
     ],
     timeout: Annotated[
         int | None,
-        typer.Option(min=1, help="The agents' timeout_threshold, if neither chart nor log has it."),
+        typer.Option(
+            min=1, help="The agents' timeout_threshold, if neither the chart nor the log has it."
+        ),
     ] = None,
     as_format: TableFile = None,
     out: OutFile = None,

@@ -32,15 +32,15 @@ def decision(
         str | None,
         typer.Argument(
             metavar="ID",
-            help="The decision or text, such as agent_0001:3, the agent's third; without it they "
+            help="A decision or text, such as agent_0001:3, the agent's third. Without it, all "
             "are listed.",
         ),
     ] = None,
     agent: Annotated[
-        str | None, typer.Option(metavar="NAME", help="List those of one agent.")
+        str | None, typer.Option(metavar="NAME", help="List only those of this agent.")
     ] = None,
     round_: Annotated[
-        int | None, typer.Option("--round", min=0, help="List those of one round.")
+        int | None, typer.Option("--round", min=0, help="List only those of this round.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -64,7 +64,7 @@ def decision(
         list_decisions(run, agent, round_, as_json=as_json)
         return
     if agent is not None or round_ is not None:
-        raise InputError("--agent and --round choose what is listed: leave them out with an ID")
+        raise InputError("--agent and --round select what is listed: leave them out with an ID")
 
     asked, outcome = find_asked(run, record_id, note)
     folder = locate_log(run).parent
@@ -105,7 +105,7 @@ def list_decisions(run: Path, agent: str | None, round_: int | None, *, as_json:
     print_table(map(_row, first), *headings)
     left = sum(1 for _ in found)
     if left:
-        note(f"and {left:,} more: choose with --agent and --round, or take --json")
+        note(f"and {left:,} more: select with --agent and --round, or use --json")
 
 
 def _chosen(agent: str | None, round_: int | None) -> str:
@@ -194,7 +194,7 @@ def _facts(
 
 def _source(event: Mapping[str, Any]) -> str:
     words = {
-        "cache": "cache: an earlier run had asked the same",
+        "cache": "cache: an earlier run asked the same question",
         "replay": "replay: the log of an earlier run",
         "fallback": "fallback: nobody chose",
     }
@@ -227,9 +227,9 @@ def _what_came(event: Mapping[str, Any], outcome: Mapping[str, Any] | None) -> s
     if name == TRANSITION:
         moved = f"{outcome.get('from_state')} to {outcome.get('to_state')}"
         other = "" if _is_of(event, outcome) else ", which is another question's"
-        return f"the transition from {moved} on {outcome.get('trigger')}{other}{when}"
+        return f"transition from {moved} on {outcome.get('trigger')}{other}{when}"
     if event["event"] == DECISION:
-        return f"discarded: the agent was in {outcome.get('now_in')} by then{when}"
+        return f"discarded: the agent was already in {outcome.get('now_in')}{when}"
 
     from prism.runlog._words import in_words
 
@@ -282,13 +282,16 @@ def _how_to_record(folder: Path, record_id: str) -> str:
     from prism.runs._folder import SUMMARY_NAME, read_summary
 
     if (folder / PROMPTS_NAME).is_file():
-        return f"{folder / PROMPTS_NAME} has no record of it: it is not written yet, or lost"
+        return (
+            f"{folder / PROMPTS_NAME} has no record of it: it has not been written yet, or it "
+            "was lost"
+        )
 
     recorded = None
     if (folder / SUMMARY_NAME).is_file():
         recorded = read_summary(folder)["config"].get("replay")
     if recorded is not None:
         again = f"prism log decision {quote(str(recorded))} {quote(record_id)}"
-        return f"its answer was taken from another run; see: {again}"
+        return f"its answer came from another run; see: {again}"
 
     return f"{folder} has no prompts: a run keeps them with --record-prompts (and --out)"

@@ -36,8 +36,8 @@ NetworkFile = Annotated[
     Literal["table", "csv", "csv-raw", "json", "parquet", "edges", "graphml"] | None,
     typer.Option(
         "--format",
-        help="Format to write; by default that of the file's name, else a table to read. edges is "
-        "one line for each pair: who, whose, how often, with tabs between them.",
+        help="Output format; by default that of the file's name, else a table to read. edges has "
+        "a line for each pair, separated by tabs: who, whose posts, how often.",
     ),
 ]
 
@@ -107,7 +107,7 @@ def side_by_side(
         return counts, None
 
     places = f"{some.len()} of {moments.len()} {what}s"
-    hint = f"Agents at the end of {places}; all of them with --format csv"
+    hint = f"Agents at the end of {places}; --format csv has them all"
     return _in_columns(shown, some, [what, *moment]), hint
 
 
@@ -191,7 +191,9 @@ def edges(opened: RunLogs) -> bytes:
 
     pairs = interactions(opened)
     if _RUN in pairs.columns:
-        raise InputError("an edge list is of one run: give one, or --format csv for several")
+        raise InputError(
+            "an edge list holds one run: name one run, or use --format csv for several"
+        )
 
     found = pairs.drop_nulls("author_id").select("agent_id", "author_id", "total")
 
@@ -202,7 +204,7 @@ def _edge(agent: str, author: str, total: int) -> str:
     for name in (agent, author):
         if not name or any(character in name for character in _NOT_IN_EDGES):
             raise InputError(
-                f"an edge list has no room for the agent {name!r}: take --format csv or graphml"
+                f"an edge list cannot hold the agent {name!r}: use --format csv or graphml"
             )
 
     return f"{agent}\t{author}\t{total}\n"
@@ -236,7 +238,7 @@ def _writable(graph: Any) -> Any:
     names = {name: printable(name) for name in graph}
     if len(set(names.values())) < len(names):
         twice = Counter(names.values()).most_common(1)[0][0]
-        raise InputError(f"several agents would be written as {twice!r}: take --format csv")
+        raise InputError(f"several agents would be written as {twice!r}: use --format csv")
 
     for _, facts in graph.nodes(data=True):
         facts.update({key: printable(text) for key, text in facts.items()})

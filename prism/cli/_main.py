@@ -37,7 +37,7 @@ _GROUPS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "status": ("_status:status",),
         "watch": ("_watch:watch",),
     },
-    "See what came of it": {
+    "See the results": {
         "report": ("_report:report",),
         "log": ("_log:logs", "_log_decision:decision"),
         "memory": ("_memory:memories",),
@@ -207,7 +207,7 @@ _HELP_ALL = option(
     *("help_all", bool, False, "--help-all"),
     callback=_show_all,
     is_eager=True,
-    help="Show all options, the rarer ones too, and exit.",
+    help="Show all options, including rarely used ones, and exit.",
 )
 
 
@@ -247,7 +247,7 @@ def _common(
         ),
     ] = False,
     traceback: Annotated[  # taken out before
-        bool, typer.Option(_TRACEBACK, help="Show all that was called before something failed.")
+        bool, typer.Option(_TRACEBACK, help="Show the full traceback of an error.")
     ] = False,
 ) -> None:
     """Take the options that stand before a command."""

@@ -36,29 +36,31 @@ MOST_STORED = 20
 _DEFAULT_EDITOR = "notepad" if os.name == "nt" else "vi"
 _TERMINAL_EDITORS = ("vi", "vim", "nvim", "nano", "pico", "joe", "micro")
 
-memories = command_group("Look at the memory of an agent, search it, and change it.")
+memories = command_group("View, search and edit the memory of an agent.")
 
-File = Annotated[Path, typer.Argument(metavar="MEMORY", help="The memory, JSON or SQLite.")]
+File = Annotated[
+    Path, typer.Argument(metavar="MEMORY", help="The memory: a JSON file or a SQLite database.")
+]
 
 
 @memories.command()
 def show(
     file: File,
     tag: Annotated[
-        str | None, typer.Argument(metavar="TAG", help="Show this memory or thought alone, whole.")
+        str | None, typer.Argument(metavar="TAG", help="Show only this memory or thought, in full.")
     ] = None,
     stored: Annotated[
-        int, typer.Option(min=0, help="Most memories of storage to list.")
+        int, typer.Option(min=0, help="Maximum number of stored memories to list.")
     ] = MOST_STORED,
     versions: Annotated[
-        bool, typer.Option("--versions", help="Show the old values of each memory, too.")
+        bool, typer.Option("--versions", help="Also show the old values of each memory.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the state, working memory with the tokens of each memory, the thoughts, and storage.
+    """Show the state, the working memory with its tokens, the thoughts and the storage.
 
-    With TAG, show the values under that tag; exit status 1 if there is none. An agent may be using
-    the memory.
+    With TAG, show the values under that tag; the exit status is 1 if there are none. An agent may
+    be using the memory.
 
     [bold]Examples[/bold]
 
@@ -82,12 +84,14 @@ def show(
 def search(
     file: File,
     words: Annotated[list[str], typer.Argument(metavar="WORD...", help="What to search for.")],
-    most: Annotated[int, typer.Option(min=1, help="Most matches to list.")] = DEFAULT_MOST,
+    most: Annotated[
+        int, typer.Option(min=1, help="Maximum number of matches to list.")
+    ] = DEFAULT_MOST,
     as_json: AsJson = False,
 ) -> None:
-    """Search working memory, the thoughts and storage by words, best matches first.
+    """Search the working memory, the thoughts and the storage for words, best matches first.
 
-    Exit status 1 if nothing is found. An agent may be using the memory.
+    The exit status is 1 if nothing is found. An agent may be using the memory.
 
     [bold]Examples[/bold]
 
@@ -102,7 +106,7 @@ def search(
     elif found:
         _print_matches(found)
     else:
-        note("nothing in the memory has one of these words")
+        note("nothing in the memory contains any of these words")
 
     if not found:
         raise typer.Exit(1)
@@ -114,12 +118,12 @@ def export(
     out: OutFile = None,
     storage: Annotated[
         Literal["json", "sqlite"],
-        typer.Option(help="sqlite makes a memory of its own, in a new file: see --out."),
+        typer.Option(help="sqlite writes a new database, named by --out."),
     ] = "json",
 ) -> None:
-    """Write a memory as JSON, or as another memory in SQLite.
+    """Export a memory to JSON, or to a new SQLite database.
 
-    This is also how a memory changes from one to the other. An agent may be using the memory.
+    Use it to convert a memory from one to the other, too. An agent may be using the memory.
 
     [bold]Examples[/bold]
 
@@ -136,7 +140,7 @@ def export(
 
     if storage == "sqlite":
         if out is None:
-            raise InputError("--storage sqlite needs --out, a new file for the database")
+            raise InputError("--storage sqlite needs --out with a new file for the database")
         Memory.create(out, document, storage="sqlite").close()
     elif out is None:
         refuse_read_output(reads)
@@ -148,14 +152,14 @@ def export(
 
 @memories.command()
 def edit(file: File) -> None:
-    """Open a memory in an editor, as JSON, and take over what was written once it is sound.
+    """Edit a memory as JSON in your editor, and save it if it is valid.
 
-    The editor is that of VISUAL or EDITOR. What is wrong with the text is named with its line;
-    then you may go on editing, or give up, and the memory stays as it was. A damaged JSON memory is
-    opened as it is, so that it can be mended. No agent may be using the memory meanwhile. Without a
+    The editor is that of VISUAL or EDITOR. Mistakes are reported with their line; you can then
+    continue editing, or give up and leave the memory as it was. A damaged JSON memory is opened as
+    it is, so that you can repair it. No agent may be using the memory meanwhile. Without a
     terminal, EDITOR must be a program that needs none.
 
-    Exit status 1 if nothing was changed.
+    The exit status is 1 if nothing was changed.
 
     [bold]Examples[/bold]
 
@@ -163,14 +167,13 @@ def edit(file: File) -> None:
     """
     from prism.cognition._memory._mending import MemoryText
 
-    if not file.exists():
-        raise InputError("there is no such memory", path=file)
+    _require(file)
 
     with damage_noted():
         opened = MemoryText(file)
     with opened as memory:
         if memory.damage:
-            note(f"{memory.damage}: mend it, and the damaged file is kept beside it")
+            note(f"{memory.damage}: correct it here; the damaged file will be kept beside it")
         text = memory.text
         while True:
             text = _edited_text(text, f"{file.stem}.json")
@@ -180,12 +183,10 @@ def edit(file: File) -> None:
             try:
                 memory.write(text)
             except InputError as error:
-                note(f"what you wrote{_place(error)}{error.problem}")
+                note(f"your text{_place(error)}{error.problem}")
                 if _goes_on():
                     continue
-                note(
-                    f"nothing was changed; what you wrote is kept in {_kept_text(text, file.stem)}"
-                )
+                note(f"nothing was changed; your text is kept in {_kept_text(text, file.stem)}")
                 raise typer.Exit(1) from None
             return
 
@@ -193,13 +194,15 @@ def edit(file: File) -> None:
 @memories.command()
 def forget(
     file: File,
-    tags: Annotated[list[str], typer.Argument(metavar="TAG", help="What to forget.")],
+    tags: Annotated[
+        list[str], typer.Argument(metavar="TAG", help="Tags of the memories to forget.")
+    ],
 ) -> None:
-    """Remove memories by their tags, from working memory and storage, with their old values.
+    """Remove memories by tag from working memory and storage, along with their old values.
 
-    Backups beside the file, and the folders of runs, have what they had: prism memory compact
-    --backups 0 removes the backups. No agent may be using the memory meanwhile. Exit status 1, and
-    nothing is removed, if there is no memory of one of the tags.
+    Backups beside the file and folders of runs still hold the memories; prism memory compact
+    --backups 0 removes the backups. No agent may be using the memory meanwhile. If one of the tags
+    does not exist, nothing is removed and the exit status is 1.
 
     [bold]Examples[/bold]
 
@@ -207,13 +210,12 @@ def forget(
     """
     from prism.cognition._memory._memory import Memory
 
-    if not file.exists():
-        raise InputError("there is no such memory", path=file)
+    _require(file)
 
     with damage_noted(), closing(Memory.open(file)) as memory:
         missing = [tag for tag in tags if not memory.forget(tag)]
         if missing:
-            note(f"there is no memory {', '.join(map(repr, missing))}: nothing is removed")
+            note(f"there is no memory {', '.join(map(repr, missing))}: nothing was removed")
             raise typer.Exit(1)
         memory.commit()
 
@@ -223,19 +225,17 @@ def compact(
     file: File,
     backups: Annotated[
         int | None,
-        typer.Option(min=0, metavar="N", help="Remove the backups beyond the newest so many."),
+        typer.Option(min=0, metavar="N", help="Keep only the newest N backups."),
     ] = None,
     versions: Annotated[
         int | None,
-        typer.Option(
-            min=0, metavar="N", help="Drop the old values of each memory beyond the newest so many."
-        ),
+        typer.Option(min=0, metavar="N", help="Keep only the newest N old values of each memory."),
     ] = None,
 ) -> None:
-    """Make the file of a memory as small as it can be; no present value is dropped.
+    """Make the file of a memory as small as possible, without losing any current value.
 
-    A database gets a new index of words, and gives the space of what is gone back to the disk.
-    What a killed process left unfinished is removed. No agent may be using the memory meanwhile.
+    A database is reindexed and vacuumed. Unfinished files of a killed process are removed. No agent
+    may be using the memory meanwhile.
 
     [bold]Examples[/bold]
 
@@ -243,14 +243,18 @@ def compact(
     """
     from prism.cognition._memory._mending import compact_memory
 
-    if not file.exists():
-        raise InputError("there is no such memory", path=file)
+    _require(file)
 
     with damage_noted():
         done = compact_memory(file, backups, versions)
     say(f"{done.before:,} bytes before, {done.after:,} bytes now")
     for path in done.removed:
         say(f"removed {path}")
+
+
+def _require(file: Path) -> None:
+    if not file.exists():
+        raise InputError("this memory does not exist", path=file)
 
 
 @contextmanager
@@ -281,7 +285,7 @@ def _print_values(found: list[dict[str, Any]], tag: str, *, as_json: bool) -> No
     if as_json:
         pour_json(found, ensure_ascii=False)
     elif not found:
-        note(f"the memory has nothing under {tag!r}: search it with prism memory search")
+        note(f"the memory has nothing under {tag!r}: search for it with prism memory search")
     else:
         print_facts(tag, {each["where"]: _text(each["value"]) for each in found})
     if not found:
@@ -408,7 +412,7 @@ def _place(error: InputError) -> str:
 
 def _goes_on() -> bool:
     try:
-        return typer.confirm("Go on editing?", default=True, err=True)
+        return typer.confirm("Continue editing?", default=True, err=True)
     except typer.Abort:
         return False
 
@@ -431,8 +435,8 @@ def _editor() -> str:
     program = Path(editor.partition(" ")[0]).name if editor else _DEFAULT_EDITOR
     if not editor or program in _TERMINAL_EDITORS:
         raise InputError(
-            f"there is no terminal for the editor {program}: run this in one, or set EDITOR to a "
-            "program that needs none"
+            f"the editor {program} needs a terminal: run this in one, or set EDITOR to a program "
+            "that needs none"
         )
 
     return editor
@@ -457,7 +461,7 @@ def _edited_text(text: str, name: str) -> str:
             status = subprocess.run([*shlex.split(editor), str(file)], check=False).returncode
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
-            problem = f"the editor {editor!r} cannot be started ({reason}): set EDITOR"
+            problem = f"cannot start the editor {editor!r} ({reason}): set EDITOR"
             raise InputError(problem) from None
         if status != 0:
             raise InputError(f"the editor ended with status {status}: nothing was changed")

@@ -14,27 +14,27 @@ _NEXT = {
     "simulate": "prism log threads {run} shows what was written; prism watch {run} the whole run",
     "resume": _OF_RUN,
     "replay": _OF_RUN,
-    "status": "prism resume RUN goes on with one that was stopped",
+    "status": "prism resume RUN continues a run that was stopped",
     "report": "prism compare RUN OTHER compares it with other runs",
     "log": "prism log --help lists all tables; prism report RUN makes one page of them",
-    "memory": "prism ask MEMORY QUESTION asks the agent about it",
-    "ask": "prism memory show MEMORY shows what the answer came from",
+    "memory": "prism ask MEMORY QUESTION asks the agent what it remembers",
+    "ask": "prism memory show MEMORY shows the memory behind the answer",
     "batch": "prism compare {run} compares its arms",
-    "compare": "prism compare --help tells how to write the figures and tables of a paper",
+    "compare": "prism compare --help explains how to write figures and tables for a paper",
     "merge": "prism compare {run} compares the arms of the whole batch",
     "rerun": "prism compare RUN {run} shows what the change did",
-    "sensitivity": "prism fit --help tells how to find parameters that meet given figures",
-    "fit": "prism run WORLD --set NAME=VALUE runs the world with what was found",
+    "sensitivity": "prism fit --help explains how to find parameters that meet given figures",
+    "fit": "prism run WORLD --set NAME=VALUE runs the world with the fitted parameters",
     "calibrate": "prism run WORLD --policy FILE decides by this policy",
     "world": "prism run WORLD --out runs/first runs it; prism watch WORLD lets you play with it",
-    "chart": "prism chart --help lists what else can be done with a chart",
+    "chart": "prism chart --help lists what else you can do with a chart",
     "workflow": "prism run FILE --model NAME runs the agent",
     "think": "prism run FILE --memory FILE --model NAME lets the agent think",
     "doctor": "prism run vaccination --model NAME --max-calls 100 asks this model",
 }
 """What to look at after each command; ``{run}`` stands for the folder that it wrote or read."""
 
-_KEEP = "--out runs/first keeps a run, so that you can watch, resume and compare it"
+_KEEP = "add --out runs/first to keep a run, so that you can watch, resume and compare it"
 
 
 def next_line(arguments: Sequence[str]) -> str | None:

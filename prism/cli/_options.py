@@ -42,13 +42,13 @@ _WORLD: dict[str, Any] = {"rich_help_panel": "A world"}
 _MODEL: dict[str, Any] = {"rich_help_panel": MODEL_PANEL}
 _KEEPING: dict[str, Any] = {"rich_help_panel": KEEPING_PANEL}
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON, instead of text.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON instead of text.")]
 Runs = Annotated[
     list[Path],
     typer.Argument(
         metavar="RUN...",
-        help="Folders of runs, or their logs (.jsonl, also .gz or .zst). Several stand side "
-        "by side, or make one table, with a column for the run.",
+        help="Folders of runs, or their logs (.jsonl, also .gz or .zst). Several runs are shown "
+        "side by side, or in one table with a column for the run.",
         show_default=False,
     ),
 ]
@@ -65,7 +65,7 @@ TableFile = Annotated[
     TableFormat | None,
     typer.Option(
         "--format",
-        help="Format to write; by default that of the file's name, else a table to read.",
+        help="Output format; by default that of the file's name, else a table to read.",
     ),
 ]
 Parameters = Annotated[
@@ -73,8 +73,8 @@ Parameters = Annotated[
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="Set a parameter of the world, or of the feed. Repeat it for several. 'prism world "
-        "show' has their names.",
+        help="Set a parameter of the world. Repeat it for several. 'prism world show' lists "
+        "their names.",
         **_WORLD,
     ),
 ]
@@ -83,7 +83,7 @@ Treatments = Annotated[
     typer.Option(
         "--treat",
         metavar="NAME@ROUND",
-        help="Apply a treatment of the world when a round begins. Repeat it for several.",
+        help="Apply a treatment of the world at the beginning of a round. Repeat it for several.",
         **_WORLD,
     ),
 ]
@@ -93,7 +93,8 @@ CheckpointEvery = Annotated[
     typer.Option(
         min=0,
         metavar="SECONDS",
-        help="A round that ends so long after the last checkpoint gets one; 0 for every round.",
+        help="Write a checkpoint at the end of a round if the last one is at least this old; 0 "
+        "writes one every round.",
         **_KEEPING,
     ),
 ]
@@ -193,10 +194,7 @@ class Keeping:
     as_json: bool = False
 
 
-_RESUME = (
-    "Go on with the run in this folder, which was stopped in any way; everything it depends on is "
-    "taken from there."
-)
+_RESUME = "Continue the stopped run in this folder, which has everything that the run depends on."
 
 
 def keeping_panel(
@@ -220,7 +218,8 @@ def keeping_panel(
         options.append(option("resume", Path | None, metavar="DIR", help=resume, **_KEEPING))
     if unit is not None:
         text = (
-            f"A {unit} that ends so long after {of} last checkpoint gets one; 0 for every {unit}."
+            f"Write a checkpoint at the end of a {unit} if {of} last one is at least this old; 0 "
+            f"writes one every {unit}."
         )
         options.append(
             option(
@@ -275,8 +274,8 @@ def writer_panel() -> Panel:
 
         writer = option(
             *("writer", Server | None),
-            help="Have a model write the texts, too, instead of templates: ollama or openai, which "
-            "is what serves it. It shares servers, limits and budget with the model that decides.",
+            help="Have a model write the texts, instead of templates: ollama or openai, the kind "
+            "of its server. It shares servers, limits and budget with the model that decides.",
             **_MODEL,
         )
         declared = settings_of(WriterSettings).values()
@@ -288,8 +287,8 @@ def writer_panel() -> Panel:
 _MODELS = option(
     *("models", Path | None),
     metavar="FILE",
-    help="Models by archetype, kind, chart or name of agents, TOML; options given beside it go "
-    "before what it says for all.",
+    help="TOML file with models by archetype, kind, chart or name of agents. Other options "
+    "override its defaults.",
     **_MODEL,
 )
 

@@ -24,21 +24,23 @@ _PAGE = b"<!DOCTYPE html>"
 Output = Annotated[
     Path,
     typer.Option(
-        "--output", "-o", metavar="FILE", help="The page to write; - for standard output."
+        "--output", "-o", metavar="FILE", help="File for the page; - for standard output."
     ),
 ]
 Figures = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", help="Also save every figure in this folder, for a paper."),
+    typer.Option(
+        metavar="DIR", help="Also save every figure in this folder, for example for a paper."
+    ),
 ]
 Charts = Annotated[
     list[str] | None,
     typer.Option(
         "--chart",
         metavar="CHART",
-        help="Chart of your own that runs follow: a .json file, or package.module:attribute, "
-        "which may be a class of a world's agents. It is "
-        "drawn with all its transitions. For several charts, repeat the option.",
+        help="Your own chart, if the run follows one: a .json file, or package.module:attribute, "
+        "which may be a class of a world's agents. It is drawn with all its transitions. "
+        "Repeat it for several.",
     ),
 ]
 
@@ -50,7 +52,7 @@ def report(
     figure_format: FigureKind = "svg",
     chart: Charts = None,
 ) -> None:
-    """Make one HTML page of a run, which contains everything and works offline.
+    """Make one self-contained HTML page of a run, which works offline.
 
     An existing page is replaced; any other file is not. Exit status 1 if a figure fails.
 
@@ -95,7 +97,9 @@ def check_page(output: Path, runs: list[Path]) -> None:
     """
     if output == _STDOUT:
         if sys.stdout.isatty():
-            raise InputError("a page is not for a terminal: name a file, or pipe it on", path="-")
+            raise InputError(
+                "a page cannot be shown on a terminal: name a file, or pipe the output", path="-"
+            )
 
         refuse_read_output(runs)
         return
@@ -107,7 +111,9 @@ def check_page(output: Path, runs: list[Path]) -> None:
     if output.is_dir():
         raise InputError("is a folder: name a file with --output", path=output)
     if output.is_file() and output.stat().st_size and not _is_page(output):
-        raise InputError("exists and is no web page: name another file with --output", path=output)
+        raise InputError(
+            "exists and is not a web page: name another file with --output", path=output
+        )
 
     refuse_own_file(output, runs)
 
@@ -119,7 +125,7 @@ def check_figures(folder: Path | None) -> None:
         InputError: If it is a file.
     """
     if folder is not None and folder.exists() and not folder.is_dir():
-        raise InputError("is no folder: name one with --figures", path=folder)
+        raise InputError("is not a folder: name one with --figures", path=folder)
 
 
 def write_page(page: bytes, output: Path, *, err: bool = False) -> None:

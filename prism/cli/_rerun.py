@@ -28,15 +28,15 @@ def rerun(
     ] = None,
     from_round: Annotated[
         int | None,
-        typer.Option(min=1, help="The round from whose beginning on something is other."),
+        typer.Option(min=1, help="First round in which something is different."),
     ] = None,
     change: Annotated[
         Path | None,
         typer.Option(
             "--with",
             metavar="FILE",
-            help="A TOML file of treatments, which say what is other. Without one the new run is "
-            "the old one.",
+            help="TOML file of treatments that make the difference. Without it, the run is "
+            "repeated unchanged.",
         ),
     ] = None,
     treatments: Annotated[
@@ -44,26 +44,26 @@ def rerun(
         typer.Option(
             "--treat",
             metavar="NAME@ROUND",
-            help="Apply a treatment of the world's own. Repeat it for several.",
+            help="Apply a treatment of the world. Repeat it for several.",
         ),
     ] = None,
     then: Annotated[
         Literal["model", "policy"],
         typer.Option(
-            help="Who decides from the first question on that the run's log does not hold, where "
-            "a model decided."
+            help="If a model decided in the run, who answers the questions that its log does not "
+            "answer."
         ),
     ] = "model",
     model: Annotated[Mapping[str, Any], model_panel("host")],
     keeping: Annotated[
         Keeping,
         keeping_panel(
-            "Folder for the new run, which is an ordinary run.",
-            "Go on with the run in this folder, which was stopped in any way.",
+            "Folder for the new run.",
+            "Continue the stopped run in this folder.",
         ),
     ],
 ) -> None:
-    """Run a run again, with something else from a round on.
+    """Repeat a run with something changed from a given round on.
 
     The rounds before are repeated from the log, with the same random numbers and the recorded
     answers of a model.
@@ -117,11 +117,11 @@ def _print(found: Rerun, *, as_json: bool) -> None:
         print_results(found.outcome.results, found.outcome.folder)
 
     if not found.parted:
-        say(f"No decision and no transition is other than in {found.run}.")
+        say(f"Every decision and transition is the same as in {found.run}.")
         return
 
     for what, parted in (("decision", found.decision), ("transition", found.transition)):
-        say(f"The first {what} that is other than in {found.run}: {_in_words(parted)}")
+        say(f"The first {what} that differs from {found.run}: {_in_words(parted)}")
 
 
 def _in_words(parted: Parted | None) -> str:
@@ -129,7 +129,7 @@ def _in_words(parted: Parted | None) -> str:
         return "none"
 
     was, now = _event(parted.was), _event(parted.is_now)
-    return f"round {parted.round}, tick {parted.tick}: {was} was, {now} is now"
+    return f"round {parted.round}, tick {parted.tick}: was {was}, is now {now}"
 
 
 def _event(row: Any) -> str:

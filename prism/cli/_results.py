@@ -25,10 +25,12 @@ _MOST_TEXT = 40
 def print_results(results: AnyResults, folder: Path | None) -> None:
     """Print states and measures of the rounds, what happened in all, and a feed's cascades."""
     screen = Screen()
-    screen.print(f"[bold]Agents in each state when a round ends[/bold] ({results.agents:,} agents)")
+    screen.print(
+        f"[bold]Agents in each state at the end of a round[/bold] ({results.agents:,} agents)"
+    )
     screen.print(_rounds_table(results, screen.width, "states"))
     if results.rounds[0].measures:
-        screen.print("[bold]Measures when a round ends[/bold]")
+        screen.print("[bold]Measures at the end of a round[/bold]")
         screen.print(_rounds_table(results, screen.width, "measures"))
 
     if isinstance(results, Results):
@@ -63,7 +65,7 @@ def _logged(results: AnyResults, folder: Path | None) -> str:
     first = next(read_blocks(log_in(folder))).data.partition(b"\n")[0]
     logged = orjson.loads(first).get("logged_agents")
     if logged == 0:
-        return "What every round came to"
+        return "The summary of every round"
     told = "" if logged is None else f" of {logged:,} of {results.agents:,} agents"
 
     return f"Every transition{told}"
@@ -127,7 +129,7 @@ def _counts(totals: Mapping[str, Any]) -> dict[str, int]:
         "transitions": totals["transitions"],
         "decisions asked": asked,
         "decisions answered": answered,
-        "decisions that fell back": asked - answered,
+        "decisions by fallback": asked - answered,
         **{f"texts, {source}": count for source, count in totals.get("texts", {}).items()},
         **{f"time-outs from {state}": count for state, count in totals["timeouts"].items()},
     }

@@ -43,81 +43,81 @@ LogForm = Literal["plain", "zstd", "rounds"]
 Given = Mapping[str, Any]
 
 _OUT = (
-    "Folder for the run: events.jsonl (every transition, one JSON object a line) and run.json. "
-    "Without it nothing is written. A folder that holds a run is refused."
+    "Folder for the run: events.jsonl (every transition, one JSON object per line) and run.json. "
+    "It must not hold a run yet. By default, nothing is written."
 )
 
 _OPTIONS = (
     option(
         *("agents", str | None),
         metavar="N|FILE",
-        help="How many agents to make up, or a file of them, 100 by default. For the feed: prism's "
-        "own JSON Lines (.jsonl), OASIS Reddit personas (.json) or an OASIS Twitter population "
-        "(.csv). For another world: any table with a row an agent (.csv, .jsonl, .json).",
+        help="Number of agents to create, or a file of them; 100 by default. For the feed: "
+        "prism's JSON Lines (.jsonl), OASIS Reddit personas (.json) or an OASIS Twitter "
+        "population (.csv). For other worlds: any table with one row per agent (.csv, "
+        ".jsonl, .json).",
     ),
     option(
         *("keep", list[str] | None),
         metavar="COLUMNS",
-        help="Columns of the file of agents, with commas between them, to keep as the agents' "
-        "attributes, or as the fields that their class declares: in the log, and for code of your "
-        "own.",
+        help="Columns of the agents' file to keep, separated by commas. They become fields that "
+        "the agents' class declares, or else attributes, in the log and for your own code.",
     ),
-    option(
-        *("rounds", int | None), min=1, help="Number of rounds. By default what the world says."
-    ),
+    option(*("rounds", int | None), min=1, help="Number of rounds; by default the world's own."),
     option(
         *("ticks", int | None),
         min=1,
-        help="Steps every agent takes in a round. By default what the world says.",
+        help="Number of ticks in a round; by default the world's own.",
     ),
     option(
         *("seed", int, 0), help="Seed of every random number; the same seed gives the same run."
     ),
     option(
         *("columns", bool, False, "--columns"),
-        help="Compile the world's steps, and hold its agents as columns: the same run, for up to "
-        "millions of agents. See: prism world check WORLD --columns",
+        help="Compile the world's steps and hold its agents in arrays: the same run, for up to "
+        "millions of agents. See prism world check WORLD --columns.",
     ),
     option(
         *("log_agents", int | None),
         min=1,
         metavar="N",
-        help="How many agents the log tells of, a sample that the seed draws. By default all, and "
-        "1000 of more than 100000. Counts and measures are of all.",
+        help="Number of agents to log, a sample drawn by the seed. By default all, or 1000 if "
+        "there are more than 100000. Counts and measures always cover all agents.",
     ),
     option(
         *("log", LogForm | None),
-        help="How the log is written: plain by default, zstd for events.jsonl.zst, or rounds "
-        "alone, which leaves out what single agents do.",
+        help="How to write the log: plain (the default), zstd for events.jsonl.zst, or rounds, "
+        "which leaves out what single agents do (except posts and likes of a feed, which "
+        "resuming needs).",
     ),
     option("parameters", Parameters),
     option("treatments", Treatments),
     option(
         *("treatment_file", Path | None, None, "--treatments"),
         metavar="FILE",
-        help="A TOML file of treatments: a table 'treatment' for each, with its kind and round.",
+        help="TOML file of treatments, with a table 'treatment' for each that has its kind and "
+        "round.",
     ),
     option(
         *("parameter_file", Path | None, None, "--parameters"),
         metavar="FILE",
-        help="Parameters, TOML, a line each: reshare_share = 0.2; or JSON or YAML. --set overrides "
-        "it.",
+        help="File of parameters in TOML (such as reshare_share = 0.2), JSON or YAML. --set "
+        "overrides it.",
     ),
     option(
         *("reasoner", Reasoner, "policy"),
-        help="Who decides: a seeded policy without any model, a model on Ollama, or one on a "
-        "server that speaks OpenAI's API (vLLM, llama.cpp, LM Studio), with --host.",
+        help="Who decides: a seeded policy, which needs no model; a model on Ollama; or one on a "
+        "server with OpenAI's API (vLLM, llama.cpp, LM Studio), named by --host.",
     ),
     option(
         *("policy", Path | None),
         metavar="FILE",
-        help="Decide by a policy that 'prism calibrate' has estimated, instead of a model.",
+        help="Decide by a policy that 'prism calibrate' estimated, instead of a model.",
         rich_help_panel=MODEL_PANEL,
     ),
     option(
         *("dry_run", bool, False, "--dry-run"),
-        help="Ask nobody and write nothing: estimate decisions, tokens and money from a few "
-        "rounds by the policy, with the prompts that the model would be sent.",
+        help="Ask no model and write nothing. Estimate decisions, tokens and money from a few "
+        "rounds that the policy plays, with the prompts that the model would get.",
         rich_help_panel=MODEL_PANEL,
     ),
 )
@@ -134,62 +134,62 @@ _ALONE = (
     option(
         *("agent_id", str | None),
         metavar="NAME",
-        help="Name of the agent, in the log; for an agent in YAML the variable {agent_id}, too.",
+        help="Name of the agent in the log, and for an agent in YAML the variable {agent_id}.",
         **_YAML,
     ),
     option(
         *("context", Path | None),
         metavar="FILE",
-        help="Variables to begin with: a mapping in a file of YAML or JSON; --set adds others, "
-        "whose values are JSON, or else text.",
+        help="Initial variables: a mapping in a YAML or JSON file. --set adds others, whose "
+        "values are JSON, or else text.",
         **_YAML,
     ),
     option(
         *("components", Path | None),
         metavar="DIR",
-        help="Folder of the components, instead of the workflow's own.",
+        help="Folder of the components, instead of the one beside the workflow.",
         **_YAML,
     ),
     option(
         *("action", str | None),
         metavar="COMMAND",
-        help="Have a command carry out each action that a step asks for. It reads the action as "
-        "JSON, with agent_id, turn and step, and writes what came of it as JSON.",
+        help="Command that carries out each action that a step asks for. It reads the action as "
+        "JSON, with agent_id, turn and step, and writes the result as JSON.",
         **_YAML,
     ),
     option(
         *("echo_actions", bool, False, "--echo-actions"),
-        help="Take each action for its own result.",
+        help="Use each action as its own result.",
         **_YAML,
     ),
     option(
         *("workers", int | None),
         min=1,
-        help="Code steps at work at once; 2 by default.",
+        help="Maximum number of concurrent code steps; 2 by default.",
         **_YAML,
     ),
     option(
         *("memory", Path | None),
         metavar="FILE",
-        help="The memory; a missing one is made.",
+        help="The agent's memory; a missing file is created.",
         **_THINKING,
     ),
     option(
         *("storage", Literal["json", "sqlite"] | None),
-        help="How a new memory is kept, and what an old one must be.",
+        help="Kind of a new memory; an existing one must be of this kind.",
         **_THINKING,
     ),
     option(
         *("goal", str | None),
         metavar="TEXT",
-        help="What to achieve, instead of the configuration's goal.",
+        help="Goal of the agent, instead of the configuration's.",
         **_THINKING,
     ),
     option(
         *("count", str | None),
         metavar="COUNTER",
-        help="Who counts tokens for the limits: estimate (rarely too few), bytes (never too few), "
-        "or package.module:function for a tokenizer of your own.",
+        help="How to count tokens for the limits: estimate (rarely too few), bytes (never too "
+        "few), or package.module:function for your own tokenizer.",
         **_THINKING,
     ),
 )
@@ -218,14 +218,14 @@ def run(
         bool,
         typer.Option(
             "--watch",
-            help="Open the run in the browser, beside it, as prism watch does. Needs --out.",
+            help="Also open the run in the browser, as prism watch does. Needs --out.",
         ),
     ] = False,
 ) -> None:
     """Run a world, an agent in YAML, or a thinking agent, through rounds and ticks.
 
-    A round of an agent alone is a turn, or a cycle of thinking. Exit status 1 if it came to
-    nothing: a step failed whose policy is to stop, or thinking stopped before its time.
+    For a single agent, a round is a turn or a cycle of thinking. The exit status is 1 if such a run
+    fails: a step whose policy is to stop failed, or the agent stopped thinking early.
 
     [bold]Examples[/bold]
 
@@ -248,18 +248,17 @@ def simulate(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Posts to begin with, JSON Lines with author_id and text, and topics and post_id "
-            "if there are any. "
-            "Without it, made-up agents and agents of a file that has no posts begin with one "
-            "post each.",
+            help="Initial posts: JSON Lines with author_id and text, and optionally topics and "
+            "post_id. By default, agents begin with one post each, unless their file has "
+            "posts.",
         ),
     ] = None,
     preset: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Parameters of the feed that are calibrated to published figures: conversation, "
-            "which is the default, participation, twitter, browsing or rumour; or classic.",
+            help="Parameters of the feed, calibrated to published figures: conversation (the "
+            "default), participation, twitter, browsing or rumour; or classic.",
         ),
     ] = None,
     asked: Annotated[Given, _RUN],
@@ -267,7 +266,7 @@ def simulate(
     writer: Annotated[Given, writer_panel()],
     keeping: Annotated[Keeping, _KEEPING],
 ) -> None:
-    """Run the social feed: agents scroll, weigh, write and share. Short for prism run feed.
+    """Run the social feed, where agents scroll, weigh, write and share. Short for prism run feed.
 
     [bold]Examples[/bold]
 
@@ -301,9 +300,9 @@ def resume(
     checkpoint_every: CheckpointEvery = None,
     as_json: AsJson = False,
 ) -> None:
-    """Go on with a run that was stopped in any way, from its last checkpoint to its end.
+    """Continue a stopped run from its last checkpoint, however it was stopped.
 
-    Everything that it depends on is taken from its folder.
+    Everything that the run depends on is in its folder.
 
     [bold]Example[/bold]
 
@@ -316,7 +315,7 @@ def resume(
     folder = own_folder("RUN", run)
     import_from_here()
     if command := action_of(folder):
-        note(f"actions are carried out by {command!r}, as the run's folder says")
+        note(f"actions are carried out by {command!r}, as recorded in the run's folder")
     with run_screen(folder) as screen:
         outcome = worlds.resume(
             folder,
@@ -337,7 +336,7 @@ def replay(
     *,
     keeping: Annotated[Keeping, _KEEPING],
 ) -> None:
-    """Run an earlier run again, with the decisions and texts of its log; it writes the same log.
+    """Repeat an earlier run with the decisions and texts from its log, and write the same log.
 
     No model is asked.
 
@@ -431,7 +430,7 @@ def _made(world: str, asked: Given, model: Given, writer: Given, given: Given, a
 
     from prism.worlds import Run
 
-    refuse(alone, "is for an agent that is run alone, in YAML or thinking: leave it out")
+    refuse(alone, "is for single agents, in YAML or thinking: leave it out")
     decides, writes = who_answers(asked["reasoner"], asked.get("policy"), model, writer)
     of_both = {name: asked[name] for name in ("agents", "rounds", "ticks") if name in asked}
     treatments = _treatments_in(asked.get("treatment_file"), world)
@@ -491,10 +490,10 @@ def _thinking_agent(file: Path, asked: Given, model: Given, writer: Given, alone
     own = (each.name for each in _ALONE if _is(each, _THINKING))
     refuse(alone, why, without=("agent_id", *own))
     if "memory" not in alone:
-        raise InputError("name the memory: --memory FILE; a missing one is made")
+        raise InputError("no memory is named: add --memory FILE; a missing file is created")
     writes = _model_of(asked, model)
     if writes is None:
-        raise InputError("name the model: --model NAME")
+        raise InputError("no model is named: add --model NAME")
 
     return Run(file, reasoner=writes, **_in_numbers(asked), **alone)
 
@@ -522,7 +521,7 @@ def _value(name: str, text: str) -> Any:
     """Read the value of a variable: JSON, or else text."""
     if not name.isidentifier():
         raise InputError(
-            f"--set must be NAME=VALUE, its name of letters, digits and underscores, got {name!r}"
+            f"--set must be NAME=VALUE with a name of letters, digits and underscores, got {name!r}"
         )
 
     from prism.files import parse_json
@@ -612,8 +611,8 @@ def _asked(reasoner: Reasoner, given: Given, writer: Given) -> tuple[Model, Writ
         return decides, None
     if writer["writer"] != decides.server:
         raise InputError(
-            f"--writer {writer['writer']} and --reasoner {decides.server} are servers of two "
-            "kinds: take one of them for both, which may have another --writer-model"
+            f"--writer {writer['writer']} and --reasoner {decides.server} are two kinds of "
+            "servers: use the same for both, with another --writer-model if you like"
         )
 
     return decides, _writes(writer.get("writer_model"), writer)
@@ -624,7 +623,7 @@ def _refuse_beside_policy(reasoner: str, models: Path | None) -> None:
     if reasoner != "policy":
         found.append(f"--reasoner {reasoner}")
     if found:
-        raise InputError(f"--policy decides: leave out {', '.join(found)}")
+        raise InputError(f"--policy already decides: leave out {', '.join(found)}")
 
 
 def _only_writes(given: Given, writer: Given) -> WriterOptions | None:
@@ -635,7 +634,7 @@ def _only_writes(given: Given, writer: Given) -> WriterOptions | None:
         if given:
             first = next(iter(given))
             others = "" if first in ONLY_DECIDES else ", or --writer"
-            text = ", or a server in it (ollama:llama3.2)" if first == "model" else ""
+            text = ", or a server in its name (ollama:llama3.2)" if first == "model" else ""
             needs = f"needs --reasoner ollama or openai{others}{text}"
             raise InputError(f"{option_of(first)} {needs}")
         return None
@@ -646,7 +645,9 @@ def _only_writes(given: Given, writer: Given) -> WriterOptions | None:
 
     for name in ONLY_DECIDES:
         if name in given:
-            raise InputError(f"{option_of(name)} needs --reasoner ollama or openai: it decides")
+            raise InputError(
+                f"{option_of(name)} needs --reasoner ollama or openai, for a model that decides"
+            )
 
     of_server = {name: value for name, value in given.items() if name != "model"}
     return _writes(Model.of(model, **of_server, server=writer["writer"]), writer)
@@ -664,5 +665,5 @@ def _writes(model: str | Model | None, writer: Given) -> WriterOptions:
 
 
 def _lacks_model(name: str, server: str) -> InputError:
-    shown = "'ollama list' shows" if server == "ollama" else "the server lists"
-    return InputError(f"{name} {server} needs --model, the name of a model that {shown}")
+    shown = "'ollama list' shows them" if server == "ollama" else "the server lists them"
+    return InputError(f"{name} {server} needs --model with the name of a model; {shown}")

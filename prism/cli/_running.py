@@ -130,7 +130,7 @@ def begin_or_resume(
             return resume(folder, shown_on)
 
     if keeping.out is None and is_given(context, "checkpoint_every"):
-        raise InputError("--checkpoint-every needs --out, the folder to keep checkpoints in")
+        raise InputError("--checkpoint-every needs --out with a folder for the checkpoints")
 
     kept_in = None if keeping.out is None else own_folder("--out", keeping.out)
     with screen(kept_in) as shown_on:
@@ -140,7 +140,7 @@ def begin_or_resume(
 def kept_in(keeping: Keeping) -> Path | None:
     """Return the folder for a new run, if one is named."""
     if keeping.out is None and keeping.checkpoint_every is not None:
-        raise InputError("--checkpoint-every needs --out, the folder to keep checkpoints in")
+        raise InputError("--checkpoint-every needs --out with a folder for the checkpoints")
 
     return None if keeping.out is None else own_folder("--out", keeping.out)
 
@@ -281,11 +281,11 @@ def hinting_at(folder: Path | None, command: str, kept: Callable[[], str] = str)
             yield
         except KeyboardInterrupt:
             if told := kept():
-                note(f"{told}the same command goes on from there")
+                note(f"{told}run the same command again to continue")
             raise
         return
 
-    hint = f"go on with: {command} {quote(str(folder))}"
+    hint = f"continue with: {command} {quote(str(folder))}"
     try:
         yield
     except KeyboardInterrupt:
@@ -296,9 +296,9 @@ def hinting_at(folder: Path | None, command: str, kept: Callable[[], str] = str)
         # a run that does not begin leaves no folder
         if not _holds_any(folder):
             raise
-        raise type(error)(f"{error}; when that is mended, {hint}") from error
+        raise type(error)(f"{error}; once that is fixed, {hint}") from error
     except OSError as error:
-        problem = f"{error.strerror or error}; when that is mended, {hint}"
+        problem = f"{error.strerror or error}; once that is fixed, {hint}"
         raise OSError(error.errno, problem, error.filename or str(folder)) from error
 
 

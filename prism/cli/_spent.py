@@ -74,17 +74,16 @@ def print_estimate(found: Estimate, *, as_json: bool) -> None:
     for each in found.models:
         seconds = duration(each.seconds)
         say(
-            f"{each.model}: {seconds} if every answer takes a second, with {each.at_once} "
-            "under way at once"
+            f"{each.model}: {seconds} if every answer takes a second, with {each.at_once} at a time"
         )
     say(_LEFT_OUT)
     if any(each.money is None for each in found.models):
-        say("Money needs the prices of a million tokens: --price-in and --price-out.")
+        say("For money, give the prices of a million tokens: --price-in and --price-out.")
 
 
 _LEFT_OUT = (
-    "Thoughts, requests that are sent again, and treatments after these rounds are not in it. The "
-    "model may decide otherwise than the policy, and its tokenizer may count otherwise."
+    "The estimate leaves out thoughts, repeated requests, and treatments after these rounds. The "
+    "model may decide differently from the policy, and its tokenizer may count differently."
 )
 
 

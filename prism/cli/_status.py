@@ -12,19 +12,18 @@ import typer
 
 from prism.cli._options import AsJson
 from prism.cli._screen import counted, pour_json, print_table, say, shown
+from prism.cli._spent import duration, spent_lines
 from prism.errors import InputError
 
 if TYPE_CHECKING:
     from prism.runs import RunStatus
 
-_MINUTE, _HOUR, _DAY = 60, 3600, 86400
-
 Runs = Annotated[
     list[Path] | None,
     typer.Argument(
         metavar="[RUN]...",
-        help="Folders of runs, or their logs, or folders with runs below them; by default the "
-        "current folder.",
+        help="Folders of runs, their logs, or folders that hold runs; by default the current "
+        "folder.",
         show_default=False,
     ),
 ]
@@ -34,9 +33,9 @@ def status(
     runs: Runs = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say how far a run is: whether it is alive, its round and tick, its rate, the time left.
+    """Show how far a run has come: round and tick, speed, time left, and whether it is alive.
 
-    Where there is no run but runs below, they are listed.
+    For a folder that contains several runs, list them all.
 
     [bold]Examples[/bold]
 
@@ -66,7 +65,7 @@ def _looked_at(path: Path) -> Iterator[RunStatus]:
 
     below = find_runs(path)
     if not below:
-        raise InputError("is no run, and there is none in the folders below", path=path)
+        raise InputError("is not a run, and holds none", path=path)
 
     for found in below:
         try:
@@ -82,16 +81,17 @@ def _described(status: RunStatus) -> Iterator[str]:
     if status.state == "damaged":
         yield f"{name}: {status.problem}"
     elif status.state == "stopped":
-        yield f"{name}: not alive, stopped at {_place(status)}"
-        if is_begun(status.path):
-            yield f"go on with: prism resume {quote(str(status.path))}"
+        yield f"{name}: stopped at {_place(status)}"
+        if status.problem is not None:
+            yield status.problem
+        elif is_begun(status.path):
+            yield f"continue with: prism resume {quote(str(status.path))}"
     elif status.state == "running":
         yield f"{name}: alive, at {_place(status)}"
         yield from _pace(status)
         yield from _costs(status)
     else:
-        rounds = "" if status.rounds is None else f", {counted(status.rounds, 'round')}"
-        yield f"{name}: {status.state}{rounds}"
+        yield f"{name}: {status.state}{_length(status)}"
         yield from _costs(status)
 
 
@@ -102,10 +102,10 @@ def _pace(status: RunStatus) -> Iterator[str]:
         hosts = status.asking["hosts"]
         taken, limit = (sum(host[name] for host in hosts) for name in ("in_flight", "limit"))
         waiting = counted(status.asking["waiting"], "request")
-        yield f"{taken:,} of {limit:,} slots of the models' servers taken, {waiting} waiting"
+        yield f"{taken:,} of {limit:,} slots of the models' servers in use, {waiting} waiting"
     if status.rate is not None and status.seconds_left is not None:
         what = "rounds" if status.ticks_per_round is None else "ticks"
-        yield f"{status.rate:,.3g} {what} a second, {_duration(status.seconds_left)} left"
+        yield f"{status.rate:,.3g} {what} a second, {duration(status.seconds_left)} left"
 
 
 def _costs(status: RunStatus) -> Iterator[str]:
@@ -114,15 +114,21 @@ def _costs(status: RunStatus) -> Iterator[str]:
     if spent is None:
         return
 
-    # loaded where there is something to say, and not for the help
-    from prism.cli._spent import spent_lines
-
     yield from spent_lines(spent)
+
+
+def _length(status: RunStatus) -> str:
+    """Say how many rounds a complete run has, and of how many where it ended itself earlier."""
+    if status.rounds is None:
+        return ""
+    if status.round is not None and status.round < status.rounds:
+        return f", ended in round {status.round:,} of {status.rounds:,}"
+    return f", {counted(status.rounds, 'round')}"
 
 
 def _place(status: RunStatus) -> str:
     if status.round is None:
-        return "a round that is not known"
+        return "an unknown round"
 
     rounds = "" if status.rounds is None else f" of {status.rounds:,}"
     ticks = "" if status.ticks_per_round is None else f" of {status.ticks_per_round:,}"
@@ -138,7 +144,7 @@ def _list(found: Sequence[RunStatus]) -> None:
             each.state,
             _out_of(each.round, each.rounds),
             _out_of(each.tick, each.ticks_per_round),
-            "" if each.seconds_left is None else _duration(each.seconds_left),
+            "" if each.seconds_left is None else duration(each.seconds_left),
         )
         for each in found
     )
@@ -147,13 +153,3 @@ def _list(found: Sequence[RunStatus]) -> None:
 
 def _out_of(number: int | None, total: int | None) -> str:
     return " of ".join(f"{each:,}" for each in (number, total) if each is not None)
-
-
-def _duration(seconds: float) -> str:
-    if seconds < _MINUTE:
-        return f"{seconds:.0f} s"
-    if seconds < _HOUR:
-        return f"{seconds / _MINUTE:.0f} min"
-    if seconds < _DAY:
-        return f"{seconds / _HOUR:.1f} h"
-    return f"{seconds / _DAY:.1f} days"

@@ -66,7 +66,8 @@ def choose_format(given: TableFormat | None, out: Path | None) -> TableFormat:
     chosen = given or by_name
     if chosen is TableFormat.PARQUET and out is None and sys.stdout.isatty():
         raise InputError(
-            "--format parquet is not for a terminal: name a file with --out, or pipe it on"
+            "--format parquet cannot be shown on a terminal: name a file with --out, or pipe the "
+            "output"
         )
 
     return chosen
@@ -155,8 +156,8 @@ def _write_csv(table: pl.DataFrame | pl.LazyFrame, file: IO[bytes], *, is_raw: b
     if escaped:
         cells = "1 text begins" if escaped == 1 else f"{escaped:,} texts begin"
         note(
-            f"{cells} as a formula does, so a ' stands before it, or a spreadsheet might run it; "
-            f"--format {TableFormat.RAW_CSV} leaves it out"
+            f"{cells} like a formula, so a ' was put before it, since a spreadsheet might run "
+            f"it; --format {TableFormat.RAW_CSV} leaves it out"
         )
 
 

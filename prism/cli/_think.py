@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 CONFIG_NAME = "config.json"
 MEMORY_NAMES = {"json": "memory.json", "sqlite": "memory.db"}
 
-thinking = command_group("Begin a thinking agent, and check it. It is run by prism run.")
+thinking = command_group("Create and check a thinking agent. To run it, use prism run.")
 
 
 @thinking.command()
 def init(
     folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Where to write them; made if missing.")
+        Path, typer.Argument(metavar="FOLDER", help="Folder to write them to; created if missing.")
     ] = Path(),
-    goal: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="What the agent is to achieve.")
-    ] = None,
+    goal: Annotated[str | None, typer.Option(metavar="TEXT", help="Goal of the agent.")] = None,
     storage: Annotated[
         Literal["json", "sqlite"],
-        typer.Option(help="How the memory is kept: in memory.json, or in the database memory.db."),
+        typer.Option(
+            help="Where to keep the memory: in memory.json, or in the database memory.db."
+        ),
     ] = "json",
 ) -> None:
-    """Write a configuration to begin with, and an empty memory; nothing is overwritten.
+    """Write a first configuration and an empty memory, without overwriting anything.
 
     [bold]Examples[/bold]
 
@@ -47,7 +47,7 @@ def init(
     config, memory = folder / CONFIG_NAME, folder / MEMORY_NAMES[storage]
     for path in (config, memory):
         if path.exists() or path.is_symlink():
-            raise InputError("is there already, and nothing is overwritten", path=path)
+            raise InputError("already exists and would be overwritten", path=path)
 
     text = Config(goal=goal).to_json()
     folder.mkdir(parents=True, exist_ok=True)
@@ -55,21 +55,21 @@ def init(
     with config.open("x", encoding="utf-8", newline="\n") as file:
         file.write(text)
 
-    say(f"{config}: the configuration, all keys with their defaults")
-    say(f"{memory}: the memory, empty")
+    say(f"{config}: the configuration, with all keys and their defaults")
+    say(f"{memory}: an empty memory")
     say(f"next: prism run {config} --memory {memory} --model NAME")
 
 
 @thinking.command()
 def check(
-    config: Annotated[Path, typer.Argument(metavar="FILE", help="The configuration, JSON.")],
+    config: Annotated[Path, typer.Argument(metavar="FILE", help="The configuration, a JSON file.")],
     goal: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help="What to achieve, instead of the configuration's goal."),
+        typer.Option(metavar="TEXT", help="Goal of the agent, instead of the configuration's."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List what is wrong with a configuration, one a line.
+    """List mistakes in a configuration, one on each line.
 
     Exit status 0 if there is nothing, 1 if there is something, 2 if the file cannot be read.
 
@@ -96,7 +96,7 @@ def has_failed(results: CognitiveResults) -> bool:
     without = sum(results.outcomes.get(name, 0) for name in ("unusable", "failed"))
     came_to_nothing = bool(results.cycles) and without == results.cycles
     if came_to_nothing:
-        note("no cycle got a reply of use: see the model with prism doctor --model NAME")
+        note("no cycle got a useful reply: check the model with prism doctor --model NAME")
     if results.stopped is not None:
         note(f"stopped after {results.cycles:,} cycles: {results.stopped}")
 

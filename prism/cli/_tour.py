@@ -24,14 +24,14 @@ Event = Mapping[str, Any]
 
 def tour(
     out: Annotated[
-        Path, typer.Option(metavar="DIR", help="New folder for the figure and two of the runs.")
+        Path, typer.Option(metavar="DIR", help="New folder for the figure and for two of the runs.")
     ] = Path("tour"),
-    seeds: Annotated[int, typer.Option(min=6, max=1000, help="Runs of each arm.")] = 20,
+    seeds: Annotated[int, typer.Option(min=6, max=1000, help="Number of runs in each arm.")] = 20,
 ) -> None:
-    """Answer a question in seconds: does a warning stop a rumour? No model is needed.
+    """Answer a question in seconds: does a warning stop a rumour? Needs no model.
 
-    The rumour is run with and without a warning, once each for every seed. You see the difference
-    with its interval, one figure, and what one of the agents did and why.
+    Run the rumour with and without a warning, once each for every seed. The output has the
+    difference with its interval, one figure, and what one agent did and why.
 
     [bold]Example[/bold]
 
@@ -41,7 +41,7 @@ def tour(
     from prism.worlds.examples import Rumour
 
     if out.exists():
-        raise InputError("is there already: name another folder with --out", path=out)
+        raise InputError("already exists: name another folder with --out", path=out)
 
     curves: dict[str, list[list[float]]] = {arm: [] for arm in _ARMS}
     for seed in range(1, seeds + 1):
@@ -64,7 +64,7 @@ def tour(
     screen.print("\n[bold]What one of them did, and why[/bold] (seed 1, no warning)\n")
     for line in _story(events, _events(out / _FOLDERS["a warning in round 10"])):
         say(line)
-    screen.print("\n[bold]Go on from here[/bold]\n")
+    screen.print("\n[bold]What to try next[/bold]\n")
     for line, why in _next_lines(out, figure):
         screen.print(plain(f"  {line:<50}  {why}"), soft_wrap=True)
 
@@ -146,10 +146,12 @@ def _story(events: Sequence[Event], warned: Sequence[Event]) -> Iterator[str]:
         if _is(each, "reasoner.decision", name):
             friend, chosen = each["context"]["agent_id"], each["chosen"]
             chance = each["probabilities"][chosen]
-            did = "believed it, and told it on" if chosen == "spreader" else "did not believe it"
+            did = "believed it, and passed it on" if chosen == "spreader" else "did not believe it"
             yield f"  round {each['round']:>2}: heard it from {friend}, {did} (chance {chance:.0%})"
         elif _is(each, "statechart.transition", name) and each["trigger"] == "tires":
-            yield f"  round {each['round']:>2}: told a friend who knew it already, and tired of it"
+            yield (
+                f"  round {each['round']:>2}: told a friend who knew it already, and lost interest"
+            )
 
     spread = any(each.get("to_state") == "spreader" for each in warned if _of(each, name))
     came = "tells the rumour, too" if spread else "never tells the rumour"
@@ -166,8 +168,8 @@ def _of(event: Event, agent: str) -> bool:
 
 def _next_lines(out: Path, figure: Path) -> Iterator[tuple[str, str]]:
     unwarned = quote(str(out / _FOLDERS["no warning"]))
-    yield f"open {quote(str(figure))}", "the chart with its traffic, and all curves"
+    yield f"open {quote(str(figure))}", "the chart with its traffic, beside all curves"
     yield f"prism log decision {unwarned}", "every decision, with its chances"
-    yield "prism world show rumour", "what this world is made of"
+    yield "prism world show rumour", "what this world consists of"
     yield "prism run rumour --set friends=4 --out runs/four", "the same with fewer friends"
     yield "prism world list", "other worlds to run"

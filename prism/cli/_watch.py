@@ -27,8 +27,8 @@ Watched = Annotated[
     str,
     typer.Argument(
         metavar="RUN|WORLD",
-        help="Folder of a run, or its log, or a folder with runs below it; or a world to play "
-        "with: package.module:Name, file.py:Name, or a short name of prism world list.",
+        help="A run to watch (its folder or log), a folder that holds runs, or a world to play "
+        "with: package.module:Name, file.py:Name, or a name that prism world list shows.",
         show_default=False,
     ),
 ]
@@ -37,8 +37,7 @@ Charts = Annotated[
     typer.Option(
         "--chart",
         metavar="CHART",
-        help="Chart of your own that runs follow, as for prism report. For several charts, repeat "
-        "the option.",
+        help="Your own chart, if the run follows one, as for prism report. Repeat it for several.",
     ),
 ]
 _PLAY = "A world to play with"
@@ -48,19 +47,22 @@ def watch(
     run: Watched,
     chart: Charts = None,
     host: Annotated[
-        str, typer.Option(help="Host to listen on; any other lets other machines in.")
+        str,
+        typer.Option(
+            help="Address to listen on; with any other than this, other machines have access."
+        ),
     ] = _LOOPBACK,
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")
     ] = 0,
     no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Print the address, and open no browser.")
+        bool, typer.Option("--no-browser", help="Print the address instead of opening a browser.")
     ] = False,
     agents: Annotated[
         str | None,
         typer.Option(
             metavar="N|FILE",
-            help="How many agents, or a file of them, as for prism run.",
+            help="Number of agents, or a file of them, as for prism run.",
             rich_help_panel=_PLAY,
         ),
     ] = None,
@@ -71,13 +73,13 @@ def watch(
         str | None,
         typer.Option(
             metavar="MODEL",
-            help="Who decides, as ollama:llama3.2; what it will be asked is estimated first.",
+            help="Model that decides, such as ollama:llama3.2; its cost is estimated first.",
             rich_help_panel=_PLAY,
         ),
     ] = None,
     parameters: Parameters = None,
 ) -> None:
-    """Show a run in the browser while it happens, or afterwards; or play with a world.
+    """Show a run in the browser, live or afterwards, or play with a world.
 
     The page shows the chart with its agents, what happens, is asked and goes wrong, at any round.
     It works for a run that is under way in another process, has ended, or was killed, and only
@@ -102,11 +104,9 @@ def watch(
         asked["parameters"] = named_values(parameters)
     is_world = names_a_world(run)
     if is_world and chart:
-        raise InputError("--chart is for runs: a world brings its charts")
+        raise InputError("--chart is for runs: a world has its own charts")
     if asked and not is_world:
-        raise InputError(
-            f"{option_of(next(iter(asked)))} is for a world to play with: leave it out"
-        )
+        raise InputError(f"{option_of(next(iter(asked)))} is only for a world: leave it out")
     charts = [chart_from(name) for name in chart or ()]
 
     if not is_world:
@@ -117,8 +117,8 @@ def watch(
     from prism.watch._server import play
 
     if not is_loopback(host):
-        does = "sees and plays the world" if is_world else "sees the run"
-        note(f"{host}: whoever reaches this machine and learns the address {does}")
+        does = "can see and play the world" if is_world else "can see the run"
+        note(f"{host}: anyone who can reach this machine and knows the address {does}")
     watching: Watching = (
         play(run, asked, host=host, port=port)
         if is_world
@@ -156,7 +156,7 @@ def opening_beside(folder: Path | None) -> Iterator[Callable[[], object]]:
         InputError: If it has no folder.
     """
     if folder is None:
-        raise InputError("--watch needs --out, the folder that is watched")
+        raise InputError("--watch needs --out with a folder for the run")
 
     # the extra is missed before the run begins
     import prism.watch  # noqa: F401
@@ -166,7 +166,7 @@ def opening_beside(folder: Path | None) -> Iterator[Callable[[], object]]:
     try:
         yield lambda: begun.append(Popen(command, stdout=sys.stderr))
         if begun:
-            note("the page goes on showing the run; Ctrl-C ends it")
+            note("the page still shows the run; press Ctrl-C to close it")
             with suppress(KeyboardInterrupt):
                 begun[0].wait()
     finally:
@@ -189,7 +189,7 @@ def names_a_world(text: str) -> bool:
     is_module = ":" in text and all(map(str.isidentifier, text.replace(":", ".").split(".")))
     if (is_named or is_module) and path.exists():
         raise InputError(
-            f"is a path here and a world's name: write ./{text} for the path, or "
+            f"is both a path and the name of a world: write ./{text} for the path, or "
             "package.module:Name for the world",
             path=text,
         )

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 _MOST_VALUE = 60
 
-workflows = command_group(
-    "Check an agent that is written in YAML, and draw it. It is run by prism run."
-)
+workflows = command_group("Check and draw an agent written in YAML. To run it, use prism run.")
 
 Components = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", help="Folder of the components, instead of the workflow's own."),
+    typer.Option(
+        metavar="DIR", help="Folder of the components, instead of the one beside the workflow."
+    ),
 ]
-File = Annotated[Path, typer.Argument(metavar="FILE", help="The workflow, YAML.")]
+File = Annotated[Path, typer.Argument(metavar="FILE", help="The workflow, a YAML file.")]
 
 
 @workflows.command()
@@ -40,16 +40,16 @@ def check(
         typer.Option(
             "--provided",
             metavar="NAMES",
-            help="Variables that the host application provides, with commas between them.",
+            help="Variables that the host application provides, separated by commas.",
         ),
     ] = None,
     components: Components = None,
     as_json: AsJson = False,
 ) -> None:
-    """List what is wrong with a workflow, or probably not meant, one a line.
+    """List mistakes in a workflow, and what is probably not intended, one on each line.
 
-    Exit status 0 if there is nothing, or nothing but what prism does not read, 1 if there is
-    something, 2 if the file cannot be read.
+    The exit status is 0 if there is nothing, or only parts that prism ignores, 1 if there is
+    something, and 2 if the file cannot be read.
 
     [bold]Examples[/bold]
 

@@ -20,21 +20,21 @@ from prism.cli._options import (
 from prism.cli._screen import counted, note, pour_json, print_findings, print_table, say
 from prism.errors import PrismError
 
-worlds = command_group("Look at worlds, and rehearse them. They are run by prism run.")
+worlds = command_group("List, describe and rehearse worlds. To run one, use prism run.")
 
 _ARGUMENTS = {"world": "WORLD"}
 _TURNS = {
     "all": "",
-    "one": ", one agent in each",
-    "pair": ", one pair in each",
-    "rate": ", events at rates",
+    "one": ", one agent per tick",
+    "pair": ", one pair per tick",
+    "rate": ", with events at rates",
 }
 
 WorldArgument = Annotated[
     str,
     typer.Argument(
         metavar="WORLD",
-        help="package.module:Name, file.py:Name, or a short name of prism world list.",
+        help="package.module:Name, file.py:Name, or a name that prism world list shows.",
         show_default=False,
     ),
 ]
@@ -42,9 +42,9 @@ WorldArgument = Annotated[
 
 @worlds.command("list")
 def list_(as_json: AsJson = False) -> None:
-    """List the worlds that ship with prism, and those that installed packages offer.
+    """List the worlds that come with prism, and those of installed packages.
 
-    A package offers its worlds by entry points of the group prism.worlds.
+    A package offers worlds through entry points of the group prism.worlds.
 
     [bold]Example[/bold]
 
@@ -77,7 +77,7 @@ def _brief(name: str, place: str) -> dict[str, str]:
 
 @worlds.command()
 def show(world: WorldArgument, as_json: AsJson = False) -> None:
-    """Show what a world is: parameters, kinds of agents with their charts, steps and measures.
+    """Describe a world: parameters, kinds of agents with their charts, steps and measures.
 
     [bold]Examples[/bold]
 
@@ -104,7 +104,7 @@ def show(world: WorldArgument, as_json: AsJson = False) -> None:
 def _lines(about: Mapping[str, Any]) -> Iterable[str]:
     yield f"{about['world']} ({about['address']})"
     yield from _indented(about["doc"])
-    turns = ", all agents of a tick together" if about["together"] else _TURNS[about["activation"]]
+    turns = ", all agents at once" if about["together"] else _TURNS[about["activation"]]
     turns += ", in the order of the list" * (about["order"] == "listed")
     yield f"{counted(about['rounds'], 'round')} of {counted(about['ticks'], 'tick')}{turns}"
 
@@ -158,7 +158,7 @@ def _field_line(field: Mapping[str, Any]) -> str:
 
 
 def _treatment_line(each: Mapping[str, Any]) -> str:
-    at = "" if each["round"] is None else f" (in round {each['round']} by itself)"
+    at = "" if each["round"] is None else f" (automatically in round {each['round']})"
     return f"{each['treatment']}{at}: {each['doc']}"
 
 
@@ -173,26 +173,26 @@ def check(
         str | None,
         typer.Option(
             metavar="N|FILE",
-            help="How many agents, or a table of them; 100 by default, and 300 with --columns.",
+            help="Number of agents, or a table of them; 100 by default, and 300 with --columns.",
         ),
     ] = None,
     columns: Annotated[
         bool,
         typer.Option(
             "--columns",
-            help="Look whether the world can be compiled, and is the same in columns as with "
-            "objects.",
+            help="Check whether the world can be compiled, and gives the same run in columns as "
+            "with objects.",
         ),
     ] = False,
     keep: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMNS", help="Columns of the table to keep, with commas between."),
+        typer.Option(metavar="COLUMNS", help="Columns of the table to keep, separated by commas."),
     ] = None,
     parameters: Parameters = None,
     treatments: Treatments = None,
     rounds: Annotated[
         int | None,
-        typer.Option(min=1, help="Number of rounds; by default the world's own, 20 at most."),
+        typer.Option(min=1, help="Number of rounds; by default the world's own, but at most 20."),
     ] = None,
     ticks: Annotated[
         int | None, typer.Option(min=1, help="Ticks in a round; by default the world's own.")
@@ -200,13 +200,14 @@ def check(
     seed: Annotated[int, typer.Option(help="Seed of every random number.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Rehearse a world: run it in fresh processes, straight and resumed at each round, and compare.
+    """Rehearse a world: run it in fresh processes, with and without resuming, and compare.
 
-    What is kept outside the fields, drawn elsewhere, or depends on an order is named, with what to
-    do about it. Without --treat every treatment is applied once. With --columns, what cannot be
-    compiled is named; if nothing is, the world is run as objects and as columns, and both compared.
+    Report state that is kept outside fields, random numbers from elsewhere, and results that depend
+    on an accidental order, with the remedy for each. Without --treat, every treatment is applied
+    once. With --columns, report what cannot be compiled; if everything can, run the world with
+    objects and in columns, and compare them.
 
-    Exit status 0 if nothing is found, 1 if something is, 2 if the input is wrong.
+    The exit status is 0 if nothing is found, 1 if something is, and 2 if the input is wrong.
 
     [bold]Examples[/bold]
 
@@ -234,9 +235,9 @@ def check(
     print_findings(list(map(str, found)), list(map(asdict, found)), as_json=as_json)
     if not as_json:
         note(
-            "the world was the same in columns as with objects, to the byte"
+            "the world gave the same bytes in columns as with objects"
             if columns
-            else "the world was the same in every process, and resumed at each round"
+            else "the world gave the same run in every process, and when resumed at each round"
         )
         _note_what_was_left_out(world, rounds)
 
@@ -263,4 +264,7 @@ def _note_what_was_left_out(world: str, rounds: int | None) -> None:
 
     own = load_world(address_of(world)).rounds
     if rounds is None and own > MOST_ROUNDS:
-        note(f"that is its first {MOST_ROUNDS} rounds of {own}; --rounds {own} rehearses all")
+        note(
+            f"only the first {MOST_ROUNDS} of {own} rounds were rehearsed; --rounds {own} "
+            "rehearses all"
+        )

@@ -31,7 +31,7 @@ class ActionResult:
     Args:
         type: What was to be done, such as ``working_memory_add``; empty if the reply does not say.
         tags: To which memory.
-        outcome: ``done``; ``missing`` if there is no such memory; ``refused`` if it could not be
+        outcome: ``done``; ``missing`` if this memory does not exist; ``refused`` if it could not be
             carried out; of what is told in a prompt also ``unusable`` if the reply held nothing of
             use, ``failed`` if none came.
         reason: Why it was not done, or brought nothing new.
@@ -101,7 +101,7 @@ def problem_of(
         fits: Whether a prompt has room for a memory, if it has no other.
     """
     if is_truncated:
-        return "the reply is cut off, and with it perhaps the action"
+        return "the reply is cut off, perhaps with its action"
     if asked is None:
         return "the reply asks for no action"
     if asked.type in own:
@@ -139,12 +139,12 @@ def _problem_of_value(
     if asked.type == "working_memory_add" and value is None:
         return "the action has no value"
     if asked.type == "storage_save" and value is None and tag not in memory.working:
-        return "the action has no value, and working memory has none either"
+        return "the action has no value, and neither has working memory"
 
     if asked.type == "storage_load":
         value = memory.stored(tag)
     if asked.type in ("working_memory_add", "storage_load") and not fits(tag, value):
-        return "the value alone is larger than the hard limit has room for"
+        return "the value alone exceeds the hard limit"
 
     return None
 
@@ -153,12 +153,12 @@ def _search(memory: Memory, asked: AskedAction) -> ActionResult:
     words = " ".join(filter(None, (asked.tags.replace("_", " "), value_of(asked))))
     found = tuple(match.tag for match in memory.search(words, MOST_FOUND))
     if not found:
-        none = "no memory in storage has one of these words"
+        none = "no memory in storage contains any of these words"
         return ActionResult(asked.type, asked.tags, "missing", none)
 
     last = memory.last_action or {}
     is_same = (last.get("type"), last.get("tags")) == (asked.type, asked.tags)
-    reason = "it is the last search again" if is_same else None
+    reason = "it repeats the last search" if is_same else None
     return ActionResult(asked.type, asked.tags, reason=reason, found=found)
 
 

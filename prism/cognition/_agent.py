@@ -352,7 +352,7 @@ def number_of_cycles(config: Config, cycles: int | None) -> int:
         bounds.append(config.iterate.max_iterations)
     if not bounds:
         raise FieldValueError(
-            "cycles must be given where the configuration has no iterate.max_iterations"
+            "give the number of cycles: the configuration has no iterate.max_iterations"
         )
 
     return min(bounds)

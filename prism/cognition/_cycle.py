@@ -34,7 +34,7 @@ _TRIGGERS = {
 }
 """What fires when a reply names the next state."""
 
-REPEATED = "the thought is the last one again"
+REPEATED = "it repeats the last thought"
 """The defect of a cycle that brings nothing new."""
 
 _SPENT = "BudgetSpentError"
@@ -123,7 +123,7 @@ def reason_to_stop(cycles: Sequence[Cycle], limit: int) -> str | None:
     if last is None or useless < limit:
         return None
 
-    return f"{useless} cycles in a row brought nothing, the last one: {last.brought_nothing}"
+    return f"{useless} cycles in a row had no effect; the last one: {last.brought_nothing}"
 
 
 class CycleUnderWay:
@@ -288,7 +288,7 @@ class CycleUnderWay:
         if named is None:
             self._defects.append("no next_state, so thinking goes on")
         elif named not in _TRIGGERS:
-            self._defects.append(f"next_state {named!r} is no state, so thinking goes on")
+            self._defects.append(f"next_state {named!r} is not a state, so thinking goes on")
 
         return _TRIGGERS.get(named or "", THINK)
 
@@ -316,7 +316,7 @@ class CycleUnderWay:
         if failure is not None:
             return failure
         if self._reply.is_truncated:
-            return "the reply is cut off, and with it perhaps the action"
+            return "the reply is cut off, perhaps with its action"
 
         problem: str | None = self._pager.problem_of(self._reply.action, self._agent.memory)
         return problem
@@ -325,7 +325,7 @@ class CycleUnderWay:
         if self.written is None or not self.written.has_failed:
             return None
 
-        return self.written.reason or "the model wrote nothing of use"
+        return self.written.reason or "the model wrote nothing useful"
 
     def _end(self, outcome: CycleOutcome, reason: str) -> None:
         self._outcome, self._reason = outcome, reason

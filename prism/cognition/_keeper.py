@@ -127,14 +127,14 @@ class RepeatingKeeper(Keeper):
         path = self._recorded / _name(after)
         if not path.exists():
             raise ReplayError(
-                f"{self._recorded} holds no {path.name}, with which the run began: give the folder "
-                "of a run of cycles, whole"
+                f"{self._recorded} holds no {path.name}, with which the run began: give the "
+                "complete folder of a run of cycles"
             )
 
         with reading(path):
             data = parse_json(path.read_bytes().decode("utf-8", "surrogatepass"), path=path)
         if not isinstance(data, dict):
-            raise InputError("is damaged: a JSON object is wanted", path=path)
+            raise InputError("is damaged: it must hold a JSON object", path=path)
 
         return data
 

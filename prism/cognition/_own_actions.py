@@ -149,11 +149,11 @@ def _problem_of(
 ) -> str | None:
     """Return why no reply could ask for an action; None if one could."""
     if not name.isidentifier() or name.startswith("_") or name in AVAILABLE_ACTIONS:
-        return "needs a name of its own, without an underscore before it"
+        return "needs its own name, without a leading underscore"
     if inspect.iscoroutinefunction(function):
-        return "must not be async: it happens all at once, like any other"
+        return "must not be async: actions happen at once"
     if any(each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD) for each in parameters):
-        return "must name its fields, without * and **"
+        return "must name its parameters, without * and **"
     if any(each.name == "type" for each in parameters):
         return "must not have a field 'type', which names the action"
 

@@ -225,7 +225,7 @@ class CognitiveRun(AloneRun):
 
     Args:
         rounds: Number of cycles; ``iterate.max_iterations`` by default, which is also the most.
-        memory: The memory; a missing one is made.
+        memory: The agent's memory; a missing file is created.
         storage: How a new memory is stored: ``json`` or ``sqlite``; by default whatever the file
             is, and JSON for a new one.
         goal: What the agent is to achieve; the configuration's goal by default.
@@ -337,8 +337,7 @@ class CognitiveRun(AloneRun):
             return writer, Keeper(self.memory, self.storage), {}
         if self.reasoner is None:
             raise InputError(
-                "nobody would write: name the model (--model); prism replay repeats an earlier run "
-                "without one",
+                "no model is named: add --model; prism replay repeats an earlier run without one",
                 field="reasoner",
             )
 

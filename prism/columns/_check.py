@@ -36,8 +36,8 @@ def compare_engines(run: Run[Any]) -> list[Finding]:
     for number, (one, other) in enumerate(zip(objects, columns, strict=False), 1):
         if one != other:
             what = "the log" if one[0] != other[0] else "the fields"
-            told = f"columns make another run than objects; {what} shows it first"
-            return [Finding(told, "this is a fault of prism: please report it", "", number)]
+            told = f"columns and objects give different runs; the first difference is in {what}"
+            return [Finding(told, "this is a bug in prism: please report it", "", number)]
 
     return []
 

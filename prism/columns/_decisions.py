@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from prism.columns import _table as T  # noqa: N812
+from prism.columns import _world as W  # noqa: N812
 
 if TYPE_CHECKING:
     from prism.columns._numbers import added, draw_decision, fault, state_of, summed
@@ -20,30 +21,6 @@ if TYPE_CHECKING:
         put_off,
         take_back,
     )
-    from prism.columns._world import (
-        AGENT_SIZE,
-        DECIDES,
-        GUARD,
-        N_STATES,
-        N_TRIGGERS,
-        START,
-        TARGET,
-        TOGETHER,
-        agent_at,
-        begin_own,
-        fetch,
-        get_f8,
-        get_i4,
-        get_u1,
-        passes,
-        put_f8,
-        put_i4,
-        put_u1,
-        put_u8,
-        run_step,
-        slot_at,
-        whole,
-    )
 
 # The kernel begins here
 
@@ -54,7 +31,7 @@ def new_slot(run: Any, me: int, step: int, other: int) -> int:
     """Begin to keep a step that is going to wait."""
     number = run.kept
     run.kept = number + 1
-    slot = slot_at(run, number)
+    slot = W.slot_at(run, number)
     slot.owner = me
     slot.other = other
     slot.step = step
@@ -66,7 +43,7 @@ def ask(
 ) -> int:
     """Carry out what leaves nothing to decide, and return the state; else note the question."""
     run.last_kept = number
-    slot = slot_at(run, number)
+    slot = W.slot_at(run, number)
     slot.whom = whom
     slot.trigger = trigger
     slot.context = context
@@ -79,12 +56,12 @@ def ask(
 
 def settle(run: Any, number: int, line: int) -> int:
     """Look what a question leaves to decide; if nothing, carry it out, and return the state."""
-    slot = slot_at(run, number)
-    whom, trigger, context = whole(slot.whom), whole(slot.trigger), whole(slot.context)
+    slot = W.slot_at(run, number)
+    whom, trigger, context = W.whole(slot.whom), W.whole(slot.trigger), W.whole(slot.context)
     state = state_of(run, whom)
-    if DECIDES[state] and list_choices(run, number, state) > 1:
+    if W.DECIDES[state] and list_choices(run, number, state) > 1:
         slot.asked_in = state
-        slot.moves_then = agent_at(run, whom).moves
+        slot.moves_then = W.agent_at(run, whom).moves
         if slot.weighted:
             require_weights(run, number, line)
         return T.ASKED
@@ -94,17 +71,17 @@ def settle(run: Any, number: int, line: int) -> int:
 
 def list_choices(run: Any, number: int, state: int) -> int:
     """List the targets that are open to who is asked; return how many they are."""
-    slot, first, choices = slot_at(run, number), number * N_STATES, 0
-    whom, trigger, context = whole(slot.whom), whole(slot.trigger), whole(slot.context)
-    row = state * N_TRIGGERS + trigger
-    for each in range(START[row], START[row + 1]):
+    slot, first, choices = W.slot_at(run, number), number * W.N_STATES, 0
+    whom, trigger, context = W.whole(slot.whom), W.whole(slot.trigger), W.whole(slot.context)
+    row = state * W.N_TRIGGERS + trigger
+    for each in range(W.START[row], W.START[row + 1]):
         is_new = True
         for earlier in range(choices):
-            if get_u1(run.choices, first + earlier) == TARGET[each]:
+            if W.get_u1(run.choices, first + earlier) == W.TARGET[each]:
                 is_new = False
-        guard = GUARD[each]
-        if is_new and (guard < 0 or passes(run, guard, whom, context)):
-            put_u1(run.choices, first + choices, TARGET[each])
+        guard = W.GUARD[each]
+        if is_new and (guard < 0 or W.passes(run, guard, whom, context)):
+            W.put_u1(run.choices, first + choices, W.TARGET[each])
             choices += 1
 
     slot.choices = choices
@@ -113,17 +90,19 @@ def list_choices(run: Any, number: int, state: int) -> int:
 
 def weight_of(run: Any, number: int, choice: int) -> float:
     """Return the weight of a choice."""
-    if slot_at(run, number).weighted == 0:
+    if W.slot_at(run, number).weighted == 0:
         return 1.0
-    return get_f8(run.weights, number * N_STATES + get_u1(run.choices, number * N_STATES + choice))
+    return W.get_f8(
+        run.weights, number * W.N_STATES + W.get_u1(run.choices, number * W.N_STATES + choice)
+    )
 
 
 def require_weights(run: Any, number: int, line: int) -> None:
     """Refuse weights that say nothing."""
-    for state in range(N_STATES):
-        if not 0.0 <= get_f8(run.weights, number * N_STATES + state) < np.inf:
+    for state in range(W.N_STATES):
+        if not 0.0 <= W.get_f8(run.weights, number * W.N_STATES + state) < np.inf:
             fault(run, T.WEIGHTS, line)
-    for choice in range(slot_at(run, number).choices):
+    for choice in range(W.slot_at(run, number).choices):
         if weight_of(run, number, choice) > 0.0:
             return
     fault(run, T.WEIGHTS, line)
@@ -131,14 +110,14 @@ def require_weights(run: Any, number: int, line: int) -> None:
 
 def decide(run: Any, number: int) -> int:
     """Draw one of the targets that are open, by the weights, as the policy does."""
-    slot, total, lost, in_all = slot_at(run, number), 0.0, 0.0, 0.0
+    slot, total, lost, in_all = W.slot_at(run, number), 0.0, 0.0, 0.0
     for choice in range(slot.choices):
         total, lost = added(total, lost, weight_of(run, number, choice))
     total = summed(total, lost)
     for choice in range(slot.choices):
         in_all += weight_of(run, number, choice) / total
 
-    drawn_at, so_far = draw_decision(run, whole(slot.whom)) * in_all, 0.0
+    drawn_at, so_far = draw_decision(run, W.whole(slot.whom)) * in_all, 0.0
     chosen = slot.choices - 1
     for choice in range(slot.choices):
         so_far += weight_of(run, number, choice) / total
@@ -146,23 +125,23 @@ def decide(run: Any, number: int) -> int:
             chosen = choice
             break
 
-    found = get_u1(run.choices, number * N_STATES + chosen)
+    found = W.get_u1(run.choices, number * W.N_STATES + chosen)
     run.decided += 1
-    if get_u1(run.logged, slot.whom):
+    if W.get_u1(run.logged, slot.whom):
         tell_decision(run, number, found, total)
     return found
 
 
 def tell_decision(run: Any, number: int, chosen: int, total: float) -> None:
     """Note a decision for the log."""
-    slot = slot_at(run, number)
-    whom, trigger, context = whole(slot.whom), whole(slot.trigger), whole(slot.context)
-    event = new_event(run, T.DECISION, whom, trigger, context, whole(slot.asked_in), chosen)
+    slot = W.slot_at(run, number)
+    whom, trigger, context = W.whole(slot.whom), W.whole(slot.trigger), W.whole(slot.context)
+    event = new_event(run, T.DECISION, whom, trigger, context, W.whole(slot.asked_in), chosen)
     event.options = slot.choices
-    first = (run.told - 1) * N_STATES
+    first = (run.told - 1) * W.N_STATES
     for choice in range(slot.choices):
-        put_i4(run.options, first + choice, get_u1(run.choices, number * N_STATES + choice))
-        put_f8(run.chances, first + choice, weight_of(run, number, choice) / total)
+        W.put_i4(run.options, first + choice, W.get_u1(run.choices, number * W.N_STATES + choice))
+        W.put_f8(run.chances, first + choice, weight_of(run, number, choice) / total)
 
 
 # Waves
@@ -181,10 +160,10 @@ def waves(run: Any) -> None:
         run.wait_next = wave
         run.waiting = 0
         run.wave += 1
-        if TOGETHER:
+        if W.TOGETHER:
             for each in range(count):
-                owner = whole(slot_at(run, get_i4(wave, each)).owner)
-                put_u8(run.places, each, place_of(run, owner))
+                owner = W.whole(W.slot_at(run, W.get_i4(wave, each)).owner)
+                W.put_u8(run.places, each, place_of(run, owner))
             sort(run, count, run.places, wave)
         open_questions(run, wave, count)
         answer_questions(run, wave, count)
@@ -195,18 +174,18 @@ def waves(run: Any) -> None:
 
 def fetch_asked(run: Any, wave: int, number: int, count: int) -> Any:
     """Fetch who is asked soon; return the step that asks."""
-    later = slot_at(run, get_i4(wave, min(number + AHEAD, count - 1)))
-    fetch(run.agents + later.whom * AGENT_SIZE)
+    later = W.slot_at(run, W.get_i4(wave, min(number + AHEAD, count - 1)))
+    W.fetch(run.agents + later.whom * W.AGENT_SIZE)
     return later
 
 
 def open_questions(run: Any, wave: int, count: int) -> None:
     """Choose what is asked in a wave: one question an agent; others wait for the next."""
     for each in range(count):
-        number = get_i4(wave, each)
-        slot = slot_at(run, number)
+        number = W.get_i4(wave, each)
+        slot = W.slot_at(run, number)
         fetch_asked(run, wave, each, count)
-        asked = agent_at(run, slot.whom)
+        asked = W.agent_at(run, slot.whom)
         if asked.taken == run.wave:
             slot.late = 2
             continue
@@ -227,8 +206,8 @@ def open_questions(run: Any, wave: int, count: int) -> None:
 def answer_questions(run: Any, wave: int, count: int) -> None:
     """Decide whatever is open, before anything is carried out."""
     for each in range(count):
-        number = get_i4(wave, each)
-        slot = slot_at(run, number)
+        number = W.get_i4(wave, each)
+        slot = W.slot_at(run, number)
         fetch_asked(run, wave, each, count)
         if slot.open and slot.late != 2:
             slot.answer = decide(run, number)
@@ -237,16 +216,16 @@ def answer_questions(run: Any, wave: int, count: int) -> None:
 def go_on(run: Any, wave: int, count: int) -> None:
     """Carry out what was decided, and let the steps that waited go on."""
     for each in range(count):
-        number = get_i4(wave, each)
-        slot = slot_at(run, number)
+        number = W.get_i4(wave, each)
+        slot = W.slot_at(run, number)
         later = fetch_asked(run, wave, each, count)
-        fetch(run.agents + later.owner * AGENT_SIZE)
+        W.fetch(run.agents + later.owner * W.AGENT_SIZE)
         if slot.late == 2:
             slot.late = 1
             wait(run, number)
             continue
 
-        answer = whole(slot.answer)
+        answer = W.whole(slot.answer)
         run.acting = slot.owner
         if slot.open:
             slot.open = 0
@@ -256,13 +235,13 @@ def go_on(run: Any, wave: int, count: int) -> None:
 
 def carry_out(run: Any, number: int, chosen: int) -> int:
     """Make the transition that was decided for; return the state, or -1 if it no longer applies."""
-    slot = slot_at(run, number)
-    whom, trigger, context = whole(slot.whom), whole(slot.trigger), whole(slot.context)
-    asked_in = whole(slot.asked_in)
-    if TOGETHER:
+    slot = W.slot_at(run, number)
+    whom, trigger, context = W.whole(slot.whom), W.whole(slot.trigger), W.whole(slot.context)
+    asked_in = W.whole(slot.asked_in)
+    if W.TOGETHER:
         put_off(run, whom, trigger, context, chosen)
         return chosen
-    if agent_at(run, whom).moves != slot.moves_then:
+    if W.agent_at(run, whom).moves != slot.moves_then:
         discard(run, whom, trigger, context, asked_in, chosen, T.HAS_MOVED)
         return -1
 
@@ -271,16 +250,16 @@ def carry_out(run: Any, number: int, chosen: int) -> int:
 
 def wait(run: Any, number: int) -> None:
     """Let a step wait for the next wave."""
-    put_i4(run.wait_list, run.waiting, number)
+    W.put_i4(run.wait_list, run.waiting, number)
     run.waiting += 1
 
 
 def advance(run: Any, number: int, answer: int) -> None:
     """Let a step go on with its answer."""
-    slot = slot_at(run, number)
-    owner, other = whole(slot.owner), whole(slot.other)
-    begin_own(run, owner)
-    piece = run_step(run, whole(slot.step), owner, other, whole(slot.piece), number, answer)
+    slot = W.slot_at(run, number)
+    owner, other = W.whole(slot.owner), W.whole(slot.other)
+    W.begin_own(run, owner)
+    piece = W.run_step(run, W.whole(slot.step), owner, other, W.whole(slot.piece), number, answer)
     if piece:
         slot.piece = piece
         wait(run, number)

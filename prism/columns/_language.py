@@ -82,17 +82,17 @@ _AGENTS_OWN: Mapping[str, str] = {
     "name": "texts have no column",
     "attributes": "columns of a table have none here: keep them as fields",
     "persona": "texts have no column",
-    "begin_in": "it belongs into setup",
+    "begin_in": "it belongs in setup",
     "meanings": "texts have no column",
 }
 _WORLDS_OWN: Mapping[str, str] = {
-    "random": "the world's numbers depend on who draws first: use those of the agent",
+    "random": "the world's random numbers depend on who draws first: use the agent's",
     "log": "a step logs nothing: let tick_ends do it, or measure it",
     "stop": "let until say when the run ends",
     "agents": "a step that goes through everybody costs a day at a million: use neighbours, "
     "count, or a hook such as tick_begins",
     "network": "a network does not change in a step: change it in a hook, by setting another",
-    "assign": "it belongs into hooks",
+    "assign": "it belongs in hooks",
     "time": "use round and tick",
     "seed": "a step draws from its agent's numbers",
     "acting": "it is the step's own agent",
@@ -160,7 +160,7 @@ class Language:
         self.parts: list[str] = []
         self.written: dict[str, None] = {}
         self.is_apart = True
-        self.scope: Scope
+        self.scope = Scope(None, {}, "")
         self._compile = call
 
     # Values
@@ -173,7 +173,7 @@ class Language:
         """
         method = getattr(self, f"_{type(node).__name__.lower()}", None)
         if method is None:
-            raise RefusedError(node, f"{_shown(node)} has no form in columns: {_ELSEWHERE}")
+            raise RefusedError(node, f"{_shown(node)} is not supported in columns: {_ELSEWHERE}")
         found: Value = method(node)
         return found
 
@@ -193,7 +193,7 @@ class Language:
         if kind is NEIGHBOURS:
             return f"(degree(run, {value.text}) > 0)"
 
-        raise RefusedError(node, f"{kind.name} has no truth here: compare it with something")
+        raise RefusedError(node, f"{kind.name} has no truth value here: compare it with something")
 
     def number(self, node: ast.expr, wanted: Type = FLOAT) -> str:
         """Return an expression as a number of a type."""
@@ -209,7 +209,7 @@ class Language:
             return f"real(run, {value.text}, {node.lineno})"
 
         raise RefusedError(
-            node, f"{_shown(node)} is {value.type.name}, and {wanted.name} is needed here"
+            node, f"{_shown(node)} is {value.type.name}, but {wanted.name} is needed here"
         )
 
     def agent(self, node: ast.expr) -> str:
@@ -218,7 +218,7 @@ class Language:
         if value.type is MAYBE_AGENT:
             return f"somebody(run, {value.text}, {node.lineno})"
         if value.type is not AGENT:
-            raise RefusedError(node, f"{_shown(node)} is {value.type.name}, and no agent")
+            raise RefusedError(node, f"{_shown(node)} is {value.type.name}, not an agent")
         return value.text
 
     def state(self, node: ast.expr) -> int:
@@ -227,7 +227,7 @@ class Language:
         number = self.layout.number_of(found)
         if number is None:
             raise RefusedError(
-                node, f"{_shown(node)} is no state of the chart: name one, such as Mind.SPREADER"
+                node, f"{_shown(node)} is not a state of the chart: name one, such as Mind.SPREADER"
             )
         return number
 
@@ -241,7 +241,7 @@ class Language:
         if node.id in scope.names:
             if node.id not in scope.defined:
                 raise RefusedError(
-                    node, f"{node.id} may have no value yet: set it before, on every way"
+                    node, f"{node.id} may have no value yet: set it earlier on every path"
                 )
             return scope.names[node.id]
 
@@ -286,11 +286,10 @@ class Language:
         if name in self.layout.cls.fields:
             raise RefusedError(
                 node,
-                f"self.{name} is no number, bool, enum or Literal, and has no form in columns: "
-                "use one of these",
+                f"self.{name} is not a number, bool, enum or Literal: columns support only these",
             )
         if hasattr(World, name):
-            why = _WORLDS_OWN.get(name, "it has no form in columns")
+            why = _WORLDS_OWN.get(name, "it is not supported in columns")
             raise RefusedError(node, f"self.{name} in a step: {why}")
 
         found = getattr(self.layout.cls, name, _UNKNOWN)
@@ -348,15 +347,15 @@ class Language:
         if kind in _WITH_LINE:
             return Value(f"{_WITH_LINE[kind]}(run, {one}, {other}, {line})", FLOAT)
 
-        raise RefusedError(node, f"{_shown(node)}: of operators there are + - * / // % and **")
+        raise RefusedError(node, f"{_shown(node)}: the operators are + - * / // % and **")
 
     def _power(self, left: Value, right: Value, node: Any) -> Value:
         if left.type is INT and right.type is INT:
             if not (isinstance(right.constant, int) and 0 <= right.constant <= 64):
                 raise RefusedError(
                     node,
-                    "a whole number to a whole power may be a float or not: write one of them as "
-                    "a float, or the power as a number from 0 to 64",
+                    "a whole number to a whole power may or may not be a float: write one of "
+                    "them as a float, or the power as a number from 0 to 64",
                 )
             text = f"whole_power(run, {left.text}, {right.constant}, {node.lineno})"
             return Value(text, INT)
@@ -370,7 +369,7 @@ class Language:
 
         value = self.value(node.operand)
         if not value.type.is_number or isinstance(node.op, ast.Invert):
-            raise RefusedError(node, f"{_shown(node)} has no form in columns: {_ELSEWHERE}")
+            raise RefusedError(node, f"{_shown(node)} is not supported in columns: {_ELSEWHERE}")
         if isinstance(node.op, ast.UAdd):
             return value
         if value.constant is not None:
@@ -391,7 +390,7 @@ class Language:
         test, one, other = self.truth(node.test), self.value(node.body), self.value(node.orelse)
         if one.type != other.type:
             raise RefusedError(
-                node, f"{one.type.name} or {other.type.name}: let both be of one type"
+                node, f"{one.type.name} or {other.type.name}: give both the same type"
             )
         return Value(f"({one.text} if {test} else {other.text})", one.type)
 
@@ -425,7 +424,9 @@ class Language:
         is_ordered = not isinstance(op, (ast.Eq, ast.NotEq, ast.Is, ast.IsNot))
         if is_ordered or not _are_alike(left.type, right.type):
             raise RefusedError(
-                node, f"{left.type.name} compared with {right.type.name}: compare what is alike"
+                node,
+                f"{left.type.name} compared with {right.type.name}: compare values of the "
+                "same type",
             )
         return f"({left.text} {word} {right.text})"
 
@@ -454,7 +455,7 @@ class Language:
         if not isinstance(other, (ast.Tuple, ast.List, ast.Set)) or not other.elts:
             value = self.value(other)
             if value.type is not NEIGHBOURS:
-                raise RefusedError(other, "what is looked for stands in brackets: in (A, B)")
+                raise RefusedError(other, "write the values to look for in brackets: in (A, B)")
             found = f"is_neighbour(run, {value.text}, {self.agent(one)})"
         else:
             if not isinstance(one, (ast.Name, ast.Attribute)):
@@ -492,7 +493,7 @@ class Language:
                 number = self.state(self._only(node))
                 return Value(f"count_neighbours(run, {value.text}, {number})", INT)
             raise RefusedError(
-                node, f"neighbours.{func.attr}: of neighbours there are count(state), len, for, in"
+                node, f"neighbours.{func.attr}: neighbours support count(state), len, for and in"
             )
         if func.attr == "fire":
             return self._fired(node, func)
@@ -515,7 +516,7 @@ class Language:
         if name in _DRAWS:
             number, kind = _DRAWS[name]
             if len(node.args) != number or node.keywords:
-                raise RefusedError(node, f"random.{name} takes {number} arguments, in their order")
+                raise RefusedError(node, f"random.{name} takes {number} positional arguments")
             given = ", ".join(self.number(each) for each in node.args)
             return Value(f"{name}(run, {whose}, {given}, {line})", kind)
         if name == "choice":
@@ -526,8 +527,8 @@ class Language:
 
         raise RefusedError(
             node,
-            f"random.{name} has no form in columns: there are random, chance, index, between, "
-            "exponential and choice",
+            f"random.{name} is not supported in columns: use random, chance, index, between, "
+            "exponential or choice",
         )
 
     def _fired(self, node: ast.Call, func: ast.Attribute) -> Value:
@@ -569,20 +570,20 @@ class Language:
         base: Any = World if is_worlds else Agent
         own = _WORLDS_OWN if is_worlds else _AGENTS_OWN
         if hasattr(base, func.attr):
-            why = own.get(func.attr, f"it has no form in columns: {_ELSEWHERE}")
+            why = own.get(func.attr, f"it is not supported in columns: {_ELSEWHERE}")
             raise RefusedError(node, f"{_shown(func)}(...) in a step: {why}")
 
         found = inspect.getattr_static(cls, func.attr, None)
         if isinstance(found, staticmethod):
             return self._called(found.__func__, self._arguments(node), node, is_bound=False)
         if not inspect.isfunction(found):
-            raise RefusedError(node, f"{_shown(func)}(...) is not known here: {_ELSEWHERE}")
+            raise RefusedError(node, f"{_shown(func)}(...) is unknown here: {_ELSEWHERE}")
         owner = [] if is_worlds else [Value(self.agent(func.value), AGENT)]
         return self._called(found, [*owner, *self._arguments(node)], node, is_bound=is_worlds)
 
     def _arguments(self, node: ast.Call) -> list[Value]:
         if node.keywords:
-            raise RefusedError(node, "arguments by name: give them in their order")
+            raise RefusedError(node, "keyword arguments: use positional ones")
         return [self.value(each) for each in node.args]
 
     def _called(
@@ -606,12 +607,14 @@ class Language:
         if inspect.isfunction(called):
             return self._called(called, self._arguments(node), node, is_bound=False)
 
-        raise RefusedError(node, f"{_shown(node.func)}(...) has no form in columns: {_ELSEWHERE}")
+        raise RefusedError(
+            node, f"{_shown(node.func)}(...) is not supported in columns: {_ELSEWHERE}"
+        )
 
     def _length(self, _called: Any, node: ast.Call) -> Value:
         value = self.value(self._only(node))
         if value.type is not NEIGHBOURS:
-            raise RefusedError(node, f"{_shown(node)} has no form in columns: {_ELSEWHERE}")
+            raise RefusedError(node, f"{_shown(node)} is not supported in columns: {_ELSEWHERE}")
         return Value(f"degree(run, {value.text})", INT)
 
     def _to_whole(self, called: Any, node: ast.Call) -> Value:
@@ -642,11 +645,11 @@ class Language:
 
     def _least(self, called: Any, node: ast.Call) -> Value:
         if len(node.args) < 2 or node.keywords:
-            raise RefusedError(node, f"{_shown(node)} has no form in columns: {_ELSEWHERE}")
+            raise RefusedError(node, f"{_shown(node)} is not supported in columns: {_ELSEWHERE}")
         first, *others = [self.value(each) for each in node.args]
         if any(each.type is not first.type for each in others) or not first.type.is_number:
             name = called.__name__
-            raise RefusedError(node, f"{name} of values of several types: let all be floats")
+            raise RefusedError(node, f"{name} of values of several types: make all of them floats")
 
         text, chosen = first.text, "smaller" if called is min else "larger"
         for each in others:
@@ -683,7 +686,7 @@ class Language:
 
     def _found(self, name: str, element: Value, node: ast.AST) -> tuple[dict[str, str], Type]:
         if element.type is FLOAT:
-            raise RefusedError(node, "a float has no truth here: compare it with something")
+            raise RefusedError(node, "a float has no truth value here: compare it with something")
         truth, is_any = self.truth_of(element, node), name == "any"
         do = f"if {truth if is_any else f'not {truth}'}:\n                return {is_any}"
         return {"begin": "pass", "do": do, "end": f"return {not is_any}"}, BOOL
@@ -693,8 +696,8 @@ class Language:
         if begin != ([0.0] if element.type is FLOAT else []):
             raise RefusedError(
                 call,
-                "a sum of floats begins with 0.0, which is a float for nobody, too: "
-                "sum(..., 0.0); one of whole numbers with nothing",
+                "begin a sum of floats with 0.0, so that an empty one is a float, too: sum(..., "
+                "0.0); a sum of whole numbers needs no start",
             )
         if element.type is FLOAT:
             do = f"total, lost = added(total, lost, {element.text})"
@@ -784,7 +787,9 @@ def _constant(value: Any, node: ast.AST) -> Value:
     if isinstance(value, str):
         return Value("-1", TEXT, value)
 
-    raise RefusedError(node, f"{_shown(node)} has no form in columns: use numbers, states, agents")
+    raise RefusedError(
+        node, f"{_shown(node)} is not supported in columns: use numbers, states, agents"
+    )
 
 
 def _are_alike(one: Type, other: Type) -> bool:

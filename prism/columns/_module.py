@@ -87,7 +87,8 @@ def cache_folder() -> Path:
 
 def whole_text(text: str, *, cached: bool) -> str:
     kernel = "".join(_text(f"_{each}.py").partition(_BEGINNING)[2] for each in _KERNEL)
-    compiled = kernel.replace("\ndef ", "\n@jit\ndef ")
+    # what the kernel takes from a world stands before it here
+    compiled = kernel.replace("\ndef ", "\n@jit\ndef ").replace("W.", "")
     return "\n".join([_HEAD, text, compiled, _DOORS.format(cached=cached)])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -34,28 +34,14 @@ class ColumnNetwork(Network[Any]):
         given = pairs if isinstance(pairs, np.ndarray) else np.array(list(pairs), np.int64)
         given = np.ascontiguousarray(given.reshape(-1, 2), np.int64)
         if (given[:, 0] == given[:, 1]).any():
-            raise FieldValueError("an agent cannot be connected with itself")
+            raise FieldValueError("an agent cannot be connected to itself")
         self._offsets, self._places = _linked(len(agents), given, directed)
-
-    def pairs(self) -> list[tuple[int, int]]:
-        """Return every connection once, as places of agents."""
-        return [
-            (one, int(other))
-            for one in range(len(self._offsets) - 1)
-            for other in self._places[self._offsets[one] : self._offsets[one + 1]]
-            if self.directed or one < other
-        ]
-
-    def edges(self) -> Iterator[tuple[Any, Any]]:
-        """Yield every connection once."""
-        for one, other in self.pairs():
-            yield self._agents[one], self._agents[other]
 
     def connect(self, one: Any, other: Any) -> None:
         """Refuse a new connection."""
         raise SimulationError(
-            f"{one!r} and {other!r} cannot be connected: a network in columns changes as a whole: "
-            "set another one, or run this world without columns"
+            f"{one!r} and {other!r} cannot be connected: a network in columns can only be "
+            "replaced as a whole: set another one, or run this world without columns"
         )
 
     def disconnect(self, one: Any, other: Any) -> None:
@@ -67,12 +53,11 @@ class ColumnNetwork(Network[Any]):
         everybody: Any = self._agents
         everybody.host.take_network(self._offsets, self._places)
 
-    def snapshot(self) -> list[list[int]] | None:
-        """Return the connections as plain data; None if they are those it was made with."""
-        if not self.has_changed:
-            return None
-        parts = np.split(self._places, self._offsets[1:-1])
-        return [each.tolist() for each in parts]
+    def _by_agent(self) -> list[list[int]]:
+        """Return the neighbours of each agent."""
+        return [each.tolist() for each in np.split(self._places, self._offsets[1:-1])]
+
+    _links: Any = property(_by_agent)
 
     def restore(self, links: list[list[int]]) -> None:
         """Make the connections those of a snapshot."""
@@ -151,17 +136,6 @@ def _unit(at: Any) -> float:
 
 
 @_compiled
-def _slot(table: Any, key: int) -> Any:
-    """Return where a pair of places is in a table of pairs, or would be."""
-    mask = len(table) - 1
-    number = np.uint64(key) * GOLDEN
-    at = np.int64(number >> np.uint64(20)) & mask
-    while table[at] != -1 and table[at] != key:
-        at = (at + 1) & mask
-    return at
-
-
-@_compiled
 def _key(size: int, one: int, other: int) -> int:
     return min(one, other) * size + max(one, other)
 
@@ -169,14 +143,10 @@ def _key(size: int, one: int, other: int) -> int:
 @_compiled
 def _rewired(size: int, pairs: Any, rewired: float, at: Any) -> Any:
     """Rewire connections in place; return the stream's place in its sequence."""
-    length = 1
-    while length < 4 * len(pairs):
-        length *= 2
-    # links that were removed stay in the table, marked
-    table, removed = np.full(length, -1, np.int64), np.zeros(length, np.bool_)
     degrees = np.zeros(size, np.int64)
+    links: set[int] = set()
     for one, other in pairs:
-        table[_slot(table, _key(size, one, other))] = _key(size, one, other)
+        links.add(_key(size, one, other))
         degrees[one] += 1
         degrees[other] += 1
 
@@ -186,17 +156,12 @@ def _rewired(size: int, pairs: Any, rewired: float, at: Any) -> Any:
         if not (_unit(at) < rewired and degrees[one] < size - 1):
             continue
         target = other
-        while True:
-            if target != one:
-                slot = _slot(table, _key(size, one, target))
-                if table[slot] == -1 or removed[slot]:
-                    break
+        while target == one or _key(size, one, target) in links:
             at = at + GOLDEN
             target = np.int64(_unit(at) * size)
 
-        removed[_slot(table, _key(size, one, other))] = True
-        slot = _slot(table, _key(size, one, target))
-        table[slot], removed[slot] = _key(size, one, target), False
+        links.discard(_key(size, one, other))
+        links.add(_key(size, one, target))
         degrees[other] -= 1
         degrees[target] += 1
         pairs[each, 1] = target

@@ -8,14 +8,12 @@ states and triggers are numbers, nobody and no state -1.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from prism.columns import _table as T  # noqa: N812 - as short as what it stands for
-
-if TYPE_CHECKING:
-    from prism.columns._world import COMPENSATED, TOGETHER, agent_at, get_i4, get_i8, get_u1, opaque
+from prism.columns import _table as T  # noqa: N812
+from prism.columns import _world as W  # noqa: N812
 
 # The kernel begins here
 
@@ -54,9 +52,9 @@ def drawn(run: Any, key: Any, number: int) -> float:
 
 def draw(run: Any, agent: int, line: int) -> float:
     """Draw a number of an agent's steps."""
-    if TOGETHER and agent != run.acting:
+    if W.TOGETHER and agent != run.acting:
         fault(run, T.OTHERS, line)
-    me = agent_at(run, agent)
+    me = W.agent_at(run, agent)
     if me.drawn_in != run.epoch:
         me.drawn_in = run.epoch
         me.drawn = 0
@@ -66,7 +64,7 @@ def draw(run: Any, agent: int, line: int) -> float:
 
 def draw_decision(run: Any, agent: int) -> float:
     """Draw a number of an agent's decisions."""
-    me = agent_at(run, agent)
+    me = W.agent_at(run, agent)
     if me.decided_in != run.epoch:
         me.decided_in = run.epoch
         me.decided = 0
@@ -107,17 +105,17 @@ def exponential(run: Any, whose: int, mean: float, line: int) -> float:
 
 def state_of(run: Any, agent: int) -> int:
     """Return an agent's state."""
-    return get_u1(run.state, agent)
+    return W.get_u1(run.state, agent)
 
 
 def neighbour(run: Any, agent: int, number: int) -> int:
     """Return one of an agent's neighbours."""
-    return get_i4(run.neighbours, get_i8(run.offsets, agent) + number)
+    return W.get_i4(run.neighbours, W.get_i8(run.offsets, agent) + number)
 
 
 def degree(run: Any, agent: int) -> int:
     """Return the number of an agent's neighbours."""
-    return get_i8(run.offsets, agent + 1) - get_i8(run.offsets, agent)
+    return W.get_i8(run.offsets, agent + 1) - W.get_i8(run.offsets, agent)
 
 
 def choose(run: Any, whose: int, agent: int, line: int) -> int:
@@ -153,7 +151,7 @@ def somebody(run: Any, agent: int, line: int) -> int:
 
 def own(run: Any, agent: int, line: int) -> int:
     """Return an agent whose field is set: in a together world, the one whose step it is."""
-    if TOGETHER and agent != run.acting:
+    if W.TOGETHER and agent != run.acting:
         fault(run, T.OTHERS, line)
     return agent
 
@@ -253,7 +251,7 @@ def finite(run: Any, found: float, given: float, line: int) -> float:
 
 def power(run: Any, base: float, exponent: float, line: int) -> float:
     """Raise a float to a power."""
-    return finite(run, math.pow(base, opaque(exponent)), base + exponent, line)
+    return finite(run, math.pow(base, W.opaque(exponent)), base + exponent, line)
 
 
 def whole_size(run: Any, number: int, line: int) -> int:
@@ -273,7 +271,7 @@ def larger(one: Any, other: Any) -> Any:
 
 def added(total: float, lost: float, more: float) -> tuple[float, float]:
     """Add to a sum as the Python that runs does: compensated since 3.12."""
-    if not COMPENSATED:
+    if not W.COMPENSATED:
         return total + more, lost
     after = total + more
     if abs(total) >= abs(more):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from prism.columns._world import AGENT_SIZE, fetch, get_i4, get_i8, get_u8, put_i4, put_u8
+from prism.columns import _world as W  # noqa: N812
 
 # The kernel begins here
 
@@ -17,12 +16,12 @@ AHEAD = 12
 
 def fetch_ahead(run: Any, number: int, count: int) -> None:
     """Fetch what turns that are soon to come look at, so that it is there when they come."""
-    agent = get_i4(run.acts, min(number + AHEAD, count - 1))
-    fetch(run.agents + agent * AGENT_SIZE)
+    agent = W.get_i4(run.acts, min(number + AHEAD, count - 1))
+    W.fetch(run.agents + agent * W.AGENT_SIZE)
     if run.has_network:
-        fetch(run.offsets + 8 * agent)
-        sooner = get_i4(run.acts, min(number + AHEAD // 2, count - 1))
-        fetch(run.neighbours + 4 * get_i8(run.offsets, sooner))
+        W.fetch(run.offsets + 8 * agent)
+        sooner = W.get_i4(run.acts, min(number + AHEAD // 2, count - 1))
+        W.fetch(run.neighbours + 4 * W.get_i8(run.offsets, sooner))
 
 
 def sort(run: Any, count: int, keys: int, items: int) -> None:
@@ -34,13 +33,13 @@ def sort(run: Any, count: int, keys: int, items: int) -> None:
         scatter(run, count, keys, items, bits)
 
     for each in range(1, count):
-        key, item, place = get_u8(keys, each), get_i4(items, each), each
-        while place > 0 and get_u8(keys, place - 1) > key:
-            put_u8(keys, place, get_u8(keys, place - 1))
-            put_i4(items, place, get_i4(items, place - 1))
+        key, item, place = W.get_u8(keys, each), W.get_i4(items, each), each
+        while place > 0 and W.get_u8(keys, place - 1) > key:
+            W.put_u8(keys, place, W.get_u8(keys, place - 1))
+            W.put_i4(items, place, W.get_i4(items, place - 1))
             place -= 1
-        put_u8(keys, place, key)
-        put_i4(items, place, item)
+        W.put_u8(keys, place, key)
+        W.put_i4(items, place, item)
 
 
 def scatter(run: Any, count: int, keys: int, items: int, bits: int) -> None:
@@ -48,51 +47,51 @@ def scatter(run: Any, count: int, keys: int, items: int, bits: int) -> None:
     buckets, shift = run.buckets, np.uint64(64 - bits)
     spare_keys, spare_items = run.spare_keys, run.spare_items
     for each in range((1 << bits) + 1):
-        put_i4(buckets, each, 0)
+        W.put_i4(buckets, each, 0)
     for each in range(count):
-        key = get_u8(keys, each)
+        key = W.get_u8(keys, each)
         bucket = np.int64(key >> shift) + 1
-        put_i4(buckets, bucket, get_i4(buckets, bucket) + 1)
-        put_u8(spare_keys, each, key)
-        put_i4(spare_items, each, get_i4(items, each))
+        W.put_i4(buckets, bucket, W.get_i4(buckets, bucket) + 1)
+        W.put_u8(spare_keys, each, key)
+        W.put_i4(spare_items, each, W.get_i4(items, each))
     for each in range(1 << bits):
-        put_i4(buckets, each + 1, get_i4(buckets, each + 1) + get_i4(buckets, each))
+        W.put_i4(buckets, each + 1, W.get_i4(buckets, each + 1) + W.get_i4(buckets, each))
     for each in range(count):
-        key = get_u8(spare_keys, each)
+        key = W.get_u8(spare_keys, each)
         bucket = np.int64(key >> shift)
-        place = get_i4(buckets, bucket)
-        put_i4(buckets, bucket, place + 1)
-        put_u8(keys, place, key)
-        put_i4(items, place, get_i4(spare_items, each))
+        place = W.get_i4(buckets, bucket)
+        W.put_i4(buckets, bucket, place + 1)
+        W.put_u8(keys, place, key)
+        W.put_i4(items, place, W.get_i4(spare_items, each))
 
 
 def push(run: Any, place: Any, agent: int) -> None:
     """Put a newcomer among those whose turn is to come."""
     heap, places, at = run.heap, run.heap_places, run.newcomers
     run.newcomers = at + 1
-    while at > 0 and get_u8(places, (at - 1) // 2) > place:
-        put_u8(places, at, get_u8(places, (at - 1) // 2))
-        put_i4(heap, at, get_i4(heap, (at - 1) // 2))
+    while at > 0 and W.get_u8(places, (at - 1) // 2) > place:
+        W.put_u8(places, at, W.get_u8(places, (at - 1) // 2))
+        W.put_i4(heap, at, W.get_i4(heap, (at - 1) // 2))
         at = (at - 1) // 2
-    put_u8(places, at, place)
-    put_i4(heap, at, agent)
+    W.put_u8(places, at, place)
+    W.put_i4(heap, at, agent)
 
 
 def pop(run: Any) -> int:
     """Take out the newcomer whose turn is next."""
     heap, places, size = run.heap, run.heap_places, run.newcomers - 1
     run.newcomers = size
-    first, agent, place, at = get_i4(heap, 0), get_i4(heap, size), get_u8(places, size), 0
+    first, agent, place, at = W.get_i4(heap, 0), W.get_i4(heap, size), W.get_u8(places, size), 0
     while 2 * at + 1 < size:
         child = 2 * at + 1
-        if child + 1 < size and get_u8(places, child + 1) < get_u8(places, child):
+        if child + 1 < size and W.get_u8(places, child + 1) < W.get_u8(places, child):
             child += 1
-        if get_u8(places, child) >= place:
+        if W.get_u8(places, child) >= place:
             break
-        put_u8(places, at, get_u8(places, child))
-        put_i4(heap, at, get_i4(heap, child))
+        W.put_u8(places, at, W.get_u8(places, child))
+        W.put_i4(heap, at, W.get_i4(heap, child))
         at = child
-    put_u8(places, at, place)
-    put_i4(heap, at, agent)
+    W.put_u8(places, at, place)
+    W.put_i4(heap, at, agent)
 
     return first

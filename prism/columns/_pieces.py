@@ -68,22 +68,19 @@ class Writer:
     def body(self, node: Any) -> list[str]:
         """Return the lines of a function's body."""
         self._node = node
-        if isinstance(node, ast.Lambda):
-            self._return(ast.copy_location(ast.Return(node.body), node))
-            return self._pieces[0]
+        is_lambda = isinstance(node, ast.Lambda)
+        # a lambda is the return of its expression
+        nodes = [ast.copy_location(ast.Return(node.body), node)] if is_lambda else node.body
+        self._statements(nodes)
+        if self._number is not None:
+            self._line("return 0")
+            return self._pieces[0] if len(self._pieces) == 1 else list(self._in_pieces())
 
-        self._statements(node.body)
-        if self._number is None:
-            returned = self._scope.returned
-            if returned is not None and not (self._is_guard or _always_returns(node.body)):
-                raise RefusedError(node, "it returns nothing on some way: return on every way")
-            self._line("return False" if self._is_guard else "return -1")
-            return self._pieces[0]
-
-        self._line("return 0")
-        if len(self._pieces) == 1:
-            return self._pieces[0]
-        return list(self._in_pieces())
+        if self._scope.returned and not (self._is_guard or _always_returns(nodes)):
+            told = "it returns nothing on some path: return on every path"
+            self.problems.append(RefusedError(node, told))
+        self._line("return False" if self._is_guard else "return -1")
+        return self._pieces[0]
 
     def beginning(self) -> Iterator[str]:
         """Yield what gives local values their types, and what a step had kept."""
@@ -113,8 +110,8 @@ class Writer:
         if method is None:
             raise RefusedError(
                 node,
-                f"{ast.unparse(node).split(chr(10))[0]}: a step has no such "
-                "statement in columns: run this world without columns",
+                f"{ast.unparse(node).split(chr(10))[0]}: steps in columns cannot have such a "
+                "statement: run this world without columns",
             )
         method(node)
 
@@ -139,7 +136,9 @@ class Writer:
             self._line("return 0")
         else:
             if node.value is None:
-                raise RefusedError(node, "what a step calls returns a value on every way")
+                raise RefusedError(
+                    node, "a function that a step calls must return a value on every path"
+                )
             value = self._language.value(node.value)
             if self._is_guard:
                 value = Value(self._language.truth_of(value, node), BOOL)
@@ -152,8 +151,8 @@ class Writer:
         if value.type in (*_NAMES, WEIGHTS, NEIGHBOURS) or (known and known != value.type):
             raise RefusedError(
                 node,
-                f"a return of {value.type.name}: let all be of one type, "
-                "numbers, truths, agents or states",
+                f"a return of {value.type.name}: return values of one type, numbers, truth "
+                "values, agents or states",
             )
         self._scope.returned = value.type
 
@@ -436,7 +435,9 @@ class Writer:
                 node, f"{ast.unparse(call)[:50]}: {why}: run this world without columns"
             )
         if self._number is None:
-            raise RefusedError(node, "what a step calls cannot wait: put the await into the step")
+            raise RefusedError(
+                node, "a function that a step calls cannot wait: move the await into the step"
+            )
 
         assert isinstance(call, ast.Call)
         others = {each.arg for each in call.keywords} - {"trigger", "context", "weights"}

@@ -99,7 +99,7 @@ class RowSet(AgentSet[Any]):
             return RowSet(self._rows, self._numbers()[which])
         size = len(self)
         if not -size <= which < size:
-            raise IndexError(f"there are {size} agents, and no number {which}")
+            raise IndexError(f"there are only {size} agents, so none has the number {which}")
         which = which % size
         return self._rows.at(which if self._places is None else int(self._places[which]))
 

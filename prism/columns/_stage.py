@@ -17,7 +17,7 @@ from prism.columns._columns import Columns, number_in
 from prism.columns._module import Machine, machine_of
 from prism.columns._networks import TWINS, ColumnNetwork
 from prism.columns._rows import Rows, RowSet, is_row
-from prism.columns._types import BOOL, FLOAT
+from prism.columns._types import FLOAT
 from prism.columns._unit import LINES, Unit, problems_of, unit_of
 from prism.errors import AgentError, DefinitionError, FieldValueError, InputError, SimulationError
 from prism.randomness import RandomStream
@@ -128,8 +128,8 @@ class ColumnStage(AgentStage):
         reasoner = setting.answerers.reasoner
         if type(reasoner) is not PolicyReasoner:
             problem = (
-                f"is a {type(reasoner).__name__}: in columns the weights of decisions decide, and "
-                "no model, policy file or earlier run: run this world without columns"
+                f"is a {type(reasoner).__name__}: in columns, only weights can decide, not a "
+                "model, a policy file or an earlier run: run this world without columns"
             )
             raise InputError(problem, field="reasoner")
         if setting.answerers.has_writer:
@@ -148,22 +148,13 @@ class ColumnStage(AgentStage):
         """Make columns for the population."""
         world, host = self._world, self.host
         cls: Any = kinds_of(type(world))[0]
-        if isinstance(agents, AgentTable):
-            raise InputError(
-                "is a table, which has no columns yet: give a number, or run without columns",
-                field="agents",
-            )
-
-        made: Sequence[Any] | None = None
-        if not isinstance(agents, int) or type(world).populate is not World.populate:
-            made = list(made_by(world, agents))
-        elif isinstance(agents, bool) or agents < 1:
-            made_by(world, agents)
+        # so many alike are not made one by one
+        is_counted = type(agents) is int and type(world).populate is World.populate
+        made: list[Any] = [] if is_counted else list(made_by(world, agents))
+        size: Any = agents if is_counted else len(made)
+        if size < 1:
             raise FieldValueError("a run needs at least one agent")
 
-        size = agents if made is None and isinstance(agents, int) else len(made or ())
-        if not size:
-            raise FieldValueError("a run needs at least one agent")
         self._kinds = make_kinds(
             world, [cls], self._setting.parts, self.logger, self._count_transition
         )
@@ -179,12 +170,18 @@ class ColumnStage(AgentStage):
         host.roster = None
         # those with columns refuse to be changed by a measure
         self.has_fields = bool(self.unit.layout.others)
-        self._take_in(cls, made)
 
-    def _take_in(self, cls: Any, made: Sequence[Any] | None) -> None:
-        rows, columns = self._rows, self._columns
-        given: dict[str, dict[int, Any]] = {}
-        for place, agent in enumerate(made or ()):
+        given = self._given(cls, made)
+        ids = self._join()
+        for name, each in cls.fields.items():
+            if name not in Agent.fields:
+                self._fill(f"{cls.__name__}.{name}", each.declared, given.get(name, {}), ids)
+
+    def _given(self, cls: Any, made: Sequence[Any]) -> dict[str, dict[int, Any]]:
+        """Return what agents were made with, by field and place."""
+        rows = self._rows
+        given: dict[str, dict[int, Any]] = {"agent_id": rows.ids, "name": rows.names}
+        for place, agent in enumerate(made):
             if type(agent) is not cls:
                 raise AgentError(
                     f"{type(self._world).__name__}.populate returns a {type(agent).__name__}: "
@@ -193,41 +190,41 @@ class ColumnStage(AgentStage):
             if agent._attributes:
                 raise AgentError(f"{agent!r} has attributes of a table, which have no column")
             for name, value in agent._given.items():
-                own = {"agent_id": rows.ids, "name": rows.names}.get(name)
-                (given.setdefault(name, {}) if own is None else own)[place] = value
+                given.setdefault(name, {})[place] = value
             if agent._begin_state is not None:
                 rows.at(place)._state = agent._begin_state
 
-        size = columns.size
+        return given
+
+    def _join(self) -> list[str]:
+        """Give agents the keys of their random numbers; return their ids."""
+        rows, size, seed = self._rows, self._columns.size, self._setting.seed
         ids = [rows.id_of(place) for place in range(size)]
         if rows.ids and len(set(ids)) < size:
             twice = next(each for each, count in Counter(ids).items() if count > 1)
             raise FieldValueError(f"agent ids must be unique, used more than once: {twice}")
-        seed = self._setting.seed
+
         digests = b"".join(
             blake2b(ascii((seed, "agent", each)).encode(), digest_size=24).digest() for each in ids
         )
-        columns.take_keys(np.frombuffer(digests, "<u8").reshape(size, 3))
-        for name, each in cls.fields.items():
-            if name not in Agent.fields:
-                self._fill(cls, name, each.declared, given.get(name, {}), ids)
+        self._columns.take_keys(np.frombuffer(digests, "<u8").reshape(size, 3))
+        return ids
 
-    def _fill(
-        self, cls: Any, name: str, declared: Any, given: Mapping[int, Any], ids: Sequence[str]
-    ) -> None:
+    def _fill(self, what: str, declared: Any, given: Mapping[int, Any], ids: Sequence[str]) -> None:
         """Give a field its values: those that were given, drawn, or its default."""
+        cls, _, name = what.partition(".")
         if declared.is_required and len(given) < len(ids):
             raise AgentError(
-                f"{cls.__name__}.{name} has no value: give it one, {cls.__name__}({name}=...), or "
-                "a default in the class"
+                f"{what} has no value: give it one, {cls}({name}=...), or a default in the class"
             )
 
-        stored, what = self.unit.layout.fields.get(name), f"{cls.__name__}.{name}"
+        stored = self.unit.layout.fields.get(name)
         if stored is not None and declared.draw is None and declared.make is None:
+            column = self._columns.agents[stored.name]
             if len(given) < len(ids):
-                self._columns.agents[stored.name][:] = number_in(stored, declared.default, what)
+                column[:] = number_in(stored, declared.default, what)
             for place, value in given.items():
-                self._columns.agents[stored.name][place] = number_in(stored, value, what)
+                column[place] = number_in(stored, value, what)
             return
 
         seed = self._setting.seed
@@ -237,12 +234,17 @@ class ColumnStage(AgentStage):
             else declared.value(lambda each=each: RandomStream(seed, "field", each, name))
             for place, each in enumerate(ids)
         )
+        self._keep(name, values, what)
+
+    def _keep(self, name: str, values: Iterable[Any], what: str) -> None:
+        """Keep the values of a field, in a column if it has one."""
+        stored = self.unit.layout.fields.get(name)
         if stored is None:
             self._rows.others[name] = list(values)
         else:
             column = self._columns.agents[stored.name]
-            for place, value in enumerate(values):
-                column[place] = number_in(stored, value, what)
+            numbers = (number_in(stored, each, what) for each in values)
+            column[:] = np.fromiter(numbers, column.dtype, len(column))
 
     def ready(self) -> None:
         """Compile the steps, and make what ticks need, after the world's `setup`."""
@@ -340,14 +342,7 @@ class ColumnStage(AgentStage):
         counts = self._counted.counts
         self._transitions = int(run["moved"])
         counts.decisions_asked = counts.decisions_answered = int(run["decided"])
-        timed_out = self._columns["timed_out"].tolist()
-        counts.timeouts = Counter(
-            {
-                state_text(state): number
-                for state, number in zip(self.unit.layout.states, timed_out, strict=True)
-                if number
-            }
-        )
+        counts.timeouts = +Counter(self._by_state("timed_out"))
         return found
 
     def _fault(self) -> Exception:
@@ -395,8 +390,11 @@ class ColumnStage(AgentStage):
 
     def states(self) -> dict[str, int]:
         """Return the number of agents in each state."""
-        counts = self._columns["counts"].tolist()
-        return dict(zip(map(state_text, self.unit.layout.states), counts, strict=True))
+        return self._by_state("counts")
+
+    def _by_state(self, column: str) -> dict[str, int]:
+        numbers = self._columns[column].tolist()
+        return dict(zip(map(state_text, self.unit.layout.states), numbers, strict=True))
 
     # The log
 
@@ -484,35 +482,34 @@ class ColumnStage(AgentStage):
 
     def snapshot(self, code: Encoder) -> dict[str, Any]:
         """Return the agents' states and fields, as those of objects are kept."""
-        columns, rows, layout = self._columns, self._rows, self.unit.layout
-        texts = [state.value for state in layout.states]
-        ids = [rows.id_of(place) for place in range(columns.size)]
-        fields: dict[str, Any] = {}
+        columns, rows = self._columns, self._rows
+        texts = [state.value for state in self.unit.layout.states]
         cls: Any = next(iter(self._kinds))
-        for name, each in cls.fields.items():
-            if name in Agent.fields or not each.declared.kept:
-                continue
-            stored = layout.fields.get(name)
-            if stored is None:
-                values = rows.others[name]
-                fields[name] = code.column(range(columns.size), values.__getitem__, name)
-            elif stored.type is FLOAT and not np.isfinite(columns.agents[stored.name]).all():
-                fields[name] = [code.value(value) for value in columns.values(stored, None)]
-            elif stored.type.options:
-                coded = [code.value(option) for option in stored.type.options]
-                fields[name] = [coded[number] for number in columns.agents[stored.name].tolist()]
-            else:
-                fields[name] = columns.values(stored, None)
-
-        now = self.host.ticks
         kept = {
-            "ids": ids,
+            "ids": [rows.id_of(place) for place in range(columns.size)],
             "states": [texts[number] for number in columns["state"].tolist()],
-            "ticks": (now - columns.agents["since"]).tolist(),
+            "ticks": (self.host.ticks - columns.agents["since"]).tolist(),
             "inboxes": [],
-            "fields": fields,
+            "fields": {
+                name: self._shown(name, code)
+                for name, each in cls.fields.items()
+                if name not in Agent.fields and each.declared.kept
+            },
         }
         return {"kinds": [kept]}
+
+    def _shown(self, name: str, code: Encoder) -> Any:
+        """Return the values of a field as plain data."""
+        columns, stored = self._columns, self.unit.layout.fields.get(name)
+        if stored is None:
+            return code.column(range(columns.size), self._rows.others[name].__getitem__, name)
+        if stored.type.options:
+            coded = [code.value(option) for option in stored.type.options]
+            return [coded[number] for number in columns.agents[stored.name].tolist()]
+        values = columns.values(stored)
+        if stored.type is FLOAT and not np.isfinite(columns.agents[stored.name]).all():
+            return list(map(code.value, values))
+        return values
 
     def restore(self, snapshot: Mapping[str, Any], code: Decoder) -> None:
         """Make the agents what those of another run were.
@@ -523,21 +520,16 @@ class ColumnStage(AgentStage):
         columns, rows, layout = self._columns, self._rows, self.unit.layout
         kept = snapshot["kinds"][0]
         if kept["ids"] != [rows.id_of(place) for place in range(columns.size)]:
-            raise SimulationError("the run to resume has other agents: give the same population")
+            raise SimulationError(
+                "the run to resume has different agents: give the same population"
+            )
 
         numbers = {state.value: number for number, state in enumerate(layout.states)}
         columns["state"][:] = [numbers[text] for text in kept["states"]]
         columns.agents["since"][:] = self.host.ticks - np.array(kept["ticks"], np.int64)
         columns["counts"][:] = np.bincount(columns["state"], minlength=columns.states)
         for name, column in kept["fields"].items():
-            values = [code.value(value) for value in column]
-            stored = layout.fields.get(name)
-            if stored is None:
-                rows.others[name] = values
-            elif stored.type is FLOAT or not (stored.type is BOOL or stored.type.options):
-                columns.agents[stored.name][:] = values
-            else:
-                columns.agents[stored.name][:] = [number_in(stored, each, name) for each in values]
+            self._keep(name, map(code.value, column), name)
         self._set_due(self.host.ticks)
 
     def read_log(self, _snapshot: Mapping[str, Any], events: Iterable[Any]) -> list[Any]:

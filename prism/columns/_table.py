@@ -72,17 +72,17 @@ ASKED = -2
 DIVISION, WHOLE, EXACT, DOMAIN, EMPTY, WEIGHTS, NOBODY, EVENTS, FIRES, OTHERS, WAVES = range(1, 12)
 FAULTS: Mapping[int, str] = {
     DIVISION: "division by zero",
-    WHOLE: "a whole number beyond 64 bits, which a column does not hold",
-    EXACT: "a whole number beyond 2**53 among floats, which columns do not keep exact",
+    WHOLE: "a whole number of more than 64 bits, which a column cannot hold",
+    EXACT: "a whole number above 2**53 among floats, which columns cannot keep exactly",
     DOMAIN: "a number outside the domain of this function, or a result too large",
-    EMPTY: "nobody to choose from",
-    WEIGHTS: "the weights must be numbers, 0 or more, and above 0 for at least one target that is "
-    "open",
+    EMPTY: "there is nobody to choose from",
+    WEIGHTS: "the weights must be numbers, 0 or more, and above 0 for at least one enabled target",
     NOBODY: "the context is nobody here",
-    EVENTS: "more events in one tick than fit: log fewer agents, with log_agents",
-    FIRES: "more is fired in one tick than fits: run this world without columns",
-    OTHERS: "in a together world agents change themselves alone, and draw from their own numbers",
-    WAVES: "a step still waits after 10,000 answers in one tick: let it end, and go on in the next",
+    EVENTS: "too many events in one tick: log fewer agents, with log_agents",
+    FIRES: "too many events are fired in one tick: run this world without columns",
+    OTHERS: "in a together world, agents change only themselves, and draw only from their own "
+    "random numbers",
+    WAVES: "a step still waits after 10,000 answers in one tick: end it, and continue in the next",
 }
 
 

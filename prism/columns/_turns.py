@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from prism.columns import _table as T  # noqa: N812
+from prism.columns import _world as W  # noqa: N812
 
 if TYPE_CHECKING:
     from prism.columns._decisions import wait, waves
@@ -24,29 +25,6 @@ if TYPE_CHECKING:
         put_off_time_out,
         take_back,
     )
-    from prism.columns._world import (
-        ALL_ACT,
-        HAS_LIMITS,
-        IN_PAIRS,
-        INDEPENDENT,
-        LISTED,
-        STEP_OF,
-        TIMEOUT,
-        TOGETHER,
-        USES_WAITS,
-        VISITED,
-        agent_at,
-        begin_own,
-        deed_at,
-        get_i4,
-        get_u8,
-        put_i4,
-        put_u8,
-        run_step,
-        slot_at,
-        whole,
-        write_own,
-    )
 
 # The kernel begins here
 
@@ -56,15 +34,15 @@ def tick(run: Any) -> int:
     run.kept = 0
     run.waiting = 0
     run.newcomers = 0
-    if TOGETHER:
+    if W.TOGETHER:
         run.putting = 1
         in_order_of_the_list(run)
         answer(run)
         run.putting = 0
         finish(run)
-    elif not ALL_ACT:
+    elif not W.ALL_ACT:
         drawn_turn(run)
-    elif INDEPENDENT:
+    elif W.INDEPENDENT:
         in_order_of_the_list(run)
     else:
         in_order_of_places(run, collect(run))
@@ -80,7 +58,7 @@ def fire_from_outside(run: Any, agent: int, trigger: int, context: int) -> int:
 
 def answer(run: Any) -> None:
     """Answer those who wait, where a step can wait."""
-    if USES_WAITS:
+    if W.USES_WAITS:
         waves(run)
 
 
@@ -92,25 +70,25 @@ def take_turn(run: Any, agent: int, other: int) -> None:
     run.acting = agent
     state = state_of(run, agent)
     if is_due(run, agent):
-        if TOGETHER:
-            put_off(run, agent, TIMEOUT, -1, -1)
+        if W.TOGETHER:
+            put_off(run, agent, W.TIMEOUT, -1, -1)
             return
-        has_fired = fire_now(run, agent, TIMEOUT, -1) >= 0
+        has_fired = fire_now(run, agent, W.TIMEOUT, -1) >= 0
         put_off_time_out(run, agent)
         if has_fired:
             add(run.timed_out, state, 1)
             return
-        if not ALL_ACT and agent != run.drawn_agent:
+        if not W.ALL_ACT and agent != run.drawn_agent:
             return
 
-    step = STEP_OF[state]
+    step = W.STEP_OF[state]
     if step < 0:
         return
 
-    begin_own(run, agent)
-    piece = run_step(run, step, agent, other, 0, -1, -1)
-    if USES_WAITS and piece:
-        slot_at(run, run.last_kept).piece = piece
+    W.begin_own(run, agent)
+    piece = W.run_step(run, step, agent, other, 0, -1, -1)
+    if W.USES_WAITS and piece:
+        W.slot_at(run, run.last_kept).piece = piece
         wait(run, run.last_kept)
     take_back(run, agent)
 
@@ -122,13 +100,13 @@ def collect(run: Any) -> int:
     """List those who have something to do in this tick; return how many they are."""
     count = 0
     for agent in range(run.size):
-        if (ALL_ACT and VISITED[state_of(run, agent)]) or is_due(run, agent):
-            put_i4(run.acts, count, agent)
-            agent_at(run, agent).queued = run.now
-            put_u8(run.places, count, place_of(run, agent))
+        if (W.ALL_ACT and W.VISITED[state_of(run, agent)]) or is_due(run, agent):
+            W.put_i4(run.acts, count, agent)
+            W.agent_at(run, agent).queued = run.now
+            W.put_u8(run.places, count, place_of(run, agent))
             count += 1
 
-    if not LISTED:
+    if not W.LISTED:
         sort(run, count, run.places, run.acts)
 
     return count
@@ -140,13 +118,13 @@ def in_order_of_places(run: Any, count: int) -> None:
     each = 0
     while each < count or run.newcomers:
         if run.newcomers and (
-            each == count or get_u8(run.heap_places, 0) < get_u8(run.places, each)
+            each == count or W.get_u8(run.heap_places, 0) < W.get_u8(run.places, each)
         ):
-            run.place = get_u8(run.heap_places, 0)
+            run.place = W.get_u8(run.heap_places, 0)
             agent = pop(run)
         else:
-            run.place = get_u8(run.places, each)
-            agent = get_i4(run.acts, each)
+            run.place = W.get_u8(run.places, each)
+            agent = W.get_i4(run.acts, each)
             fetch_ahead(run, each, count)
             each += 1
 
@@ -159,7 +137,7 @@ def in_order_of_the_list(run: Any) -> None:
     """Give turns in the order of the list, where that decides nothing."""
     run.phase = T.OVER
     for agent in range(run.size):
-        if VISITED[state_of(run, agent)] or is_due(run, agent):
+        if W.VISITED[state_of(run, agent)] or is_due(run, agent):
             take_turn(run, agent, -1)
 
 
@@ -167,21 +145,21 @@ def drawn_turn(run: Any) -> None:
     """Draw an agent, or a pair; give turns to those who time out, then to the one that is drawn."""
     run.phase = T.OVER
     place = int(draw_turn(run) * run.size)
-    agent = get_i4(run.canonical, place)
-    other = drawn_partner(run, agent, place) if IN_PAIRS else -1
-    if IN_PAIRS and other < 0:
+    agent = W.get_i4(run.canonical, place)
+    other = drawn_partner(run, agent, place) if W.IN_PAIRS else -1
+    if W.IN_PAIRS and other < 0:
         agent = -1
     run.drawn_agent = agent
 
-    count = collect(run) if HAS_LIMITS else 0
+    count = collect(run) if W.HAS_LIMITS else 0
     for each in range(count):
-        take_turn(run, get_i4(run.acts, each), other)
+        take_turn(run, W.get_i4(run.acts, each), other)
     answer(run)
     if agent < 0 or (count and run.stopped):
         return
 
     # who timed out has had its turn
-    is_over = HAS_LIMITS and agent_at(run, agent).queued == run.now
+    is_over = W.HAS_LIMITS and W.agent_at(run, agent).queued == run.now
     if not is_over:
         take_turn(run, agent, other)
         answer(run)
@@ -196,7 +174,7 @@ def drawn_partner(run: Any, agent: int, place: int) -> int:
         return -1
 
     away = place - 1 - int(draw_turn(run) * (run.size - 1))
-    return get_i4(run.canonical, away + run.size if away < 0 else away)
+    return W.get_i4(run.canonical, away + run.size if away < 0 else away)
 
 
 # Together
@@ -205,27 +183,27 @@ def drawn_partner(run: Any, agent: int, place: int) -> int:
 def finish(run: Any) -> None:
     """Write and fire, in the order of the places of those who did."""
     for each in range(run.written):
-        agent = get_i4(run.writers, each)
-        if agent_at(run, agent).has_written == 1:
-            write_own(run, agent)
-        agent_at(run, agent).has_written = 0
+        agent = W.get_i4(run.writers, each)
+        if W.agent_at(run, agent).has_written == 1:
+            W.write_own(run, agent)
+        W.agent_at(run, agent).has_written = 0
     run.written = 0
 
     count = run.made
     run.made = 0
     sort(run, count, run.deed_places, run.deed_order)
     for each in range(count):
-        agent = whole(deed_at(run, each).agent)
-        agent_at(run, agent).began = state_of(run, agent)
+        agent = W.whole(W.deed_at(run, each).agent)
+        W.agent_at(run, agent).began = state_of(run, agent)
 
     for each in range(count):
-        deed = deed_at(run, get_i4(run.deed_order, each))
-        agent, trigger = whole(deed.agent), whole(deed.trigger)
-        context, chosen = whole(deed.context), whole(deed.chosen)
-        began = whole(agent_at(run, agent).began)
+        deed = W.deed_at(run, W.get_i4(run.deed_order, each))
+        agent, trigger = W.whole(deed.agent), W.whole(deed.trigger)
+        context, chosen = W.whole(deed.context), W.whole(deed.chosen)
+        began = W.whole(W.agent_at(run, agent).began)
         if chosen >= 0:
             fire_to(run, agent, trigger, chosen, context, began)
-        elif fire_now(run, agent, trigger, context) >= 0 and trigger == TIMEOUT:
+        elif fire_now(run, agent, trigger, context) >= 0 and trigger == W.TIMEOUT:
             add(run.timed_out, began, 1)
-        if trigger == TIMEOUT:
+        if trigger == W.TIMEOUT:
             put_off_time_out(run, agent)

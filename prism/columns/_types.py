@@ -32,7 +32,7 @@ TRUTH = Type("a truth of several kinds of values")
 AGENT, MAYBE_AGENT = Type("an agent"), Type("an agent or None")
 STATE, MAYBE_STATE = Type("a state"), Type("a state or None")
 NEIGHBOURS, STREAM = Type("neighbours"), Type("random numbers")
-WEIGHTS, TEXT, NONE = Type("weights"), Type("a text"), Type("None")
+WEIGHTS, TEXT, NONE, WORLD = Type("weights"), Type("a text"), Type("None"), Type("the world")
 
 ZERO: Mapping[Type, str] = {FLOAT: "0.0", BOOL: "False", TRUTH: "False"}
 """What a local value begins with, where it is not 0."""

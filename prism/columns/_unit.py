@@ -21,6 +21,7 @@ from prism.columns._types import (
     AGENT,
     MAYBE_AGENT,
     NONE,
+    WORLD,
     Layout,
     RefusedError,
     Stored,
@@ -83,16 +84,16 @@ def _class_problems(cls: Any) -> Iterator[str]:
     where = f"{_place(cls)}: {cls.__name__}"
     kinds = kinds_of(cls)
     if cls._prism_arguments:
-        yield f"{where} is the social feed, which stays with objects: {_WITHOUT}"
+        yield f"{where} is the social feed, which columns do not support: {_WITHOUT}"
         return
     if len(kinds) != 1:
         listed = " | ".join(each.__name__ for each in kinds) or "no kind that is named"
-        yield f"{where} is a world of {listed}; columns hold one kind of agents: {_WITHOUT}"
+        yield f"{where} is a world of {listed}; columns support only one kind of agents: {_WITHOUT}"
         return
     if cls.overlap:
-        yield f"{where} has overlap = True, which is for agents that ask a model: leave it out"
+        yield f"{where} has overlap = True, which is only for agents that ask a model: leave it out"
     if cls.activation == "rate":
-        yield f"{where} has activation = 'rate', which has no columns: {_WITHOUT}"
+        yield f"{where} has activation = 'rate', which columns do not support: {_WITHOUT}"
 
     agent = kinds[0]
     about = f"{_place(agent)}: {agent.__name__}"
@@ -102,7 +103,7 @@ def _class_problems(cls: Any) -> Iterator[str]:
 def _agent_problems(agent: Any, about: str) -> Iterator[str]:
     chart = getattr(agent, "chart", None)
     if issubclass(agent, Proxy) or not isinstance(chart, Statechart):
-        yield f"{about} has no chart of its own, so its states have no column: {_WITHOUT}"
+        yield f"{about} has no chart of its own, so columns cannot hold its states: {_WITHOUT}"
         return
 
     definition = chart.definition
@@ -119,7 +120,7 @@ def _agent_problems(agent: Any, about: str) -> Iterator[str]:
             yield f"{about}.chart: {each} has an action: let a step do it, or {_WITHOUT}"
     for name in ("archetype", "relevance"):
         if hasattr(agent, name):
-            yield f"{about}.{name} speaks for options; columns draw by weights: {_WITHOUT}"
+            yield f"{about}.{name} is not supported; columns draw by weights: {_WITHOUT}"
 
 
 def _place(cls: type) -> str:
@@ -190,7 +191,8 @@ class _Builder:
             if kind is None:
                 layout.others[name] = (
                     f"{self._agent.__name__}.{name} is {words_of_type(hint, each.annotation)}, "
-                    "which has no column: use a number, a bool, an enum, a Literal or one_of(...)"
+                    "which columns do not support: use a number, a bool, an enum, a Literal or "
+                    "one_of(...)"
                 )
             else:
                 layout.fields[name] = Stored(f"f_{name}", kind)
@@ -209,16 +211,13 @@ class _Builder:
         if node is None:
             return
 
-        in_pairs = self._cls.activation == "pair"
-        given = [each.arg for each in node.args.args]
-        names = {given[0]: Value("self", Type("the world")), given[1]: Value("me", AGENT)}
-        if in_pairs:
-            names[given[2]] = Value("other", AGENT)
+        values = [Value("self", WORLD), Value("me", AGENT)]
+        if self._cls.activation == "pair":
+            values.append(Value("other", AGENT))
             self._language.is_apart = False
-
-        scope = Scope(method, names, own)
-        writer = self._written(scope, node, number)
-        self._define(f"step_{number}", ["run", "me", "other", "piece", "slot", "answer"], writer)
+        scope = Scope(method, _named(node, values), own)
+        head = f"step_{number}(run, me, other, piece, slot, answer)"
+        writer = self._write(scope, node, head, number=number)
         for kind, count in Counter(map(kind_of, writer.kept.values())).items():
             self._slot |= {kept_name(kind, each): kind for each in range(count)}
         self._unit.uses_waits |= scope.is_waiting
@@ -226,60 +225,60 @@ class _Builder:
     def _guard(self, guard: Any, number: int) -> None:
         own = f"the guard {getattr(guard, '__qualname__', guard)!s}"
         node = self._source(guard, own)
-        if node is None:
-            return
-        given = [each.arg for each in node.args.args]
-        names = dict(
-            zip(given, (Value("agent", AGENT), Value("context", MAYBE_AGENT)), strict=False)
-        )
-        scope = Scope(guard, names, own)
-        writer = self._written(scope, node, None, is_guard=True)
-        self._define(f"guard_{number}", ["run", "me", "agent", "context"], writer)
+        if node is not None:
+            values = [Value("agent", AGENT), Value("context", MAYBE_AGENT)]
+            scope = Scope(guard, _named(node, values), own)
+            self._write(scope, node, f"guard_{number}(run, me, agent, context)", is_guard=True)
 
     def _called(
         self, called: tuple[Any, bool], types: Sequence[Type], node: ast.AST
     ) -> tuple[str, Type]:
         """Translate a function that another one calls, once for each types of its arguments."""
-        function, is_bound = called
+        function = called[0]
         key = function, tuple(types)
         if key not in self._helpers:
-            own = function.__qualname__
-            source = self._source(function, own)
             name = f"help_{len(self._helpers)}"
             self._helpers[key] = name, None
-            if source is None:
-                raise RefusedError(node, f"{own} cannot be read")
-            arguments = source.args
-            given = [each.arg for each in arguments.args]
-            names = {given.pop(0): Value("self", Type("the world"))} if is_bound and given else {}
-            is_plain = not (arguments.vararg or arguments.kwonlyargs or arguments.kwarg)
-            if len(given) != len(types) or not is_plain:
-                raise RefusedError(node, f"{own} takes other arguments: give all, in their order")
-            names |= {each: Value(f"v_{each}", of) for each, of in zip(given, types, strict=True)}
-
-            outer = self._language.scope
-            scope = Scope(function, names, own)
-            writer = self._written(scope, source, None)
-            self._language.scope = outer
-            parameters = ["run", "me", *(f"v_{each}" for each in given)]
-            self._define(name, parameters, writer)
-            self._helpers[key] = name, scope.returned or NONE
+            self._helpers[key] = name, self._helper(name, *called, types, node)
 
         name, returned = self._helpers[key]
         if returned is None:
             raise RefusedError(node, f"{function.__qualname__} calls itself: use a loop")
         return name, returned
 
-    def _written(
-        self, scope: Scope, node: Any, number: int | None, *, is_guard: bool = False
+    def _helper(
+        self, name: str, function: Any, is_bound: bool, types: Sequence[Type], node: ast.AST
+    ) -> Type:
+        own = function.__qualname__
+        source = self._source(function, own)
+        if source is None:
+            raise RefusedError(node, f"{own} cannot be read")
+
+        given = source.args
+        names = [each.arg for each in given.args][is_bound:]
+        if len(names) != len(types) or given.vararg or given.kwonlyargs or given.kwarg:
+            raise RefusedError(node, f"{own} takes other arguments: give all of them, in order")
+        values = [Value(f"v_{each}", of) for each, of in zip(names, types, strict=True)]
+        first = [Value("self", WORLD)] if is_bound else []
+        scope = Scope(function, _named(source, [*first, *values]), own)
+        head = f"{name}({', '.join(['run', 'me', *(each.text for each in values)])})"
+        self._write(scope, source, head)
+        return scope.returned or NONE
+
+    def _write(
+        self,
+        scope: Scope,
+        node: Any,
+        head: str,
+        *,
+        number: int | None = None,
+        is_guard: bool = False,
     ) -> Writer:
-        self._language.scope = scope
+        """Write a function; note what in it cannot be translated."""
+        outer, self._language.scope = self._language.scope, scope
         writer = Writer(self._language, scope, number, is_guard=is_guard)
-        self._lines = []
-        try:
-            self._lines = writer.body(node)
-        except RefusedError as problem:
-            writer.problems.append(problem)
+        lines = writer.body(node)
+        self._language.scope = outer
         file = scope.function.__code__.co_filename
         for each in writer.problems:
             where = str(Place(file, each.line % LINES, "", "")).partition(",")[0]
@@ -287,18 +286,16 @@ class _Builder:
             if text not in self._unit.problems:
                 self._unit.problems.append(text)
 
+        self._functions.append(
+            _function(head, *(f"    {each}" for each in (*writer.beginning(), *lines, "pass")))
+        )
         return writer
-
-    def _define(self, name: str, parameters: Sequence[str], writer: Writer) -> None:
-        lines = [*writer.beginning(), *(self._lines or ["pass"])]
-        body = "\n".join(f"    {each}" for each in lines)
-        self._functions.append(f"@jit\ndef {name}({', '.join(parameters)}):\n{body}\n")
 
     def _source(self, function: Any, own: str) -> Any:
         """Return the tree of a function; tell why there is none."""
         code = getattr(function, "__code__", None)
         lines = getlines(code.co_filename) if code is not None else []
-        problem = "it has no source that could be read: define it in a file"
+        problem = "its source cannot be read: define it in a file"
         if code is not None and lines:
             try:
                 tree = ast.parse("".join(lines))
@@ -307,7 +304,7 @@ class _Builder:
             found = [each for each in ast.walk(tree) if _is_source(each, code)]
             if len(found) == 1:
                 return self._numbered(found[0], code.co_filename)
-            problem = "there are several in one line: give it a name of its own, with def"
+            problem = "there are several on one line: give it a name, with def"
 
         self._unit.problems.append(f"{own}: {problem}")
         return None
@@ -435,6 +432,10 @@ def _shadowing(names: Sequence[str]) -> Iterator[str]:
     )
     own = [f"    me.{name} = me.written_{name}" for name in names]
     yield _function("write_own(run, agent)", me, *own)
+
+
+def _named(node: Any, values: Sequence[Value]) -> dict[str, Value]:
+    return dict(zip((each.arg for each in node.args.args), values, strict=False))
 
 
 def _function(head: str, *lines: str) -> str:

@@ -39,7 +39,7 @@ def draw_curves(groups: Mapping[str, Sequence[Curve]], *, title: str, across: st
     curves = [curve for group in groups.values() for curve in group]
     lengths = {len(curve) for curve in curves}
     if len(lengths) != 1 or min(lengths) < 2 or not 1 <= len(groups) <= len(_COLOURS):
-        problem = "needs one to three groups of curves, all of one length of 2 or more"
+        problem = "needs one to three groups of curves, all of the same length, 2 or more"
         raise DefinitionError(f"a picture of curves {problem}")
 
     plot = _Plot(lengths.pop(), max(max(curve) for curve in curves) or 1.0)

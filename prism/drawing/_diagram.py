@@ -86,5 +86,5 @@ class Diagram:
 
         if not self.states or len(set(self.states)) < len(self.states):
             raise DefinitionError(
-                f"diagram {self.name!r}: give at least one state, and each state once"
+                f"diagram {self.name!r}: give at least one state, and each only once"
             )

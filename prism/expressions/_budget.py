@@ -38,9 +38,7 @@ class Budget:
         """
         self.left -= characters
         if self.left < 0:
-            raise ExpressionError(
-                "makes or looks at texts and lists of more characters and items than there may be"
-            )
+            raise ExpressionError("makes or reads texts or lists that are too long")
 
     def look_through(self, *values: Any) -> None:
         """Pay for looking at all that values hold."""

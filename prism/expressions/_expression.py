@@ -153,7 +153,7 @@ def _checked(tree: ast.expr) -> Iterator[str]:
         level += 1
         # a closure calls those inside it, and the host's stack may be nearly used up
         if level > MAX_DEPTH:
-            raise ExpressionError(f"is nested more than {MAX_DEPTH} deep")
+            raise ExpressionError(f"is nested more than {MAX_DEPTH} levels deep")
 
         inside: list[ast.expr] = []
         for node in nodes:
@@ -228,7 +228,7 @@ def _owner(function: ast.expr) -> list[ast.expr]:
             _require_method(name)
             return [owner]
 
-    raise ExpressionError("calls something that is not a function's name")
+    raise ExpressionError("calls something other than a named function")
 
 
 def _require_method(name: str) -> None:

@@ -208,7 +208,7 @@ def _got(budget: Budget, owner: Any, key: Any, default: Any = None) -> Any:
 
 def _stripped(text: str, signs: str | None = None) -> str:
     if signs is not None and len(signs) > _MAX_STRIPPED:
-        raise ExpressionError(f"strip drops at most {_MAX_STRIPPED} different characters")
+        raise ExpressionError(f"strip removes at most {_MAX_STRIPPED} different characters")
 
     return text.strip(signs)
 

@@ -271,7 +271,7 @@ _WORDS: Mapping[str, str] = {
     "finite_number": "must be a finite number",
     "bool_type": "must be true or false",
     "string_type": "must be text",
-    "none_required": "must be left out",
+    "none_required": "must be omitted",
 }
 
 # pydantic counts only the items that are valid
@@ -345,7 +345,7 @@ def _unknown(key: str, known: Sequence[str]) -> str:
     if near is not None:
         return f"is unknown; did you mean {near!r}?"
     if known and len(known) <= _MOST_LISTED:
-        return f"is unknown; there are {', '.join(known)}"
+        return f"is unknown; known are {', '.join(known)}"
 
     return "is unknown"
 
@@ -444,7 +444,7 @@ def note_ignored(kind: Any, problems: Problems, severity: Severity) -> None:
         near = None if is_known else meant(str(where[-1]), keys_at(kind, where[:-1], value))
         named.append(key_of(where) + ("" if near is None else f" (did you mean {near!r}?)"))
     more = f" and {len(found) - len(named):,} more" if len(found) > len(named) else ""
-    message = f"prism does not read {', '.join(named)}{more}"
+    message = f"prism ignores {', '.join(named)}{more}"
     problems.add(found[0][0], message, "left_out", severity=severity)
 
 

@@ -37,7 +37,7 @@ def parse_json(
     except RecursionError:
         raise InputError("is nested too deeply", path=path, line=line) from None
     except ValueError:  # Python converts no integer of more than 4300 digits
-        problem, field = "holds a number of too many digits", _field_of_endless_number(text)
+        problem, field = "contains a number with too many digits", _field_of_endless_number(text)
         raise InputError(problem, path=path, line=line, field=field) from None
 
 
@@ -77,11 +77,11 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen = set[str]()
         for key, _ in pairs:
             if key in seen:
-                raise InputError("stands twice in one object", field=key)
+                raise InputError("appears twice in one object", field=key)
             seen.add(key)
 
     return found
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise InputError(f"is not valid JSON: {name} is not a number of JSON")
+    raise InputError(f"is not valid JSON: {name} is not a JSON number")

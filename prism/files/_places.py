@@ -39,7 +39,7 @@ def json_places(text: str) -> dict[Where, Mark]:
 
 
 def repeated_key(text: str) -> tuple[Where, Mark] | None:
-    """Return a key that stands twice in one object, and where it does so the second time."""
+    """Return a key that appears twice in one object, and where it does so the second time."""
     _, repeated = _offsets(text)
     return next(((where, _placer(text)(offset)) for where, offset in repeated), None)
 

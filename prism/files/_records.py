@@ -122,7 +122,7 @@ class Record:
         """
         for text in texts:
             if _UNWRITABLE.search(text):
-                raise self.wrong(field, f"holds a NUL or half a surrogate pair: {brief(text)}")
+                raise self.wrong(field, f"contains a NUL or half a surrogate pair: {brief(text)}")
 
     @contextmanager
     def at(self, field: str) -> Iterator[None]:
@@ -145,7 +145,7 @@ def reading(path: Path) -> Iterator[None]:
             raise InputError("is a folder, not a file", path=path)
 
         if is_stream(path):
-            raise InputError("is a pipe or device: it is read twice, so give a file", path=path)
+            raise InputError("is a pipe or device, but must be read twice: give a file", path=path)
 
         size = path.stat().st_size
         if size > MAX_FILE_BYTES:

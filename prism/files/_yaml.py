@@ -101,7 +101,7 @@ def _unreadable(error: Any, path: PathLike[str] | str | None) -> InputError:
 
     # libyaml scans ahead, and since PyYAML 6.0.4 it has a bound of its own, far beyond ours
     if problem == "exceeded maximum nesting depth":
-        return InputError(f"is nested more than {MAX_DEPTH} deep", path=path, line=line)
+        return InputError(f"is nested more than {MAX_DEPTH} levels deep", path=path, line=line)
     return InputError(f"is not valid YAML: {problem}{column}", path=path, line=line)
 
 
@@ -137,7 +137,7 @@ class _Reader:
 
         event = next(self._events)
         if not isinstance(event, self._yaml.StreamEndEvent):
-            raise self._wrong(event, "holds a second document: prism reads one a file")
+            raise self._wrong(event, "contains a second document: prism reads one per file")
 
         return YamlDocument(node.value, self._places, self._values, self._blocks)
 
@@ -148,7 +148,7 @@ class _Reader:
         if isinstance(event, yaml.AliasEvent):
             return self._alias(event, where)
         if len(where) >= MAX_DEPTH:
-            raise self._wrong(event, f"is nested more than {MAX_DEPTH} deep")
+            raise self._wrong(event, f"is nested more than {MAX_DEPTH} levels deep")
         if event.tag not in (None, "!"):
             raise self._wrong(event, f"has the tag {event.tag!r}: prism reads plain values only")
 
@@ -171,13 +171,13 @@ class _Reader:
 
     def _alias(self, event: Any, where: Where) -> _Node:
         if event.anchor not in self._anchors:
-            raise self._wrong(event, f"there is no anchor &{event.anchor} above")
+            raise self._wrong(event, f"there is no earlier anchor &{event.anchor}")
 
         node = self._anchors[event.anchor]
         if node is None:
-            raise self._wrong(event, f"*{event.anchor} refers to what it stands in")
+            raise self._wrong(event, f"*{event.anchor} refers to itself")
         if len(where) + node.depth >= MAX_DEPTH:
-            raise self._wrong(event, f"is nested more than {MAX_DEPTH} deep")
+            raise self._wrong(event, f"is nested more than {MAX_DEPTH} levels deep")
 
         # each repetition counts as if it were written out: a few lines can stand for billions
         self._grow(event, node.size)
@@ -197,11 +197,13 @@ class _Reader:
         if _INTEGER_OF_BASE.fullmatch(text):
             return int(text, base=0)
         if _ENDLESS.fullmatch(text):
-            raise self._wrong(event, f"holds {text}, which is not finite: if it is text, quote it")
+            raise self._wrong(
+                event, f"contains {text}, which is not finite: if it is text, quote it"
+            )
         if _FLOAT.fullmatch(text):
             number = float(text)
             if not math.isfinite(number):
-                raise self._wrong(event, f"holds a number beyond the machine's: {text}")
+                raise self._wrong(event, f"contains a number that is too large: {text}")
             return number
 
         return text
@@ -228,7 +230,7 @@ class _Reader:
 
             key = self._key(event)
             if key in found:
-                raise self._wrong(event, f"the key {key!r} stands twice")
+                raise self._wrong(event, f"the key {key!r} appears twice")
 
             self._places[*where, key] = _place(event)
             node = self._node(next(self._events), (*where, key))
@@ -248,7 +250,9 @@ class _Reader:
     def _grow(self, event: Any, values: int) -> None:
         self._size += values
         if self._size > MAX_VALUES:
-            raise self._wrong(event, f"holds more than {MAX_VALUES:,} values, aliases written out")
+            raise self._wrong(
+                event, f"contains more than {MAX_VALUES:,} values, with its aliases expanded"
+            )
 
     def _wrong(self, event: Any, problem: str) -> InputError:
         line, column = _place(event)

@@ -124,14 +124,14 @@ class AnswerCache:
         """Make an empty file a cache, unless another process does at the same time.
 
         Raises:
-            InputError: If the file is the database of something else.
+            InputError: If the file is a database of another program.
         """
         self._database.execute("BEGIN IMMEDIATE")
         try:
             if self._is_ours():
                 return
             if self._database.execute("SELECT 1 FROM sqlite_master").fetchone() is not None:
-                raise InputError("it is a database of something else")
+                raise InputError("it is a database of another program")
 
             self._database.execute(_SCHEMA)
             self._database.execute(f"PRAGMA application_id={_APPLICATION_ID}")

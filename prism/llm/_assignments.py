@@ -61,7 +61,7 @@ class ModelAssignment(AgentSettings):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What it says otherwise than the run."""
+        """What differs from the run."""
         return given_settings(self)
 
     def error(self, problem: str, setting: str | None = None) -> InputError:
@@ -88,7 +88,7 @@ def assignments_of(given: Any) -> tuple[ModelAssignment, ...]:
     if isinstance(given, tuple) and all(isinstance(each, ModelAssignment) for each in given):
         return given
     if not isinstance(given, Mapping):
-        problem = f"must be settings by those they are for ({_EXAMPLE}), got {type(given).__name__}"
+        problem = f"must map agents to settings ({_EXAMPLE}), got {type(given).__name__}"
         raise InputError(problem, field="assigned")
 
     return tuple(_assignment(title, settings) for title, settings in given.items())
@@ -100,7 +100,7 @@ _EXAMPLE = "such as {'archetype superuser': {'model': 'llama3.3'}}"
 def _assignment(title: Any, settings: Any) -> ModelAssignment:
     by, _, name = title.partition(" ") if isinstance(title, str) else ("", "", "")
     if by not in BYS or not name:
-        problem = f"must say {', '.join(BYS)} and a name, {_EXAMPLE}, got {title!r}"
+        problem = f"must be one of {', '.join(BYS)} with a name, {_EXAMPLE}, got {title!r}"
         raise InputError(problem, field="assigned")
 
     told = model_in_text(settings) if isinstance(settings, str) else settings
@@ -108,5 +108,5 @@ def _assignment(title: Any, settings: Any) -> ModelAssignment:
         return ModelAssignment(by, name, **told)
     except TypeError:
         known = ", ".join(names_of(ModelAssignment))
-        problem = f"has of {title!r} what may not differ between agents: there are {known}"
+        problem = f"sets for {title!r} what must be the same for all agents: it may set {known}"
         raise InputError(problem, field="assigned") from None

@@ -127,7 +127,7 @@ def _by_address(hosts: Iterable[str], own: Iterable[str]) -> dict[tuple[Any, ...
         check_address(host)
         if server_key(host) not in known:
             servers = ", ".join(known.values()) or "no server"
-            problem = f"{shown_address(host)} is none of the run's servers: it asks {servers}"
+            problem = f"{shown_address(host)} is not one of the run's servers: it asks {servers}"
             raise InputError(problem, field="host")
 
         found[server_key(host)] = host

@@ -169,5 +169,5 @@ class Dialect:
     load: str | None = None
     decision: str | None = None
     lists_all: bool = True
-    hidden: str = "unknown: the server lacks the path for it, so the answer has to show"
+    hidden: str = "unknown: the server has no path for it; the answer will show"
     hidden_decisions: str | None = None

@@ -83,7 +83,7 @@ async def _check(what: str, look: Callable[[Host], Awaitable[str]], host: Host) 
             return Check(what, ok=True, found=f"unknown: {error}")
         is_refused = is_permanent_refusal(error) and not isinstance(error, ModelMissingError)
         if look is _load and is_refused:
-            return Check(what, ok=True, found=f"unknown: {error}; so the answer has to show")
+            return Check(what, ok=True, found=f"unknown: {error}; the answer will show")
 
         return Check(what, ok=False, found=str(error))
 
@@ -104,14 +104,14 @@ async def _model(host: Host) -> str:
     if model_name(model) not in map(model_name, listed):
         missing = f"{model} is not {_among(listed)}"
         if not host.dialect.lists_all:
-            return f"{missing}; the server may have it all the same, so the answer has to show"
+            return f"{missing}; the server may still have it; the answer will show"
 
         raise ModelMissingError(
             f"{host.address} does not have the model: {missing}; "
             f"{host.dialect.advice.no_model.format(model=model)}"
         )
 
-    return f"{model} is there, one of {len(listed)}"
+    return f"{model} is available, one of {len(listed)}"
 
 
 def _among(listed: Sequence[str]) -> str:
@@ -135,7 +135,7 @@ async def _decisions(host: Host) -> str:
 async def _window(host: Host) -> str:
     told, asked = await host.look_at_window(), host.settings.window
     if told is None and asked is None:
-        return "unknown: the server does not tell it"
+        return "unknown: the server does not say"
 
     whose = "" if told is None else "on the server"
     if asked is not None and (told is None or asked < told):
@@ -167,7 +167,7 @@ async def _tried(host: Host, ask: Callable[[Host], Awaitable[str]]) -> str:
         answer = await ask(host)
     except ReasonerError as error:
         raise BadReplyError(
-            f"{host.settings.model} does not keep to the options: {error}; try another model"
+            f"{host.settings.model} does not choose from the options: {error}; try another model"
         ) from error
 
     refused = "".join(f"; it refuses {part}, so prism leaves that out" for part in host.omits)

@@ -80,12 +80,10 @@ def _translate(error: Exception, advice: Advice, host: str, model: str, seconds:
     if isinstance(error, UnusableReplyError):
         return BadReplyError(f"{host} {error}")
     if isinstance(error, httpx.TooManyRedirects):
-        return LLMError(f"{host} redirects without end: see that the address is right")
+        return LLMError(f"{host} redirects endlessly: check the address")
     if isinstance(error, ValueError):
         why = _first_line(error)
-        return BadReplyError(
-            f"{model} at {host} answered with something that is not a reply ({why})"
-        )
+        return BadReplyError(f"{model} at {host} sent an invalid reply ({why})")
 
     return LLMError(f"{model} at {host} failed: {type(error).__name__}: {_first_line(error)}")
 
@@ -93,9 +91,9 @@ def _translate(error: Exception, advice: Advice, host: str, model: str, seconds:
 def _of_tls(why: str) -> str:
     """Return what to do where a connection failed over TLS; empty where it did not."""
     if any(word in why for word in _NO_TLS):
-        return "no TLS is spoken there, so write http:// instead of https://"
+        return "it does not use TLS, so write http:// instead of https://"
     if "CERTIFICATE_VERIFY_FAILED" in why:
-        return "have the environment variable SSL_CERT_FILE name a file with its certificate"
+        return "set the environment variable SSL_CERT_FILE to a file with its certificate"
 
     return ""
 

@@ -187,9 +187,8 @@ class Host(BaseHost):
         if answer["probabilities"] is None:
             self._warn_once(
                 "mass",
-                f"gave all options together a probability of {answer['option_mass']:.2g}: where "
-                "they have less than a half, the choice is taken without probabilities; "
-                "mode chat needs none",
+                f"gave all options together a probability of {answer['option_mass']:.2g}: below "
+                "a half, the choice is used without probabilities; mode chat does not need them",
             )
 
         return answer
@@ -523,7 +522,7 @@ def _read_answers(reply: Any) -> tuple[dict[str, Mapping[str, Any]], Mapping[str
 
 def _read_capabilities(reply: Any) -> bool:
     if not isinstance(reply, dict):
-        raise ValueError("it is not about a model")
+        raise ValueError("it does not describe a model")
     return "decision" in (reply.get("capabilities") or ())
 
 

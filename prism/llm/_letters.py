@@ -55,8 +55,8 @@ class LetteredChoice:
         criteria: Mapping[str, Any] = question["criteria"]
         if len(criteria) > MOST_ALTERNATIVES:
             raise ValueError(
-                f"{len(criteria)} options are more than the {MOST_ALTERNATIVES} that a server "
-                "gives log-probabilities for: ask in chat mode"
+                f"{len(criteria)} options exceed the {MOST_ALTERNATIVES} for which a server "
+                "gives log-probabilities: use chat mode"
             )
 
         letters = dict(zip(ascii_uppercase, criteria, strict=False))

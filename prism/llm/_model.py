@@ -89,8 +89,8 @@ class Model(RunSettings):
         patience: Seconds to wait for a host that fails; None for 60 in a run, and 0 elsewhere.
         load_timeout: Seconds to wait for the model to be loaded; 600 by default.
         keep_alive: How long Ollama keeps the model loaded; ``30m`` by default.
-        temperature: Sampling temperature of what the model writes; 0, the default, for the
-            likeliest. The probabilities of decision models do not depend on it.
+        temperature: Sampling temperature of the model; 0 (the default) always takes the most likely
+            token. The probabilities of decision models do not depend on it.
         seed: Seed of its sampling; None for that of the run, and 0 elsewhere.
         think: Whether the model may think before it answers, or how much (``"low"``, ...).
         hedge: Whether a question that takes longer than 95 % of the latest is put a second time, on
@@ -147,11 +147,11 @@ class Model(RunSettings):
 
         _check_hosts(self.hosts or ())
         if self.server == "openai" and not self.hosts and self.client is None:
-            problem = "must name an OpenAI-compatible server: they have no usual address"
+            problem = "must name an OpenAI-compatible server, which has no default address"
             raise InputError(problem, field="hosts")
         if self.remember_tokens is not None and self.remember is None:
             raise InputError(
-                "limits what is remembered: say how many things, too, with remember",
+                "limits what is remembered: also say how many things, with remember",
                 field="remember_tokens",
             )
 
@@ -187,7 +187,7 @@ class Model(RunSettings):
         told = model_in_text(given)
         for name in ("model", "server", "hosts"):
             if name in told and said.get(name, told[name]) != told[name]:
-                problem = "says otherwise than the text of the model: leave one of the two out"
+                problem = "contradicts the text of the model: leave one of them out"
                 raise InputError(problem, field=name)
 
         return cls(**{**said, **told})
@@ -232,7 +232,7 @@ class Model(RunSettings):
 
         together = {**common, **given}
         if "model" not in together:
-            problem = "needs a default, the name of a model for all that no table is for"
+            problem = "needs a default, the name of a model for all agents without a table"
             raise InputError(problem, path=path, field="model")
 
         return cls(**together, assigned=assigned, models_file=(str(path), sha256))
@@ -307,10 +307,10 @@ class Model(RunSettings):
         """
         for name in _OF_A_RUN:
             if getattr(self, name) is not None:
-                problem = "is for a run: here it is an argument of Reasoner or Writer, if of any"
+                problem = "is for a run: pass it to Reasoner or Writer, if they take it"
                 raise InputError(problem, field=name)
         if self.assigned:
-            raise InputError("is for a run, which tells agents apart", field="assigned")
+            raise InputError("is only for a run, where agents differ", field="assigned")
         if self.client is not None:
             return self.client
 
@@ -463,7 +463,7 @@ class Model(RunSettings):
             return
         for name in _OF_A_SERVER:
             if getattr(self, name) is not None:
-                problem = f"says nothing to a client, here {type_of(self.client)}: set it there"
+                problem = f"has no effect on a client, here {type_of(self.client)}: set it there"
                 raise InputError(problem, field=name)
 
         only_decides = self.mode == "decision"
@@ -520,8 +520,8 @@ class LostClient:
 def lost(client: LostClient) -> InputError:
     """Return the error of a run whose client nobody has brought."""
     return InputError(
-        f"the run asks a client of another library, {client.kind}, which no file keeps: give it "
-        "again, as in prism.runs.resume(folder, kind, model=client)"
+        f"the run asks a client of another library, {client.kind}, which no file can keep: pass "
+        "it again, as in prism.runs.resume(folder, kind, model=client)"
     )
 
 

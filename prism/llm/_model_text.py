@@ -58,8 +58,8 @@ def _server_in(text: str) -> tuple[str | None, str]:
     has_two = colon and "@" not in before and re.match(r"[^/@]*:", after)
     if colon and (is_other or has_two):
         raise InputError(
-            f"{before!r} is no server that prism knows: there are ollama, and openai for all that "
-            f"speak OpenAI's API (vLLM, llama.cpp, LM Studio), as in {FORM}",
+            f"{before!r} is not a kind of server: use ollama, or openai for any server with "
+            f"OpenAI's API (vLLM, llama.cpp, LM Studio), as in {FORM}",
             field="model",
         )
 
@@ -70,7 +70,7 @@ def _hosts_in(text: str) -> tuple[str, ...]:
     hosts = tuple(host.strip() for host in text.split(","))
     for number, host in enumerate(hosts, 1):
         if not host:
-            raise InputError(f"has no host behind @ or a comma: write {FORM}", field="model")
+            raise InputError(f"has no host after @ or a comma: write {FORM}", field="model")
         # a password with a comma in it is cut here, so that no part may be shown
         try:
             if len(hosts) > 1 and "@" in host and "://" not in host:
@@ -78,7 +78,10 @@ def _hosts_in(text: str) -> tuple[str, ...]:
             check_address(host)
         except FieldValueError:
             which = "" if len(hosts) == 1 else f" {number} of {len(hosts)}"
-            problem = f"names a host{which} that is no address (a comma in it is %2C): write {FORM}"
+            problem = (
+                f"names a host{which} that is not an address (write a comma in it as %2C): "
+                f"write {FORM}"
+            )
             raise InputError(problem, field="model") from None
 
     return hosts

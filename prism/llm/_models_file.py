@@ -55,7 +55,7 @@ def _what_is_said(models: Any) -> Iterator[tuple[Where, str]]:
     for by in BYS:
         for name, group in getattr(models, by).items():
             if not group.model_fields_set:
-                yield (by, name), "says nothing: give a model, or leave it out"
+                yield (by, name), "is empty: give a model, or leave it out"
             yield from _said_twice((by, name), group)
 
 
@@ -68,7 +68,7 @@ def _said_twice(place: Where, table: Any) -> Iterator[tuple[Where, str]]:
     for name in model_in_text(table.model):
         key = names.get(name, name)
         if name != "model" and getattr(table, key) is not None:
-            yield (*place, key), f"is in {table.model.partition('@')[0]!r} already: leave one out"
+            yield (*place, key), f"is already in {table.model.partition('@')[0]!r}: leave one out"
 
 
 def _value(setting: Setting, given: Any) -> Any:

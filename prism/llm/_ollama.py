@@ -79,10 +79,10 @@ def _read_models(reply: Any) -> list[str]:
 
 OLLAMA = Dialect(
     advice=Advice(
-        "see that 'ollama serve' is running there",
+        "check that 'ollama serve' is running there",
         "run  ollama pull {model}",
-        "Set a larger window (--window, or OLLAMA_CONTEXT_LENGTH of the server), or tell the model "
-        "less",
+        "Set a larger window (--window, or OLLAMA_CONTEXT_LENGTH of the server), or shorten the "
+        "prompt",
     ),
     key_variable="OLLAMA_API_KEY",
     full_address=with_port,
@@ -98,5 +98,5 @@ OLLAMA = Dialect(
     show="api/show",
     load="api/generate",
     decision="v1/systemone",
-    hidden="unknown: the server lacks Ollama's own path for it, so the answer has to show",
+    hidden="unknown: the server has no Ollama path for it; the answer will show",
 )

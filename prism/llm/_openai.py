@@ -173,9 +173,9 @@ def _text_of(content: Any) -> str:
 
 OPENAI = Dialect(
     advice=Advice(
-        "see that the server is running there, and that the port is right",
+        "check that the server is running, and that the port is right",
         "start the server with {model}, or name a model that it lists",
-        "Start the server with a larger window, or tell the model less",
+        "Start the server with a larger window, or shorten the prompt",
     ),
     key_variable="OPENAI_API_KEY",
     full_address=with_version,
@@ -190,5 +190,5 @@ OPENAI = Dialect(
     windows=[("models", window_in_models), ("../props", window_in_props)],
     # llama.cpp serves its one model by any name, gateways serve more than they list
     lists_all=False,
-    hidden_decisions="unknown: it takes log-probabilities, so the answer has to show",
+    hidden_decisions="unknown: it offers log-probabilities; the answer will show",
 )

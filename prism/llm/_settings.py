@@ -10,7 +10,7 @@ and of ``run.json``, and the command line. ::
     timeout.key         # "timeout", its name in files: that of `hosts` is "host"
     timeout.type        # float; of a field that may be None, the other type
     timeout.default     # None
-    timeout.help        # "Seconds to wait for one reply. 60 by default."
+    timeout.help        # "Seconds to wait for one reply; 60 by default."
     timeout.least       # 0.01, the smallest valid number; `above` and `most` are bounds, too
     timeout.choices     # () or the texts to choose from, where the type is a Literal
     timeout.option      # "--timeout"
@@ -244,8 +244,8 @@ def _problem_with_words(setting: Setting, text: str) -> str | None:
     if setting.name == "key" and not re.fullmatch("[A-Z_][A-Z0-9_]*", text):
         # what is given here by mistake is the key itself, which nothing may show
         return (
-            "must be the name of the environment variable that holds the key, in capital letters, "
-            "such as OPENAI_API_KEY; what was given is not shown"
+            "must be the name of the environment variable that holds the key, in capital "
+            "letters, such as OPENAI_API_KEY; the given value is not shown"
         )
 
     return f"must hold no NUL, got {brief(text)}" if "\0" in text else problem_with_text(text)
@@ -272,7 +272,7 @@ def problem_with_text(text: str) -> str | None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        return f"must be UTF-8, as run.json is; got {text!a}"
+        return f"must be valid UTF-8, for run.json; got {text!a}"
 
     return None
 
@@ -301,8 +301,8 @@ def hedge_setting() -> Any:
     """Return the field that says whether stragglers are hedged."""
     return setting(
         "request",
-        "Put a question a second time when it takes longer than 95 % of the latest did, and a "
-        "slot is free. The first answer counts; both requests do for --max-calls.",
+        "Ask a question a second time if it takes longer than 95 % of recent ones and a slot is "
+        "free. The first answer is used; both requests count for --max-calls.",
     )
 
 
@@ -315,15 +315,15 @@ class AgentSettings:
 
     model: str | None = setting(
         "model",
-        "Model to ask, as the server lists it. Its server and hosts may be in the same text: "
-        "ollama:llama3.2@127.0.0.1, or openai:llama3.2@http://127.0.0.1:8000, several hosts "
-        "with commas between them.",
+        "Model to ask, as the server lists it. The text may include the kind of server and its "
+        "hosts, separated by commas: ollama:llama3.2@127.0.0.1, or "
+        "openai:llama3.2@http://127.0.0.1:8000.",
     )
     hosts: Sequence[str] | None = setting(
         "model",
-        "Server, by default http://127.0.0.1:11434 of Ollama. Repeat it for several "
-        "servers. Names and passwords in it are not kept: to resume a run, give it again, or "
-        "set OLLAMA_HOST.",
+        "Server; by default Ollama's http://127.0.0.1:11434. Repeat it for several servers. "
+        "Names and passwords in it are not saved: to resume a run, give them again, or set "
+        "OLLAMA_HOST.",
         metavar="URL",
         option="--host",
         key="host",
@@ -331,14 +331,14 @@ class AgentSettings:
     )
     server: Server | None = setting(
         "model",
-        "What serves the model: ollama, the default, or openai for a server that speaks "
-        "OpenAI's API (vLLM, llama.cpp, LM Studio), with --host.",
+        "Kind of server: ollama (the default), or openai for any server with OpenAI's API (vLLM, "
+        "llama.cpp, LM Studio), named by --host.",
         option="--reasoner",
     )
     key: str | None = setting(
         "model",
-        "Environment variable that holds the key of the server. Of servers that speak "
-        "OpenAI's API it is OPENAI_API_KEY by default; where that is not set, none is sent.",
+        "Environment variable that holds the server's key. For servers with OpenAI's API, "
+        "OPENAI_API_KEY by default; if that is not set, no key is sent.",
         metavar="VARIABLE",
         option="--key-variable",
     )
@@ -356,30 +356,32 @@ class AgentSettings:
     )
     mode: Mode | None = setting(
         "decision",
-        "Ask a decision model for probabilities, or have a model write its choice; auto "
-        "takes decisions where server and model offer them.",
+        "decision asks for probabilities, chat has the model write its choice, and auto uses "
+        "decision if server and model support it.",
     )
-    pick: Pick | None = setting("decision", "Draw from the probabilities, or take the likeliest.")
+    pick: Pick | None = setting(
+        "decision", "Draw from the probabilities, or take the most likely option."
+    )
     think: Think | None = setting(
         "request",
-        "Whether the model may think before it answers; some take only low, medium or "
+        "Whether the model may think before it answers; some models accept only low, medium or "
         "high. false by default.",
     )
     temperature: float | None = setting(
         "request",
-        "Sampling temperature of what the model writes; 0, the default, for the likeliest.",
+        "Sampling temperature of the model; 0 (the default) always takes the most likely token.",
         least=0,
     )
     concurrency: int | None = setting(
-        "request", "Questions under way at once on each server. 4 by default.", least=1
+        "request", "Number of concurrent questions for each server; 4 by default.", least=1
     )
     timeout: float | None = setting(
-        "request", "Seconds to wait for one reply. 60 by default.", least=0.01
+        "request", "Seconds to wait for one reply; 60 by default.", least=0.01
     )
     patience: float | None = setting(
         "request",
-        "Seconds to wait for a server that fails, before decisions fall back. 60 by default; 0 "
-        "not to wait.",
+        "Seconds to wait for a failing server before decisions fall back; 60 by default, 0 not "
+        "to wait.",
         least=0,
     )
 
@@ -411,96 +413,100 @@ class RunSettings(AgentSettings):
     hedge: bool | None = hedge_setting()
     attempts: int | None = setting(
         "request",
-        "Requests for one question while its failures pass. 3 by default; 1 for no retries.",
+        "Maximum number of requests for one question, if failures are temporary; 3 by default, 1 "
+        "for no retries.",
         least=1,
         is_option=False,
     )
     load_timeout: float | None = setting(
         "request",
-        "Seconds to wait for the model to be loaded. 600 by default.",
+        "Seconds to wait for the model to load; 600 by default.",
         least=0.01,
         is_option=False,
     )
     keep_alive: str | None = setting(
         "request",
-        "How long Ollama keeps the model loaded. 30m by default.",
+        "How long Ollama keeps the model loaded; 30m by default.",
         is_option=False,
     )
     max_reply_bytes: int | None = setting(
         "request",
-        "Bytes that a reply may have, decoded; a longer one is not read on. 1 MiB by default.",
+        "Maximum size of a decoded reply in bytes; 1 MiB by default.",
         least=1,
         is_option=False,
     )
     seed: int | None = setting(
         "model",
-        "Seed of the model's sampling; by default that of the run.",
+        "Seed for the model's sampling; by default that of the run.",
         key="sampling_seed",
         is_option=False,
     )
     window: int | None = setting(
         "request",
-        "Tokens of prompt and reply together; a prompt that does not fit is not sent. Ollama "
-        "is told (num_ctx), other servers have their own. By default what the server has.",
+        "Maximum tokens of prompt and reply together; a prompt that does not fit is not sent. "
+        "Ollama is told (num_ctx); other servers have their own window. By default, the server's.",
         least=2,
         metavar="TOKENS",
     )
     reply_tokens: int | None = setting(
         "request",
-        "Tokens that a reply may have, thoughts included. By default a quarter of --window, "
-        "or without that as many as the model writes.",
+        "Maximum tokens of a reply, including thoughts. By default a quarter of --window, or "
+        "without it no limit.",
         least=1,
         metavar="TOKENS",
     )
-    max_calls: int | None = setting("spending", "Requests the run may make.", least=1)
-    max_tokens: int | None = setting("spending", "Tokens the run may use.", least=1)
-    deadline: float | None = setting("spending", "Seconds for which the run may ask.", least=0.01)
+    max_calls: int | None = setting("spending", "Maximum number of requests in the run.", least=1)
+    max_tokens: int | None = setting("spending", "Maximum number of tokens in the run.", least=1)
+    deadline: float | None = setting(
+        "spending", "Seconds after which the run asks no more questions.", least=0.01
+    )
     cache: Path | None = setting(
-        "spending", "Keep answers in this file, and use those in it.", metavar="FILE"
+        "spending", "File to keep answers in, and to reuse them from.", metavar="FILE"
     )
     stop_at_fallbacks: float | Literal["never"] | None = setting(
         "decision",
-        "End the run when this share (0 to 1) of the last 200 decisions fell back; it can "
-        "be resumed. 0.5 by default, where those of a spent budget do not count; never to go "
-        "on.",
+        "Stop the run, so that it can be resumed, if this share (0 to 1) of the last 200 "
+        "decisions fell back, or never. 0.5 by default, not counting fallbacks after the budget "
+        "was spent.",
         above=0,
         most=1,
         metavar="SHARE",
     )
     prompt: str | None = setting(
         "decision",
-        "Template of what the model is told, with {fields} such as {name}, {agent.age} "
-        "and {situation}.",
+        "Template of the prompt, with {fields} such as {name}, {agent.age} and {situation}.",
         metavar="FILE",
         is_file=True,
     )
     attributes: Sequence[str] | None = setting(
         "decision",
-        "Attributes of the agents, with commas between them, that the model is told.",
+        "Attributes of the agents to include in the prompt, separated by commas.",
         metavar="NAMES",
         has_commas=True,
     )
     remember: int | None = setting(
         "decision",
-        "How many things an agent remembers when it decides. None by default.",
+        "Number of things an agent remembers when it decides; none by default.",
         least=1,
     )
     remember_tokens: int | None = setting(
-        "decision", "Tokens that these may take; the oldest go. 400 by default.", least=1
+        "decision",
+        "Maximum tokens of what it remembers; the oldest are dropped. 400 by default.",
+        least=1,
     )
     reasons: bool | None = setting(
-        "decision", "Ask for a reason beside the choice, and log it. Decision models give none."
+        "decision", "Ask for a reason with the choice, and log it. Decision models give none."
     )
     option_order: OptionOrder | None = setting(
-        help="Tell a model its options in the order of the chart, or shuffled, in one of at "
-        "most four rotations, since models prefer letters and places. shuffled by default.",
+        help="Order of the options in the prompt: that of the chart, or shuffled (the default) "
+        "in one of at most four rotations, since models prefer certain letters and places.",
         concerns="decision",
     )
     record_prompts: bool | None = setting(
         "keeping",
-        "Keep every prompt and reply as it was sent, in prompts.jsonl.gz beside the log, "
-        "for 'prism log decision'. Names, traits, posts, and whatever else agents are told are "
-        "in it; only you may read the file.",
+        "Keep every prompt and reply in prompts.jsonl.gz beside the log, for 'prism log "
+        "decision'. The file holds names, traits, posts and everything else that agents are "
+        "told; only you can read it.",
     )
 
 
@@ -510,12 +516,12 @@ class WriterSettings:
 
     model: str | None = setting(
         "model",
-        "Model that writes, if it is another one than --model.",
+        "Model that writes, if other than --model.",
         option="--writer-model",
     )
     max_length: int = setting(
         "request",
-        "Most characters of a text. 280 by default; a longer one is cut.",
+        "Maximum length of a text in characters; longer ones are cut. 280 by default.",
         option="--writer-length",
         least=1,
         default=280,
@@ -525,8 +531,8 @@ class WriterSettings:
     )
     prompt: str | None = setting(
         "request",
-        "Template of what the writer of a feed is told, with {fields} such as {task}, "
-        "{thread} and {reason}.",
+        "Template of the writer's prompt in a feed, with {fields} such as {task}, {thread} and "
+        "{reason}.",
         option="--writer-prompt",
         metavar="FILE",
         is_file=True,

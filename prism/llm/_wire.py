@@ -51,7 +51,7 @@ _CUT_OUT = b"[key]"
 _LONG = 8
 """A secret of so many bytes is no word of an answer; many servers are given the key ``x``."""
 
-SEE_ADDRESS = "see that this is the address of a model server"
+SEE_ADDRESS = "check that this is the address of a model server"
 """Advice where a web page comes back, as from a proxy or another server."""
 
 _TITLE = re.compile(rb"<title[^>]*>([^<]{1,500})", re.IGNORECASE)

@@ -194,7 +194,7 @@ class RandomStream(Distributions):
 
 def _refuse_set(items: Iterable[Any]) -> None:
     if isinstance(items, (set, frozenset)):
-        raise TypeError("a set has another order in every process: give a list, or sorted(...)")
+        raise TypeError("a set has a different order in every process: pass a list, or sorted(...)")
 
 
 def index_at(number: float, weights: Sequence[float]) -> int:

@@ -85,7 +85,7 @@ class Document:
         if format not in get_args(FigureFormat):
             *others, last = get_args(FigureFormat)
             known = f"{', '.join(others)} or {last}"
-            raise InputError(f"figures are saved as {known}, not {format!r}", field="format")
+            raise InputError(f"figures can be saved as {known}, not {format!r}", field="format")
 
         folder.mkdir(parents=True, exist_ok=True)
         drawings = {**self.figures.drawings, **self._drawn[0]}

@@ -74,7 +74,7 @@ WORKFLOW_EVENTS = (
     ),
     Event(
         events.WORKFLOW_RESET,
-        "An agent was restored in a state that its workflow does not declare, and begins anew in "
+        "An agent was restored in a state that its workflow does not declare, and starts over in "
         "the initial state.",
         (
             keys.AGENT,
@@ -202,7 +202,7 @@ COGNITION_EVENTS = (
     ),
     Event(
         events.COGNITION_RESET,
-        "The memory held a state that there is not, and the agent begins anew in thinking.",
+        "The memory held an unknown state, and the agent starts over in thinking.",
         (
             keys.AGENT,
             keys.CYCLE,

@@ -51,8 +51,7 @@ class _ConfiguredLog(RunLog):
             super().__init__(path)
         except FileExistsError:
             problem = (
-                "exists already, and a log is never overwritten: "
-                "name another file, or move that one away"
+                "already exists, and a log is never overwritten: name another file, or move it away"
             )
             raise InputError(problem, path=path) from None
         except OSError as error:
@@ -89,7 +88,7 @@ class _ConfiguredLog(RunLog):
         try:
             self.close()
         except OSError as error:
-            problem = f"{self.path}: is cut off, as it cannot be written to: {error.strerror}"
+            problem = f"{self.path}: is incomplete, since it cannot be written to: {error.strerror}"
             warnings.warn(problem, RuntimeWarning, stacklevel=1)
 
     def _begin(self) -> None:
@@ -153,7 +152,7 @@ def _processors_to_join(path: Path) -> list[Any]:
         other = getattr(processor, "__self__", None)
         if isinstance(other, _ConfiguredLog):
             raise InputError(
-                f"a log is written to {other.path} already: close that first", path=path
+                f"a log is already being written to {other.path}: close it first", path=path
             )
 
     return processors

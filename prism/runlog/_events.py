@@ -418,7 +418,7 @@ EVENTS = (
     ),
     Event(
         events.ACTION_FAILED,
-        "An action raised an exception; the transition took place nevertheless.",
+        "An action raised an exception; the transition took place anyway.",
         keys.FAULT,
         level="error",
     ),

@@ -24,7 +24,7 @@ BLOCK_BYTES = 8 << 20
 """Size of a block, and of the longest line that is read; a longer one is reported as a fault."""
 
 CUT_OFF = "is where the compressed data is cut off"
-DAMAGED = "holds damaged compressed data; nothing after it can be read"
+DAMAGED = "contains damaged compressed data; nothing after it can be read"
 TOO_LONG = f"is longer than {BLOCK_BYTES:,} bytes and is left out"
 
 _GZIP_MAGIC, _ZSTD_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"

@@ -57,11 +57,11 @@ class Assigned:
             if counts.get(each.title):
                 continue
             if _is_own_archetype(each):
-                self._warn(str(each.error("nobody in this run has this archetype")))
+                self._warn(str(each.error("no agent in this run has this archetype")))
             else:
                 raise each.error(
-                    "is for no agent of this run, or only for agents that another table is for: "
-                    "correct the name, or leave it out"
+                    "matches no agent of this run, or only agents with another table: correct "
+                    "the name, or leave it out"
                 )
 
     def _fits(self, each: ModelAssignment, agent: Any) -> bool:

@@ -133,7 +133,7 @@ class Checkpoints:
                 self._log_bytes, self._log_checksum = found.log_bytes, found.log_checksum
                 return found, faults
 
-            faults.append(f"{path}: {found}, so it is passed over")
+            faults.append(f"{path}: {found}, so it is ignored")
 
         return None, faults
 
@@ -168,7 +168,7 @@ class Checkpoints:
         if checkpoint is None:
             return "is damaged"
         if not self._fits(checkpoint):
-            return f"does not fit {self.log.name}, which is damaged or another"
+            return f"does not fit {self.log.name}, which is damaged or belongs to another run"
 
         return checkpoint
 

@@ -182,7 +182,7 @@ def require_unchanged(began: Mapping[str, str], now: Mapping[str, str], path: Pa
     """
     for name, found in now.items():
         if began.get(name) != found:
-            problem = f"is not what it was when the run in {path.parent} began: put it back"
+            problem = f"has changed since the run in {path.parent} began: restore it"
             raise InputError(problem, path=name)
 
 
@@ -222,17 +222,17 @@ def require_model_of(reasoner: DeciderOptions, writer: WriterOptions | None) -> 
     """
     if writer is None:
         if isinstance(reasoner, ReplayOptions) and recorded_writer(reasoner.run) is not None:
-            problem = f"holds texts of a model: give writer={WriterOptions.__name__}(...), too"
+            problem = f"contains texts by a model: pass writer={WriterOptions.__name__}(...), too"
             raise InputError(problem, path=reasoner.run)
     elif isinstance(reasoner, Model):
         # a writer without a model of its own has no settings, and is never at odds
         twice = [name for name in _SHARED if getattr(writer.model, name, None) is not None]
         if twice:
-            problem = f"must have no {twice[0]}: that of the model that decides holds for both"
+            problem = f"must have no {twice[0]}: that of the deciding model applies to both"
             raise InputError(problem, field="writer")
     elif not isinstance(reasoner, ReplayOptions) and not isinstance(writer.model, Model):
         raise InputError(
-            "needs a model, as none decides: WriterOptions(Model('llama3.2'))",
+            "needs a model, since none decides: WriterOptions(Model('llama3.2'))",
             field="writer",
         )
 
@@ -286,7 +286,7 @@ def digest(path: Path) -> str:
         with path.open("rb") as file:
             return file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        hint = "a run is resumed where it was begun, and with the same files"
+        hint = "resume a run where it was begun, with the same files"
         raise InputError(f"cannot be read ({error.strerror}): {hint}", path=path) from None
 
 

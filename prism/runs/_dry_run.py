@@ -141,7 +141,7 @@ def estimate(options: Any) -> Estimate:
         PrismError: If it turns out to be impossible.
     """
     if not _asks(options):
-        problem = "needs a model to be asked: without one a run costs nothing"
+        problem = "needs a model: a run without one costs nothing"
         raise InputError(problem, field="dry_run")
     if hasattr(options, "number_of_rounds"):
         return _estimate_alone(options)
@@ -344,7 +344,7 @@ def estimate_all(runs: Iterable[tuple[Any, int]]) -> Estimate:
     """
     asking = [(options, times) for options, times in runs if _asks(options)]
     if not asking:
-        problem = "needs a model to be asked by one of its runs at least"
+        problem = "needs at least one run that asks a model"
         raise InputError(problem, field="dry_run")
 
     found = [(estimate(options), times) for options, times in asking]

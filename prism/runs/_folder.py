@@ -96,12 +96,8 @@ class RunFolder:
         if _RESULTS in summary:
             return folder, None
 
-        if summary["prism"] != __version__:
-            raise InputError(
-                f"was begun by prism {summary['prism']}, and this is {__version__}, which may not "
-                f"write the same bytes: resume it with prism {summary['prism']}",
-                path=path,
-            )
+        if problem := problem_of_version(summary):
+            raise InputError(problem, path=path)
 
         return folder, summary["config"]
 
@@ -230,7 +226,7 @@ class RunFolder:
             )
         except BlockingIOError:
             raise InputError(
-                "is being written by another process: wait until it ends, or end it", path=log
+                "is being written by another process: wait for it, or stop it", path=log
             ) from None
         except OSError as error:
             raise _unwritable(self.path, error) from None
@@ -249,7 +245,7 @@ class RunFolder:
                 _set_prompts_aside(path, is_damaged=bool(self.faults))
             self.prompts = PromptLog(path, clock, go_on=go_on)
         except FileNotFoundError:
-            raise InputError("is lost: put it back, and resume the run then", path=path) from None
+            raise InputError("is missing: restore it, then resume the run", path=path) from None
         except OSError as error:
             raise _unwritable(path, error) from None
 
@@ -265,7 +261,7 @@ class RunFolder:
     def _find_last_checkpoint(self) -> int:
         """Return the length of the log up to the checkpoint from which the run goes on."""
         if _RESULTS in read_summary(self.path):
-            raise InputError("was brought to its end by another process just now", path=self.path)
+            raise InputError("was just completed by another process", path=self.path)
 
         self._checkpoint, self.faults = self._checkpoints.newest_sound()
         if not self._is_repeatable:
@@ -276,7 +272,7 @@ class RunFolder:
             return 0
 
         if without_credentials(self._checkpoint.config) != self._config:
-            problem = "is not what it was when the run began: put it back"
+            problem = "has changed since the run began: restore it"
             raise InputError(problem, path=self.path / SUMMARY_NAME, field="config")
 
         return self._checkpoint.log_bytes
@@ -306,6 +302,18 @@ class RunFolder:
 def log_name(config: Mapping[str, Any]) -> str:
     """Return the name of the log of a run."""
     return f"{LOG_NAME}.zst" if config.get("log") == "zstd" else LOG_NAME
+
+
+def problem_of_version(summary: Mapping[str, Any]) -> str | None:
+    """Return why this version of prism does not resume a run, or None if it does."""
+    begun_by = summary["prism"]
+    if begun_by == __version__:
+        return None
+
+    return (
+        f"was begun by prism {begun_by}, and this is {__version__}, which may not write the same "
+        f"bytes: resume it with prism {begun_by}"
+    )
 
 
 def is_begun(folder: Path) -> bool:
@@ -358,7 +366,7 @@ def read_summary(path: Path) -> dict[str, Any]:
         ) from None
 
     if not isinstance(summary, dict):
-        raise InputError("is damaged: a JSON object is wanted", path=file)
+        raise InputError("is damaged: it must hold a JSON object", path=file)
 
     for name, kind in _SUMMARY_KINDS.items():
         # results are there when the run is complete
@@ -373,7 +381,7 @@ def _no_run(path: Path) -> InputError:
     if not path.exists():
         return InputError("there is no such folder", path=path)
 
-    lost = "it is lost, and with it what the run is: begin it anew, in another folder"
+    lost = "it is missing, and without it the run is unknown: begin a new run in another folder"
     hint = lost if (path / FOLDER_NAME).exists() else "begin one there"
     return InputError(f"holds no run to resume (no {SUMMARY_NAME}): {hint}", path=path)
 
@@ -394,9 +402,9 @@ def _require_writable(path: Path) -> None:
     # a look at the nearest folder that exists, before anything is computed
     nearest = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
     if not nearest.is_dir():
-        raise InputError(f"cannot be made: {nearest} is a file, not a folder", path=path)
+        raise InputError(f"cannot be created: {nearest} is a file, not a folder", path=path)
     if not os.access(nearest, os.W_OK | os.X_OK):
-        raise InputError(f"cannot be written to: no permission for {nearest}", path=path)
+        raise InputError(f"cannot be written to: permission denied for {nearest}", path=path)
 
 
 def _free_name(path: Path) -> Path:

@@ -108,7 +108,7 @@ def _tell(troubles: Sequence[LLMError], hosts: int, lost: tuple[str, str, str], 
 
     # what may pass, or was seen of a few answers, says nothing of all others
     which = (
-        f"until that is mended every {what}{whose} {how}"
+        f"until that is fixed, every {what}{whose} {how}"
         if all(map(_is_certain, troubles))
         else f"while that lasts {what}s{whose} {how}"
     )

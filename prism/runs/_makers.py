@@ -174,7 +174,7 @@ def make_writer(
     for name in ONLY_DECIDES:
         given = [each for each in (options, *options.assigned) if getattr(each, name, None)]
         if given:
-            problem = "applies to decisions, and this run has a model write"
+            problem = "applies to decisions, but in this run a model only writes"
             first = given[0]
             raise (
                 first.error(problem, name)

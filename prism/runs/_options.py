@@ -87,7 +87,7 @@ def options_of(assignment: ModelAssignment) -> Model:
     """
     settings = assignment.settings
     if "model" not in settings:
-        raise assignment.error("is missing: the policy has decided so far", "model")
+        raise assignment.error("is missing: so far, the policy has decided", "model")
 
     return Model(**settings)
 
@@ -132,7 +132,7 @@ def files_of(reasoner: DeciderOptions) -> dict[str, Path]:
         return {}
 
     if is_stream(reasoner.run):
-        problem = "is a pipe: the run has to find it again, so give a file or folder"
+        problem = "is a pipe, which a resumed run could not read again: give a file or folder"
         raise InputError(problem, path=reasoner.run)
 
     return {str(reasoner.run): locate_log(reasoner.run), **files_of(reasoner.model)}

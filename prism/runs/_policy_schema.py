@@ -150,12 +150,14 @@ def require_policy(source: Source) -> None:
     """
     value, problems = source.value, Problems(source)
     if not isinstance(value, dict):
-        raise source.error("is no policy: it must hold an object")
+        raise source.error("is not a policy: it must hold an object")
     if value.get("format") != FORMAT:
-        problems.add(("format",), f"must be {FORMAT!r}: this is no policy file")
+        problems.add(("format",), f"must be {FORMAT!r}: this is not a policy file")
     if value.get("version") != VERSION:
         got = value.get("version")
-        problems.add(("version",), f"must be {VERSION}, got {got!r}: another prism has made it")
+        problems.add(
+            ("version",), f"must be {VERSION}, got {got!r}: it was made by another version of prism"
+        )
     # what else is wrong with a file of another kind is of no use to anybody
     problems.raise_if_any()
 

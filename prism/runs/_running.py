@@ -190,7 +190,7 @@ def _with_application(options: Any, application: Mapping[str, Any] | None) -> An
     if application is None:
         return options
     if not hasattr(options, "application"):
-        raise InputError("is for an agent that is run alone: leave it out", field="application")
+        raise InputError("is for single agents: leave it out", field="application")
 
     return options.replace(application=application)
 
@@ -245,7 +245,7 @@ def carry_out(
 def _require_no_record(models: Iterable[Model]) -> None:
     """Refuse models whose prompts are to be kept, where nothing is."""
     if any(each.record_prompts for each in models):
-        problem = "needs a folder to keep prompts in (keep, or --out)"
+        problem = "needs a folder for the prompts (keep, or --out)"
         raise InputError(problem, field=_RECORDS_PROMPTS)
 
 
@@ -395,7 +395,9 @@ def _restore(folder: RunFolder, run: Runnable[Any], observer: Observer) -> None:
     if not folder.is_new:
         done = len(run.finished)
         place = (
-            f"going on after round {done}" if done else "beginning again, as there is no checkpoint"
+            f"continuing after round {done}"
+            if done
+            else "starting over, since there is no checkpoint"
         )
         observer.note(f"{folder.path}: {place}")
 

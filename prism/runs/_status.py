@@ -21,7 +21,7 @@ from prism.runlog import SimulatedClock
 from prism.runlog._reader import LOG_NAME, LOG_NAMES, locate_log, read_blocks
 from prism.runlog._writer import is_being_written
 from prism.runs._checkpoints import FOLDER_NAME
-from prism.runs._folder import SUMMARY_NAME, read_summary
+from prism.runs._folder import SUMMARY_NAME, problem_of_version, read_summary
 from prism.runs._runnable import Runnable
 from prism.telemetry.events import RUN_ENDED
 
@@ -56,7 +56,7 @@ class RunStatus:
         rate: Ticks in a second (rounds in a second if the run has no ticks), since it began or was
             resumed; None if it is not running, or has not come far enough.
         seconds_left: Seconds until its end at that rate.
-        problem: What is damaged, if something is.
+        problem: What is damaged, or why this version of prism cannot resume the run.
         spent: What its model has cost so far: ``calls``, ``tokens`` and, where agents have models
             of their own, ``by_model``; None if none is asked, or the run is neither running nor
             complete.
@@ -132,6 +132,8 @@ def _of_process(
     status = replace(status, round=_count(last, "round"), tick=_count(last, "tick"))
     if status.state == "complete":
         return replace(status, spent=_spent(summary.get("spent")))
+    if status.state == "stopped" and summary:
+        status = replace(status, problem=problem_of_version(summary))
     if heartbeat is None or status.state == "not begun":
         return status
 
@@ -368,8 +370,8 @@ def beating(
         heart.stop()
         if heart.fault is not None:
             warn(
-                f"{heart.path}: cannot be written ({heart.fault}), so prism status could not "
-                "follow the run"
+                f"{heart.path}: cannot be written ({heart.fault}), so prism status cannot follow "
+                "the run"
             )
 
 

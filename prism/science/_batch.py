@@ -127,7 +127,7 @@ class Batch:
         return _results_of(self._parts())
 
     def rounds(self) -> pl.DataFrame:
-        """Return one row a run and round: parameters, states, counts and measures.
+        """Return one row per run and round: parameters, states, counts and measures.
 
         Raises:
             MissingExtraError: If polars is not installed.
@@ -264,7 +264,7 @@ def merge_batches(parts: Sequence[Path | str], folder: Path | str) -> Batch:
     """Make one batch of its parts, as if it had been carried out as a whole.
 
     Args:
-        parts: The folders of all parts.
+        parts: Folders of all parts.
         folder: Where to keep the batch. A folder that holds one is refused.
 
     Raises:
@@ -275,7 +275,7 @@ def merge_batches(parts: Sequence[Path | str], folder: Path | str) -> Batch:
         part = read_batch(each)
         left = [run for run in part.runs if run.status not in (COMPLETE, FAILED)]
         if left:
-            raise InputError(f"has {len(left)} runs to go: resume it first", path=part.folder)
+            raise InputError(f"has {len(left)} unfinished runs: resume it first", path=part.folder)
 
     merged = merge_folders([Path(each) for each in parts], Path(folder))
     done = read_batch(merged.path)

@@ -116,11 +116,11 @@ def _problem_here(how: Message) -> str | None:
     """Return why a batch cannot be carried out on this machine; None if it can."""
     host, folder = gethostname(), BatchFolder(Path(how["folder"]))
     if how["prism"] != __version__:
-        return f"{host} has prism {__version__}, and not {how['prism']}: install the same there"
+        return f"{host} has prism {__version__}, not {how['prism']}: install the same version there"
 
     session = folder.session()
     if session is None:
-        return f"{host} does not see the batch's folder: all machines must see it by this very path"
+        return f"{host} cannot see the batch's folder: all machines must share it under this path"
     if session != how["session"] or not folder.is_held:
         return (
             f"{host} finds {LOCK_NAME} held by nobody: the batch has ended, or locks of files do "

@@ -184,7 +184,7 @@ class Door(AbstractContextManager["Door"]):
                 future = self.executor.submit(carry, self.how, job)
             except (BrokenExecutor, RuntimeError) as error:  # one that was shut down
                 self._waiting.appendleft(run)
-                self._stop_for(f"the executor takes no runs ({error}): resume the batch")
+                self._stop_for(f"the executor rejects runs ({error}): resume the batch")
                 return
             self._under_way[future] = run, sharer
             future.add_done_callback(self._queue.put)
@@ -255,7 +255,7 @@ class Door(AbstractContextManager["Door"]):
 
         self._deaths[run.name] += 1
         if self._deaths[run.name] > MOST_DEATHS:
-            problem = f"its process {how}, as the {MOST_DEATHS} before it that resumed the run"
+            problem = f"its process {how}, like the {MOST_DEATHS} before it that resumed the run"
             self._ended(run, FAILED, problem)
         else:
             self.observer.warn(run, f"its process {how}: the run is resumed")
@@ -273,7 +273,9 @@ class Door(AbstractContextManager["Door"]):
         if self._interruptions > 1:
             raise KeyboardInterrupt
 
-        self.observer.note("stopping when the rounds under way have ended; Ctrl-C stops at once")
+        self.observer.note(
+            "stopping at the end of the current rounds; press Ctrl-C to stop at once"
+        )
         self.folder.give_order(STOP)
 
     @contextmanager

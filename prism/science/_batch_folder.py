@@ -200,12 +200,12 @@ class BatchFolder:
         """
         path = self.path / PLAN_NAME
         if not path.exists():
-            problem = f"holds no batch to resume (no {PLAN_NAME}): begin one there"
+            problem = f"holds no batch to resume (no {PLAN_NAME}): begin one"
             raise InputError(problem, path=self.path)
 
         found = self._read(PLAN_NAME)
         if not isinstance(found, dict) or not {"prism", "plan", "inputs"} <= set(found):
-            raise InputError("is damaged: it is not what prism writes", path=path)
+            raise InputError("is damaged: prism did not write it like this", path=path)
 
         return found
 
@@ -260,7 +260,9 @@ class BatchFolder:
             if not all(isinstance(row["run"], str) for row in found):
                 raise TypeError
         except (ValueError, KeyError, TypeError):
-            raise InputError("is damaged: a line is not what prism writes", path=path) from None
+            raise InputError(
+                "is damaged: prism did not write one of its lines", path=path
+            ) from None
 
         return found
 
@@ -284,7 +286,7 @@ class BatchFolder:
                 return
             except BlockingIOError:
                 if time.monotonic() > ends:
-                    problem = "is being carried out by another process: wait until it ends"
+                    problem = "is being carried out by another process: wait for it"
                     raise InputError(problem, path=self.path) from None
                 time.sleep(0.05)
 

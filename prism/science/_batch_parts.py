@@ -62,7 +62,7 @@ class Part:
             if most is None:
                 continue
             if most < self.count:
-                problem = f"is {most}, too little for {self.count} parts"
+                problem = f"is {most}, too few for {self.count} parts"
                 raise InputError(problem, field=f"budget.{name}")
             shares[name] = most // self.count + (self.number <= most % self.count)
 
@@ -102,18 +102,20 @@ def merge_folders(parts: Sequence[Path], folder: Path) -> BatchFolder:
 def _require_all(opened: Sequence[BatchFolder], plans: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the plan of the whole batch."""
     if not plans:
-        raise InputError("needs all parts: every one missing", field=PART)
+        raise InputError("needs all parts: all are missing", field=PART)
 
     whole, parts = _of_all(plans[0]), [Part.in_plan(told) for told in plans]
     found: set[int] = set()
     for each, told, part in zip(opened, plans, parts, strict=True):
         if part is None:
-            raise InputError("is no part of a batch: begin it with a part", path=each.path)
+            raise InputError(
+                "is not part of a batch: name folders that prism batch --part wrote", path=each.path
+            )
         if _of_all(told) != whole:
-            problem = f"is a part of another batch than {opened[0].path} ({PLAN_NAME} differs)"
+            problem = f"belongs to another batch than {opened[0].path} ({PLAN_NAME} differs)"
             raise InputError(problem, path=each.path)
         if part.count != plans[0][PART][1] or part.number in found:
-            problem = f"is part {part.number} of {part.count}, which does not fit the others"
+            problem = f"is part {part.number} of {part.count}, which does not match the others"
             raise InputError(problem, path=each.path)
         found.add(part.number)
 

@@ -61,7 +61,7 @@ def _scale(plan: Plan, name: str) -> Callable[[float], float]:
     least, most, scale = limits_of(plan.data["bounds"][name])
     default = _default(plan, name)
     if isinstance(default, (bool, str, list)):
-        problem = f"is for a number, and {name} is {default!r} by default: see [vary]"
+        problem = f"is for numbers, but {name} is {default!r} by default: use [vary]"
         raise plan.source.error(problem, ("bounds", name))
 
     bound = plan.data["bounds"][name]

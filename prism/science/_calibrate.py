@@ -158,7 +158,7 @@ def _cell(
     counts, agents = tuple(rows.sum(axis=0).tolist()), len(rows)
     n = sum(counts)
     if n < least:
-        reason = f"{n} decisions, and {least} are needed" if n else "was never asked"
+        reason = f"only {n} decisions of the {least} needed" if n else "was never asked"
         unclear = Unidentified("cell", reason, state, event, group, n=n)
         return Cell(state, event, options, group, counts, agents=agents), [unclear]
 
@@ -167,7 +167,7 @@ def _cell(
     never = [
         Unidentified(
             "option",
-            "was offered and never chosen: the estimate is 0, at the edge of what can be",
+            "was offered but never chosen: the estimate is 0, at the boundary",
             state,
             event,
             group,

@@ -69,7 +69,7 @@ def read_choices(
     decided = _with_run(logs.scan(DECISION)).rename({"trigger": "event"}).collect()
     if not decided.height:
         names = ", ".join(str(run.path) for run in logs.runs)
-        raise InputError(f"there is nothing to calibrate on: {names} hold no decisions")
+        raise InputError(f"there is nothing to calibrate from: {names} hold no decisions")
 
     agents = _agents(logs, by, covariates)
     known = decided.join(
@@ -85,7 +85,7 @@ def read_choices(
     if not used.height:
         reasons = ", ".join(sorted(set(known["left_out"])))
         raise InputError(
-            f"there is nothing to calibrate on: all decisions are left out ({reasons})"
+            f"there is nothing to calibrate from: all decisions are left out ({reasons})"
         )
     table, points = _numbered(used)
 
@@ -143,7 +143,7 @@ def _groups(own: Sequence[Any], attributes: Sequence[Mapping[str, Any]], by: str
     if by != ARCHETYPE and all(value is None for value in values):
         known = sorted({name for found in attributes for name in found})
         has = f"they have {', '.join(known)}" if known else "the log has none of them"
-        raise InputError(f"is {by!r}, which is no attribute of the agents: {has}", field="by")
+        raise InputError(f"is {by!r}, which is not an attribute of the agents: {has}", field="by")
 
     return [in_words(value) for value in values]
 

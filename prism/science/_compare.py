@@ -1,4 +1,4 @@
-"""Comparing runs: what differs between groups of them, by how much, and how sure that is."""
+"""Comparing runs: what differs between groups of them, by how much, and how certain that is."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LEVEL = 0.05
 """The level of significance that notes speak of."""
 
 SAME = "the same in every run"
-NONE = "no run of one group has it"
+NONE = "one group has no run with it"
 
 
 class _Options(TypedDict):
@@ -82,7 +82,7 @@ def compare(
         measures: The measures to compare, by name: the fewer tests, the milder the correction. None
             takes all; of a batch those that its plan names, or else the measures of the world.
         from_round: The first round that counts, such as the first after a burn-in.
-        to_round: The last round that counts. By default all runs must have the same rounds.
+        to_round: Last round to include. By default, all runs must have the same rounds.
         confidence: Coverage of the intervals, between 0 and 1.
         resamples: Bootstrap samples.
         seed: Seed of the bootstrap and of permutations.
@@ -342,7 +342,7 @@ def _long_enough(
     """
     kept = [each for each in runs if each.run.rounds >= last]
     if not kept:
-        problem = f"no run has completed round {last}: take fewer rounds with to_round"
+        problem = f"no run has completed round {last}: use a smaller to_round"
         raise InputError(problem, path=label)
 
     notes += [
@@ -365,8 +365,8 @@ def _common_rounds(measured: Sequence[Sequence[Measured]]) -> int:
     if len(lengths) > 1:
         told = ", ".join(f"{run.path} has {rounds}" for rounds, run in sorted(lengths.items()))
         raise InputError(
-            f"the runs differ in their rounds ({told}): compare the first rounds of all with "
-            f"to_round ({min(lengths)} at most)"
+            f"the runs have different numbers of rounds ({told}): use to_round, at most "
+            f"{min(lengths)}, to compare the rounds that all have"
         )
 
     return next(iter(lengths), max(run.rounds for run in runs))
@@ -393,7 +393,7 @@ def _wanted(
     unknown = [name for name in names if name not in kinds]
     if unknown:
         known = ", ".join(kinds)
-        raise InputError(f"no such measure; the runs have {known}", field=unknown[0])
+        raise InputError(f"unknown measure; the runs have {known}", field=unknown[0])
 
     return {name: kinds[name] for name in names}
 
@@ -456,7 +456,7 @@ def _seeds_unfit(runs: Sequence[Measured]) -> str:
     found: dict[int, Path] = {}
     for run in (each.run for each in runs):
         if run.seed is None:
-            return f"the log of {run.path} names no seed"
+            return f"the log of {run.path} has no seed"
         if run.seed in found:
             return f"{found[run.seed]} and {run.path} have the same seed"
         found[run.seed] = run.path
@@ -581,8 +581,8 @@ def _what_is_possible(rows: Sequence[Difference]) -> list[str]:
         )
     if any(row.kind == "distribution" and least_p == 0 for row, least_p in tested.items()):
         notes.append(
-            "one run a group: the p-values of distributions take all values of a run for "
-            "independent, and speak of these runs alone"
+            "one run per group: the p-values of distributions treat all values of a run as "
+            "independent, and apply only to these runs"
         )
 
     return notes

@@ -53,17 +53,17 @@ def measure_run(path: Path, from_round: int, to_round: int | None) -> Measured:
 
     Args:
         path: Its folder or log.
-        from_round: The first round that counts.
+        from_round: First round to include.
         to_round: The last round that counts; None counts all.
 
     Raises:
-        InputError: If it cannot be read, or its log holds several runs or none.
+        InputError: If it cannot be read, or its log contains several runs or none.
     """
     logs = read_log(path)
     # read once for all that is measured of it, as a log may be long
     happened = what_happened(logs, *PARTS, from_round=from_round, to_round=to_round)
     if len(logs.runs) != 1:
-        problem = f"holds {len(logs.runs)} runs: compare logs of one run each"
+        problem = f"contains {len(logs.runs)} runs: compare logs with one run each"
         raise InputError(problem, path=path)
 
     run = logs.runs[0]
@@ -206,7 +206,7 @@ def _by_folder(runs: Sequence[Path]) -> dict[str, list[Path]]:
     for run in runs:
         folders.setdefault(run.parent, []).append(run)
     if len(folders) < 2:
-        problem = "is one group of runs alone: give two, or a folder that holds several"
+        problem = "is only one group of runs: give two, or a folder that holds several"
         raise InputError(problem, path=next(iter(folders)))
 
     return dict(zip(_labels(list(folders)), folders.values(), strict=True))
@@ -232,5 +232,7 @@ def _refuse_twice(groups: Sequence[Sequence[Path]]) -> None:
     seen: set[Path] = set()
     for run in (run.resolve() for group in groups for run in group):
         if run in seen:
-            raise InputError("is given more than once: each run belongs to one group", path=run)
+            raise InputError(
+                "is given more than once: each run belongs to only one group", path=run
+            )
         seen.add(run)

@@ -178,7 +178,7 @@ class Comparison:
         notes: What to know about the runs and the tests.
         from_round: The first round that counted.
         to_round: The last round.
-        confidence: Coverage of the intervals.
+        confidence: Confidence level of the intervals.
         measured: What was measured in each run of each group.
         page_of: Makes its page.
         model: Main effects and interactions of what a batch varies: a row for each measure and

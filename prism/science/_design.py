@@ -101,7 +101,7 @@ class Design:
         unknown = [name for name in names if name not in self.factors]
         if unknown:
             known = ", ".join(self.factors)
-            raise InputError(f"there is no {unknown[0]!r}; runs vary {known}", field=option)
+            raise InputError(f"there is no {unknown[0]!r}; the runs vary {known}", field=option)
 
         return list(names)
 
@@ -114,7 +114,7 @@ def design_of_batch(
     Args:
         folder: The folder of the batch.
         measures: The measures that are wanted; None for any.
-        from_round: The first round that counts.
+        from_round: First round to include.
         to_round: The last round that counts.
 
     Raises:
@@ -156,7 +156,7 @@ def _in_own_arms(
 def _left_out(batch: Batch) -> tuple[str, ...]:
     """Return a note on the runs that are not complete, if there are any."""
     left = sum(each.status != COMPLETE for each in batch.runs)
-    note = f"{left} of {len(batch.runs)} runs are left out: they are not complete"
+    note = f"{left} of {len(batch.runs)} runs are left out, since they are not complete"
     return (note,) if left else ()
 
 

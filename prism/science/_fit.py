@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 DEFAULT_SAMPLES = 200
 DEFAULT_GENERATIONS = 8
 LEVEL = 0.9
-"""Coverage of the intervals."""
+"""Confidence level of the intervals."""
 
 _TABLE = "fit"
 _LEAST_SAMPLES = 20
@@ -65,7 +65,7 @@ class Fit:
     Args:
         batch: The batch of its runs.
         parameters: The parameters that are fitted.
-        seed: Seed of what is drawn.
+        seed: Seed for drawing the samples.
         samples: Samples of the first generation; each later one has half as many.
         generations: The most generations there may be.
         points: Each sample as a point of the unit cube, a coordinate a parameter.
@@ -296,7 +296,7 @@ def fit(
         folder: Where to keep the batch of its runs.
         samples: Samples of the first generation; each later one has half as many.
         generations: The most generations. There are fewer if hardly any new sample is nearer.
-        seed: Seed of what is drawn.
+        seed: Seed for drawing the samples.
         keep: What is kept of each run, as for `batch`.
         workers: How many processes; by default as many as there are processors.
         executor: Who carries out the runs instead; see `batch`.
@@ -312,7 +312,10 @@ def fit(
     names = sampled(given, ("vary",))
     targets = given.data.get("target", ())
     if all(each.get("held_out") for each in targets):
-        problem = "needs [[target]], with a measure, a value and a spread, that is not held out"
+        problem = (
+            "needs at least one [[target]] that is not held out, with a measure, a value "
+            "and a spread"
+        )
         raise given.source.error(problem, ("target",) if targets else ())
     if samples < _LEAST_SAMPLES or generations < 1:
         name, least = ("samples", _LEAST_SAMPLES) if generations > 0 else ("generations", 1)
@@ -373,7 +376,7 @@ def read_fit(folder: Path | str) -> Fit:
 def _fit_of(batch: Batch) -> Fit:
     told = BatchFolder(batch.folder).read().get(_TABLE)
     if told is None:
-        raise InputError("holds a batch that fits nothing: see prism batch", path=batch.folder)
+        raise InputError("holds a batch that is not a fit: use prism batch", path=batch.folder)
 
     return Fit(batch, **{**told, "parameters": tuple(told["parameters"])})
 
@@ -420,7 +423,7 @@ def _column(batch: Batch, target: Mapping[str, Any]) -> list[float]:
     if name not in table.columns or not table[name].dtype.is_numeric():
         known = ", ".join(batch.outcomes())
         where = batch.folder / PLAN_NAME
-        raise InputError(f"is no measure of the runs; there are {known}", path=where, field=name)
+        raise InputError(f"is not a measure of the runs; there are {known}", path=where, field=name)
 
     rows = table.drop_nulls(name).group_by("configuration").agg(pl.len(), pl.col(name).mean())
     is_whole = rows["len"] == len(batch.plan.seeds)

@@ -291,7 +291,7 @@ _OF_PLAN = (
 
 def _with_reasoner(plan: PlanT, key: str, value: Any) -> PlanT:
     if "reasoner" not in plan.data:
-        raise InputError("is for a model, and this plan asks none: see [reasoner]", field=key)
+        raise InputError("is for a model, but this plan asks none: add [reasoner]", field=key)
 
     return replace(plan, data={**plan.data, "reasoner": {**plan.data["reasoner"], key: value}})
 
@@ -331,7 +331,7 @@ def _reasoner(settings: Mapping[str, Any]) -> Model | PolicyOptions | None:
     given = dict(settings["reasoner"])
     if "policy" in given:
         if len(given) > 1:
-            problem = "decides instead of a model: leave out what is of a model"
+            problem = "decides instead of a model: leave out the options of a model"
             raise InputError(problem, field="policy")
         return PolicyOptions(Path(given["policy"]))
 
@@ -340,7 +340,7 @@ def _reasoner(settings: Mapping[str, Any]) -> Model | PolicyOptions | None:
     if models is not None:
         return Model.from_file(Path(models), **given)
     if "model" not in given:
-        raise InputError("needs a model, the name of one that the server lists", field="reasoner")
+        raise InputError("needs the name of a model, as the server lists it", field="reasoner")
 
     return Model.of(given.pop("model"), **given)
 

@@ -63,7 +63,7 @@ Tables = Annotated[
 
 
 def _elsewhere(_value: Any) -> Any:
-    raise ValueError("holds for all runs together: give it in [budget]")
+    raise ValueError("applies to all runs together: put it in [budget]")
 
 
 _InBudget = Annotated[Any, BeforeValidator(_elsewhere), WithJsonSchema({"not": {}})]
@@ -266,7 +266,7 @@ def contradictions(data: Mapping[str, Any]) -> Iterator[tuple[Where, str]]:
     yield from _not_of_the_feed(data)
     for name, values in vary.items():
         if name in fixed:
-            yield ("vary", name), "is among [parameters], too: leave one out"
+            yield ("vary", name), "is also among [parameters]: leave one out"
         yield from _said_outside(data, "vary", name)
         yield from _twice(values, ("vary", name))
 
@@ -275,14 +275,14 @@ def contradictions(data: Mapping[str, Any]) -> Iterator[tuple[Where, str]]:
     for name, bound in data.get("bounds", {}).items():
         yield from _said_outside(data, "bounds", name)
         if name in vary or name in fixed:
-            yield ("bounds", name), "is among [parameters] or [vary], too: leave one out"
+            yield ("bounds", name), "is also among [parameters] or [vary]: leave one out"
         yield from _wrong_bound(name, bound)
 
 
 def _said_outside(data: Mapping[str, Any], table: str, name: str) -> Iterator[tuple[Where, str]]:
     """Yield a setting that a table varies, and the plan has, too."""
     if name in VARIED_SETTINGS and name in data:
-        problem = f"is said outside of [{table}], too ({data[name]!r}): leave one out"
+        problem = f"is also set outside [{table}] ({data[name]!r}): leave one out"
         yield (table, name), problem
 
 
@@ -297,7 +297,7 @@ def _not_of_the_feed(data: Mapping[str, Any]) -> Iterator[tuple[Where, str]]:
     arms = enumerate(data.get("arm", ()))
     wrong += [("arm", place, "preset") for place, arm in arms if "preset" in arm]
     for keys in wrong:
-        yield keys, f"is for the social feed, and this world is {world}: leave it out"
+        yield keys, f"is for the social feed, but this world is {world}: leave it out"
 
 
 def _twice(values: Sequence[Any], keys: Where) -> Iterator[tuple[Where, str]]:
@@ -312,22 +312,25 @@ def _wrong_arms(
     names = [arm["name"] for arm in arms]
     for place, arm in enumerate(arms):
         if arm["name"] in names[:place]:
-            yield ("arm", place, "name"), f"is that of another arm, {arm['name']!r}"
+            yield ("arm", place, "name"), f"is the same as that of another arm, {arm['name']!r}"
         for name in arm.get("parameters", {}):
             if name in vary:
-                yield ("arm", place, "parameters", name), "is varied in [vary], too"
+                yield ("arm", place, "parameters", name), "is also varied in [vary]"
         for name in (each for each in VARIED_SETTINGS if each in arm and each in vary):
-            yield ("arm", place, name), "is varied in [vary], too"
+            yield ("arm", place, name), "is also varied in [vary]"
 
 
 def _wrong_bound(name: str, bound: Any) -> Iterator[tuple[Where, str]]:
     least, most, scale = limits_of(bound)
     if not least < most:
-        yield ("bounds", name), f"must have its least value below its most, got {least} and {most}"
+        yield (
+            ("bounds", name),
+            (f"must have a low bound below its high bound, got {least} and {most}"),
+        )
     elif scale == "log" and least <= 0:
         yield ("bounds", name), f"must be above 0 for a logarithmic scale, got {least}"
     elif scale == "log" and "step" in bound:
-        yield ("bounds", name, "step"), "is for a linear scale: leave out one of them"
+        yield ("bounds", name, "step"), "is for a linear scale: leave one of them out"
 
 
 def _wrong_targets(data: Mapping[str, Any]) -> Iterator[tuple[Where, str]]:
@@ -338,9 +341,9 @@ def _wrong_targets(data: Mapping[str, Any]) -> Iterator[tuple[Where, str]]:
         if arms and arm not in arms:
             yield ("target", place, "arm"), f"must be one of {', '.join(arms)}"
         elif arm is not None and not arms:
-            yield ("target", place, "arm"), "names an arm, and the plan has none"
+            yield ("target", place, "arm"), "names an arm, but the plan has none"
         if (which := (each["measure"], arm, each.get("round"))) in seen:
-            yield ("target", place), "is a target already: give it once"
+            yield ("target", place), "is already a target: give it only once"
         seen.add(which)
 
 
@@ -412,7 +415,10 @@ def plan_path(given: Path | str) -> Path:
     if not path.exists() and str(given) in shipped_plans():
         return _SHIPPED / f"{given}.toml"
     if not path.exists() and not path.suffix:
-        problem = f"there is no such file, and plans that ship are {', '.join(shipped_plans())}"
+        problem = (
+            "there is no such file; the plans that come with prism are "
+            f"{', '.join(shipped_plans())}"
+        )
         raise InputError(problem, path=path)
 
     return path

@@ -32,7 +32,7 @@ _COMPARED: Mapping[str, Sequence[str]] = {
     DECISION: (*_WHEN, "state", "trigger", "options", "context", "chosen"),
     TRANSITION: (*_WHEN, "from_state", "to_state", "trigger", "context"),
 }
-_NOT_ONE = "is no run of the feed or of a world: others cannot be run again with a change"
+_NOT_ONE = "is not a run of the feed or of a world: only these can be rerun with a change"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Rerun:
         outcome: What came of it; None if it was complete already.
         folder: Where it is kept.
         run: The run that was repeated.
-        from_round: The round from whose beginning on something is other.
+        from_round: First round in which something is different.
         decision: The first decision that differs; None if none does.
         transition: The first transition that differs; None if none does.
     """
@@ -109,7 +109,7 @@ def rerun(
     Args:
         run: The folder of the run, which has come to its end.
         folder: Where to keep the new one, which is an ordinary run.
-        from_round: The round from whose beginning on something is other.
+        from_round: First round in which something is different.
         treatments: What is other: treatments of that round or later ones; without any, the new run
             is the old one.
         then: Who decides from the first difference on, in a run whose model decided.
@@ -155,7 +155,7 @@ def resume_rerun(
     path = Path(folder)
     file = path / RERUN_NAME
     if not file.is_file():
-        problem = f"holds no counterfactual (no {RERUN_NAME}): resume it as an ordinary run"
+        problem = f"holds no rerun (no {RERUN_NAME}): resume it as an ordinary run"
         raise InputError(problem, path=path)
 
     note: Any = parse_json(file.read_text(encoding="utf-8"), path=file)
@@ -176,7 +176,7 @@ def read_change(file: Path | str, run: Path | str, from_round: int) -> tuple[str
     Args:
         file: The file.
         run: The folder of the run.
-        from_round: The round from whose beginning on something is other.
+        from_round: First round in which something is different.
 
     Raises:
         InputError: If it cannot be read, or says what cannot be; names line and key.
@@ -202,7 +202,7 @@ def _changed(
     """Return the options of the new run."""
     summary = read_summary(source)
     if "results" not in summary:
-        raise InputError("has not come to its end: resume it first", path=source)
+        raise InputError("has not ended: resume it first", path=source)
 
     config, file = summary["config"], source / SUMMARY_NAME
     Run.from_config(config, file)  # what has changed is said first
@@ -218,7 +218,7 @@ def _changed(
             raise InputError(_too_early(number, from_round), field="treatments")
 
         if isinstance(each, SwitchModel) and then == "policy":
-            problem = f"{each.name!r} switches to a model, and then='policy' asks none: leave out"
+            problem = f"{each.name!r} switches to a model, but then='policy' asks none: leave out"
             raise InputError(f"{problem} one of them", field="treatments")
 
     return options.replace(
@@ -233,7 +233,7 @@ def _decider(options: Run[Any], source: Path, then: Literal["model", "policy"]) 
     writer = options.writer
     if isinstance(reasoner, ReplayOptions):
         if reasoner.then is None:
-            problem = f"is a replay of {reasoner.run}: run that one again"
+            problem = f"is a replay of {reasoner.run}: rerun that one"
             raise InputError(problem, path=source)
         return ReplayOptions(source, reasoner.model, then)
 
@@ -254,7 +254,7 @@ def _round_of(text: str) -> int:
 
 
 def _too_early(number: int, from_round: int) -> str:
-    return f"is of round {number}, and nothing may be other before round {from_round}"
+    return f"is of round {number}, but nothing may differ before round {from_round}"
 
 
 @contextmanager

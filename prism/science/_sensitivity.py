@@ -125,8 +125,8 @@ class Sensitivity:
         lacking = _without_number(table[measure]) if measure in table.columns else [0]
         run = table["run"][int(lacking[0])]
         problem = (
-            f"has no number in {run}, so that nothing explains it: take it out of the plan's "
-            f"measures there, and resume; there are {', '.join(known)}"
+            f"has no number in {run}, so it cannot be explained: remove it from the plan's "
+            f"measures, and resume; there are {', '.join(known)}"
         )
         place = self.batch.folder / PLAN_NAME
         return InputError(problem, path=place, field=f"measures.{measure}")
@@ -182,7 +182,7 @@ class Sensitivity:
             why = f" ({left[0].error})" if left[0].error else ""
             raise InputError(
                 f"{len(left)} of {len(self.batch.runs)} runs are not complete, such as "
-                f"{left[0].name}{why}, and indices need them all: resume it",
+                f"{left[0].name}{why}, but indices need them all: resume it",
                 path=self.batch.folder,
             )
 
@@ -294,7 +294,9 @@ def read_sensitivity(folder: Path | str) -> Sensitivity:
     """
     told = BatchFolder(Path(folder)).read().get(_TABLE)
     if told is None:
-        raise InputError("holds a batch that samples nothing: see prism batch", path=folder)
+        raise InputError(
+            "holds a batch that is not a sensitivity analysis: use prism batch", path=folder
+        )
 
     points = tuple(tuple(point) for point in told["points"])
     return Sensitivity(read_batch(folder), told["method"], tuple(told["parameters"]), points)

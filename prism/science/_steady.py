@@ -184,7 +184,7 @@ def steady_state(
             brings.
     """
     if by not in _BATCH:
-        raise FieldValueError(f"a series is by round or by tick, not by {by!r}")
+        raise FieldValueError(f"a series counts by round or by tick, not by {by!r}")
 
     wide = _by_round(logs) if by == "round" else _by_tick(logs)
     names = _chosen(wide, measures, MEASURES if by == "round" else ())
@@ -237,7 +237,7 @@ def _by_tick(logs: RunLogs) -> pl.DataFrame:
     happened = what_happened(logs, "posts", "likes")
     states = states_by_number(logs)
     if "tick" not in states.columns:
-        raise FieldValueError("the log has no ticks: a series can only be by round")
+        raise FieldValueError("the log has no ticks: a series can only count by round")
 
     done = acts(happened).group_by([*keys, "what"]).agg(count=pl.len())
     counts = [

@@ -189,8 +189,8 @@ def _frequency(agent: SocialAgent) -> tuple[float, ...]:
     numbers = _numbers(parse_json(given) if isinstance(given, str) else given)
     if numbers is None:
         raise FieldValueError(
-            f"hours = 'file' needs {FREQUENCY} of agent {agent.agent_id!r}, {HOURS} numbers from 0 "
-            f"on, got {given!r}: keep that column (--keep {FREQUENCY})"
+            f"hours = 'file' needs {FREQUENCY} of agent {agent.agent_id!r}, {HOURS} numbers, 0 "
+            f"or more, got {given!r}: keep that column (--keep {FREQUENCY})"
         )
 
     most = max(numbers)

@@ -418,11 +418,12 @@ class Feed(FeedSteps):
         if preset is None:
             return {}
         if "parameters" in parameters:
-            raise InputError("leave it out where all parameters are given", field="preset")
+            raise InputError("leave it out, since all parameters are given", field="preset")
         try:
             return {"parameters": Parameters.preset(preset)}
         except PrismError as error:
-            raise InputError(str(error), field="preset") from None
+            problem = str(error).removeprefix("preset ")
+            raise InputError(problem, field="preset") from None
 
     def _prism_told(self) -> dict[str, Any]:
         """Return the arguments that are no parameters, but for those with their defaults."""
@@ -461,7 +462,7 @@ class Feed(FeedSteps):
             return given
         if given is not None:
             raise FieldValueError(
-                f"{type(self).__name__} has a should_engage of its own: leave out the other one"
+                f"{type(self).__name__} has its own should_engage: leave the other one out"
             )
 
         return self.should_engage
@@ -495,7 +496,7 @@ class Feed(FeedSteps):
         playing = self._played(doing)
         reason = playing.host.refusing or playing.host.late
         if playing.host.is_setting_up:
-            reason = "the first round has not begun; let opening return what is there before it"
+            reason = "the first round has not begun: return earlier posts from opening"
         if reason is not None:
             raise SimulationError(f"{type(self).__name__} cannot {doing}: {reason}")
 
@@ -625,7 +626,7 @@ class Feed(FeedSteps):
             changed.append("posts_per_tick")
         if changed:
             raise FieldValueError(
-                f"{changed[0]} cannot change in the course of a run: the population is made by it"
+                f"{changed[0]} cannot change during a run, since the population depends on it"
             )
 
         self._playing.parameters = now

@@ -38,7 +38,7 @@ class _Votes(SharedTreatment):
         known = get_args(PostKind)
         for each in self.posts or ("none",):
             if each not in known:
-                raise InputError(f"must be some of {', '.join(known)}, got {each!r}", field="posts")
+                raise InputError(f"must be among {', '.join(known)}, got {each!r}", field="posts")
 
     def apply(self, world: World[Any]) -> None:
         """Treat the posts that are there, as far as they are meant, and from now on new ones."""

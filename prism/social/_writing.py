@@ -138,7 +138,7 @@ def writer_template(prompt: str) -> Any:
     from prism.statechart.reasoner._own_prompts import DOTTED_NAME, Template
 
     if not prompt.strip():
-        raise FieldValueError("the writer's prompt is empty: leave it out for the default one")
+        raise FieldValueError("the writer's prompt is empty: omit it to use the default")
 
     template = Template(prompt, DOTTED_NAME)
     unknown = [name for name in template.names if not _is_field(name)]
@@ -146,7 +146,7 @@ def writer_template(prompt: str) -> Any:
         named = ", ".join(f"{{{name}}}" for name in unknown)
         known = ", ".join((*FIELDS, "agent.<...>"))
         raise FieldValueError(
-            f"the writer's prompt names {named}, which is no field: there are {known}"
+            f"the writer's prompt names {named}, which is not a field: there are {known}"
         )
 
     return template

@@ -104,7 +104,7 @@ class Definition(Generic[StateT]):
             )
         problems += need_problems(needs)
         if not isinstance(description, str):
-            problems.append(f"description must be text, got {description!r}")
+            problems.append(f"the description must be text, got {description!r}")
         if problems:
             raise DefinitionError(f"chart {name!r}: " + "; ".join(problems))
 

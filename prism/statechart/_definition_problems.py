@@ -56,7 +56,7 @@ def tick_problems(state: Any, ticks: Any) -> list[str]:
     """List what is wrong with a limit in ``timeouts``."""
     if isinstance(ticks, int) and not isinstance(ticks, bool) and ticks >= 1:
         return []
-    must = "must be a whole number of ticks from 1 on"
+    must = "must be a whole number of ticks, 1 or more"
     return [f"timeouts[{state_text(state)}] {must}, got {ticks!r}"]
 
 

@@ -217,7 +217,7 @@ def _unmatched(argument: str, names: Iterable[Any], base: Definition[Any]) -> It
                 f"got {name!r}"
             )
         elif not any(_is_named(item, name) for item in base.transitions):
-            yield f"{argument}: {_shown(name)} is no transition of the chart"
+            yield f"{argument}: {_shown(name)} is not a transition of the chart"
 
 
 def _is_named(item: Transition[Any], name: Any) -> bool:

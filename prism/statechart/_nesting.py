@@ -111,9 +111,11 @@ class State(Generic[StateT_co]):
             problems += [text for each in functions for text in callable_problems(kind, each)]
 
         if not self.states and (self.parallel or self.initial):
-            problems.append("has no states inside: give it some, or leave out parallel and initial")
+            problems.append("has no substates: give it some, or leave out parallel and initial")
         elif self.parallel and len(self.states) == 1:
-            problems.append("is parallel with one region: give it another, or leave out parallel")
+            problems.append(
+                "is parallel with only one region: give it another, or leave out parallel"
+            )
         if self.parallel and self.initial:
             problems.append("is parallel, so all its regions are entered: leave out initial")
 
@@ -168,8 +170,8 @@ class In:
         """Return whether the agent is in the state."""
         if self._texts is None:
             raise DefinitionError(
-                f"{self.__name__} belongs to no chart: give it as a guard, and elsewhere use "
-                "chart.is_in(agent, state)"
+                f"{self.__name__} belongs to no chart: use it only as a guard, and "
+                "chart.is_in(agent, state) elsewhere"
             )
         state = agent.state
         # a text may be a leaf with a sign that separates leaves elsewhere

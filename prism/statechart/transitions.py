@@ -272,7 +272,7 @@ def _target_problems(target: Any) -> list[str]:
 def _timing_problems(item: Any) -> list[str]:
     problems = []
     if item.after is not None and not _is_count(item.after):
-        problems.append(f"after must be a whole number of ticks from 1 on, got {item.after!r}")
+        problems.append(f"after must be a whole number of ticks, 1 or more, got {item.after!r}")
     share = item.probability
     if share is not None and not (_is_number(share) and share <= 1):
         problems.append(f"probability must be above 0 and at most 1, got {item.probability!r}")
@@ -285,7 +285,7 @@ def _timing_problems(item: Any) -> list[str]:
     if len(given) > 1:
         problems.append(f"{' and '.join(given)} exclude each other")
     if item.trigger is None and {"after", "rate"} & {*given}:
-        problems.append(f"needs a trigger beside {given[0]}, under which it is logged")
+        problems.append(f"needs a trigger beside {given[0]}, for the log")
 
     return problems
 

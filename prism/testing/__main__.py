@@ -24,18 +24,18 @@ _SERVERS: dict[str, type[FakeOllama | FakeOpenAI]] = {"ollama": FakeOllama, "ope
 def main() -> None:
     """Serve until standard input ends, then print the counts as one line of JSON."""
     parser = argparse.ArgumentParser(prog="python -m prism.testing", description=__doc__)
-    parser.add_argument("--latency", type=float, default=0.0, help="seconds that each answer takes")
+    parser.add_argument("--latency", type=float, default=0.0, help="seconds for each answer")
     parser.add_argument(
         "--tail",
         type=float,
         default=1.0,
-        help="99th percentile of the seconds over their median, --latency, if they are lognormal",
+        help="ratio of the 99th percentile to the median, --latency, for lognormal times",
     )
     parser.add_argument(
-        "--slots", type=int, default=None, help="answers made at once; no limit by default"
+        "--slots", type=int, default=None, help="number of concurrent answers; no limit by default"
     )
     parser.add_argument(
-        "--dialect", choices=sorted(_SERVERS), default="ollama", help="API that the server speaks"
+        "--dialect", choices=sorted(_SERVERS), default="ollama", help="API of the server"
     )
     options = parser.parse_args()
 

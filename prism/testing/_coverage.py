@@ -86,7 +86,7 @@ class CoveragePlugin:
     def _lines(self) -> Iterator[str]:
         yield from report_lines(self.recorder)
         if self._lost:
-            yield f"not counted, since they crashed: workers {', '.join(self._lost)}"
+            yield f"workers that crashed and are not counted: {', '.join(self._lost)}"
         if self._is_written:
             yield f"written to {self._json_path}"
 

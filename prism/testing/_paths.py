@@ -249,7 +249,7 @@ def explain_failure(
     yield from _draw(rows, place)
 
     if not taken.has_history:
-        yield "it keeps no state_history, so that only its present state is known"
+        yield "it keeps no state_history, so only its current state is known"
     elif taken.is_full:
         yield _FULL.format(len(taken.records) - 1)
     elif missing:
@@ -326,7 +326,7 @@ def _missing_transition(
 
     found = [chart.definition] if chart is not None else _fitting_charts(agent)
     if len(found) != 1:
-        which = f"of the living charts, {_names_of(found)} could be the agent's"
+        which = f"of the charts in memory, {_names_of(found)} could be the agent's"
         yield f"{instead}to see which guard failed, pass chart=; {which}"
         return
 

@@ -32,7 +32,7 @@ def blank_facts(watched: Watched) -> RunFacts | None:
     """Return the facts of the beginning of a log, which has tables of the right kinds.
 
     Returns:
-        None if the log holds no event of prism yet.
+        None if the log contains no events of prism yet.
     """
     head = watched.tail.read(0, _HEAD_BYTES)
     whole = head[: head.rfind(b"\n") + 1]

@@ -36,8 +36,8 @@ _MEANT = ("same-origin", "none")
 _REFUSALS = {
     "host": "This address is not the one that prism watch printed.",
     "origin": "Another page may not ask for this.",
-    "token": "This address was used before, or is not whole. Open the address that prism watch "
-    "printed; where that was used already, start prism watch again.",
+    "token": "This address was already used, or is incomplete. Open the address that prism watch "
+    "printed; if you have used it before, start prism watch again.",
 }
 
 

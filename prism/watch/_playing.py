@@ -91,7 +91,7 @@ class Playing:
         elif does in _ORDERS:
             self._send(_checked(order))
         else:
-            raise InputError(f"there is no {does!r} to do")
+            raise InputError(f"there is no action {does!r}")
 
         return {}
 
@@ -269,7 +269,7 @@ def _place_for(folder: Any) -> Path:
     if path.is_absolute() or not (here / path).resolve().is_relative_to(here.resolve()):
         raise InputError(f"must be below {here}", path=path)
     if path.exists():
-        raise InputError("exists already: name another folder", path=path)
+        raise InputError("already exists: name another folder", path=path)
 
     return path
 

@@ -51,7 +51,7 @@ class Runs:
         if self.is_one:
             locate_log(self._given)
         elif self.playing is None and not find_runs(self._given):
-            problem = "is no run, and there is none in the folders below"
+            problem = "is not a run, and holds none"
             raise InputError(problem, path=self._given)
 
     @property

@@ -140,7 +140,7 @@ class _Pages:
         """Carry out what the page asks of the world that is played."""
         playing, body = self._runs.playing, await _body_of(request)
         if playing is None or body is None:
-            return _problem(InputError("there is no world to play with, or nothing to do"))
+            return _problem(InputError("there is no world to play with, or no action"))
         try:
             done = await run_in_threadpool(playing.do, body)
         except (PrismError, OSError) as error:
@@ -223,7 +223,7 @@ def _problem(error: Exception, status: int = 400) -> Response:
     elif isinstance(error, (PrismError, ValueError, OSError)):
         said = str(error)
     else:
-        said = f"prism made a mistake ({type(error).__name__}); its log has the traceback"
+        said = f"prism failed ({type(error).__name__}); its log has the traceback"
 
     body = _as_json({"problem": said})
     return Response(body, status_code=status, media_type="application/json")
@@ -407,6 +407,6 @@ def _bound(host: str, port: int) -> socket.socket:
         listening.listen()
     except OSError as error:
         listening.close()
-        raise InputError(f"{host}:{port} cannot be listened on: {error.strerror}") from None
+        raise InputError(f"cannot listen on {host}:{port}: {error.strerror}") from None
 
     return listening

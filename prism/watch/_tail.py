@@ -128,7 +128,7 @@ class Tail:
         before = self._file.tell()
         begin = before - len(self._packed_mark)
         if os.pread(self._file.fileno(), before - begin, begin) != self._packed_mark:
-            raise Changed("has other bytes than before, as when a run is resumed")
+            raise Changed("has changed, as when a run is resumed")
 
         # the end of what has been written so far may not be the end of a part
         self._packed.fault = None
@@ -147,12 +147,12 @@ class Tail:
         self._unpack()
         self.size = self._length()
         if self.size < self.position:
-            raise Changed("was cut back, as when a run is resumed from a checkpoint")
+            raise Changed("was truncated, as when a run is resumed from a checkpoint")
 
         # a log that was cut back may have grown beyond the old place since the last look
         begin = self.position - len(self._mark)
         if self.read(begin, self.position) != self._mark:
-            raise Changed("has other lines than before, as when a run is resumed")
+            raise Changed("has different lines, as when a run is resumed")
 
     def _next(self) -> Block | None:
         data = self.read(self.position, self.position + BLOCK_BYTES)

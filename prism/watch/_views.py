@@ -148,9 +148,11 @@ class Views:
         asked = _EMPTY.join(map(_decision, reversed(decisions)))
         facts = self._counted()
         sections = [
-            Section("way", "Its way on the chart", "", [_way(facts, story, agent)]),
-            Section("dwell", "How long it stayed", _IN_TICKS, [_dwelling(story, agent)]),
-            Section("asked", "What it was asked", "", [asked]),
+            Section("way", "Its path on the chart", "", [_way(facts, story, agent)]),
+            Section(
+                "dwell", "How long it stayed in each state", _IN_TICKS, [_dwelling(story, agent)]
+            ),
+            Section("asked", "Its decisions", "", [asked]),
             Section("story", "What it did", self._so_far(), [_told(story)]),
         ]
         return View([each for each in sections if each.parts[0]], PageFigures(()))
@@ -165,7 +167,9 @@ class Views:
         listed = _happenings(happened)
         explanation = ""
         if happened.height == looking.MOST_HAPPENINGS:
-            explanation = f"The last {looking.MOST_HAPPENINGS}; an agent's page has all of its own."
+            explanation = (
+                f"The last {looking.MOST_HAPPENINGS} events; an agent's page has all of its events."
+            )
         yield Section("happened", "What happened", explanation, [listed])
 
     def _so_far(self) -> str:
@@ -173,7 +177,7 @@ class Views:
         tail = self._watched.tail
         if tail.unfinished < BLOCK_BYTES:
             return ""
-        return f"So far: {tail.position / tail.size:.0%} of the log is read."
+        return f"So far, {tail.position / tail.size:.0%} of the log has been read."
 
     def _counted(self) -> RunFacts | None:
         blank = self._blank
@@ -187,8 +191,9 @@ class Views:
 
 
 _HOW_TO_READ = (
-    "In each state, the agents at the end of the round; arrows as wide as the traffic of the "
-    "round, on one scale for all rounds. Choose a state or the number of an arrow for its agents."
+    "States show the agents at the end of the round, and arrows are as wide as the traffic of "
+    "the round, on one scale for all rounds. Choose a state or the number of an arrow to see its "
+    "agents."
 )
 _IN_TICKS = "Ticks from entering a state to leaving it."
 

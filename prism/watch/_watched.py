@@ -120,7 +120,7 @@ class Watched:
         if self.status.state == "damaged" and self.status.problem:
             found.append(self.status.problem)
         if self.status.state in ("stopped", "complete") and 0 < self.tail.unfinished < 1 << 16:
-            found.append(f"{self.path}: the last line is cut off, and left out")
+            found.append(f"{self.path}: the last line is cut off and left out")
 
         return [shown_path(note) for note in found]
 
@@ -150,7 +150,7 @@ class Watched:
         try:
             work()
         except Changed as change:
-            self._note(f"{self.path}: {change}; it was read again from its beginning")
+            self._note(f"{self.path}: {change}; it was read again from the beginning")
             self._guarded(self._begin_again)
         except (InputError, OSError) as error:
             if self._problem != str(error):

@@ -259,7 +259,7 @@ def by_command(command: str) -> Callable[[Action], Awaitable[Any]]:
     try:
         words = shlex.split(command)
     except ValueError as error:
-        raise InputError(f"{command!r} is no command: {error}", field="action") from None
+        raise InputError(f"{command!r} is not a command: {error}", field="action") from None
     if not words or which(words[0]) is None:
         raise InputError(f"there is no command {command!r}", field="action")
 

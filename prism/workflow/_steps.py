@@ -254,7 +254,7 @@ class StepRunner:
             return written
 
         how = f"Respond with one of these alone: {', '.join(step.transition_map)}"
-        prompt = again(call.prompt, "it is not clear which of the answers it is.", how)
+        prompt = again(call.prompt, "It is unclear which of the answers it is.", how)
         second = replace(call, key=f"{call.key}:again", prompt=prompt, most_requests=1)
         found = await self._writer.write(second, logger=self._logger)
         spent.follow(found.cost or Cost())

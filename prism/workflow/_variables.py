@@ -142,12 +142,12 @@ def through_json(value: Any) -> Any:
     written = orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
     # what is not finite is written as null
     if b"null" in written and _holds_endless(value):
-        raise ValueError("a number that is not finite is no data")
+        raise ValueError("a number that is not finite is not data")
 
     found = orjson.loads(written)
     opened = written.count(b"[") + written.count(b"{")
     if opened > MOST_LEVELS and _depth(found) > MOST_LEVELS:
-        raise ValueError(f"it is nested over {MOST_LEVELS} levels deep")
+        raise ValueError(f"it is nested more than {MOST_LEVELS} levels deep")
 
     return found
 

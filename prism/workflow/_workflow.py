@@ -96,7 +96,7 @@ class Workflow:
         """Read a workflow from a text, whose components stand inline or in a folder.
 
         Args:
-            text: The workflow, YAML.
+            text: The workflow, a YAML file.
             name: What to call it, in messages too, if it does not say.
             components: Folder of the components' files.
 
@@ -127,7 +127,7 @@ class Workflow:
         try:
             source = Source.of(through_json(data), path=name)
         except (TypeError, ValueError) as error:
-            raise InputError(f"is not data as JSON has it: {error}", path=name) from None
+            raise InputError(f"is not JSON data: {error}", path=name) from None
 
         return cls._of(read_workflow(source, name, None, components=_folder(components)))
 

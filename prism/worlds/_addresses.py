@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from prism.errors import InputError, PrismError
+from prism.files._declarations import meant
 from prism.worlds._world import World
 
 GROUP = "prism.worlds"
@@ -86,8 +87,10 @@ def _named(name: str) -> str:
         known = known_worlds()
     if name not in known:
         listed = ", ".join(known)
+        near = meant(name, known)
+        guess = "" if near is None else f"; did you mean {near}?"
         raise InputError(
-            f"must be package.module:Name, file.py:Name or one of {listed}, got {name!r}",
+            f"must be package.module:Name, file.py:Name or one of {listed}, got {name!r}{guess}",
             field="world",
         )
 
@@ -222,8 +225,7 @@ def _address_of_class(cls: type[World[Any]]) -> str:
     file = getattr(module, "__file__", None)
     if file is None:
         raise InputError(
-            f"{cls.__name__} is defined in no file, from which a run could be resumed: put it "
-            "into one",
+            f"{cls.__name__} is not defined in a file, which resuming a run needs: put it in one",
             field="world",
         )
 
@@ -251,7 +253,7 @@ def code_of(cls: type[World[Any]], place: str) -> dict[str, Path]:
     module = sys.modules[cls.__module__]
     file = getattr(module, "__file__", None)
     if file is None:
-        raise InputError(f"{cls.__name__} is defined in no file: put it into one", field="world")
+        raise InputError(f"{cls.__name__} is not defined in a file: put it in one", field="world")
 
     path, is_file = Path(file), place.endswith(".py")
     package = "" if is_file else module.__package__ or ""

@@ -152,8 +152,8 @@ class Thing(metaclass=Fields):
                 raise TypeError(f"{cls.__name__} needs {name}: {cls.__name__}({name}=...)")
             elif field.declared.draw is not None:
                 raise DefinitionError(
-                    f"{cls.__name__}.{name} is drawn, which only a field of an agent is: draw it "
-                    "with agent.random or world.random, and give it"
+                    f"{cls.__name__}.{name} is drawn, which works only for fields of agents: "
+                    "draw it with agent.random or world.random, and pass it"
                 )
             else:
                 setattr(self, name, field.declared.value())
@@ -456,9 +456,9 @@ class Agent(_Parts, metaclass=Fields):
         host = self._joined("write")
         if template is None and not host.has_writer:
             raise SimulationError(
-                f"agent {self.agent_id!r} is to write {key!r}, and the run has no writer: give "
-                "Run(..., writer=...), or say what it writes without one: "
-                "write(prompt, template=...)"
+                f"agent {self.agent_id!r} is to write {key!r}, but the run has no writer: pass "
+                "Run(..., writer=...), or a text for runs without one: write(prompt, "
+                "template=...)"
             )
 
         wording = host.wording
@@ -516,8 +516,8 @@ class Agent(_Parts, metaclass=Fields):
         """
         if self._host is not None and not getattr(self._host, "is_setting_up", False):
             raise SimulationError(
-                f"agent {self.agent_id!r} is under way: begin_in belongs into setup or populate, "
-                "later its state changes by fire"
+                f"agent {self.agent_id!r} is under way: begin_in belongs in setup or populate, "
+                "afterwards, its state changes by fire"
             )
 
         chart = type(self).chart
@@ -571,8 +571,8 @@ class Agent(_Parts, metaclass=Fields):
         host: Host | None = self._host
         if host is None:
             raise AgentError(
-                f"{type(self).__name__}.{doing} needs a run, which the agent has not joined: let "
-                "the world's populate return it"
+                f"{type(self).__name__}.{doing} needs a run, which the agent has not joined: "
+                "return it from the world's populate"
             )
 
         return host
@@ -690,7 +690,7 @@ class Receiving:
 
     def __init__(self, agent: Any) -> None:
         self.agent = agent
-        _begin_waiting(self, "receive", "; here, look into inbox")
+        _begin_waiting(self, "receive", "; here, read inbox")
 
     def __await__(self) -> Generator[Any, Any, Any]:
         """Return the oldest message, else hand the wait to the run."""
@@ -713,7 +713,7 @@ def _begin_waiting(waiting: Asked | Writing | Receiving, doing: str, instead: st
     host = agent._host or agent._joined(doing)
     if host.phase not in _STEPS:
         raise SimulationError(
-            f"agent {agent.agent_id!r}: {doing} belongs into a step (@during){instead}"
+            f"agent {agent.agent_id!r}: {doing} belongs in a step (@during){instead}"
         )
 
     host.unawaited = waiting

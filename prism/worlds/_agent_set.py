@@ -205,6 +205,8 @@ def _stream_of(agents: AgentSet[Any]) -> Any:
     """Return the random numbers of the agent whose step it is, else of the world."""
     host = getattr(agents[0], "_host", None) if agents else None
     if host is None:
-        raise SimulationError("agents are drawn in a run: use the sample of a stream elsewhere")
+        raise SimulationError(
+            "agents can be sampled only in a run: elsewhere, use the sample of a stream"
+        )
 
     return host.world_stream() if host.acting is None else host.acting.random

@@ -234,7 +234,7 @@ class AloneRun(Run[Any]):
         """
         kind = next(iter(cls.names))
         if kind not in config:
-            raise InputError(f"is no run of {kind}", path=path)
+            raise InputError(f"is not a run of {kind}", path=path)
 
         check_config(config, path, cls.kinds, cls.later_kinds)
         kept = {name: config[key] for key, name in cls._fields() if key in config}
@@ -298,7 +298,7 @@ def recorded_log(replay: ReplayOptions) -> Path:
         InputError: If it is a pipe, which can be read only once.
     """
     if is_stream(replay.run):
-        problem = "is a pipe: the run has to find it again, so give a file or folder"
+        problem = "is a pipe, which a resumed run could not read again: give a file or folder"
         raise InputError(problem, path=replay.run)
 
     return locate_log(replay.run)

@@ -47,8 +47,8 @@ class Assignments:
             low, high = slices[arm]
             if abs(high - low - share) > _ROUNDING:
                 raise FieldValueError(
-                    f"experiment {experiment!r} has two arms {arm!r} with other shares: give them "
-                    "names of their own"
+                    f"experiment {experiment!r} has two arms {arm!r} with different shares: give "
+                    "them different names"
                 )
             return
 
@@ -57,8 +57,8 @@ class Assignments:
         if end > 1 + _ROUNDING:
             arms = ", ".join([*slices, arm])
             raise FieldValueError(
-                f"the arms of experiment {experiment!r} ({arms}) must have shares that come to at "
-                f"most 1, got {end:.4g}"
+                f"the arms of experiment {experiment!r} ({arms}) must have shares that add up to "
+                f"at most 1, got {end:.4g}"
             )
 
         # rounding must leave nobody out of arms that come to 1

@@ -353,8 +353,9 @@ def _refuse_open(cls: Any) -> None:
 
     open_bases = [base.__name__ for base in cls.__mro__[1:] if "__dict__" in vars(base)]
     raise DefinitionError(
-        f"{cls.__name__} would take attributes that nobody declared, as "
-        f"{', '.join(open_bases) or 'one of its bases'} has no slots: write  __slots__ = ()  there"
+        f"{cls.__name__} would accept undeclared attributes, since "
+        f"{', '.join(open_bases) or 'one of its bases'} has no slots: write  __slots__ = ()  "
+        "there"
     )
 
 

@@ -192,7 +192,7 @@ def _require_restoring(someone: Any) -> None:
     again = someone.snapshot()
     if again != kept:
         raise AgentError(
-            f"{type(someone).__name__}.restore does not bring back what snapshot() returned: "
+            f"{type(someone).__name__}.restore does not restore what snapshot() returned: "
             f"{brief(kept)} became {brief(again)}"
         )
 
@@ -216,7 +216,7 @@ class TurnWriter(BaseWriter):
         """
         if not self._guest._host.has_writer:
             raise SimulationError(
-                f"agent {self._guest.agent_id!r} asks a model, and the run has no writer: give "
+                f"agent {self._guest.agent_id!r} asks a model, but the run has no writer: pass "
                 "Run(..., writer=...), or --writer on the command line"
             )
 
@@ -268,8 +268,8 @@ def _invited(someone: Any, where: str) -> Guest[Any]:
 
 _WANTED: Mapping[str, str] = {
     "act": "act(self, world), its turn in every tick",
-    "snapshot": "snapshot(self), which returns what is to be kept of it, as plain data",
-    "restore": "restore(self, data), which takes that back",
+    "snapshot": "snapshot(self), which returns what to keep of it, as plain data",
+    "restore": "restore(self, data), which restores it from that data",
 }
 
 
@@ -277,7 +277,7 @@ def _require_participant(someone: Any) -> None:
     lacks = [text for name, text in _WANTED.items() if not callable(getattr(someone, name, None))]
     if lacks:
         raise AgentError(
-            f"{type(someone).__name__} cannot take part in a world, as what happens to it would be "
+            f"{type(someone).__name__} cannot take part in a world, since its state would be "
             f"lost on resuming: give it {'; '.join(lacks)}"
         )
 

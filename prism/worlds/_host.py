@@ -253,7 +253,7 @@ class RunHost:
         if self.phase is not Phase.GOING_ON:
             return None
 
-        return f"after its first await a step changes its own agent alone: {OVERLAP_RULE}"
+        return f"after its first await, a step may change only its own agent: {OVERLAP_RULE}"
 
     @property
     def time(self) -> float:
@@ -308,8 +308,8 @@ class RunHost:
         self.has_guests = bool(guests)
         if guests and (self._world.together or self._world.overlap):
             raise AgentError(
-                f"{type(self._world).__name__}: objects of other classes take their turns one "
-                "after another, so leave out together and overlap"
+                f"{type(self._world).__name__}: objects of other classes take turns one after "
+                "another, so leave out together and overlap"
             )
 
         self.agents[:] = taken.values()
@@ -415,7 +415,9 @@ class RunHost:
             SimulationError: If nothing may change now.
         """
         if not isinstance(ticks, int) or isinstance(ticks, bool) or ticks < 0:
-            raise FieldValueError(f"ticks_in_state must be a whole number from 0 on, got {ticks!r}")
+            raise FieldValueError(
+                f"ticks_in_state must be a whole number, 0 or more, got {ticks!r}"
+            )
         if self.refusing is not None or self.roster is None:
             why = self.refusing or "the run has not begun"
             raise SimulationError(f"ticks_in_state of {agent.agent_id!r} cannot be set: {why}")
@@ -441,7 +443,7 @@ class RunHost:
     def is_to_end(self) -> bool:
         """Return whether the run has been stopped, or the world says that it is to end."""
         if self.stopped is None and self._has_until:
-            with self.only_looking("until only looks; let a hook change things"):
+            with self.only_looking("until must not change anything: use a hook"):
                 ends = self.world.until()
             if ends:
                 self.stop("until")
@@ -494,7 +496,7 @@ class RunHost:
         if self.acting is not None and self._world.together:
             raise SimulationError(
                 f"{type(self._world).__name__} is a together world, in which the order of agents "
-                "decides nothing: let steps draw from agent.random"
+                "must not matter: draw from agent.random in steps"
             )
         if self._world_random is None:
             # a part more than a decision's key has, as an agent may be called "world"
@@ -515,7 +517,7 @@ class RunHost:
             SimulationError: If nothing may change now.
         """
         if getattr(to, "_host", None) is not self:
-            raise AgentError(f"a message is for an agent of the world, got {to!r}")
+            raise AgentError(f"the receiver of a message must be an agent of the world, got {to!r}")
         if self.refusing is not None:
             raise SimulationError(f"nothing can be sent: {self.refusing}")
 
@@ -551,7 +553,7 @@ class RunHost:
         if self._world.together and self.acting not in (None, agent):
             raise SimulationError(
                 f"{type(self._world).__name__} is a together world, in which the order of agents "
-                "decides nothing: in a step, an agent notes for itself alone"
+                "must not matter: in a step, an agent may note only for itself"
             )
 
         add_note(agent, self._clock.moment.seconds, text)
@@ -734,11 +736,11 @@ def _name(agent: Agent, number: int) -> None:
 def _require_event(event: str, keys: Iterable[str]) -> None:
     if not _EVENT_NAME.fullmatch(event):
         raise FieldValueError(
-            f"an event's name must be small letters, digits and underscores, got {event!r}"
+            f"an event's name must be lower-case letters, digits and underscores, got {event!r}"
         )
     if reserved := [name for name in keys if name in RESERVED]:
         raise FieldValueError(
-            f"world.{event}: the key {reserved[0]!r} is that of every line: use another name"
+            f"world.{event}: the key {reserved[0]!r} is part of every line: use another name"
         )
 
 
@@ -812,14 +814,14 @@ def _blame(generator: str) -> None:
     others = [thread.name for thread in threading.enumerate() if _may_draw(thread)]
     if not others:
         raise SimulationError(
-            f"the world draws from {generator}, which would give other numbers on resuming: use "
-            "agent.random in steps, and self.random in the world"
+            f"the world draws from {generator}, which would give different numbers on resuming: "
+            "use agent.random in steps, and self.random in the world"
         )
 
     warnings.warn(
         f"somebody has drawn from {generator} while the world ran: it, or another thread "
-        f"({', '.join(others[:3])}). Where the world has, it gives other numbers on resuming: "
-        "prism world check says whether",
+        f"({', '.join(others[:3])}). Where the world has, it gives different numbers on "
+        "resuming: run prism world check to find out",
         RuntimeWarning,
         stacklevel=2,
     )

@@ -245,7 +245,8 @@ def parts_of(cls: type[World[Any]]) -> Parts:
             treatments[name] = getattr(method, TREATMENT)
 
     problems += [
-        f"{cls.__name__}.{name} is a world's: measure it by a method, which returns self.{name}"
+        f"{cls.__name__}.{name} is a field of a world: measure it with a method that returns "
+        f"self.{name}"
         for name, field in cls.fields.items()
         if field.declared.is_measured
     ]
@@ -453,7 +454,7 @@ def _method_problems(cls: type[Any], name: str, method: Any) -> Iterator[str]:
     # a step alone has something to wait for
     is_plain = name in _HOOKS or bool({*marks} - {STEP})
     if is_plain and inspect.iscoroutinefunction(method):
-        yield f"{cls.__name__}.{name} is async, and has nothing to wait for"
+        yield f"{cls.__name__}.{name} is async, but has nothing to wait for"
     base = World if issubclass(cls, World) else Agent
     if marks and hasattr(base, name):
         yield f"{cls.__name__}.{name} would hide {base.__name__}.{name}: give it another name"
@@ -470,7 +471,7 @@ def _argument_problems(cls: type[Any], name: str, method: Any, mark: str) -> Ite
     try:
         inspect.signature(method).bind(*taken)
     except TypeError:
-        yield f"{cls.__name__}.{name} must take {' and '.join(taken)} alone"
+        yield f"{cls.__name__}.{name} must take only {' and '.join(taken)}"
 
 
 def _rate_problems(cls: type[World[Any]], name: str, method: Any) -> Iterator[str]:

@@ -48,7 +48,7 @@ _TICKS_BETWEEN_COLLECTIONS = 100
 
 COLUMNS = "prism.columns"
 
-_ONLY_LOOKS = "a measure only looks; let a hook change things, such as round_ends"
+_ONLY_LOOKS = "a measure must not change anything: use a hook, such as round_ends"
 
 MANY = 100_000
 """Agents up to which the log tells of each, unless it is asked for less."""
@@ -107,7 +107,7 @@ class Loop:
     ) -> None:
         if world._host is not None:
             raise SimulationError(
-                f"this {type(world).__name__} is in a run already: make a new one"
+                f"this {type(world).__name__} is already in a run: make a new one"
             )
 
         self.world: Any = world
@@ -262,8 +262,8 @@ class Loop:
             SimulationError: If the snapshot is of another world or population.
         """
         if self._stage.has_fields and "kinds" not in snapshot:
-            problem = "was begun by an earlier version, which kept it otherwise: begin it anew, or"
-            raise InputError(f"{problem} replay it as far as it came")
+            problem = "was begun by an earlier version in another format: start a new run, or"
+            raise InputError(f"{problem} replay what it has")
 
         self._host.end_setup(is_resumed=True)
         # the time first, as agents have been in their states since some tick
@@ -355,7 +355,7 @@ class Loop:
         if active_logger(self._stage.logger) is None or self._stage.logged_agents() == 0:
             return {}
 
-        reason = "a picture only looks; let a hook change things, such as round_ends"
+        reason = "a picture must not change anything: use a hook, such as round_ends"
         with self._host.only_looking(reason), self._host.explaining(), self._host.guarding():
             return self._stage.picture(first=first)
 

@@ -127,7 +127,7 @@ class Network(Generic[AgentT]):
 
     def _link(self, one: int, other: int) -> None:
         if one == other:
-            raise FieldValueError("an agent cannot be connected with itself")
+            raise FieldValueError("an agent cannot be connected to itself")
 
         self._links[one][other] = None
         if not self.directed:
@@ -302,7 +302,7 @@ def _edges_of(edges: Any) -> Iterable[Any]:
     if hasattr(edges, "edges") and callable(edges.edges):  # networkx, and a network of ours
         return cast(Iterable[Any], edges.edges())
     if isinstance(edges, (set, frozenset)):
-        raise FieldValueError("edges in a set have another order in every process: give a list")
+        raise FieldValueError("edges in a set have a different order in every process: pass a list")
 
     return cast(Iterable[Any], edges)
 
@@ -313,7 +313,7 @@ def _find_place(end: Any, places: dict[Any, int], size: int) -> int:
     if place is None and isinstance(end, int) and 0 <= end < size:
         place = end
     if place is None:
-        raise FieldValueError(f"{end!r} is no agent: name agents by id, or by place from 0 on")
+        raise FieldValueError(f"{end!r} is not an agent: name agents by id, or by position from 0")
 
     return place
 
@@ -488,7 +488,7 @@ def lattice_pairs(width: int, height: int, degree: int, *, wraps: bool) -> list[
         for place in _around(row, column, steps(row, column), width, height, wraps=wraps)
     ]
     if wraps and 2 * len({frozenset(pair) for pair in pairs}) != width * height * degree:
-        rows = "" if degree in (4, 8) else ", and its rows and columns must be even in number"
+        rows = "" if degree in (4, 8) else ", and the numbers of its rows and columns must be even"
         raise FieldValueError(
             f"a lattice of {width} by {height} with {degree} neighbours is too small to wrap{rows}"
         )

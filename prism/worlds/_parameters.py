@@ -180,7 +180,7 @@ def read_parameter_file(path: Path, cls: Fields) -> Mapping[str, Any]:
     source = Source.read(path, None if is_other else "toml")
     values, problems = source.value, Problems(source)
     if not isinstance(values, dict):
-        raise source.error("must hold parameters by their names")
+        raise source.error("must map names of parameters to values")
 
     for name, value in values.items():
         try:

@@ -93,13 +93,13 @@ class AgentTable:
         made = list(world.populate(len(self)))
         if others := [agent for agent in made if not isinstance(agent, Agent)]:
             raise InputError(
-                f"is for agents of a world's own; {type(others[0]).__name__} takes nothing from it",
+                f"is for the agents of a world; {type(others[0]).__name__} takes nothing from it",
                 path=self.path,
             )
         if len(made) != len(self):
             raise InputError(
                 f"has {len(self):,} rows, but {type(world).__name__}.populate made {len(made):,} "
-                "agents: let it make as many as it is asked for",
+                "agents: make it return as many as it is asked for",
                 path=self.path,
             )
 
@@ -134,7 +134,7 @@ def _check_header(path: Path, header: Sequence[str], keep: Sequence[str]) -> Non
     require_fields(path, keep, header)
     for name in (*_IDS, *_NAMES, _KIND, *keep):
         if header.count(name) > 1:
-            raise InputError("this column is there twice", path=path, line=1, field=name)
+            raise InputError("this column appears twice", path=path, line=1, field=name)
 
 
 def _ids(records: Sequence[Record]) -> list[str]:

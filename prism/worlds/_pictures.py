@@ -36,7 +36,7 @@ class Look:
         """Refuse a size that there is not."""
         require_number(self.size, "Look.size")
         if self.size is None or self.size < 0:
-            raise FieldValueError(f"Look.size must be a number from 0 on, got {self.size!r}")
+            raise FieldValueError(f"Look.size must be a number, 0 or more, got {self.size!r}")
 
 
 def picture(method: MethodT) -> MethodT:

@@ -188,7 +188,7 @@ class _Rehearsal:
         return Finding(f"{kind}{error['message']}", "", where, error["round"] + 1)
 
     def _of_process(self, found: _Difference) -> list[Finding]:
-        problem = "gives another answer in each process, and after a resume"
+        problem = "gives a different answer in each process, and after resuming"
         if self._calls:
             seen = f"seen in {found.where}"
             return [
@@ -196,9 +196,9 @@ class _Rehearsal:
                 for kind, name, place in self._calls
             ]
 
-        problem = found.told("in processes of other hash seeds") + (
-            ": the order of a set decides, hash(), the address of an object (a set of agents, id), "
-            "a file or the environment"
+        problem = found.told("in processes with different hash seeds") + (
+            ": it depends on the order of a set, hash(), the address of an object (a set of "
+            "agents, id), a file or the environment"
         )
         mend = "use a dict[..., None], a list or sorted(...), and read files into fields"
         return [Finding(problem, mend + self._sets(), found.where, found.round)]
@@ -215,7 +215,10 @@ class _Rehearsal:
                 for place, problem, mend in culprits
             ]
 
-        problem = f"{told}, so something is kept outside the declared fields, or recall misses it"
+        problem = (
+            f"{told}, so something is kept outside the declared fields, or recall does not "
+            "restore it"
+        )
         mend = "declare fields with state(...), and look for closures, files and caches"
         return [Finding(problem, mend + self._sets(), where, found.round)]
 
@@ -223,11 +226,11 @@ class _Rehearsal:
         """Return where something is that no resume brings back, what it is, and what to do."""
         problem = "draws from a generator that is not kept"
         draws = [(place, f"{name} {problem}", _STREAMS) for name, place in self._draws()]
-        problem = "changes in the course of the run and is not kept"
+        problem = "changes during the run and is not kept"
         mend = "declare a field with state(...), in the world or the agent"
         outside = [(name.rpartition(" ")[2], f"{name} {problem}", mend) for name in self._changed]
-        problem = "state(kept=False) is not made again by recall(event)"
-        mend = "make it again from what the log tells, or keep it"
+        problem = "state(kept=False) is not restored by recall(event)"
+        mend = "restore it from the log, or keep it"
         one, again = (
             (self._read(name, str(number)) or {}).get("unkept", {}) for name in (_FIRST, _RESUMED)
         )
@@ -338,7 +341,7 @@ def _other_line(one: Sequence[str], other: Sequence[str]) -> str:
 def _of_order(found: _Difference, *, is_together: bool) -> Finding:
     if is_together:
         when, rule = "when the last agent has its turn first", "in a together world the order of"
-        mend = "let a step change its own agent alone, send messages, or leave it to tick_ends"
+        mend = "change only the own agent in a step, send messages, or use tick_ends"
     else:
         when, rule = "when loops go through the agents from the last to the first", "the order of"
         mend = (
@@ -346,5 +349,5 @@ def _of_order(found: _Difference, *, is_together: bool) -> Finding:
             'order = "listed"'
         )
 
-    problem = f"{found.told(when)}, though {rule} agents decides nothing"
+    problem = f"{found.told(when)}, though {rule} agents must not matter"
     return Finding(problem, mend, found.where, found.round)

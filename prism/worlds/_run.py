@@ -155,7 +155,8 @@ class Run(Generic[WorldT_co]):
         log_agents: How many agents the log tells of, a sample that the seed draws; by default all,
             and 1,000 of more than 100,000. Counts and measures are of all.
         log: How the log of a run that is kept is written: ``plain``, compressed with ``zstd`` as
-            ``events.jsonl.zst``, or with ``rounds`` alone, without what single agents do.
+            ``events.jsonl.zst``, or with ``rounds`` alone, without what single agents do; a feed
+            keeps its posts and votes.
         agent_id: Of an agent alone: its name.
         application: Of an agent alone: what the application brings, which no run keeps. For an
             agent in YAML that is any of ``variables``, ``on_action`` and ``action_seconds``, as
@@ -496,14 +497,17 @@ class Run(Generic[WorldT_co]):
     def _undescribed(self) -> Iterator[tuple[str, str]]:
         """Yield what a folder cannot keep, each with what is wrong with it."""
         if not isinstance(self._agents, (int, AgentTable)):
-            yield "agents", "are objects, which no other process makes again: give a number or file"
+            yield (
+                "agents",
+                ("are objects, which another process could not recreate: give a number or a file"),
+            )
         for name, asked in (("reasoner", self.reasoner), ("writer", self.writer)):
             if asked is not None and not hasattr(asked, "to_config"):
                 kept = f"a folder cannot keep a {type(asked).__name__}"
-                yield name, f"is an object of your own, and {kept}: give a model, or call run()"
+                yield name, f"is your own object, and {kept}: pass a model, or call run()"
         for name, given in (("logger", self._logger), ("wording", self._wording)):
             if given is not None:
-                yield name, "is for a run that is not kept: leave it out, or call run()"
+                yield name, "is only for a run that is not kept: leave it out, or call run()"
 
     def _all_parameters(self) -> dict[str, Any]:
         """Return the parameters, those with their defaults, too, as JSON has them."""
@@ -513,7 +517,7 @@ class Run(Generic[WorldT_co]):
         for name, value in self._arguments.items():
             if not isinstance(value, (str, bool, Path)):
                 problem = (
-                    "is no plain data, which a folder could keep: say it in a class of a world"
+                    "is not plain data, so a folder cannot keep it: set it in a class of the world"
                 )
                 raise InputError(problem, field=name)
             found[name] = str(value) if isinstance(value, Path) else value
@@ -650,8 +654,8 @@ def resume(
     config = read_summary(path)["config"]
     kind = _kind(config)
     if kind is Run and "world" not in config:
-        problem = "was begun by an earlier version, which kept it otherwise: begin it anew, or"
-        raise InputError(f"{problem} replay it as far as it came", path=path)
+        problem = "was begun by an earlier version in another format: start a new run, or"
+        raise InputError(f"{problem} replay what it has", path=path)
 
     return go_on(
         path,
@@ -765,7 +769,7 @@ def _read_parameters(cls: type[World[Any]], given: Any, made: World[Any] | None)
     if not given:
         return {}
     if made is not None:
-        problem = f"are those of the {cls.__name__} that was given: give the class, or leave them"
+        problem = f"belong to the given {cls.__name__}: pass the class instead, or leave them out"
         raise InputError(problem, field="parameters")
     if not isinstance(given, Mapping):
         given = _as_group(cls, given)
@@ -823,7 +827,7 @@ def _population(cls: type[World[Any]], agents: Any, keep: Sequence[str]) -> Any:
         if isinstance(found, str):
             return (cls._prism_table or AgentTable)(found, keep)
     if keep:
-        raise InputError("needs a file of agents: made-up ones have nothing to keep", field="keep")
+        raise InputError("needs a file of agents: generated ones have none", field="keep")
 
     return found
 
@@ -837,7 +841,7 @@ def decider(model: Any, reasoner: Any) -> Any:
     if model is None:
         return reasoner
     if isinstance(reasoner, (ReplayOptions, PolicyOptions)):
-        raise InputError("is not asked where a reasoner is given: leave one out", field="model")
+        raise InputError("has no effect beside a reasoner: leave one out", field="model")
     if _is_own(reasoner):
         raise FieldValueError("a model and a reasoner cannot both decide: leave one out")
 
@@ -916,7 +920,7 @@ def _log_form(log: LogForm, log_agents: int | None) -> LogForm:
         raise InputError(f"must be {', '.join(get_args(LogForm))}, got {log!r}", field="log")
     if log == "rounds" and log_agents is not None:
         raise InputError(
-            "is of no use where the log is of rounds alone: leave one of them out",
+            "has no effect with a log of rounds: leave one of them out",
             field="log_agents",
         )
     if log == "zstd":

@@ -79,7 +79,7 @@ class Encoder:
                 raise SimulationError(f"{self._where} cannot be kept: {problem}") from None
             except RecursionError:
                 raise SimulationError(
-                    f"{self._where} cannot be kept: it holds itself: use a Thing"
+                    f"{self._where} cannot be kept: it contains itself: use a Thing"
                 ) from None
 
         return done
@@ -124,8 +124,8 @@ class Encoder:
         known = self._seen.get(id(container))
         if known is not None:
             raise CannotKeepError(
-                f"it is the same {type(container).__name__} as that in {known[1]}, and they would "
-                "be two after a resume: put it into a Thing, or into the world"
+                f"it is the same {type(container).__name__} as that in {known[1]}, and resuming "
+                "would make two of them: put it in a Thing, or in the world"
             )
 
         self._seen[id(container)] = container, self._where
@@ -288,6 +288,6 @@ def _mend(value: Any) -> str:
         return "keep a name, and look it up"
 
     return (
-        "fields hold numbers, texts, enums, lists, dicts, tuples, deques, agents and Things; let "
-        "its class derive from Thing"
+        "fields can hold numbers, texts, enums, lists, dicts, tuples, deques, agents and Things: "
+        "derive its class from Thing"
     )

@@ -23,6 +23,7 @@ from prism.telemetry.events import (
     AGENT_JOINED,
     ANSWER_DISCARDED,
     DECISION,
+    POST_WEIGHED,
     ROUND_ENDED,
     TEXT_WRITTEN,
     TRANSITION,
@@ -47,7 +48,9 @@ _MOST_DRAWN = 10_000
 """Agents up to which their picture is logged."""
 
 
-_OF_AN_AGENT = frozenset((AGENT_JOINED, TRANSITION, DECISION, ANSWER_DISCARDED, TEXT_WRITTEN))
+_OF_AN_AGENT = frozenset(
+    (AGENT_JOINED, TRANSITION, DECISION, ANSWER_DISCARDED, TEXT_WRITTEN, POST_WEIGHED)
+)
 """Events that only those agents have whom the log tells of."""
 
 
@@ -376,7 +379,9 @@ class AgentStage:
         """
         ids = [kept["ids"] for kept in snapshot["kinds"]]
         if ids != [[agent.agent_id for agent in kind.agents] for kind in self._kinds.values()]:
-            raise SimulationError("the run to resume has other agents: give the same population")
+            raise SimulationError(
+                "the run to resume has different agents: give the same population"
+            )
 
         for kind, kept in zip(self._kinds.values(), snapshot["kinds"], strict=True):
             _restore_kind(kind, kept, code, self.host.ticks)
@@ -444,8 +449,8 @@ def _require_overlapping(cls: type[World[Any]]) -> None:
     ]
     if hooks or cls.together:
         raise DefinitionError(
-            f"{cls.__name__} has overlap = True, so that its ticks have no common beginning and "
-            f"end: leave out {', '.join(hooks) or 'together'}, or overlap"
+            f"{cls.__name__} has overlap = True, so its ticks have no common beginning and end: "
+            f"leave out {', '.join(hooks) or 'together'}, or overlap"
         )
 
 

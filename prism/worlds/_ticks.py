@@ -242,8 +242,7 @@ class Ticks:
         except AttributeError:
             if not hasattr(running, "send"):
                 raise SimulationError(
-                    f"the step of {owner!r} returned {running!r}, which nobody takes: return "
-                    "nothing"
+                    f"the step of {owner!r} returned {running!r}, which is ignored: return nothing"
                 ) from None
             raise
 
@@ -256,8 +255,9 @@ class Ticks:
 
             running.close()
             raise SimulationError(
-                f"the step of {owner!r} awaits {wanted!r}: a step awaits only decide, write and "
-                "receive of an agent; what takes longer than a tick is a state of the chart"
+                f"the step of {owner!r} awaits {wanted!r}: a step may await only decide, write "
+                "and receive of an agent; make whatever takes longer than a tick a state of the "
+                "chart"
             )
 
         self._waiting.append(Waiting(owner, running, wanted))
@@ -279,7 +279,7 @@ class Ticks:
         owner = self._waiting[0].owner
         raise SimulationError(
             f"the step of {owner!r} still waits after {MOST_WAVES} answers and messages in one "
-            "tick: let it end, and go on in the next"
+            "tick: end it, and continue in the next"
         )
 
     async def _wave(self, wave: Sequence[Waiting]) -> None:

@@ -186,7 +186,8 @@ def _guarded(cls: type[Agent]) -> type:
         if acting is not None and acting is not self:
             raise SimulationError(
                 f"random of {self.agent_id!r} cannot be drawn from in the step of "
-                f"{acting.agent_id!r}: in a together world each step draws from its own agent's"
+                f"{acting.agent_id!r}: in a together world, each step may draw only from its own "
+                "agent's"
             )
 
         stream: RandomStream = cls.random.__get__(self)
@@ -197,8 +198,8 @@ def _guarded(cls: type[Agent]) -> type:
         if host.acting is not None and host.acting is not self:
             raise SimulationError(
                 f"{cls.__name__}.{name} of {self.agent_id!r} cannot be set in the step of "
-                f"{host.acting.agent_id!r}: in a together world agents change themselves alone; "
-                "send a message, or let tick_ends do it"
+                f"{host.acting.agent_id!r}: in a together world, agents may change only "
+                "themselves; send a message, or use tick_ends"
             )
 
         object.__setattr__(self, name, value)

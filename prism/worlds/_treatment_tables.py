@@ -80,7 +80,7 @@ def read_treatment_file(
     problems = Problems(source)
     for name in source.value:
         if name != TABLE:
-            problems.add((name,), f"is unknown: the file holds tables [[{TABLE}]]")
+            problems.add((name,), f"is unknown: the file must contain tables [[{TABLE}]]")
 
     found: list[str | Treatment] = []
     tables = source.value.get(TABLE)
@@ -89,7 +89,7 @@ def read_treatment_file(
             tables, cls, problems, lambda place: (TABLE, place), round_number=round_number
         )
     else:
-        problems.add((TABLE,), f"must hold tables [[{TABLE}]], each with a kind")
+        problems.add((TABLE,), f"must contain tables [[{TABLE}]], each with a kind")
     problems.raise_if_any()
 
     return found

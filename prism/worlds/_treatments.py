@@ -77,7 +77,7 @@ class Treatment(ABC):
         require_count("round", self.round)
         object.__setattr__(self, "name", self.name or type(self).kind)
         if self.name == CONTROL:
-            raise InputError(f"{CONTROL} is the arm of those who are not treated", field="name")
+            raise InputError(f"{CONTROL} is the arm without treatment", field="name")
 
     def check(self, world: World[Any]) -> None:  # noqa: B027  (most have nothing to refuse)
         """Refuse what cannot be done to a world, before its first round.
@@ -264,9 +264,7 @@ class SetParameters(Treatment):
         """Refuse to change nothing."""
         Treatment.__post_init__(self)
         if not self.parameters:
-            raise InputError(
-                "must name what changes: parameters = {name = value}", field="parameters"
-            )
+            raise InputError("must set something: parameters = {name = value}", field="parameters")
 
     def check(self, world: World[Any]) -> None:
         """Refuse parameters that the world has not, and values that they cannot have."""
@@ -405,7 +403,7 @@ def _refuse_twins(made: Iterable[Treatment]) -> None:
     shared = [each for each in made if isinstance(each, SharedTreatment)]
     arms = Counter((each.experiment, each.name) for each in shared)
     if twins := [name for (_, name), count in arms.items() if count > 1]:
-        problem = f"two treatments are called {twins[0]!r}: give each a name of its own"
+        problem = f"two treatments are called {twins[0]!r}: give each its own name"
         raise FieldValueError(problem)
 
 
@@ -463,7 +461,7 @@ class SwitchModel(AgentSettings, SharedTreatment):
         SharedTreatment.__post_init__(self)
         AgentSettings.__post_init__(self)
         if self.reasoner is None and not self._settings():
-            raise InputError("must say what is other than before: name a model", field="model")
+            raise InputError("must change something: name a model", field="model")
 
         for host in self.hosts or ():
             try:
@@ -496,8 +494,8 @@ class SwitchModel(AgentSettings, SharedTreatment):
         router = host.router
         if not host.is_replayed and (router is None or not router.can_switch_to(self.title)):
             raise FieldValueError(
-                f"treatment {self.name!r}: nobody is there to switch to: give it a reasoner, as in "
-                f"SwitchModel({self.round}, reasoner=Reasoner(...))"
+                f"treatment {self.name!r}: there is nobody to switch to: give it a reasoner, as "
+                f"in SwitchModel({self.round}, reasoner=Reasoner(...))"
             )
 
     def apply(self, world: World[Any]) -> None:

@@ -128,8 +128,8 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
                 raise TypeError(f"{cls.__name__} needs {name}: {cls.__name__}({name}=...)")
             elif field.declared.draw is not None:
                 raise DefinitionError(
-                    f"{cls.__name__}.{name} is drawn, which only a field of an agent is: draw it "
-                    "in setup, with self.random"
+                    f"{cls.__name__}.{name} is drawn, which works only for fields of agents: "
+                    "draw it in setup, with self.random"
                 )
             else:
                 value = field.declared.value()
@@ -282,7 +282,7 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         """
         found: AgentT | None = self._hosted("acting").acting
         if found is None:
-            raise SimulationError(f"{type(self).__name__}.acting: it is nobody's turn")
+            raise SimulationError(f"{type(self).__name__}.acting: it is no agent's turn")
 
         return found
 
@@ -338,7 +338,7 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
     @classmethod
     def _prism_check_prompt(cls, prompt: str) -> None:  # noqa: ARG003
         """Refuse a template of a writer's prompt."""
-        problem = "has a prompt, which is for the feed: agents of a world say what to write"
+        problem = "has a prompt, which is for the feed: in a world, agents pass their own prompts"
         raise InputError(problem, field="writer")
 
     def setup(self) -> None:
@@ -459,8 +459,8 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
             if not host.may_set_parameters:
                 raise AttributeError(
                     f"{cls.__name__}.{name} is a parameter, which only a @treatment changes: "
-                    f"declare {name}: {words_of_type(field.annotation)} = state(...) if it changes "
-                    "by itself"
+                    f"declare {name}: {words_of_type(field.annotation)} = state(...) if it "
+                    "changes during the run"
                 )
             check_value(field, hints_of(cls).get(name, field.annotation), value)
 

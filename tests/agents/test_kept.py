@@ -104,9 +104,9 @@ def test_unknown_keys_of_our_own_format_stay_refused(write: Write) -> None:
     ("value", "problem"),
     [
         (10**400, "must be a number of at most 64 bits"),
-        ("a\0b", "holds a NUL or half a surrogate pair"),
-        (["\ud83d"], "holds a NUL or half a surrogate pair"),
-        ({"\0": 1}, "holds a NUL or half a surrogate pair"),
+        ("a\0b", "contains a NUL or half a surrogate pair"),
+        (["\ud83d"], "contains a NUL or half a surrogate pair"),
+        ({"\0": 1}, "contains a NUL or half a surrogate pair"),
     ],
 )
 def test_what_no_log_could_hold_is_refused(value: Any, problem: str, write: Write) -> None:

@@ -195,7 +195,7 @@ def test_ticks_must_not_be_negative(value: Any) -> None:
     """Ticks that are not a whole number from 0 on raise a ValueError."""
     agent = Agent()
     with pytest.raises(
-        ValueError, match="ticks_in_state must be a whole number from 0 on, got"
+        ValueError, match="ticks_in_state must be a whole number, 0 or more, got"
     ) as caught:
         agent.ticks_in_state = value
     assert isinstance(caught.value, FieldValueError)
@@ -221,7 +221,7 @@ def test_limits_must_be_above_zero(field: str, value: Any) -> None:
     agent = Agent()
     before = getattr(agent, field)
     with pytest.raises(
-        ValueError, match=f"{field} must be a whole number from 1 on, got"
+        ValueError, match=f"{field} must be a whole number, 1 or more, got"
     ) as caught:
         setattr(agent, field, value)
     assert isinstance(caught.value, FieldValueError)

@@ -182,7 +182,7 @@ def test_a_reddit_persona_needs_name_and_interests(write: Write) -> None:
     ("cells", "field", "problem"),
     [
         ({"username": ""}, "username", "must not be empty"),
-        ({"username": "b\0"}, "username", "holds a NUL or half a surrogate pair"),
+        ({"username": "b\0"}, "username", "contains a NUL or half a surrogate pair"),
         (
             {"following": "[0, 3]"},
             "following_agentid_list",
@@ -229,8 +229,8 @@ def test_a_reddit_persona_needs_name_and_interests(write: Write) -> None:
         ),
         ({"tweets": "['one', 2]"}, "previous_tweets", "must be a list such as ['one', 'two'], got"),
         ({"tweets": "one"}, "previous_tweets", "must be a list such as ['one', 'two'], got 'one'"),
-        ({"tweets": r"['\ud83d']"}, "previous_tweets", "holds a NUL or half a surrogate pair"),
-        ({"tweets": r"['\x00']"}, "previous_tweets", "holds a NUL or half a surrogate pair"),
+        ({"tweets": r"['\ud83d']"}, "previous_tweets", "contains a NUL or half a surrogate pair"),
+        ({"tweets": r"['\x00']"}, "previous_tweets", "contains a NUL or half a surrogate pair"),
     ],
     ids=lambda value: str(value)[:40],
 )
@@ -269,7 +269,7 @@ def test_a_twitter_file_is_refused_at_line_and_column(
             TWITTER_HEADER.replace("user_char", "user_char,username"),
             1,
             "username",
-            "this column is there twice",
+            "this column appears twice",
         ),
         ("\ufeff", 1, "username", "this column is missing from the header"),
         ('"username\n' + TWITTER_HEADER, 1, None, NOT_CSV),
@@ -326,10 +326,10 @@ def test_a_foreign_population_loads(data: Path, caplog: pytest.LogCaptureFixture
     ]
     notes = [record.getMessage().removeprefix(f"{path}: ") for record in caplog.records]
     assert notes == [
-        "left out what prism does not know ('keep' makes attributes of it): "
-        "Unnamed: 0.2, Unnamed: 0.1, Unnamed: 0, is_super_user",
+        "ignored unknown columns (to keep them as attributes, use 'keep'): Unnamed: 0.2, "
+        "Unnamed: 0.1, Unnamed: 0, is_super_user",
         "repeated user names are told apart by their row: twin#5, twin#9",
-        "3 of 10 agents have no interests, as nothing of theirs has a word of three letters: "
+        "3 of 10 agents have no interests, since no text of theirs has a word of three letters: "
         "balloonist, number, silent",
     ]
 
@@ -339,7 +339,7 @@ def test_a_foreign_persona_loads(write: Write, caplog: pytest.LogCaptureFixture)
     path = write("a.json", f"[{person(mood='calm')}, {person(pet='cat')}, {person(mood='glad')}]")
     assert [agent.agent_id for agent in load_population(path).agents] == ["a", "a#1", "a#2"]
     left_out, renamed = (record.getMessage() for record in caplog.records)
-    assert left_out.endswith("('keep' makes attributes of it): mood, pet")
+    assert left_out.endswith("(to keep them as attributes, use 'keep'): mood, pet")
     assert renamed.endswith("told apart by their row: a#1, a#2")
 
 
@@ -362,7 +362,7 @@ def test_unread_columns_may_stand_twice(write: Write) -> None:
     """A column that is not read may be there twice; one that is kept may not."""
     path = write("a.csv", "x,x," + TWITTER_HEADER + "1,2," + GARDENER)
     assert len(load_population(path).agents) == 1
-    with pytest.raises(InputError, match="line 1, field 'x': this column is there twice"):
+    with pytest.raises(InputError, match="line 1, field 'x': this column appears twice"):
         load_population(path, keep=["x"])
 
 

@@ -141,9 +141,9 @@ def test_a_state_of_another_type_is_a_type_error(value: Any) -> None:
 
 
 WRONG_FIELDS = [
-    ("ticks_in_state", -1, "ticks_in_state must be a whole number from 0 on, got -1"),
-    ("ticks_in_state", 1.5, "ticks_in_state must be a whole number from 0 on, got 1.5"),
-    ("ticks_in_state", True, "ticks_in_state must be a whole number from 0 on, got True"),
+    ("ticks_in_state", -1, "ticks_in_state must be a whole number, 0 or more, got -1"),
+    ("ticks_in_state", 1.5, "ticks_in_state must be a whole number, 0 or more, got 1.5"),
+    ("ticks_in_state", True, "ticks_in_state must be a whole number, 0 or more, got True"),
     (
         "engagement_threshold",
         -0.01,
@@ -164,9 +164,9 @@ WRONG_FIELDS = [
         "0.5",
         "engagement_threshold must be a number from 0.0 to 1.0, got '0.5'",
     ),
-    ("timeout_threshold", 0, "timeout_threshold must be a whole number from 1 on, got 0"),
-    ("timeout_threshold", 2.0, "timeout_threshold must be a whole number from 1 on, got 2.0"),
-    ("max_history_depth", 0, "max_history_depth must be a whole number from 1 on, got 0"),
+    ("timeout_threshold", 0, "timeout_threshold must be a whole number, 1 or more, got 0"),
+    ("timeout_threshold", 2.0, "timeout_threshold must be a whole number, 1 or more, got 2.0"),
+    ("max_history_depth", 0, "max_history_depth must be a whole number, 1 or more, got 0"),
 ]
 
 

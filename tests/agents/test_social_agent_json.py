@@ -158,8 +158,8 @@ def test_an_import_takes_further_fields() -> None:
         ),
         (exported(current_state=["idle"]), r"\['idle'\] is not a state"),
         (exported(agent_id=None), "agent_id must be a non-empty string, got None"),
-        (exported(ticks_in_state=-1), "ticks_in_state must be a whole number from 0 on, got -1"),
-        (exported(ticks_in_state="2"), "ticks_in_state must be a whole number from 0 on, got '2'"),
+        (exported(ticks_in_state=-1), "ticks_in_state must be a whole number, 0 or more, got -1"),
+        (exported(ticks_in_state="2"), "ticks_in_state must be a whole number, 0 or more, got '2'"),
         (exported(state_history=None), "state_history must be a list of transitions, got None"),
         (exported(state_history={}), "state_history must be a list of transitions, got {}"),
         (

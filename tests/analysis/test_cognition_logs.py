@@ -74,9 +74,9 @@ def test_faults_are_told_once(log: Path) -> None:
 def test_the_story_of_an_agent(log: Path) -> None:
     """Every event of an agent is a sentence."""
     story = agent_story(read_log(log), "ada")
-    told = [what for what in story["what"] if what.startswith(("cycle", "begins"))]
+    told = [what for what in story["what"] if what.startswith(("cycle", "starts"))]
     assert told[:4] == [
-        "begins anew in thinking: there is no state dreaming",
+        "starts over in thinking: there is no state dreaming",
         "cycle 11, paging (soft_limit): moved out m0, m1, m2, m3",
         "cycle 11 in paging done, then thinking",
         "cycle 12 in thinking done, then executing",

@@ -337,6 +337,7 @@ def test_first_violations_are_returned_and_all_counted(
     assert found.violations["line"].to_list()[:3] == [1, 1, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_blocks")
 def test_query_returns_all_violations(write_log: WriteLog, make: SimpleNamespace) -> None:
     """The query returns every violation of every block and run in order, or the first of them."""

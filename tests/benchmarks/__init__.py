@@ -1,4 +1,4 @@
 """What prism costs, next to other ways to do the same: run ``python -m tests.benchmarks``.
 
-Nothing is asserted about time. Every figure stands next to its target, and the reader judges.
+No test asserts a time. Every figure stands next to its target, and the reader judges.
 """

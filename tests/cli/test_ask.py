@@ -33,4 +33,4 @@ def test_a_question_needs_a_model_and_a_memory(prism: Prism) -> None:
     Memory.create(prism.folder / "memory.json", {}).close()
     assert "--model" in prism("ask", "memory.json", "Who?").err
     done = prism("ask", "none.json", "Who?", "--model", "llama3.2")
-    assert (done.status, "there is no such memory" in done.err) == (2, True)
+    assert (done.status, "this memory does not exist" in done.err) == (2, True)

@@ -22,7 +22,7 @@ def test_a_plan_is_carried_out_and_resumed(prism: Prism) -> None:
     assert "reached" in done.out
 
     again = prism("batch", "--resume", "out", "--json")
-    assert (again.status, again.err) == (0, "prism: going on after 2 of 2 runs\n")
+    assert (again.status, again.err) == (0, "prism: continuing after 2 of 2 runs\n")
     assert json.loads(again.out)["runs"][1] == {
         "run": "all/seed-1",
         "configuration": "all",
@@ -38,10 +38,10 @@ def test_mistakes_are_one_line(prism: Prism) -> None:
     """What is missing, contradicts itself or is no plan is said with status 2; nothing is run."""
     Path("plan.toml").write_text(PLAN + "seds = 3\n")
     for arguments, said in (
-        ((), "needs a plan, a file, or --resume, the folder of a batch"),
+        ((), "needs the file of a plan, or --resume with the folder of a batch"),
         (("plan.toml", "--out", "o"), "plan.toml, line 4, field 'seds': is unknown; did you mean"),
         (("none.toml", "--out", "o"), "none.toml: there is no such file"),
-        (("--resume", "none"), "none: holds no batch to resume (no plan.json): begin one there"),
+        (("--resume", "none"), "none: holds no batch to resume (no plan.json): begin one"),
         (("plan.toml", "--resume", "o", "--seeds", 3), "leave out --seeds, plan.toml"),
     ):
         ended = prism("batch", *arguments)
@@ -51,7 +51,7 @@ def test_mistakes_are_one_line(prism: Prism) -> None:
         assert ended.err.count("\n") == 1
 
     Path("plan.toml").write_text(PLAN)
-    assert "--out must name the folder" in prism("batch", "plan.toml").err
+    assert "--out is missing" in prism("batch", "plan.toml").err
     assert "--host is for a model" in prism("batch", "plan.toml", "--host", "h", "--out", "o").err
     assert (
         "--workers must be from 1"

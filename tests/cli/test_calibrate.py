@@ -55,7 +55,7 @@ def test_a_run_in_which_every_decision_fell_back_is_refused(prism: Prism) -> Non
         prism("simulate", "--agents", 8, "--rounds", 1, *asked, *limits, "--out", "model")
     found = prism("calibrate", "model")
     assert (found.status, len(found.err.splitlines())) == (2, 1)
-    assert "there is nothing to calibrate on" in found.err
+    assert "there is nothing to calibrate from" in found.err
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ NO_CHARTS = {
     "unknown.json": ["unknown.json", "'doors'", "stats: is unknown; did you mean 'states'?"],
     "list.json": ["list.json", "must be an object"],
     "truncated.json": ["truncated.json", "line 3", "not valid JSON"],
-    "twice.json": ["twice.json", "'schema'", "stands twice"],
+    "twice.json": ["twice.json", "'schema'", "appears twice"],
     "empty.json": ["empty.json", "is empty"],
     "latin.json": ["latin.json", "UTF-8"],
     "deep.json": ["deep.json", "nested too deeply"],

@@ -190,8 +190,8 @@ def test_control_characters_are_not_printed(explain: Explain) -> None:
         ),
         (("--state", "idle", "--context", "{"), "--context", "is not valid JSON"),
         (("--state", "idle", "--agent", "["), "--agent", "is not valid JSON"),
-        (("--state", "idle", "--agent", "[]"), "--agent", "must be an object of fields"),
-        (("--state", "idle", "--agent", '{"state": "idle"}'), "--agent", "takes no 'state'"),
+        (("--state", "idle", "--agent", "[]"), "--agent", "must be a JSON object of fields"),
+        (("--state", "idle", "--agent", '{"state": "idle"}'), "--agent", "must not have a 'state'"),
         (
             ("--state", "idle", "--agent", '{"shoe_size": 9}'),
             "--agent",

@@ -99,6 +99,13 @@ def test_wrong_input_is_one_line_and_status_2(case: str, charts: Prism) -> None:
 
 def test_show_lists_the_needs(charts: Prism) -> None:
     """``show`` says what a chart needs, if it declares anything."""
-    line = "Guards and actions need of an agent: should_engage, pending_action"
+    line = "The agent needs these attributes: should_engage, pending_action"
     assert line in charts("show", "social_media").out.splitlines()
     assert "need of an agent" not in charts("show", "doors.json").out
+
+
+def test_a_world_in_the_place_of_a_chart_is_told(prism: Prism) -> None:
+    """The name of a world, given as a chart, leads to the command that shows the world's."""
+    said = prism("chart", "show", "rumour")
+    assert (said.status, said.out) == (2, "")
+    assert "prism world show rumour" in said.err

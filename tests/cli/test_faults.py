@@ -56,7 +56,7 @@ def half(person: Person) -> float:
                 "prism: town_divides.py:37, in half: ZeroDivisionError: division by zero",
                 "  return 1 / 0",
                 "  in the step of <Person person_1 in good>, round 2, tick 1",
-                "  correct it and run it again; --traceback shows all that was called",
+                "  correct it and try again; --traceback shows the full traceback",
             ],
         ),
         (
@@ -77,7 +77,7 @@ def half(person: Person) -> float:
                 "file or directory: 'nothing.txt'",
                 '  open("nothing.txt")',
                 "  in the step of <Person person_1 in good>, round 1, tick 1",
-                "  correct it and run it again; --traceback shows all that was called",
+                "  correct it and try again; --traceback shows the full traceback",
             ],
         ),
     ],

@@ -104,7 +104,7 @@ def test_drawn_states_are_those_at_the_ends_of_rounds(run: Path, log: Prism) -> 
         assert {state: counts[number] for state, counts in rows.items() if counts[number]} == {
             state: count for state, count in each["states"].items() if count
         }
-    assert "Agents at the end of 3 of 3 rounds; all of them with --format csv" in said.out
+    assert "Agents at the end of 3 of 3 rounds; --format csv has them all" in said.out
 
 
 @pytest.mark.slow
@@ -236,7 +236,7 @@ def test_decisions_are_grouped_by_the_option(run: Path, log: Prism) -> None:
     ]
     said = log("decisions", run, "--by", "colour")
     assert (said.status, said.out) == (2, "")
-    assert said.err.startswith("prism: decisions cannot be grouped by colour: choose from state, ")
+    assert said.err.startswith("prism: decisions cannot be grouped by colour: use some of state, ")
 
 
 def test_notes_go_to_stderr_one_line_each(run: Path, log: Prism) -> None:
@@ -254,9 +254,9 @@ def test_notes_go_to_stderr_one_line_each(run: Path, log: Prism) -> None:
     lines = said.err.splitlines()
     assert lines == [
         f"prism: {broken}, line 51: is not valid JSON and is left out",
-        f"prism: {broken}, line {len(data) - 27:,}: is cut off in its middle and is left out",
-        f"prism: {broken}: 1 events of others are left out: app.hello 1",
-        f"prism: {broken}: broken has not ended: it is still going on, or was stopped",
+        f"prism: {broken}, line {len(data) - 27:,}: is cut off and is left out",
+        f"prism: {broken}: 1 events that are not prism's are left out: app.hello 1",
+        f"prism: {broken}: broken has not ended: it is still running, or was stopped",
     ]
 
 
@@ -264,7 +264,7 @@ def test_notes_go_to_stderr_one_line_each(run: Path, log: Prism) -> None:
     ("content", "problem"),
     [
         (b"", "is empty: nothing has been written to it"),
-        (b'{"event":"app"}\n', "holds no event of prism"),
+        (b'{"event":"app"}\n', "contains no events of prism"),
         (None, "No such"),
     ],
 )
@@ -312,16 +312,16 @@ def test_unknown_agent_is_status_2(run: Path, log: Prism) -> None:
         (
             b'{"event":"app"}\n',
             [
-                "log.jsonl: 1 events of others are left out: app 1",
-                "log.jsonl: holds no event of prism",
+                "log.jsonl: 1 events that are not prism's are left out: app 1",
+                "log.jsonl: contains no events of prism",
             ],
         ),
         (
             b"\x00\x01\xff\n\x02",
             [
                 "log.jsonl, line 1: is not valid JSON and is left out",
-                "log.jsonl, line 2: is cut off in its middle and is left out",
-                "log.jsonl: holds no event of prism",
+                "log.jsonl, line 2: is cut off and is left out",
+                "log.jsonl: contains no events of prism",
             ],
         ),
         (
@@ -346,7 +346,8 @@ def test_parquet_is_not_for_a_terminal(run: Path, log: Prism) -> None:
     said = log.on_terminal("transitions", run, "--format", "parquet")
     assert (said.status, said.out.replace("\r", "")) == (
         2,
-        "prism: --format parquet is not for a terminal: name a file with --out, or pipe it on\n",
+        "prism: --format parquet cannot be shown on a terminal: name a file with --out, or pipe "
+        "the output\n",
     )
     assert (
         pl.read_parquet(io.BytesIO(log("transitions", run, "--format", "parquet").stdout)).height

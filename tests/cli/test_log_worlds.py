@@ -36,7 +36,7 @@ def test_own_events_are_counted_or_listed(market: Path, log: Prism) -> None:
     assert {"agent_id", "buyer", "price"} <= set(listed[0])
     said = log("world", market, "--event", "sod")
     assert said.status == 2
-    assert "there are sold" in said.err
+    assert "they logged sold" in said.err
 
 
 def test_agents_are_shown_with_their_fields(market: Path, log: Prism) -> None:
@@ -50,7 +50,7 @@ def test_a_table_about_posts_says_that_there_are_none(market: Path, log: Prism) 
     """``engagement`` of a world is empty, and a line on standard error says why."""
     said = log("engagement", market)
     assert said.status == 0
-    assert "a run of the world Bazaar, without posts" in said.err
+    assert "a run of the world Bazaar, which has no posts" in said.err
 
 
 @pytest.mark.usefixtures("own_modules")

@@ -263,7 +263,7 @@ def test_interrupted_run_says_so(agents: str, prism: Prism) -> None:
             # one that goes on would fill the disk
             process.kill()
     assert (process.returncode, out) == (130, "")
-    assert err == "prism: go on with: prism resume run\nprism: interrupted\n"
+    assert err == "prism: continue with: prism resume run\nprism: interrupted\n"
     assert sorted(path.name for path in log.parent.iterdir()) == [log.name, "run.json"]
 
 

@@ -136,7 +136,7 @@ def test_a_run_is_replayed_and_resumed(prism: Prism, models: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ("[kind.Lurker]\ntemperature = 1", "line 3, field 'kind.Lurker': is for no agent of this"),
+        ("[kind.Lurker]\ntemperature = 1", "line 3, field 'kind.Lurker': matches no agent of this"),
         ("[archetype.x]\nmodle = 'a'", "line 4, field 'archetype.x.modle': is unknown"),
     ],
 )
@@ -158,7 +158,7 @@ def test_a_missing_archetype_is_told(prism: Prism, servers: tuple[FakeOllama, Fa
         f'model = "tiny"\nhost = "{servers[0].host}"\n[archetype.superuser]\nmodel = "nimble"\n'
     )
     ran = prism("simulate", "--agents", 5, "--rounds", 1, "--models", "models.toml")
-    assert (ran.status, ran.err.count("nobody in this run has this archetype")) == (0, 1)
+    assert (ran.status, ran.err.count("no agent in this run has this archetype")) == (0, 1)
 
 
 def test_options_of_models_need_a_model(prism: Prism) -> None:
@@ -180,7 +180,7 @@ def test_texts_are_asked_of_the_model_of_their_agent(
     models.write_text(models.read_text().replace("agent_001*", "watch*"))
     run = ("run", workflow, "--rounds", 1, "--models", models)
     ran = prism(*run, "--agent-id", "watcher", "--out", "one")
-    assert (ran.status, "line 5, field 'chart.watch': is for no agent" in ran.err) == (2, True)
+    assert (ran.status, "line 5, field 'chart.watch': matches no agent" in ran.err) == (2, True)
     text = models.read_text()
     models.write_text(text[: text.index("[agent")])
     assert prism(*run, "--out", "two").status == 0

@@ -58,15 +58,18 @@ def test_a_dry_run_estimates_and_asks_nobody(
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (("--model", "vllm:llama3.2@h"), "--model 'vllm' is no server that prism knows"),
+        (("--model", "vllm:llama3.2@h"), "--model 'vllm' is not a kind of server"),
         (("--model", "openai:llama3.2"), "--host must name an OpenAI-compatible server"),
-        (("--model", "ollama:a@http://u:p,w@h"), "--model names a host 1 of 2 that is no address"),
-        (("--model", "a@h", "--host", "other"), "--host says otherwise than the text"),
-        (("--reasoner", "openai", "--model", "ollama:a@h"), "--reasoner says otherwise than"),
+        (
+            ("--model", "ollama:a@http://u:p,w@h"),
+            "--model names a host 1 of 2 that is not an address",
+        ),
+        (("--model", "a@h", "--host", "other"), "--host contradicts the text"),
+        (("--reasoner", "openai", "--model", "ollama:a@h"), "--reasoner contradicts"),
         (("--model", "a@h", "--key-variable", "sk-1"), "--key-variable must be the name"),
         (("--model", "a@h", "--key-variable", "NOT_SET"), "NOT_SET, which is not set: export"),
         (("--model", "a"), "--model needs --reasoner ollama or openai"),
-        (("--dry-run",), "--dry-run needs a model to be asked"),
+        (("--dry-run",), "--dry-run needs a model"),
     ],
 )
 def test_mistakes_are_told_in_one_line(prism: Prism, given: tuple[str, ...], said: str) -> None:

@@ -90,6 +90,7 @@ def test_what_a_server_refuses_is_said_once(prism: Prism, serve: Serve) -> None:
     assert ran.err.count("refuses seed, so it is asked without") == 1
 
 
+@pytest.mark.slow
 def test_a_run_is_replayed_from_its_log(prism: Prism, serve: Serve) -> None:
     """Decisions of such a server are repeated without it, to the same bytes."""
     assert prism(*RUN, *asking(serve()), "--out", "run").status == 0
@@ -180,5 +181,5 @@ def test_such_a_server_has_no_usual_address(prism: Prism, command: tuple[str, ..
     ran = prism(*command, "--reasoner", "openai", "--model", "m")
     assert (ran.status, ran.out) == (2, "")
     assert ran.err == (
-        "prism: --host must name an OpenAI-compatible server: they have no usual address\n"
+        "prism: --host must name an OpenAI-compatible server, which has no default address\n"
     )

@@ -183,5 +183,5 @@ def test_texts_that_a_spreadsheet_would_run_are_escaped(made: Prism) -> None:
     count = len(FORMULAS)
     assert texts[: count + len(PLAIN)] == [*(f"'{text}" for text in FORMULAS), *PLAIN]
     assert own[: count + len(PLAIN)] == [*FORMULAS, *PLAIN]
-    assert f"{count} texts begin as a formula does" in ran.err
+    assert f"{count} texts begin like a formula" in ran.err
     assert raw.err.count("formula") == 0

@@ -73,7 +73,7 @@ def test_why_lists_the_decisions_where_there_are_no_posts(game: tuple[Prism, str
 
 def test_names_of_measures_are_whole(game: tuple[Prism, str]) -> None:
     """A long name is broken, and none of its letters is left out."""
-    _, _, measures = game[1].partition("Measures when a round ends")
+    _, _, measures = game[1].partition("Measures at the end of a round")
     table, _, _ = measures.partition("What happened")
     firsts = [line.strip().partition(" ")[0] for line in table.splitlines()]
     assert "cooperation_among_all_players" in "".join(firsts)

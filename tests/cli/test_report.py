@@ -110,8 +110,8 @@ def test_notes_go_to_stderr_and_the_page_to_stdout(prism: Prism, run: Path, sour
     lines = source.count(b"\n")
     assert ran.err.splitlines() == [
         "prism: nowhere: cannot be read: No such file or directory",
-        f"prism: second.jsonl, line {lines:,}: is cut off in its middle and is left out",
-        "prism: second.jsonl: second has not ended: it is still going on, or was stopped",
+        f"prism: second.jsonl, line {lines:,}: is cut off and is left out",
+        "prism: second.jsonl: second has not ended: it is still running, or was stopped",
         f"figures: {len(list((prism.folder / 'figures').iterdir()))} figures",
     ]
 
@@ -128,9 +128,12 @@ def test_notes_go_to_stderr_and_the_page_to_stdout(prism: Prism, run: Path, sour
         (["first", "-o", "other"], "other: is a folder: name a file with --output"),
         (
             ["first", "-o", "first/events.jsonl"],
-            "first/events.jsonl: exists and is no web page: name another file",
+            "first/events.jsonl: exists and is not a web page: name another file",
         ),
-        (["first", "--figures", "notes.txt"], "notes.txt: is no folder: name one with --figures"),
+        (
+            ["first", "--figures", "notes.txt"],
+            "notes.txt: is not a folder: name one with --figures",
+        ),
         # only this one is found while the page's JavaScript is bundled already
         pytest.param(
             ["empty.jsonl", "notes.txt"],

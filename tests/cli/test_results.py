@@ -91,7 +91,7 @@ def test_engagement_is_counted(shown: Shown) -> None:
         "transitions 5",
         "decisions asked 60,000",
         "decisions answered 7,000",
-        "decisions that fell back 53,000",
+        "decisions by fallback 53,000",
         "time-outs from engaging_reshare 9",
         "time-outs from scrolling 8",
     ]

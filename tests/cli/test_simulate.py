@@ -59,7 +59,7 @@ def test_tables_show_the_results(prism: Prism) -> None:
     for what in ("posts", "replies", "reshares", "likes", "transitions"):
         assert rows[what] == f"{totals[what]:,}"
     assert rows["decisions asked"] == rows["decisions answered"] == f"{totals['decisions_asked']:,}"
-    assert rows["decisions that fell back"] == "0"
+    assert rows["decisions by fallback"] == "0"
     assert rows["time-outs from resting"] == f"{totals['timeouts']['resting']:,}"
     assert len(results["cascades"]) == 5
     for one in results["cascades"]:
@@ -265,8 +265,8 @@ def test_a_run_without_its_server_does_not_begin(prism: Prism) -> None:
     )
     assert (ran.status, ran.out) == (1, "")
     assert troubles(ran.err) == [
-        f"prism: cannot reach {host} (All connection attempts failed): "
-        "see that 'ollama serve' is running there"
+        f"prism: cannot reach {host} (All connection attempts failed): check that 'ollama serve' "
+        "is running there"
     ]
     assert not (prism.folder / "run").exists()
 
@@ -284,11 +284,13 @@ def test_unreachable_model_does_not_stop_a_run(prism: Prism) -> None:
     assert ran.status == 0
     first, opened = troubles(ran.err)
     assert first == (
-        f"prism: cannot reach {url} (All connection attempts failed): "
-        "see that 'ollama serve' is running there; "
-        "until that is mended every decision will fall back (see: prism doctor)"
+        f"prism: cannot reach {url} (All connection attempts failed): check that 'ollama serve' "
+        "is running there; until that is fixed, every decision will fall back (see: prism "
+        "doctor)"
     )
-    assert opened.startswith(f"prism: tiny at {url} fails, and is only probed until it answers: ")
+    assert opened.startswith(
+        f"prism: tiny at {url} is failing, and will only be probed until it answers: "
+    )
     totals = summary_of(prism.folder / "run")["results"]["totals"]
     assert totals["decisions_answered"] == 0
     assert sum(totals["fallbacks"].values()) == totals["decisions_asked"] > 0
@@ -296,7 +298,7 @@ def test_unreachable_model_does_not_stop_a_run(prism: Prism) -> None:
         group.removesuffix(f" at {url}") for group in totals["fallbacks"]
     }
     shown = " ".join(ran.out.split())
-    assert f"decisions that fell back {totals['decisions_asked']}" in shown
+    assert f"decisions by fallback {totals['decisions_asked']}" in shown
     assert all(
         f"Fallback taken {count} x: {group}, such as: " in shown
         for group, count in totals["fallbacks"].items()
@@ -340,7 +342,7 @@ def test_defaults_and_extremes_run(given: list[str], prism: Prism) -> None:
         (["--writer-length", "9"], "--writer-length needs --writer ollama or openai"),
         (
             ["--writer", "openai", "--reasoner", "ollama", "--model", "m"],
-            "--writer openai and --reasoner ollama are servers of two kinds",
+            "--writer openai and --reasoner ollama are two kinds of servers",
         ),
         (
             ["--writer", "ollama", "--model", "m", "--mode", "chat"],
@@ -377,7 +379,7 @@ def test_notes_on_a_population_are_shown_once(prism: Prism) -> None:
     ran = prism("simulate", "--agents", FOREIGN, "--rounds", 1, "--json")
     assert ran.status == 0
     left_out, renamed, wordless = ran.err.splitlines()
-    assert left_out.startswith(f"prism: {FOREIGN}: left out what prism does not know")
+    assert left_out.startswith(f"prism: {FOREIGN}: ignored unknown columns")
     assert renamed.endswith("told apart by their row: twin#5, twin#9")
     assert "3 of 10 agents have no interests" in wordless
 
@@ -436,8 +438,8 @@ def test_a_limit_on_tokens_that_cannot_work_is_told(prism: Prism, server: FakeOl
     )
     assert ran.status == 0
     assert troubles(ran.err) == [
-        f"prism: tiny at {server.host} reports no tokens, so a limit of 100 tokens cannot end "
-        "its questions: set a limit on calls"
+        f"prism: tiny at {server.host} reports no token counts, so the limit of 100 tokens has "
+        "no effect on it: set a limit on calls"
     ]
 
 
@@ -468,7 +470,7 @@ def test_a_world_is_asked_with_memories_attributes_and_reasons(
     assert re.match(r"parent_\d: 0\.\d+\nYour doctor", server.questions[-1].prompt)
     template.write_text("{nme}", encoding="utf-8")
     ran = prism("run", *world, *asking, "--prompt", template)
-    assert ran.err.startswith("prism: prompt names {nme}, which is no field: there are name,")
+    assert ran.err.startswith("prism: prompt names {nme}, which is not a field: there are name,")
 
     alone = prism(
         *("simulate", "--reasoner", "ollama", "--model", "tiny", "--remember-tokens", "9")

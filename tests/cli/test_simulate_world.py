@@ -166,7 +166,7 @@ def test_a_replay_writes_the_same_log(mine: Prism) -> None:
         (("--treat", "hury@2"), "Mine has no treatment 'hury': it has hurry"),
         (("--treat", "hurry"), "treatment 'hurry' needs its round: write hurry@12"),
         (("--treat", "hurry@9"), "the run has the rounds 1 to 4"),
-        (("--goal", "x"), "--goal is for an agent that is run alone, in YAML or thinking"),
+        (("--goal", "x"), "--goal is for single agents, in YAML or thinking"),
         (("--keep", "age"), "--keep needs a file of agents"),
         (("--agents", "0"), "--agents must be 1 or more, got 0"),
         (("--agents", "people.csv", "--keep", "agee"), "--keep names 'agee', but people.csv has"),
@@ -235,7 +235,7 @@ def test_a_killed_run_goes_on_to_the_same_bytes(mine: Prism) -> None:
     rates = mine.folder / "own_rates.py"
     rates.write_text("RATE = 0.8\n")
     refused = mine("resume", "killed")
-    assert (refused.status, "own_rates.py: is not what it was" in refused.err) == (2, True)
+    assert (refused.status, "own_rates.py: has changed" in refused.err) == (2, True)
 
     rates.write_text("RATE = 0.9\n")
     assert mine("resume", "killed", "--checkpoint-every", "0").status == 0
@@ -285,7 +285,7 @@ def test_a_run_ends_where_too_many_decisions_fall_back(
             *("--out", "run"),
         )
     assert ran.status == 1
-    assert "go on with: prism resume run" in ran.err
+    assert "continue with: prism resume run" in ran.err
 
 
 def test_texts_are_counted_once(prism: Prism) -> None:

@@ -37,8 +37,34 @@ def test_a_run_is_followed_and_killed(prism: Prism) -> None:
     said = prism("status", "run")
     assert (said.status, said.err) == (0, "")
     place = f"round {found[1]} of 3 tick {found[2]} of 12"
-    assert said.out == (f"run: not alive, stopped at {place}\ngo on with: prism resume run\n")
+    assert said.out == (f"run: stopped at {place}\ncontinue with: prism resume run\n")
     assert (prism.folder / "run" / "heartbeat.json").exists()
+
+
+ENDS = """
+from enum import StrEnum
+from prism.worlds import Agent, World
+from prism.statechart import Statechart, Transition
+
+Mood = StrEnum("Mood", ["CALM"])
+
+class Calm(Agent):
+    chart = Statechart(Mood, [Transition("stays", Mood.CALM, Mood.CALM)], Mood.CALM)
+
+class Short(World[Calm]):
+    def round_ends(self):
+        if self.round == 2:
+            self.stop()
+"""
+
+
+@pytest.mark.parametrize("log", ["plain", "zstd"])
+def test_a_run_that_ended_itself_says_in_which_round(prism: Prism, log: str) -> None:
+    """A world that stopped before its last round is complete, and not as long as was asked."""
+    (prism.folder / f"{log}_short.py").write_text(ENDS)
+    run = (f"{log}_short.py:Short", "--agents", 2, "--rounds", 5, "--log", log, "--out", "run")
+    assert prism("run", *run).status == 0
+    assert prism("status", "run").out == "run: complete, ended in round 2 of 5\n"
 
 
 @pytest.mark.slow
@@ -49,7 +75,7 @@ def test_a_killed_run_is_resumed_to_the_same_files(prism: Prism) -> None:
         wait_until(lambda: (log.exists() and log.stat().st_size > 1 << 20) or has_ended(process))
         process.send_signal(signal.SIGKILL)
 
-    assert "not alive, stopped at round" in prism("status", "run").out
+    assert "stopped at round" in prism("status", "run").out
     assert prism("resume", "run").status == 0
     assert prism(*RUN[:2], 60, "--rounds", 30, "--out", "whole").status == 0
     assert tree(prism.folder / "run") == tree(prism.folder / "whole")
@@ -69,9 +95,7 @@ def test_an_interrupted_run_says_where_it_stopped(prism: Prism) -> None:
             process.send_signal(signal.SIGINT)
 
     assert not (prism.folder / "run" / "heartbeat.json").exists()
-    assert re.match(
-        r"run: not alive, stopped at round \d of 3 tick \d+ of 12\n", prism("status", "run").out
-    )
+    assert re.match(r"run: stopped at round \d of 3 tick \d+ of 12\n", prism("status", "run").out)
 
 
 def test_runs_below_a_folder_are_listed(prism: Prism) -> None:
@@ -96,8 +120,8 @@ def test_runs_below_a_folder_are_listed(prism: Prism) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ((), ".: is no run, and there is none in the folders below"),
-        (("empty",), "empty: is no run, and there is none in the folders below"),
+        ((), ".: is not a run, and holds none"),
+        (("empty",), "empty: is not a run, and holds none"),
         (("nowhere",), "nowhere: cannot be read: No such file or directory"),
     ],
 )
@@ -114,3 +138,15 @@ def test_a_name_is_printed_as_it_is(prism: Prism) -> None:
     Path(prism.folder / name).mkdir()
     assert prism(*RUN, "--out", name).status == 0
     assert prism("status", name).out == "a [31m run: complete, 3 rounds\n"
+
+
+def test_a_run_of_another_version_is_not_recommended_to_be_resumed(prism: Prism) -> None:
+    """A stopped run of another version says which one resumes it, and not this one's command."""
+    assert prism(*RUN, "--out", "run").status == 0
+    path = prism.folder / "run" / "run.json"
+    summary = json.loads(path.read_text(encoding="utf-8"))
+    del summary["results"]
+    path.write_text(json.dumps({**summary, "prism": "0.0.1"}), encoding="utf-8")
+    said = prism("status", "run").out
+    assert "resume it with prism 0.0.1" in said
+    assert "prism resume run" not in said

@@ -186,15 +186,15 @@ def test_a_run_without_one_reply_of_use_ends_with_status_1(
     server.fail_always(Fault.status(400, "no"))
     ran = prism("run", *FILES, "--rounds", 2, *asking)
     assert ran.status == 1
-    assert ran.err.splitlines()[-1].startswith("prism: no cycle got a reply of use")
+    assert ran.err.splitlines()[-1].startswith("prism: no cycle got a useful reply")
     assert cycles_of(prism.folder / "memory.json") == 2
 
 
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (("run", "config.json"), "name the memory: --memory FILE"),
-        (("run", *FILES), "name the model: --model NAME"),
+        (("run", "config.json"), "no memory is named: add --memory FILE"),
+        (("run", *FILES), "no model is named: add --model NAME"),
         (("run", *FILES, "--agents", 3), "--agents is not for a thinking agent: leave it out"),
         (("run", *FILES, "--workers", 3), "--workers is not for a thinking agent: leave it out"),
         (("think", "check", "nowhere.json"), "nowhere.json: there is no such file"),
@@ -208,7 +208,7 @@ def test_a_run_without_one_reply_of_use_ends_with_status_1(
         (("resume", "."), "RUN must name a folder of its own"),
         (("run", *FILES, "--goal", "word " * 3000, "--model", "x"), "config.json, field 'hard_lim"),
         (("think", "dance"), "No such command 'dance'"),
-        (("think", "init"), "config.json: is there already, and nothing is overwritten"),
+        (("think", "init"), "config.json: already exists and would be overwritten"),
     ],
 )
 def test_wrong_input_is_one_line(prism: Prism, line: tuple[str, ...], said: str) -> None:
@@ -254,7 +254,7 @@ def test_an_interrupted_run_says_what_it_has_left(prism: Prism, is_kept: bool) -
 
     *_, kept, interrupted = [*said, *err.splitlines(keepends=True)]
     number = cycles_of(prism.folder / "memory.json")
-    how = "go on with: prism resume run" if is_kept else "the same command goes on from"
+    how = "continue with: prism resume run" if is_kept else "the same command goes on from"
     assert (process.returncode, out, interrupted) == (130, "", "prism: interrupted\n")
     assert kept.startswith(f"prism: memory.json holds {number} cycles; {how}")
 
@@ -339,7 +339,7 @@ def test_the_live_view_is_gone_after_an_interruption(prism: Prism) -> None:
     assert process.returncode == 130
     assert seen.rfind("\x1b[?25h") > seen.rfind("\x1b[?25l")
     assert CODES.sub("", seen).splitlines()[-2:] == [
-        f"prism: memory.json holds {number} cycles; go on with: prism resume run",
+        f"prism: memory.json holds {number} cycles; continue with: prism resume run",
         "prism: interrupted",
     ]
 
@@ -447,7 +447,7 @@ def test_init_overwrites_nothing(prism: Prism, name: str) -> None:
     (prism.folder / "story" / name).write_text("mine")
     ran = prism("think", "init", "story")
     assert (ran.status, ran.out) == (2, "")
-    assert ran.err == f"prism: story/{name}: is there already, and nothing is overwritten\n"
+    assert ran.err == f"prism: story/{name}: already exists and would be overwritten\n"
     assert [path.name for path in (prism.folder / "story").iterdir()] == [name]
     assert (prism.folder / "story" / name).read_text() == "mine"
 

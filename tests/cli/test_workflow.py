@@ -180,7 +180,7 @@ def test_an_interrupted_run_says_how_to_go_on(prism: Prism) -> None:
         process.send_signal(signal.SIGINT)
         out, err = process.communicate()
 
-    hint = "prism: go on with: prism resume run\nprism: interrupted\n"
+    hint = "prism: continue with: prism resume run\nprism: interrupted\n"
     assert (process.returncode, out, err) == (130, "", hint)
 
 
@@ -202,7 +202,7 @@ def test_a_killed_replay_is_resumed_to_the_same_bytes(
     assert process.returncode == -signal.SIGKILL
     ran = prism("resume", "again")
     assert ran.status == 0
-    assert "prism: again: going on after round" in ran.err
+    assert "prism: again: continuing after round" in ran.err
     assert log_of(again) == log_of(prism.folder / "run")
 
 

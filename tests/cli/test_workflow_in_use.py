@@ -51,7 +51,7 @@ def test_files_in_use_go_round_their_states(prism: Prism, reader: FakeOllama, na
     model = ("--model", "llama3.2", "--host", reader.url, "--echo-actions")
     ran = prism("run", path, "--rounds", 60, *model, *given, "--out", "run")
     assert ran.status == 0, ran.err
-    notes = [line for line in ran.err.splitlines() if "prism does not read" in line]
+    notes = [line for line in ran.err.splitlines() if "prism ignores" in line]
     assert notes == ran.err.splitlines()
     assert len(notes) == 1
     moved = [
@@ -236,7 +236,7 @@ def test_a_note_alone_is_no_finding(prism: Prism) -> None:
         "id: x\nworkflow: {steps: [{name: s, code: ''}]}\n"
     )
     ran = prism("workflow", "check", "of_others.yaml")
-    said = "prism: of_others.yaml:1:1: id: prism does not read id\n"
+    said = "prism: of_others.yaml:1:1: id: prism ignores id\n"
     assert (ran.status, ran.out, ran.err) == (0, "", said)
 
 

@@ -35,7 +35,7 @@ def test_a_world_is_shown(prism: Prism) -> None:
     assert (ran.status, ran.err) == (0, "")
     for line in (
         "Schelling (prism.worlds.examples.schelling:Schelling)",
-        "30 rounds of 1 tick, all agents of a tick together",
+        "30 rounds of 1 tick, all agents at once",
         "  width: int = 12, at least 3: houses in a row, and rows",
         "kind Resident",
         "    stays --goes--> moves",

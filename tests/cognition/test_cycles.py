@@ -24,7 +24,7 @@ NEXT = [
     ("paging", "paging", ()),
     ("Executing now", "executing", ()),
     (None, "thinking", ("no next_state, so thinking goes on",)),
-    ("dancing", "thinking", ("next_state 'dancing' is no state, so thinking goes on",)),
+    ("dancing", "thinking", ("next_state 'dancing' is not a state, so thinking goes on",)),
 ]
 
 
@@ -44,12 +44,12 @@ EXECUTED = [
     (action("working_memory_remove", "nobody"), "missing", "there is no 'nobody' in working"),
     (action("storage_load", "nobody"), "missing", "there is no 'nobody' in storage"),
     (action("storage_save", "s", "x"), "done", None),
-    (action("storage_save", "nobody"), "refused", "the action has no value, and working memory"),
+    (action("storage_save", "nobody"), "refused", "the action has no value, and neither"),
     (action("working_memory_add", "a"), "refused", "the action has no value"),
     (
         action("storage_save", "nobody", ""),
         "refused",
-        "the action has no value, and working memory",
+        "the action has no value, and neither",
     ),
     (action("working_memory_add", "a", ""), "refused", "the action has no value"),
     (action("working_memory_add", "a", " \n"), "refused", "the action has no value"),
@@ -177,7 +177,7 @@ async def test_adding_overwrites_and_saving_leaves_working_memory() -> None:
 
 @pytest.mark.parametrize("state", ["dreaming", "", "Thinking", "executing "])
 async def test_an_unknown_state_is_reset_to_thinking(state: str, logger: Any, capture: Any) -> None:
-    """A memory in a state that there is not begins anew in thinking, which is logged."""
+    """A memory in a state that there is not starts over in thinking, which is logged."""
     agent = thinker([thought()], {"state": state}, logger=logger)
     cycle = await agent.cycle()
     assert (cycle.state, agent.memory.state) == ("thinking", "thinking")

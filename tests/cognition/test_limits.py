@@ -182,7 +182,7 @@ async def test_a_value_larger_than_the_hard_limit_is_refused() -> None:
         agent = thinker([reply], data, config, count=letters)
         cycle = await agent.cycle()
         assert (cycle.outcome, agent.memory.working) == ("refused", {})
-        assert cycle.reason == "the value alone is larger than the hard limit has room for"
+        assert cycle.reason == "the value alone exceeds the hard limit"
 
 
 async def test_a_large_value_can_be_saved() -> None:
@@ -218,7 +218,7 @@ async def test_max_iterations_bounds_a_run(number: int) -> None:
 async def test_a_run_without_a_bound_needs_one() -> None:
     """Where iterate is off, the caller says how many cycles there are."""
     config = Config(iterate=Iterate(enable=False, max_iterations=20))
-    with pytest.raises(FieldValueError, match="cycles must be given"):
+    with pytest.raises(FieldValueError, match="give the number of cycles"):
         await thinker(config=config).run()
     ideas = [thought(f"idea {number}") for number in range(21)]
     assert len(await thinker(ideas, config=config).run(21)) == 21
@@ -240,3 +240,19 @@ async def test_thoughts_that_are_off_are_neither_kept_nor_shown() -> None:
     assert cycle.thought == "hello there"
     assert agent.memory.thoughts == {"thinking_log_001": "old"}
     assert "old</thought>" not in prompts_of(writer)[0]
+
+
+async def test_no_more_thoughts_go_than_have_to() -> None:
+    """Where a log is too long for the prompt of acting alone, few thoughts go, the oldest."""
+    thoughts = {f"thinking_log_{number:03}": "t" * 90 for number in range(1, 31)}
+    lengths = {}
+    for state, limit in (("thinking", None), ("executing", None), ("executing", "thinking")):
+        hard = None if limit is None else lengths[limit]
+        memory = Memory.in_memory({**thoughts, "state": state})
+        agent = thinker(memory=memory, config=limited(None, hard), count=letters)
+        cycle = await agent.cycle()
+        lengths[state] = cycle.prompt_tokens or 0
+    assert lengths["thinking"] - 200 < lengths["executing"] <= lengths["thinking"]
+    (paged,) = cycle.paged
+    assert 1 <= len(paged.moved_out) < 10
+    assert list(paged.moved_out) == list(thoughts)[: len(paged.moved_out)]

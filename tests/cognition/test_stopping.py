@@ -20,7 +20,7 @@ async def test_useless_cycles_end_a_run(reply: str) -> None:
     agent = thinker([thought("a"), reply])
     cycles = await agent.run(300)
     assert len(cycles) == 6
-    assert str(agent.stopped).startswith("5 cycles in a row brought nothing, the last one: ")
+    assert str(agent.stopped).startswith("5 cycles in a row had no effect; the last one: ")
 
 
 async def test_every_cycle_is_asked_with_a_seed_of_its_own() -> None:
@@ -48,16 +48,16 @@ async def test_a_new_thought_begins_the_count_anew() -> None:
 @pytest.mark.parametrize(
     ("replies", "cycles", "why"),
     [
-        ([thought("idea")], 6, "the thought is the last one again"),
+        ([thought("idea")], 6, "it repeats the last thought"),
         (
             [thought("load", "executing"), action("storage_load", "alice")],
             7,
-            "the thought is the last one again",
+            "it repeats the last thought",
         ),
         (
             [thought("find", "executing"), action("storage_search", "alice")],
             7,
-            "the thought is the last one again",
+            "it repeats the last thought",
         ),
     ],
 )
@@ -68,7 +68,7 @@ async def test_an_agent_does_not_repeat_itself_for_ever(
     writer = ScriptedWriter([*replies] * 300)
     agent = thinker(writer, {"storage": {"alice": 25}})
     assert len(await agent.run(300)) == cycles
-    assert agent.stopped == f"5 cycles in a row brought nothing, the last one: {why}"
+    assert agent.stopped == f"5 cycles in a row had no effect; the last one: {why}"
     assert any(why in call.prompt for call in writer.calls)
 
 
@@ -92,7 +92,7 @@ async def test_a_request_that_changes_nothing_is_told() -> None:
     assert "storage_load alice: done\n" in told[1]
     assert "storage_load alice: done. nothing has changed by it" in told[3]
     assert "storage_search alice: done\n" in told[5]
-    assert "storage_search alice: done. it is the last search again" in told[7]
+    assert "storage_search alice: done. it repeats the last search" in told[7]
 
 
 async def test_a_loop_over_an_agent() -> None:
@@ -128,7 +128,7 @@ async def test_the_next_prompt_says_what_came_of_a_reply() -> None:
 
 @pytest.mark.parametrize(
     ("settings", "why"),
-    [({"max_calls": 3}, "BudgetSpentError"), ({}, "5 cycles in a row brought nothing")],
+    [({"max_calls": 3}, "BudgetSpentError"), ({}, "5 cycles in a row had no effect")],
 )
 def test_a_run_that_stops(settings: dict[str, int], why: str, tmp_path: Path) -> None:
     """A spent budget ends it at once; results and log say why, and a replay writes the same."""

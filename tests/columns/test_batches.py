@@ -45,7 +45,7 @@ def test_a_batch_in_columns_has_the_tables_of_objects(tmp_path: Path) -> None:
 
 def test_a_plan_of_a_world_that_has_no_columns_is_refused(tmp_path: Path) -> None:
     """The feed stays with objects, and a plan says so before any run begins."""
-    with pytest.raises(InputError, match="social feed, which stays with objects"):
+    with pytest.raises(InputError, match="social feed, which columns do not support"):
         batch(Plan({"agents": 20, "columns": True}), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

@@ -12,23 +12,23 @@ from prism.worlds.examples.rumour import Rumour
 from tests.columns.written import town, world
 
 STEPS = {
-    "x = [1, 2]": "has no form in columns",
-    "x = person.neighbours[0]": "has no form in columns",
+    "x = [1, 2]": "is not supported in columns",
+    "x = person.neighbours[0]": "is not supported in columns",
     "person.send(person, 1)": "messages have no column",
     "await person.receive()": "messages have no column",
     "await person.write('Say it', template='so')": "texts have no column",
     "person.remember('it')": "notes have no column",
     "x = person.state_history": "histories are not kept",
     "x = len(person.agent_id)": "texts have no column",
-    "x = person.note": "has no column: use a number",
-    "x = self.random.random()": "the world's numbers depend on who draws first",
+    "x = person.note": "columns do not support: use a number",
+    "x = self.random.random()": "the world's random numbers depend on who draws first",
     "self.log('seen')": "a step logs nothing",
     "self.stop()": "let until say when the run ends",
     "for other in self.agents:\n    pass": "use neighbours",
     "self.network.connect(person, person)": "a network does not change in a step",
     "x = self.time": "use round and tick",
     "self.total = 1.0": "is set in a step, where the order of agents would decide",
-    "x = self.books": "is no number, bool, enum or Literal",
+    "x = self.books": "is not a number, bool, enum or Literal",
     "person.money = 1": "write 0.0 for 0",
     "person.age = 1.5": "is a whole number, and gets a float: use one type",
     "person.side = 'middle'": "one of left, right is needed here",
@@ -38,7 +38,7 @@ STEPS = {
     "person.decide('up')": "decide is awaited",
     "await person.decide('up', prompt='Up?')": "is for a model",
     "w = 3\nawait person.decide('up', weights=w)": "weights are written out",
-    "await person.decide('up', weights={1: 2.0})": "is no state of the chart",
+    "await person.decide('up', weights={1: 2.0})": "is not a state of the chart",
     "for other in person.neighbours:\n    await other.decide('up')": "await in a loop",
     "x = 1.0 + (await person.decide('up') is None)": "give it a name first",
     "x = 1\nx = 1.5": "use two names",
@@ -46,39 +46,39 @@ STEPS = {
     "person = person": "is an argument: give the new value another name",
     "x = None": "has no name in columns",
     "x = y = 1": "two names for one value",
-    "x, y = 1, 2": "has no form in columns",
+    "x, y = 1, 2": "is not supported in columns",
     "x = person.is_glad + 1": "in arithmetic: use whole numbers and floats",
     "x = person.age ** person.age": "a whole number to a whole power",
-    "x = person.age & 3": "of operators there are",
-    "x = ~person.age": "has no form in columns",
-    "x = person.age if person.is_glad else 0.5": "let both be of one type",
+    "x = person.age & 3": "the operators are",
+    "x = ~person.age": "is not supported in columns",
+    "x = person.age if person.is_glad else 0.5": "give both the same type",
     "x = 0 < person.age + 1 < 5": "the middle of a comparison: give it a name first",
     "x = person.age is person.counted": "numbers are compared with == and !=",
-    "x = person.money < person.mood": "compare what is alike",
-    "x = person in NUMBERS": "has no form in columns",
+    "x = person.money < person.mood": "compare values of the same type",
+    "x = person in NUMBERS": "is not supported in columns",
     "x = person.age + 1 in (1, 2)": "what is looked for: give it a name first",
-    "x = person.neighbours.sample(2)": "of neighbours there are count(state), len, for, in",
-    "x = person.random.normal(0, 1)": "random.normal has no form in columns",
+    "x = person.neighbours.sample(2)": "neighbours support count(state), len, for and in",
+    "x = person.random.normal(0, 1)": "random.normal is not supported in columns",
     "x = person.random.choice(3)": "choice draws from neighbours here",
-    "x = person.random.between(1.0)": "takes 2 arguments",
-    "x = print(3)": "has no form in columns",
+    "x = person.random.between(1.0)": "takes 2 positional arguments",
+    "x = print(3)": "is not supported in columns",
     "x = max(1, 2.0)": "of values of several types",
-    "x = sum(o.money for o in person.neighbours)": "begins with 0.0",
-    "x = any(o for o in NUMBERS)": "has no form in columns",
+    "x = sum(o.money for o in person.neighbours)": "begin a sum of floats with 0.0",
+    "x = any(o for o in NUMBERS)": "is not supported in columns",
     "x = sum(o.mood for o in person.neighbours)": "sum numbers",
-    "x = any(o.money for o in person.neighbours)": "a float has no truth here",
-    "x = self.helper(person=person)": "arguments by name: give them in their order",
+    "x = any(o.money for o in person.neighbours)": "a float has no truth value here",
+    "x = self.helper(person=person)": "keyword arguments: use positional ones",
     "x = self.helper(person, 1)": "takes other arguments",
     "x = self.endless(person)": "calls itself: use a loop",
-    "x = self.unsure(person)": "it returns nothing on some way",
-    "x = self.waiting(person)": "what a step calls cannot wait",
-    "try:\n    pass\nfinally:\n    pass": "a step has no such statement in columns",
+    "x = self.unsure(person)": "it returns nothing on some path",
+    "x = self.waiting(person)": "a function that a step calls cannot wait",
+    "try:\n    pass\nfinally:\n    pass": "steps in columns cannot have such a statement",
     "while person.is_glad:\n    break\nelse:\n    pass": "an else of a loop",
     "for n in range(1, 10, 2):\n    pass": "range takes one or two numbers here",
-    "for n in NUMBERS:\n    pass": "has no form in columns",
+    "for n in NUMBERS:\n    pass": "is not supported in columns",
     "return 3": "a step returns nothing",
     "x = float(person.mood)": "give it a number",
-    "x = not person.side": "has no truth here: compare it with something",
+    "x = not person.side": "has no truth value here: compare it with something",
     "person.neighbours = 3": "cannot be set in a step",
 }
 MORE = """
@@ -99,20 +99,22 @@ PERSON = f"class Person(Agent):\n    {CHART}\n"
 TOWN = "\nclass Town(World[Person]):\n    pass\n"
 CLASSES = {
     PERSON.format(more="", also="") + "\nclass Other(Person):\n    pass\n"
-    "\nclass Town(World[Person | Other]):\n    pass\n": "columns hold one kind of agents",
+    "\nclass Town(World[Person | Other]):\n    pass\n": "columns support only one kind of agents",
     PERSON.format(more="", also="") + TOWN + "    overlap = True\n": "overlap = True",
     PERSON.format(more="", also="") + TOWN + "    activation = 'rate'\n": "activation = 'rate'",
     PERSON.format(more=", action=lambda a, c: None", also="") + TOWN: "has an action",
-    PERSON.format(more="", also="") + "    archetype = 3\n" + TOWN: "speaks for options",
+    PERSON.format(more="", also="")
+    + "    archetype = 3\n"
+    + TOWN: "is not supported; columns draw by weights",
     "class Person(Agent):\n    chart = Statechart([State(Mind.LOW, states=[Mind.HIGH])], [], "
-    "Mind.HIGH)\n" + TOWN: "states inside of others",
+    "Mind.HIGH)\n" + TOWN: "has states inside",
     "class Person(Agent):\n    pass\n" + TOWN: "has no chart of its own",
     PERSON.format(
         more=", guard=lambda a, c: True) if (lambda: 1)() else Transition('up', "
         "Mind.LOW, Mind.HIGH",
         also="",
     )
-    + TOWN: "there are several in one line",
+    + TOWN: "there are several on one line",
 }
 
 
@@ -141,5 +143,5 @@ def test_run_refuses_before_anything_is_made(tmp_path: Path) -> None:
 def test_a_model_is_refused() -> None:
     """Who asks for a model gets no columns that draw by weights."""
     run = Run(Rumour, 10, columns=True, model=Model("any"))
-    with pytest.raises(InputError, match="the weights of decisions decide"):
+    with pytest.raises(InputError, match="only weights can decide"):
         run.run()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from prism.worlds import Run
+from prism.worlds import AgentTable, Run
 from prism.worlds.examples.rumour import Rumour
 from tests.columns.same import fields_of, require_same
 from tests.columns.worlds import (
@@ -41,3 +41,13 @@ def test_worlds_are_the_same(world: Any, tmp_path: Path) -> None:
 def test_fields_are_the_same(world: Any) -> None:
     """Not only moves are the same, but every field of every agent."""
     assert fields_of(Run(world, 49, seed=7)) == fields_of(Run(world, 49, seed=7, columns=True))
+
+
+def test_agents_of_a_table_are_the_same(tmp_path: Path) -> None:
+    """Agents that a table gives their ids and fields are columns as any others."""
+    rows = "".join(f"x{each},{each / 50},{each + 20},north\n" for each in range(40))
+    table = tmp_path / "people.csv"
+    table.write_text(f"agent_id,strength,age,town\n{rows}")
+    people = AgentTable(table, ["strength", "age", "town"])
+    log = require_same(Epidemic, people, tmp_path, seed=3)
+    assert b'"agent_id":"x39"' in log

@@ -16,7 +16,7 @@ def points_of(picture: str, kind: str) -> list[list[tuple[float, float]]]:
 
 
 def test_every_curve_and_the_mean_of_its_group_are_drawn_to_scale() -> None:
-    """A value twice as high stands twice as far above the axis; the mean is between its curves."""
+    """A value twice as high appears twice as far above the axis; the mean is between its curves."""
     picture = draw_curves(
         {"a <b>": [[0, 10, 20], [0, 20, 40]], "c": [[0, 5, 5]]}, title="t", across="x", up="y"
     )

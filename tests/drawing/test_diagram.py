@@ -12,7 +12,7 @@ from prism.errors import DefinitionError
     ("parts", "problem"),
     [
         ({"states": ()}, "at least one state"),
-        ({"states": ("a", "a")}, "each state once"),
+        ({"states": ("a", "a")}, "each only once"),
         ({"arrows": (Arrow("x", "a"), Arrow(None, "y"))}, "'x', 'y' not among the states"),
         ({"initial": "x"}, "'x' not among"),
         ({"decision_states": frozenset("x")}, "'x' not among"),

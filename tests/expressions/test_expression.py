@@ -35,6 +35,7 @@ CONTEXT: dict[str, Any] = {
         ("tick if ready else 0", True),
         ("nothing is None", True),
         ("tick % 2 == 1 and tick ** 2 == 9 and tick // 2 == 1", True),
+        ("0.5 ** 2 == 0.25 and tick ** 0.5 < 2 and 0.5 * tick == 1.5", True),
         ("0", False),
         ("''", False),
         ("tags", True),
@@ -82,13 +83,13 @@ def test_the_names_of_a_condition_are_known() -> None:
         ("getattr(name, 'x')", r"calls getattr\(\)"),
         ("last.get", r"names .get without calling it: write .get\(...\)"),
         ("max(tags, key=name.strip)", "names .strip without calling it"),
-        ("tags[0]()", "calls something that is not a function's name"),
+        ("tags[0]()", "calls something other than a named function"),
         ("b'x'", "which JSON does not have"),
         ("1j", "which JSON does not have"),
         ("...", "which JSON does not have"),
         ("a" * 1001, "has more than 1,000 characters"),
         ("-" * 900 + "1", "nested"),
-        ("1" + "+1" * 400, "nested more than 100 deep"),
+        ("1" + "+1" * 400, "nested more than 100 levels deep"),
         ("[" * 150, "is not an expression"),
         ("\0", "is not an expression"),
     ],
@@ -241,7 +242,7 @@ def test_what_is_looked_at_is_paid_for(source: str) -> None:
     long = {"x": list(range(1000)), "y": list(range(1000)), "n": [[1]] * 1000, "t": "a" * 5000,
             "u": "a" * 5000, "o": {str(number): 1 for number in range(1000)}}  # fmt: skip
     Expression(source).value(long, Budget(40_000))
-    with pytest.raises(ExpressionError, match="looks at texts and lists of more"):
+    with pytest.raises(ExpressionError, match="makes or reads texts or lists that are too long"):
         Expression(source).value(long, Budget(900))
 
 

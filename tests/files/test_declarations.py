@@ -55,7 +55,7 @@ class Plan(Declaration):
 WRONG = [
     ({"title": 3}, "title", "must be text, got 3; put it in quotes"),
     ({"titel": "x"}, "titel", "is unknown; did you mean 'title'?"),
-    ({"zzz": "x"}, "zzz", "is unknown; there are title, seeds, bounds, arm, deep"),
+    ({"zzz": "x"}, "zzz", "is unknown; known are title, seeds, bounds, arm, deep"),
     ({"seeds": 0}, "seeds", "must be at least 1 or a list, got 0"),
     ({"seeds": True}, "seeds", "must be a whole number or a list, got true"),
     ({"seeds": 2.5}, "seeds", "must be a whole number or a list, got 2.5"),

@@ -26,12 +26,12 @@ def test_valid_json_is_parsed(text: str, value: Any) -> None:
     [
         ("", 1, None, r"is not valid JSON: Expecting value \(column 1\)"),
         ('{\n"a": 1,\n2}', 3, None, "is not valid JSON"),
-        ('{"a": 1, "b": 2, "a": 3}', None, "a", "stands twice in one object"),
-        ('[{"x": {"b": 1, "b": 1}}]', None, "b", "stands twice in one object"),
-        ("[NaN]", None, None, "is not valid JSON: NaN is not a number of JSON"),
+        ('{"a": 1, "b": 2, "a": 3}', None, "a", "appears twice in one object"),
+        ('[{"x": {"b": 1, "b": 1}}]', None, "b", "appears twice in one object"),
+        ("[NaN]", None, None, "is not valid JSON: NaN is not a JSON number"),
         ("-Infinity", None, None, "is not valid JSON: -Infinity is not"),
         ("[" * 100_000, None, None, "is nested too deeply"),
-        ("1" * 5_000, None, None, "holds a number of too many digits"),
+        ("1" * 5_000, None, None, "contains a number with too many digits"),
     ],
     ids=lambda value: str(value)[:20],
 )

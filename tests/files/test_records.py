@@ -70,7 +70,7 @@ def test_an_empty_array_has_no_records(write: Write, text: str) -> None:
         ('{}\n"x"', 2, "must be a JSON object, got text"),
         ("{}\n3.5", 2, "must be a JSON object, got a number"),
         ("{}\n" + DEEP, 2, "is nested too deeply"),
-        ("{}\n[" + LONG_NUMBER + "]", 2, "holds a number of too many digits"),
+        ("{}\n[" + LONG_NUMBER + "]", 2, "contains a number with too many digits"),
         (
             '{}\n{"a": "' + "x" * MAX_LINE_CHARACTERS + '"}',
             2,
@@ -107,7 +107,7 @@ def test_a_broken_line_is_named(
         ("[\n1]", 2, "must be a JSON object, got a number"),
         (DEEP, None, "is nested too deeply"),
         (DEEP + "]" * len(DEEP), None, "is nested too deeply"),
-        ("[" + LONG_NUMBER + "]", None, "holds a number of too many digits"),
+        ("[" + LONG_NUMBER + "]", None, "contains a number with too many digits"),
         (b'[\n{"a": "\xc3"}]', 2, "is not UTF-8 text"),
     ],
     ids=lambda value: str(value)[:20] if isinstance(value, str) else None,
@@ -185,8 +185,8 @@ def test_texts_are_read_as_they_are() -> None:
         ({"name": 5}, "must be text, got 5"),
         ({"name": ["Ann"]}, r"must be text, got \['Ann'\]"),
         ({"name": " \n"}, "must not be empty"),
-        ({"name": "A\0"}, r"holds a NUL or half a surrogate pair: 'A\\x00'"),
-        ({"name": "A\ud800"}, r"holds a NUL or half a surrogate pair: 'A\\ud800'"),
+        ({"name": "A\0"}, r"contains a NUL or half a surrogate pair: 'A\\x00'"),
+        ({"name": "A\ud800"}, r"contains a NUL or half a surrogate pair: 'A\\ud800'"),
     ],
 )
 def test_a_required_text_must_be_one(fields: dict[str, Any], problem: str) -> None:
@@ -204,7 +204,7 @@ def test_a_required_text_must_be_one(fields: dict[str, Any], problem: str) -> No
         ({"topics": "tea"}, "must be a list of non-empty texts, got 'tea'"),
         ({"topics": ["tea", 5]}, r"must be a list of non-empty texts, got \['tea', 5\]"),
         ({"topics": ["tea", " "]}, r"must be a list of non-empty texts, got \['tea', ' '\]"),
-        ({"topics": ["tea", "\udfff"]}, r"holds a NUL or half a surrogate pair: '\\udfff'"),
+        ({"topics": ["tea", "\udfff"]}, r"contains a NUL or half a surrogate pair: '\\udfff'"),
     ],
 )
 def test_a_required_list_must_be_one(fields: dict[str, Any], problem: str) -> None:

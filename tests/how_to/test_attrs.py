@@ -156,7 +156,7 @@ def test_frozen_classes_say_what_to_do(guide: ModuleType) -> None:
     class Statue(StatechartMixin):
         name: str = "Ada"
 
-    with pytest.raises(AgentError, match="Stone takes no new state"):
+    with pytest.raises(AgentError, match="Stone rejects a new state"):
         guide.chart.fire(Stone(guide.Mood.ANGRY), "timeout")
     with pytest.raises(AgentError, match="Statue is frozen"):
         Statue()

@@ -106,7 +106,7 @@ def test_a_frozen_class_may_define_transition_to(
 def test_firing_on_a_frozen_object_says_what_to_do(agent: Any) -> None:
     """Firing on a frozen object raises an error with its reason and two solutions."""
     name = type(agent).__name__
-    message = rf"{name} takes no new state \(.+\): keep the frozen value .* or give the class a t"
+    message = rf"{name} rejects a new state \(.+\): keep the frozen value .* or give the class a t"
     with pytest.raises(AgentError, match=message) as caught:
         social_media_chart().fire(agent, "feed_ready")
     assert isinstance(caught.value.__cause__, AttributeError)
@@ -116,7 +116,7 @@ def test_firing_on_a_frozen_object_says_what_to_do(agent: Any) -> None:
 def test_a_tick_of_a_frozen_object_says_what_to_do() -> None:
     """A tick of a frozen object with a tick count raises an error; without one, nothing."""
     with pytest.raises(
-        AgentError, match=r"Stone takes no new ticks_in_state \(.+\): keep the frozen value"
+        AgentError, match=r"Stone rejects a new ticks_in_state \(.+\): keep the frozen value"
     ) as caught:
         social_media_chart().tick(Stone())
     assert isinstance(caught.value.__cause__, FrozenInstanceError)
@@ -135,7 +135,7 @@ def test_adopting_a_frozen_object_says_what_to_do(agent: Any) -> None:
 
     with pytest.raises(
         AgentError,
-        match=r"has no room for .+; if it is frozen, let an agent with StatechartMixin hold",
+        match=r"has no fields .+; if it is frozen, hold it in a field of an agent",
     ):
         social_media_chart().adopt(agent)
     assert social_media_chart().fire(Holder(agent), "feed_ready") is AgentState.SCROLLING
@@ -147,10 +147,7 @@ def test_a_frozen_model_raises_its_own_error() -> None:
     for drive in (lambda: chart.fire(Granite(), "feed_ready"), lambda: chart.tick(Granite())):
         with pytest.raises(ValidationError, match="Instance is frozen") as caught:
             drive()
-        assert (
-            "if it is frozen, let an agent with StatechartMixin hold it"
-            in caught.value.__notes__[0]
-        )
+        assert "if it is frozen, hold it in a field of an agent" in caught.value.__notes__[0]
 
 
 def test_a_frozen_class_with_the_mixin_says_what_to_do() -> None:

@@ -128,7 +128,7 @@ def test_a_refusal_halfway_undoes_the_whole_transition(mode: str, guide: ModuleT
         guide.chart.fire(agent, "bumped", 9)
     assert (agent.state, agent.ticks_in_state, agent.state_history) == (guide.Mood.CALM, 4, [])
     assert log.events == []
-    assert "is as it was before" in caught.value.__notes__[0]
+    assert "is unchanged" in caught.value.__notes__[0]
 
 
 def test_a_frozen_model_refuses_a_transition() -> None:
@@ -256,7 +256,7 @@ def test_adopting_needs_declared_fields() -> None:
     )
     with pytest.raises(
         AgentError,
-        match=rf"Closed has no room for {missing}: declare these fields in the class; if",
+        match=rf"Closed has no fields {missing}: declare them in the class; if",
     ):
         social_media_chart().adopt(Closed())
     assert social_media_chart().adopt(Declared()) == Declared()

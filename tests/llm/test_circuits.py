@@ -208,7 +208,7 @@ async def test_a_question_that_meets_a_server_that_is_gone_is_not_lost(
     server: FakeOllama, connect: Connect
 ) -> None:
     """With patience, connections that are refused use up no attempts of a lone question."""
-    pool = connect(attempts=2, patience=60)
+    pool = impatient(connect(attempts=2, patience=60), patience=60)
     pool.backoff = lambda state: 0.0
     server.stop()
     cost = Cost()
@@ -237,7 +237,9 @@ async def test_a_server_that_fails_and_comes_back_is_two_lines(
     opened, closed = (
         record.getMessage() for record in caplog.records if record.name == "prism.llm"
     )
-    assert opened.startswith(f"{who} fails, and is only probed until it answers: the connection to")
+    assert opened.startswith(
+        f"{who} is failing, and will only be probed until it answers: the connection to"
+    )
     assert closed == f"{who} answers again, after 7.0 s"
 
 
@@ -252,7 +254,7 @@ def test_pools_that_share_a_server_say_once_that_it_fails(
     for pool in pools:
         pool.servers[0].breaker.succeeded()
     assert [record.getMessage().split(",")[0] for record in caplog.records] == [
-        "tiny at far fails",
+        "tiny at far is failing",
         "tiny at far answers again",
     ]
 

@@ -64,6 +64,6 @@ def test_missing_credentials_are_asked_for(
 
 def test_another_server_is_refused_without_its_password() -> None:
     """An address that is none of the run's is refused, and shown without its password."""
-    with pytest.raises(InputError, match="http://x is none of the run's") as refused:
+    with pytest.raises(InputError, match="http://x is not one of the run's") as refused:
         with_credentials(KEPT, ["http://ann:s3cret@x"], PATH)
     assert "s3cret" not in str(refused.value)

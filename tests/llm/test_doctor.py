@@ -51,10 +51,10 @@ async def test_a_good_server_passes(
     assert [(what, ok) for what, ok, _ in found] == [(step, True) for step in STEPS]
     texts = [text for _, _, text in found]
     assert texts[0].startswith(f"Ollama {server.version} at {server.host} (")
-    assert texts[1].startswith(f"{model} is there, one of 2 (")
+    assert texts[1].startswith(f"{model} is available, one of 2 (")
     assert texts[2].startswith(decisions)
     assert texts[3].startswith("loaded, and kept for 30m (")
-    assert texts[4].startswith("unknown: the server does not tell it (")
+    assert texts[4].startswith("unknown: the server does not say (")
     assert texts[5].startswith(f"{answer} (")
 
 
@@ -87,7 +87,7 @@ TROUBLES: list[tuple[str, str, str, list[Fault], str | None, str]] = [
         "tiny",
         [Fault.says("As you like.")],
         None,
-        "tiny does not keep to the options",
+        "tiny does not choose from the options",
     ),
     (
         "bad chances",
@@ -95,7 +95,7 @@ TROUBLES: list[tuple[str, str, str, list[Fault], str | None, str]] = [
         "nimble",
         [Fault.weighs({"idle": 1})],
         None,
-        "nimble does not keep to the options",
+        "nimble does not choose from the options",
     ),
     ("busy", "answer", "tiny", [Fault.status(503, "busy")], "/api/chat", "answered 503: busy"),
 ]
@@ -130,7 +130,7 @@ async def test_each_kind_of_trouble_is_found(
     assert message in found[-1][2]
 
 
-LACKING = "unknown: the server lacks Ollama's own path for it, so the answer has to show"
+LACKING = "unknown: the server has no Ollama path for it; the answer will show"
 OWN_PATHS = ("/api/version", "/api/tags", "/api/show", "/api/ps", "/api/generate", "/api/chat")
 
 
@@ -182,7 +182,7 @@ async def test_a_load_that_is_refused_leaves_it_to_the_answer(server: FakeOllama
     *_, (load, load_ok, found), _, (answer, ok, _) = await findings(server, "tiny")
     assert (load, load_ok, answer, ok) == ("load", True, "answer", True)
     assert found.startswith(
-        f"unknown: {server.host} answered 400: prompt is required; so the answer has to show"
+        f"unknown: {server.host} answered 400: prompt is required; the answer will show"
     )
 
 
@@ -232,8 +232,8 @@ async def test_a_server_that_is_not_there_is_the_first_finding(server: FakeOllam
     ((what, ok, found),) = await findings(server, "tiny")
     assert (what, ok) == ("server", False)
     assert (
-        found == f"cannot reach {server.host} (All connection attempts failed): "
-        "see that 'ollama serve' is running there"
+        found == f"cannot reach {server.host} (All connection attempts failed): check that "
+        "'ollama serve' is running there"
     )
 
 

@@ -62,7 +62,7 @@ async def test_every_fault_has_its_class(
     assert isinstance(caught.value.__cause__, cause)
 
 
-START = "see that 'ollama serve' is running there"
+START = "check that 'ollama serve' is running there"
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ START = "see that 'ollama serve' is running there"
         (
             "https://127.0.0.1:{server}",
             r"\[SSL.*",
-            "no TLS is spoken there, so write http:// instead of https://",
+            "it does not use TLS, so write http:// instead of https://",
         ),
     ],
     ids=["refused", "no such name", "no TLS"],

@@ -193,7 +193,7 @@ async def test_an_invalid_version_is_a_bad_reply(
 ) -> None:
     """Something else than Ollama at the address is told by its answer to the first request."""
     server.fail(Fault.body(body), path="/api/version")
-    with pytest.raises(LLMError, match="answered with something that is not a reply"):
+    with pytest.raises(LLMError, match="sent an invalid reply"):
         await host.kind()
 
 

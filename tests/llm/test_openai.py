@@ -36,7 +36,7 @@ LISTED = "start the server with tiny, or name a model that it lists$"
 SAID = {
     "no model": LISTED,
     "no such model elsewhere": LISTED,
-    "wrong shape": r"is not a reply \(it has no choices with a message\)",
+    "wrong shape": r"sent an invalid reply \(it has no choices with a message\)",
 }
 """What is said otherwise than of an Ollama server."""
 
@@ -227,7 +227,7 @@ async def test_a_server_that_is_not_there_is_unreachable(serve: Serve, connect: 
     """The advice is not that for Ollama."""
     server = serve()
     server.stop()
-    with pytest.raises(UnreachableError, match="see that the server is running there, and that"):
+    with pytest.raises(UnreachableError, match="check that the server is running, and that"):
         await connect(server).chat(HELLO)
 
 
@@ -436,7 +436,7 @@ async def test_more_options_than_log_probabilities_are_not_asked(
     server = serve()
     criteria = {f"option {number}": None for number in range(21)}
     question = {"q0": {"type": "choice", "instructions": "?", "criteria": criteria}}
-    with pytest.raises(BadReplyError, match=r"21 options are more than .*: ask in chat"):
+    with pytest.raises(BadReplyError, match=r"21 options exceed the .*: use chat"):
         await connect(server).systemone("Ann", question)
     assert server.questions == []
 

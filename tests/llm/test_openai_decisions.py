@@ -35,7 +35,7 @@ async def test_options_with_hardly_any_mass_have_no_probabilities(
         for record in caplog.records
         if "a probability of" in record.getMessage()
     ]
-    assert "mode chat needs none" in told
+    assert "mode chat does not need them" in told
 
 
 async def test_the_mass_of_the_options_is_in_the_log(heard: list[Any]) -> None:

@@ -255,7 +255,7 @@ async def test_a_model_whose_files_are_being_replaced_is_waited_for(
     server: FakeOllama, connect: Connect, patience: float
 ) -> None:
     """HTTP 500 for files that cannot be read is waited for with patience, not asked once more."""
-    pool = impatient(connect(patience=patience), patience=patience)
+    pool = impatient(connect(patience=patience), pause=0.005, patience=patience)
     await ask(pool)
     server.fail(*[Fault.status(500, "unable to load model: /models/blobs/sha256-0f5e")] * 12)
     if patience:

@@ -321,5 +321,5 @@ def test_two_limits_for_one_server_are_refused() -> None:
     slots = Slots()
     OllamaPool(["http://h:1"], "small", concurrency=2, slots=slots)
     OllamaPool(["http://h:2"], "small", concurrency=3, slots=slots)
-    with pytest.raises(FieldValueError, match=r"all who ask http://h:1, as .*: got 2 and 3"):
+    with pytest.raises(FieldValueError, match=r"everyone who asks http://h:1, as .*: got 2 and 3"):
         OllamaPool(["http://ann:secret@h:1"], "large", concurrency=3, slots=slots)

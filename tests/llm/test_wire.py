@@ -206,7 +206,7 @@ def test_a_reply_is_taken_if_it_is_within_its_bound(
         (b"\x1f\x8b\x08 and nonsense", "gzip", "sent a damaged reply"),
         (b"anything", "br", "encodes its reply as 'br'"),
         (b"anything", "gzip, gzip", "encodes its reply as 'gzip, gzip'"),
-        (gzip.compress(b'{"message": {}}', mtime=0)[:-12], "gzip", "is not a reply"),
+        (gzip.compress(b'{"message": {}}', mtime=0)[:-12], "gzip", "sent an invalid reply"),
     ],
 )
 async def test_a_reply_that_cannot_be_decoded_is_a_bad_one(

@@ -180,5 +180,5 @@ def test_a_list_is_shuffled_in_place() -> None:
 
 def test_a_set_has_no_order_to_draw_from() -> None:
     """Shuffling a set is refused: its order is another one in every process."""
-    with pytest.raises(TypeError, match="a set has another order"):
+    with pytest.raises(TypeError, match="a set has a different order"):
         RandomStream(1).shuffled({1, 2})

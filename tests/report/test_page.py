@@ -207,7 +207,7 @@ def test_another_format_is_refused(report: Report, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (lambda lines: [*lines[:-1], lines[-1][:40]], "cut off in its middle"),
+        (lambda lines: [*lines[:-1], lines[-1][:40]], "cut off and is left out"),
         (
             lambda lines: [*lines[:50], b'{"event": "stat', *lines[50:]],
             "line 51: is not valid JSON",
@@ -216,8 +216,8 @@ def test_another_format_is_refused(report: Report, tmp_path: Path) -> None:
             lambda lines: [lines[0].replace(b'"schema":1', b'"schema":9'), *lines[1:]],
             "events of version 9",
         ),
-        (lambda lines: lines * 2, "holds 2 runs, which begin in lines 1"),
-        (lambda lines: lines[:-1], "has not ended: it is still going on, or was stopped"),
+        (lambda lines: lines * 2, "contains 2 runs, which begin at lines 1"),
+        (lambda lines: lines[:-1], "has not ended: it is still running, or was stopped"),
         (lambda lines: [*lines, b'{"event": "<b>mine</b>"}'], "<b>mine</b> 1"),
     ],
     ids=["truncated", "corrupt", "newer", "mixed", "unfinished", "foreign"],

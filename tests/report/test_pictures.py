@@ -60,6 +60,7 @@ def test_cells_are_rows_from_above(tmp_path: Path) -> None:
     assert [(row["x"], row["y"]) for row in rows] == [(0, 0), (1, 0), (2, 0), (0, 1), (1, 1)]
 
 
+@pytest.mark.slow
 def test_a_look_is_drawn(tmp_path: Path) -> None:
     """A colour is itself, a group gets one, and sizes and labels are kept."""
     rows = marks(make_report(read_log(log_of(tmp_path, Looked()))))

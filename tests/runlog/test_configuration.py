@@ -194,7 +194,9 @@ def test_a_full_disk_at_exit_is_a_warning(path: Path) -> None:
         "resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))\n",
         strict=False,
     )
-    assert f"RuntimeWarning: {path}: is cut off, as it cannot be written to: File too large" in said
+    assert (
+        f"RuntimeWarning: {path}: is incomplete, since it cannot be written to: File too large"
+    ) in said
     assert "Traceback" not in said
     assert names(path) == ["run.started", MOVE]
 
@@ -222,7 +224,7 @@ def run_python(code: str, *, strict: bool = True) -> str:
 def test_a_log_is_never_overwritten(path: Path) -> None:
     """An existing file is refused and not changed; structlog stays unconfigured."""
     path.write_text("mine", encoding="utf-8")
-    with pytest.raises(InputError, match=r"events\.jsonl: exists already.*name another file"):
+    with pytest.raises(InputError, match=r"events\.jsonl: already exists.*name another file"):
         configure(path)
     assert path.read_text(encoding="utf-8") == "mine"
     assert not structlog.is_configured()
@@ -241,7 +243,7 @@ def test_two_logs_at_once_are_refused(path: Path, tmp_path: Path) -> None:
     """A second log is refused while one is open; no file is left."""
     with configure(path):
         with pytest.raises(
-            InputError, match=r"second\.jsonl: a log is written to .*events\.jsonl already"
+            InputError, match=r"second\.jsonl: a log is already being written to .*events\.jsonl"
         ):
             configure(tmp_path / "second.jsonl")
         move()

@@ -58,10 +58,10 @@ def test_what_is_for_nobody_is_refused() -> None:
     """A name that no agent has may be misspelt; an archetype that nobody has is only told of."""
     told: list[str] = []
     choose = Assigned(assigned("archetype superuser", "kind Lamb"), None, told.append)
-    with pytest.raises(InputError, match=r"field 'kind.Lamb': is for no agent of this run"):
+    with pytest.raises(InputError, match=r"field 'kind.Lamb': matches no agent of this run"):
         choose.check({ALL_OTHERS: 5})
     choose.check({"kind Lamb": 1})
-    assert told == ["field 'archetype.superuser': nobody in this run has this archetype"] * 2
+    assert told == ["field 'archetype.superuser': no agent in this run has this archetype"] * 2
 
 
 @pytest.mark.parametrize(

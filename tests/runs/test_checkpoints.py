@@ -118,7 +118,7 @@ def test_the_last_two_are_kept(run: Kept) -> None:
 def test_a_damaged_one_is_passed_over(bit: int, run: Kept) -> None:
     """With a bit turned in the newest, the one before is taken, and the damaged one is named."""
     flip(run.path(5), bit)
-    assert found(run.again()) == (4, [f"{run.path(5)}: is damaged, so it is passed over"])
+    assert found(run.again()) == (4, [f"{run.path(5)}: is damaged, so it is ignored"])
 
 
 def test_an_unreadable_one_is_passed_over(run: Kept) -> None:
@@ -127,7 +127,7 @@ def test_an_unreadable_one_is_passed_over(run: Kept) -> None:
     run.path(5).symlink_to("nowhere")
     assert found(run.again()) == (
         4,
-        [f"{run.path(5)}: cannot be read (No such file or directory), so it is passed over"],
+        [f"{run.path(5)}: cannot be read (No such file or directory), so it is ignored"],
     )
 
 
@@ -166,8 +166,8 @@ def test_an_altered_log_is_noticed(line: int, expected: int | None, run: Kept) -
     number, faults = found(run.again())
     assert number == expected
     assert (
-        faults[0] == f"{run.path(5)}: does not fit events.jsonl, which is damaged or another, "
-        "so it is passed over"
+        faults[0] == f"{run.path(5)}: does not fit events.jsonl, which is damaged or belongs to "
+        "another run, so it is ignored"
     )
 
 

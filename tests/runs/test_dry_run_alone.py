@@ -78,5 +78,5 @@ def test_runs_of_a_batch_are_estimated_together(tmp_path: Path) -> None:
     assert (found.runs, found.of_rounds, found.of_agents) == (5, 170, 5)
     assert asked.calls == 2 * each[0].calls + 3 * each[1].calls == 170
     assert asked.money == pytest.approx(2 * (each[0].money or 0) + 3 * (each[1].money or 0))
-    with pytest.raises(InputError, match="needs a model"):
+    with pytest.raises(InputError, match="needs at least one run that asks a model"):
         estimate_all([(nobody, 7)])

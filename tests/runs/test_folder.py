@@ -90,8 +90,8 @@ def test_run_that_was_killed_before_it_began_may_begin_again(
     ("place", "problem"),
     [
         ("file", "is a file, not a folder"),
-        ("file/run", "cannot be made: .*file is a file"),
-        ("file/a/b", "cannot be made: .*file is a file"),
+        ("file/run", "cannot be created: .*file is a file"),
+        ("file/a/b", "cannot be created: .*file is a file"),
         ("x" * 300, "cannot be written to: .*too long"),
     ],
 )
@@ -128,7 +128,7 @@ def test_of_two_that_begin_at_once_one_is_refused(
 
     def begin_another(_: int) -> None:
         with pytest.raises(
-            InputError, match=f"{LOG_NAME}: is being written by another process: wait until it ends"
+            InputError, match=f"{LOG_NAME}: is being written by another process: wait for it"
         ):
             throw_in(second)
 

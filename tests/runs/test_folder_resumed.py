@@ -111,8 +111,8 @@ def no_files_of_checkpoints(path: Path) -> None:
 
 NEWEST, OLDER = f"{FOLDER_NAME}/round_00000003", f"{FOLDER_NAME}/round_00000002"
 DAMAGED, UNFIT = (
-    "is damaged, so it is passed over",
-    f"does not fit {LOG_NAME}, which is damaged or another, so it is passed over",
+    "is damaged, so it is ignored",
+    f"does not fit {LOG_NAME}, which is damaged or belongs to another run, so it is ignored",
 )
 
 
@@ -207,7 +207,7 @@ def test_run_that_another_process_is_going_on_with_is_refused(
     folder, _ = RunFolder.to_resume(stopped)
     throw_in(folder, resume_too)
     assert tree(stopped) == whole
-    with pytest.raises(InputError, match="was brought to its end by another process just now"):
+    with pytest.raises(InputError, match="was just completed by another process"):
         throw_in(other)
     assert tree(stopped) == whole
 
@@ -219,7 +219,7 @@ def test_other_configuration_is_refused(stopped: Path) -> None:
     with (
         pytest.raises(
             InputError,
-            match=f"{SUMMARY_NAME}, field 'config': is not what it was when the run began",
+            match=f"{SUMMARY_NAME}, field 'config': has changed since the run began",
         ),
         folder.writing({**CONFIG, "seed": 2}, SimulatedClock()),
     ):

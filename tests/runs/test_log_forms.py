@@ -17,6 +17,7 @@ from prism.runlog._reader import LOG_NAME, read_blocks, zstd
 from prism.runs import run_status
 from prism.watch._tail import Changed, Tail
 from prism.worlds import Run, replay, resume
+from tests.kit.dice import StoppedError, stop_after, tree
 
 try:
     zstd()
@@ -119,6 +120,23 @@ def test_a_log_of_rounds_tells_of_no_agent(tmp_path: Path) -> None:
     ended = [line for line in lines if line["event"] == "round.ended"]
     assert [sum(line["states"].values()) for line in ended] == [60] * 4
     assert measures(read_log(rounds)).equals(measures(read_log(plain)))
+
+
+def test_a_feeds_log_of_rounds_has_posts_and_votes_and_no_other_act(tmp_path: Path) -> None:
+    """A feed is resumed from its posts and likes, so these stay; the run is the same otherwise."""
+    run = Run("feed", 20, rounds=3, seed=1, log="rounds")
+    run.keep(tmp_path / "whole")
+    lines = (tmp_path / "whole" / LOG_NAME).read_bytes().splitlines()
+    events = {json.loads(line)["event"] for line in lines}
+    runs = {"run.started", "round.started", "round.ended", "run.ended"}
+    assert events == {*runs, "post.published", "post.liked"}
+
+    with pytest.raises(StoppedError):
+        run.keep(
+            tmp_path / "cut", on_round=lambda ended: stop_after(2)(ended.number), checkpoint_every=0
+        )
+    resume(tmp_path / "cut")
+    assert tree(tmp_path / "cut") == tree(tmp_path / "whole")
 
 
 def test_a_sampled_log_says_of_how_many_it_tells(tmp_path: Path) -> None:

@@ -109,6 +109,7 @@ async def test_a_run_ends_by_default_when_half_of_its_decisions_fell_back(assign
         await reasoner.decide_many(crowd(WINDOW))
 
 
+@pytest.mark.slow
 async def test_a_spent_budget_ends_no_run_by_default() -> None:
     """Who limits what a run may spend has said what is to happen then: the run goes on."""
     options = Model("tiny", hosts=("http://127.0.0.1:1",), patience=0, max_calls=1)
@@ -198,7 +199,7 @@ def test_the_command_ends_with_status_one(
     *_, last = ran.err.splitlines()
     assert ran.status == 1
     assert last.startswith("prism: stopped, as ")
-    assert last.endswith("when that is mended, go on with: prism resume run")
+    assert last.endswith("once that is fixed, continue with: prism resume run")
 
     server.recover()
     ran = prism("resume", "run")

@@ -86,7 +86,7 @@ def test_all_models_of_a_run_are_loaded(servers: list[FakeOllama]) -> None:
     asked = Model("llama3.2", hosts=hosts[0], mode="chat", assigned=assigned)
     _, warnings = load(make_reasoner(asked, 0, None))
     assert [re.split("; until|; while that lasts", warning)[1] for warning in warnings] == [
-        " that is mended every decision of gone will fall back (see: prism doctor)",
+        " that is fixed, every decision of gone will fall back (see: prism doctor)",
         " decisions of nimble will fall back (see: prism doctor)",
     ]
 
@@ -193,10 +193,10 @@ FAILURES = [
     (Fault.status(500, "out of memory"), "answered 500: out of memory"),
     (Fault.body(b"<html><title>Sign in</title>"), "answered with a web page ('Sign in')"),
     (Fault.body(b'{"error": "quota exceeded"}'), "an error instead of a reply: quota exceeded"),
-    (Fault.body(b"{}"), "something that is not a reply"),
+    (Fault.body(b"{}"), "sent an invalid reply"),
     (Fault.drop(), "the connection to"),
 ]
-MENDED = "; until that is mended every decision will fall back (see: prism doctor)"
+MENDED = "; until that is fixed, every decision will fall back (see: prism doctor)"
 LASTS = "; while that lasts decisions will fall back (see: prism doctor)"
 
 

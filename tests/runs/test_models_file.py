@@ -76,7 +76,7 @@ def test_what_is_given_beside_a_file_goes_before_it(path: Path) -> None:
         ("model = 'a'\nmodl = 'b'", "line 2, field 'modl': is unknown; did you mean 'model'"),
         ("model = 'a'\n[archetype.x]\n\nheat = 1", "line 4, field 'archetype.x.heat': is unknown"),
         ("model = 'a'\n[archetypes.x]\nmodel = 'b'", "line 2, field 'archetypes': is unknown"),
-        ("model = 'a'\n[kind.X] # none", "line 2, field 'kind.X': says nothing"),
+        ("model = 'a'\n[kind.X] # none", "line 2, field 'kind.X': is empty"),
         ("model = 'a'\nkind = 3", "line 2, field 'kind': must be a mapping of keys"),
         ("model = 'a'\nkind.X = 3", "line 2, field 'kind.X': must be a mapping of keys"),
         ("model = 'a'\n[kind.X]\nmode = 'chatty'", "line 3, .*must be one of auto, decision, chat"),

@@ -128,8 +128,8 @@ def test_a_policy_is_written_and_read_again(tmp_path: Path) -> None:
 Change = Callable[[dict[str, Any]], object]
 
 WRONG: dict[str, tuple[Change, str]] = {
-    "format": (lambda d: d.update(format="other"), "no policy file"),
-    "version": (lambda d: d.update(version=2), "another prism"),
+    "format": (lambda d: d.update(format="other"), "not a policy file"),
+    "version": (lambda d: d.update(version=2), "another version of prism"),
     "least": (lambda d: d.update(least=-1), "at least 0"),
     "cells": (lambda d: d.pop("cells"), "is missing"),
     "notes": (lambda d: d.update(notes=1), "is unknown"),
@@ -216,7 +216,7 @@ def test_a_run_by_a_policy_file_is_kept_and_repeated(tmp_path: Path) -> None:
     assert Run.from_config(config, path).to_config() == run.to_config()
 
     path.write_text(path.read_text().replace("0.7", "0.70"))
-    with pytest.raises(InputError, match="put it back"):
+    with pytest.raises(InputError, match="restore it"):
         Run.from_config(config, path)
 
 

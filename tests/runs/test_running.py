@@ -181,7 +181,7 @@ def test_an_observer_receives_where_a_run_begins(tmp_path: Path) -> None:
     runs.resume(tmp_path, DiceOptions, observer=heard)
     assert heard.said == [
         ("started", 0, ROUNDS),
-        ("note", f"{tmp_path}: going on after round 2"),
+        ("note", f"{tmp_path}: continuing after round 2"),
         ("started", 2, ROUNDS),
     ]
 
@@ -194,8 +194,8 @@ def test_an_observer_receives_what_is_damaged(tmp_path: Path) -> None:
     heard = Heard()
     runs.resume(tmp_path, DiceOptions, observer=heard)
     assert heard.said == [
-        ("warning", f"{checkpoint}: is damaged, so it is passed over"),
-        ("note", f"{tmp_path}: beginning again, as there is no checkpoint"),
+        ("warning", f"{checkpoint}: is damaged, so it is ignored"),
+        ("note", f"{tmp_path}: starting over, since there is no checkpoint"),
         ("started", 0, ROUNDS),
     ]
 
@@ -241,7 +241,7 @@ def test_a_run_that_is_to_stop_ends_behind_a_checkpoint(tmp_path: Path) -> None:
 
     heard = Heard()
     assert runs.resume(tmp_path / "run", DiceOptions, observer=heard) is not None
-    assert heard.said[0] == ("note", f"{tmp_path / 'run'}: going on after round 1")
+    assert heard.said[0] == ("note", f"{tmp_path / 'run'}: continuing after round 1")
     runs.begin(DiceOptions(), tmp_path / "whole")
     assert tree(tmp_path / "run") == tree(tmp_path / "whole")
 

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 import pytest
 
-from prism import Run
+from prism import Run, resume
 from prism.errors import InputError
 from prism.llm import Model
 from prism.runlog import RunLog
@@ -97,6 +97,18 @@ def test_a_look_disturbs_nobody(tmp_path: Path) -> None:
 def test_a_stopped_run_without_a_heartbeat(cut: Path) -> None:
     """Without a sign of life the log says where a run was, however it is cut off."""
     assert run_status(cut) == RunStatus(cut, "stopped", 2, 3, 3, 12)
+
+
+def test_a_stopped_run_of_another_version_says_what_resumes_it(cut: Path) -> None:
+    """The status of a run that this version refuses to resume names the version that does."""
+    summary = orjson.loads((cut / "run.json").read_bytes())
+    (cut / "run.json").write_bytes(orjson.dumps({**summary, "prism": "0.0.1"}))
+    found = run_status(cut)
+    assert found.state == "stopped"
+    assert "resume it with prism 0.0.1" in str(found.problem)
+    with pytest.raises(InputError) as refused:
+        resume(cut)
+    assert refused.value.problem == found.problem
 
 
 def heartbeat(**keys: Any) -> bytes:
@@ -322,8 +334,8 @@ def test_one_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:
 
     RUN.keep(folder, observer=Heard())
     assert warned == [
-        f"{folder / HEARTBEAT_NAME}: cannot be written (No space left on device), so prism status "
-        "could not follow the run"
+        f"{folder / HEARTBEAT_NAME}: cannot be written (No space left on device), so prism "
+        "status cannot follow the run"
     ]
     assert files_in(folder) == {"events.jsonl", "run.json"}
 

@@ -33,7 +33,7 @@ def test_folder_without_a_run_cannot_be_resumed(tmp_path: Path) -> None:
 def test_folder_that_lost_its_summary_is_told_of(stopped: Path) -> None:
     """A folder that lost its summary can neither be resumed nor begun in, and the advice fits."""
     (stopped / SUMMARY_NAME).unlink()
-    with pytest.raises(InputError, match=r"it is lost, .*: begin it anew, in another folder"):
+    with pytest.raises(InputError, match=r"it is missing, .*: begin a new run in another folder"):
         RunFolder.to_resume(stopped)
     with pytest.raises(InputError, match=r"choose another folder$"):
         RunFolder.for_new(stopped)
@@ -60,7 +60,7 @@ def test_run_of_another_version_is_refused(stopped: Path) -> None:
         (b"\xff", "it is not valid JSON, as it is not UTF-8"),
         (b"[" * 100_000, "it is nested too deeply"),
         (b"NaN", "it is not valid JSON"),
-        (b'{"prism": "0", "prism": "1"}', "it stands twice in one object"),
+        (b'{"prism": "0", "prism": "1"}', "it appears twice in one object"),
     ],
 )
 def test_damaged_summary_is_refused(content: bytes, problem: str, stopped: Path) -> None:
@@ -97,5 +97,5 @@ def test_summary_without_a_key_is_refused(field: str, stopped: Path) -> None:
 def test_summary_that_is_no_object_is_refused(stopped: Path) -> None:
     """A summary that is valid JSON but no object is one error."""
     (stopped / SUMMARY_NAME).write_text("[1]")
-    with pytest.raises(InputError, match=r"run.json: is damaged: a JSON object is wanted"):
+    with pytest.raises(InputError, match=r"run.json: is damaged: it must hold a JSON object"):
         RunFolder.to_resume(stopped)

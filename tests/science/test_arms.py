@@ -37,7 +37,7 @@ def test_arms_are_compared_in_pairs_within_runs(tmp_path: Path) -> None:
 def test_runs_without_an_experiment_are_refused(tmp_path: Path) -> None:
     """There is nothing to compare."""
     Run(Feed, 10, rounds=1).keep(tmp_path / "run")
-    with pytest.raises(InputError, match="is one group of runs alone"):
+    with pytest.raises(InputError, match="is only one group of runs"):
         compare(tmp_path / "run")
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from prism.errors import InputError
 from prism.science import Batch, Plan, batch, read_batch, resume_batch
+from prism.science._batch_folder import STOP, STOP_NOW, BatchFolder
 from prism.testing import Asked, FakeOllama
 from tests.kit.commands import Prism
 from tests.kit.dice import tree
@@ -132,7 +133,7 @@ def test_a_run_that_fails_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert 'raise ValueError("out of order")' in trace
 
     Path(world).write_text(FRAGILE.replace("out of order", "worse"))
-    with pytest.raises(InputError, match=f"{world}: is not what it was"):
+    with pytest.raises(InputError, match=f"{world}: has changed"):
         resume_batch("out")
 
 
@@ -272,3 +273,17 @@ def processes_below() -> list[int]:
     """Return the processes that this one has started."""
     said = run(["pgrep", "-P", str(os.getpid())], capture_output=True, check=False).stdout
     return [int(each) for each in said.split()]
+
+
+def test_runs_obey_the_order_of_their_folder(tmp_path: Path) -> None:
+    """What was ordered is what runs read; a file that says nothing means to stop as usual."""
+    folder = BatchFolder(tmp_path)
+    with folder.locked() as ours:
+        assert folder.order(ours) is None
+        for order in (STOP, STOP_NOW):
+            folder.give_order(order)
+            assert folder.order(ours) == order
+        folder.give_order("")
+        assert folder.order(ours) == STOP
+        assert folder.order("others") == STOP_NOW
+    assert folder.order(ours) == STOP_NOW

@@ -87,7 +87,11 @@ def test_a_small_group_is_not_identified_and_takes_the_pooled_shares(write_log: 
     """A group with too few decisions has no probabilities; look-ups say that all groups answer."""
     policy = policy_of(write_log, by_shares({**COUNTS, "superuser": (3, 2, 0)}))
     (cell,) = said(policy, "cell")
-    assert (cell.group, cell.n, cell.reason) == ("superuser", 5, "5 decisions, and 10 are needed")
+    assert (cell.group, cell.n, cell.reason) == (
+        "superuser",
+        5,
+        "only 5 decisions of the 10 needed",
+    )
     found = policy.look_up(*POINT, OPTIONS, "superuser", {})
     assert found is not None
     assert found.basis == "pooled"
@@ -131,7 +135,7 @@ def test_impossible_arguments_are_refused(write_log: Write) -> None:
         calibrate(logs, "forest")  # type: ignore[arg-type]
     with pytest.raises(FieldValueError, match="least"):
         calibrate(logs, least=0)
-    with pytest.raises(InputError, match="is 'mood', which is no attribute of the agents"):
+    with pytest.raises(InputError, match="is 'mood', which is not an attribute of the agents"):
         calibrate(logs, by="mood")
     with pytest.raises(InputError, match="hold no decisions"):
         calibrate(read_log(write_log(logged([]))))

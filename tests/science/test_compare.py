@@ -229,11 +229,11 @@ def test_the_command_writes_data(prism: Prism, runs: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["plain"], "is one group of runs alone"),
+        (["plain"], "is only one group of runs"),
         (["plain", "nowhere"], "nowhere: cannot be read"),
         (["plain", "plain/seed-0"], "is given more than once"),
-        (["plain/seed-0", "warned/seed-0", "--measure", "much"], "no such measure; the runs have"),
-        (["plain", "warned", "--page", "-"], "a page goes to a file here"),
+        (["plain/seed-0", "warned/seed-0", "--measure", "much"], "unknown measure; the runs have"),
+        (["plain", "warned", "--page", "-"], "--page needs a file"),
         (["plain", "x*"], "matches no file"),
     ],
 )

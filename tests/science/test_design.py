@@ -26,7 +26,7 @@ FACTORIAL: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> Batch:
     """Return a batch of two arms and two parameters."""
-    return batch(Plan(FACTORIAL), tmp_path_factory.mktemp("design") / "out", workers=2)
+    return batch(Plan(FACTORIAL), tmp_path_factory.mktemp("design") / "out", workers=1)
 
 
 def gaps(done: Batch, **levels: Any) -> list[float]:
@@ -105,7 +105,7 @@ def test_tables_alone_are_compared_as_logs_are(done: Batch, tmp_path: Path) -> N
 
 def test_a_factor_that_nothing_varies_is_refused(done: Batch) -> None:
     """The factors that there are follow; runs without a plan have none."""
-    with pytest.raises(InputError, match="there is no 'trust'; runs vary arm, friends, tiring"):
+    with pytest.raises(InputError, match="there is no 'trust'; the runs vary arm, friends, tiring"):
         compare(done.folder, by="trust")
     with pytest.raises(InputError, match="'within': there is no 'x'"):
         compare(done.folder, within=["x"])

@@ -116,7 +116,7 @@ Case = tuple[str, dict[str, Any], Callable[[Any], object], str]
 CASES: list[Case] = [
     ("policy", POLICY, Policy.from_dict, "must have|add up|same|must be one|twice|must name|base"),
     ("treatments", TREATMENTS, read_tables, "cannot be"),
-    ("plan", PLAN, Plan, "twice|too|below its most|another arm|social"),
+    ("plan", PLAN, Plan, "twice|also|below its high|another arm|social"),
 ]
 
 

@@ -117,11 +117,15 @@ def test_what_is_wrong_is_said_together_with_lines_and_keys(tmp_path: Path) -> N
     ("old", "new", "said"),
     [
         ("[4, 8]", "[4, 4]", "line 11, field 'vary.friends[1]': has the value 4 twice"),
-        ("friends =", "rewired =", "field 'vary.rewired': is among [parameters], too"),
-        ('"warned"', '"control"', "field 'arm[1].name': is that of another arm, 'control'"),
-        ("{tiring", "{friends", "field 'arm[1].parameters.friends': is varied in [vary], too"),
+        ("friends =", "rewired =", "field 'vary.rewired': is also among [parameters]"),
+        (
+            '"warned"',
+            '"control"',
+            "field 'arm[1].name': is the same as that of another arm, 'control'",
+        ),
+        ("{tiring", "{friends", "field 'arm[1].parameters.friends': is also varied in [vary]"),
         ("[3, 5]", "[3, 3]", "field 'seeds': has a seed twice"),
-        ("[vary]", "[bounds]\nfriends = [4, 2]\n[vary]", "is among [parameters] or [vary], too"),
+        ("[vary]", "[bounds]\nfriends = [4, 2]\n[vary]", "is also among [parameters] or [vary]"),
     ],
 )
 def test_a_plan_that_contradicts_itself_is_refused(
@@ -210,5 +214,5 @@ def test_sizes_and_presets_are_varied_like_parameters(tmp_path: Path) -> None:
     )
     with pytest.raises(InputError, match=r"'vary\.agents\[0\]': must be at least 1 or text"):
         Plan({"vary": {"agents": [0]}})
-    with pytest.raises(InputError, match="is for the social feed, and this world is rumour"):
+    with pytest.raises(InputError, match="is for the social feed, but this world is rumour"):
         Plan({"world": "rumour", "preset": "twitter"})

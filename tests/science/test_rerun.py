@@ -235,11 +235,11 @@ def test_what_cannot_be_run_again_is_refused(tmp_path: Path) -> None:
     Run(Vaccination, 10, rounds=3).keep(run)
     with pytest.raises(InputError, match="must be a round of the run, 1 to 3, got 4"):
         rerun(run, tmp_path / "a", from_round=4)
-    with pytest.raises(InputError, match="is of round 1, and nothing may be other before round 2"):
+    with pytest.raises(InputError, match="is of round 1, but nothing may differ before round 2"):
         rerun(run, tmp_path / "a", from_round=2, treatments=[SetParameters(1, {"friends": 2})])
     with pytest.raises(InputError, match="there is no such folder"):
         rerun(tmp_path / "none", tmp_path / "a", from_round=2)
-    with pytest.raises(InputError, match="holds no counterfactual"):
+    with pytest.raises(InputError, match="holds no rerun"):
         resume_rerun(run)
 
     file = tmp_path / "change.toml"
@@ -254,5 +254,5 @@ def test_what_cannot_be_run_again_is_refused(tmp_path: Path) -> None:
     summary = run / "run.json"
     told = json.loads(summary.read_text())
     summary.write_text(json.dumps({name: told[name] for name in told if name != "results"}))
-    with pytest.raises(InputError, match="has not come to its end: resume it first"):
+    with pytest.raises(InputError, match="has not ended: resume it first"):
         rerun(run, tmp_path / "a", from_round=2)

@@ -87,6 +87,7 @@ def test_values_are_counts() -> None:
         fit_tail([1, -2])
 
 
+@pytest.mark.slow
 def test_the_distributions_are_those_of_the_run(
     folder: Path, write_log: WriteLog, make: SimpleNamespace
 ) -> None:

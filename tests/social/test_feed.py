@@ -314,8 +314,12 @@ logged(Path({str(tmp_path / "other")!r}), Warned(), treatments=["warning@3"])
 @pytest.mark.parametrize(
     ("mode", "error", "problem"),
     [
-        ("measure", SimulationError, "Loud cannot publish: a measure only looks"),
-        ("setup", SimulationError, "the first round has not begun; let opening return"),
+        ("measure", SimulationError, "Loud cannot publish: a measure must not change anything"),
+        (
+            "setup",
+            SimulationError,
+            "the first round has not begun: return earlier posts from opening",
+        ),
         ("stranger", FieldValueError, "by agents of the population, got 'nobody'"),
     ],
 )
@@ -330,7 +334,7 @@ def test_publishing_at_the_wrong_place_is_refused(
 def test_two_who_say_what_is_relevant_are_refused() -> None:
     """A feed that says who engages, and a simulation that does, contradict each other."""
     agents = synthetic_population(3).agents
-    with pytest.raises(FieldValueError, match="Warned has a should_engage of its own"):
+    with pytest.raises(FieldValueError, match="Warned has its own should_engage"):
         _ = Run(Warned(first_posts=(), engages=lambda agent, post: True), agents).agents
 
 

@@ -107,7 +107,7 @@ def test_a_number_of_agents_is_written_as_a_number() -> None:
         ({"deadline": inf}, "field 'deadline': must be a finite number, got inf"),
         (
             {"hosts": ("a", "b\udcff")},
-            "field 'hosts': must be UTF-8, as run.json is; got 'b\\udcff'",
+            "field 'hosts': must be valid UTF-8, for run.json; got 'b\\udcff'",
         ),
         ({"mode": "loud"}, "field 'mode': must be one of auto, decision, chat, got 'loud'"),
         ({"pick": "best"}, "field 'pick': must be one of draw, argmax, got 'best'"),
@@ -155,17 +155,17 @@ def test_only_files_have_digests(inputs: dict[str, Path]) -> None:
 
 @pytest.mark.parametrize("kind", ["agents", "posts", "replay"])
 def test_a_changed_file_is_refused(kind: str, inputs: dict[str, Path]) -> None:
-    """A file that is not what it was when the run began, or that is gone, is refused by name."""
+    """A file that has changed since the run began, or that is gone, is refused by name."""
     config = as_json(run_of(inputs))
     file = inputs[kind] / "events.jsonl" if inputs[kind].is_dir() else inputs[kind]
     with file.open("a") as changed:
         changed.write("\n")
-    with pytest.raises(InputError, match="is not what it was when the run in run began") as refused:
+    with pytest.raises(InputError, match="has changed since the run in run began") as refused:
         Run.from_config(config, SUMMARY)
     assert refused.value.path == str(inputs[kind])
-    assert "put it back" in str(refused.value)
+    assert "restore it" in str(refused.value)
     file.unlink()
-    gone = r"cannot be read \(No such file or directory\): a run is resumed where"
+    gone = r"cannot be read \(No such file or directory\): resume a run where"
     with pytest.raises(InputError, match=f"{gone}|holds no events.jsonl"):
         Run.from_config(config, SUMMARY)
 

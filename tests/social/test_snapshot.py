@@ -272,7 +272,7 @@ def test_what_agents_lived_through_before_is_kept(tmp_path: Path) -> None:
 def test_another_population_is_refused(agents: int, runs: Runs) -> None:
     """A snapshot of other agents is an error that says what to give."""
     run = runs.whole(Settings(agents=12))
-    with pytest.raises(SimulationError, match="has other agents: give the same population"):
+    with pytest.raises(SimulationError, match="has different agents: give the same population"):
         runs.resumed(run, Settings(agents=agents), 1)
 
 

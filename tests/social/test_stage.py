@@ -360,7 +360,7 @@ class Meddling(PolicyReasoner):
 def test_a_decision_of_an_agent_that_moved_is_logged_as_discarded(
     run_logged: Callable[..., Any],
 ) -> None:
-    """An agent that is moved while a reasoner is asked stays there, and the log says so."""
+    """An agent that is moved while a reasoner is asked stays there, and the log records it."""
     run = run_logged(reasoner=Meddling(), rounds=1)
     (event,) = run.events(ANSWER_DISCARDED)
     assert (event["asked_in"], event["now_in"], event["reason"]) == (

@@ -125,7 +125,7 @@ class Restless(Feed):
 
 def test_what_made_the_population_cannot_change_later() -> None:
     """A treatment that would change nothing any more is refused by name."""
-    with pytest.raises(FieldValueError, match="hours cannot change in the course of a run"):
+    with pytest.raises(FieldValueError, match="hours cannot change during a run"):
         Run(Restless(first_posts=()), synthetic_population(5).agents).run()
 
 
@@ -287,7 +287,7 @@ def test_a_resumed_feed_asks_what_it_would_have_asked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("remembers", [None, 3])
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 def test_the_contracts_prompt_is_around_what_is_remembered(
     remembers: int | None, tmp_path: Path
 ) -> None:

@@ -111,15 +111,15 @@ def test_needs_are_kept_in_their_order(given: Any, kept: tuple[str, ...]) -> Non
         ),
         (
             {"timeouts": {S.IDLE: 0}},
-            "timeouts[idle] must be a whole number of ticks from 1 on, got 0",
+            "timeouts[idle] must be a whole number of ticks, 1 or more, got 0",
         ),
         (
             {"timeouts": {S.IDLE: 2.5}},
-            "timeouts[idle] must be a whole number of ticks from 1 on, got 2.5",
+            "timeouts[idle] must be a whole number of ticks, 1 or more, got 2.5",
         ),
         (
             {"timeouts": {S.IDLE: True}},
-            "timeouts[idle] must be a whole number of ticks from 1 on, got True",
+            "timeouts[idle] must be a whole number of ticks, 1 or more, got True",
         ),
         ({"transitions": ["go"]}, "transition 1 must be a Transition, got 'go'"),
         ({"needs": ["name", 3]}, "needs must list names of attributes, got 3"),

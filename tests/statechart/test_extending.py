@@ -305,13 +305,19 @@ def test_a_wildcard_stands_for_all_states_of_the_new_chart() -> None:
 @pytest.mark.parametrize(
     ("changes", "messages"),
     [
-        ({"without": [("dcides", None, None)]}, ["without: any --dcides--> any is no transition"]),
+        (
+            {"without": [("dcides", None, None)]},
+            ["without: any --dcides--> any is not a transition"],
+        ),
         (
             {"guards": {("go", S.IDLE, S.IDLE): None}, "actions": {("x", "y", "z"): None}},
-            ["guards: idle --go--> idle is no transition", "actions: y --x--> z is no transition"],
+            [
+                "guards: idle --go--> idle is not a transition",
+                "actions: y --x--> z is not a transition",
+            ],
         ),
         ({"without": ["decides"]}, ["without must name transitions as (trigger, source, target)"]),
-        ({"without": [MUTING[0]]}, ["without: evaluating --mutes--> muted is no transition"]),
+        ({"without": [MUTING[0]]}, ["without: evaluating --mutes--> muted is not a transition"]),
         ({"states": [3]}, ["states must be members of a str-based Enum or texts, got 3"]),
         ({"states": [""]}, ["states must be members of a str-based Enum or texts, got ''"]),
         (

@@ -275,7 +275,8 @@ def test_formats_are_named_by_the_spec(spec: str, beginning: str) -> None:
 def test_an_unknown_format_is_refused() -> None:
     """Another format is a ValueError that names those there are."""
     with pytest.raises(
-        ValueError, match="no format 'png': use one of mermaid, dot, scxml, json, svg"
+        ValueError,
+        match="unknown format of a chart 'png': use one of mermaid, dot, scxml, json, svg",
     ):
         format(moods(), "png")
 

@@ -175,7 +175,7 @@ def test_move_whose_action_fails_counts_where_it_is_made_all_the_same(recorded: 
 
 
 class Refuses:
-    """An agent that takes no new state."""
+    """An agent that rejects a new state."""
 
     @property
     def state(self) -> AgentState:

@@ -172,8 +172,8 @@ def test_charts_that_differ_in_what_they_allow_are_ambiguous(settings: Any) -> N
     charts[0].fire(walker, "bumped", 1)
     shown = complaint(lambda: assert_path(walker, "calm > angry", context=1))
     assert (
-        "to see which guard failed, pass chart=; of the living charts, 'moods' (2 charts) could be"
-        in shown
+        "to see which guard failed, pass chart=; of the charts in memory, 'moods' (2 charts) "
+        "could be" in shown
     )
     assert "failed" in complaint(
         lambda: assert_path(walker, "calm > angry", context=1, chart=charts[0])
@@ -234,7 +234,7 @@ def test_several_fitting_charts_are_named() -> None:
     other = Statechart(AgentState, [Transition("go", *states)], AgentState.IDLE, name="other")
     chart = social_media_chart()
     shown = complaint(lambda: assert_path(SocialAgent("ada"), "idle > scrolling"))
-    assert "pass chart=; of the living charts," in shown
+    assert "pass chart=; of the charts in memory," in shown
     assert repr(other.name) in shown
     assert repr(chart.name) in shown
 

@@ -21,6 +21,7 @@ time.sleep(600)
 """
 
 
+@pytest.mark.slow
 async def test_a_command_that_takes_too_long_is_ended_with_all_it_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -149,5 +149,5 @@ async def test_the_conditions_of_a_turn_share_what_they_may_look_at() -> None:
     agent = agent_of(text, context={"x": long, "y": [*long[:-1], -1]})
     reason = (await agent.turn()).steps[0].reason or ""
     assert "'x == y or 0 < 0' is false" in reason
-    assert "'x == y or 399 < 0' failed: makes or looks at texts and lists of more" in reason
+    assert ("'x == y or 399 < 0' failed: makes or reads texts or lists that are too long") in reason
     assert "'x == y or 0 < 0' is false" in ((await agent.turn()).steps[0].reason or "")

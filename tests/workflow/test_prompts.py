@@ -214,7 +214,7 @@ async def test_a_prompt_that_names_a_long_variable_very_often_fails() -> None:
     )
     (run,) = (await agent.turn()).steps
     assert (run.outcome, [call.prompt for call in writer.calls]) == ("skipped", [])
-    assert "the variable 'x' has 1,000,000 each time: shorten it" in str(run.reason)
+    assert "1,000,000 of them in the variable 'x': shorten it" in str(run.reason)
 
 
 @pytest.mark.parametrize(

@@ -284,7 +284,7 @@ def test_a_run_whose_files_changed_is_not_resumed(options: Any, file: Path, chan
         runs.begin(options, out, on_round=stop_after(2), checkpoint_every=0)
     path = file.parent / changed
     path.write_text(path.read_text() + "# later\n")
-    with pytest.raises(InputError, match=r"is not what it was when the run in .* began"):
+    with pytest.raises(InputError, match=r"has changed since the run in .* began"):
         resume(out)
 
 
@@ -296,7 +296,7 @@ def test_a_component_that_came_later_is_a_change(options: Any, file: Path) -> No
     with pytest.raises(StopError):
         runs.begin(options, out, on_round=stop_after(2), checkpoint_every=0)
     (file.parent / "aside").rename(trait)
-    with pytest.raises(InputError, match="is not what it was"):
+    with pytest.raises(InputError, match="has changed"):
         resume(out)
 
 
@@ -488,5 +488,5 @@ def test_a_replay_acts_on_nothing(acting: Any, tmp_path: Path, stopped: int | No
 
 def test_a_run_of_something_else_is_not_resumed(kept: Path) -> None:
     """The folder of a simulation is no workflow's."""
-    with pytest.raises(InputError, match="is no run of workflow"):
+    with pytest.raises(InputError, match="is not a run of workflow"):
         type(Run("agent.yaml")).from_config({"agents": "3"}, kept / "run.json")

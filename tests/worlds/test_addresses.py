@@ -133,7 +133,7 @@ def test_a_changed_file_beside_the_world_is_refused_on_resuming(tmp_path: Path) 
         stop_in(folder, options)
 
     (tmp_path / "own_f.py").write_text("RATE = 2\n")
-    with pytest.raises(InputError, match=r"own_f.py: is not what it was"):
+    with pytest.raises(InputError, match=r"own_f.py: has changed"):
         run_in(folder, options)
 
 
@@ -144,3 +144,9 @@ def stop_in(folder: Path, options: Run) -> None:
         raise Stopped
 
     options.keep(folder, on_round=stop, checkpoint_every=0)
+
+
+def test_a_misspelled_world_is_told_with_the_nearest_name() -> None:
+    """A name that is nearly that of a world comes with the question whether that was meant."""
+    with pytest.raises(InputError, match="did you mean rumour"):
+        _ = Run("rumor").agents

@@ -119,9 +119,9 @@ def world_of(kind: type[Agent]) -> World[Any]:
             SimulationError,
             "Texts.label of 'texts_1' must return",
         ),
-        (lambda: world_of(Changing), SimulationError, "a measure only looks"),
-        (WithFields, DefinitionError, r"total is a world's: measure it by a method"),
-        (lambda: world_of(Demanding), DefinitionError, "compared must take self alone"),
+        (lambda: world_of(Changing), SimulationError, "a measure must not change anything"),
+        (WithFields, DefinitionError, r"total is a field of a world: measure it with a method"),
+        (lambda: world_of(Demanding), DefinitionError, "compared must take only self"),
         (lambda: measure([]), DefinitionError, r"use state\(list\)"),
     ],
 )

@@ -131,7 +131,7 @@ class Drawing(Street):
 def test_in_a_step_its_agent_draws() -> None:
     """A sample in a step comes from the numbers of the agent, also in a `together` world."""
     run = Run(Drawing(), 12, seed=4, rounds=1)
-    with pytest.raises(SimulationError, match="a measure only looks"):
+    with pytest.raises(SimulationError, match="a measure must not change anything"):
         run.run()
 
     class Plainly(Drawing):
@@ -141,7 +141,7 @@ def test_in_a_step_its_agent_draws() -> None:
             lamp.heard = [each.pressed for each in (*drawn, *lamp.random.shuffled(self.agents)[:2])]
 
     other = Run(Plainly(), 12, seed=4, rounds=1)
-    with pytest.raises(SimulationError, match="a measure only looks"):
+    with pytest.raises(SimulationError, match="a measure must not change anything"):
         other.run()
     assert [lamp.heard for lamp in run.agents] == [lamp.heard for lamp in other.agents]
     assert any(lamp.heard for lamp in run.agents)
@@ -149,7 +149,7 @@ def test_in_a_step_its_agent_draws() -> None:
 
 def test_nobody_is_drawn_outside_of_a_run() -> None:
     """Agents that have joined no run have no random numbers."""
-    with pytest.raises(SimulationError, match="agents are drawn in a run"):
+    with pytest.raises(SimulationError, match="agents can be sampled only in a run"):
         AgentSet([Lamp()]).sample(1)
     assert AgentSet[Agent]().shuffled() == ()
 

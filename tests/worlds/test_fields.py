@@ -202,7 +202,7 @@ def define_hidden_chart() -> None:
         (define_shared_default, r"Sharing.items: the list \[\] would be shared .* state\(list\)"),
         (define_no_type, "Untyped.items needs its type"),
         (define_constructor, "Constructed.__init__ would not run again on resuming"),
-        (define_open_base, r"as Mixin has no slots: write  __slots__ = \(\)  there"),
+        (define_open_base, r"since Mixin has no slots: write  __slots__ = \(\)  there"),
         (lambda: state([]), r"use state\(list\)"),
         (lambda: param({}), "would be shared by all"),
         (lambda: uniform(2, 1), "the first must not be the larger"),
@@ -290,7 +290,7 @@ class Misshapen(World[Plain]):
             Misshapen,
             lambda: Plain(age=1),
             [
-                "lonely must take self and an agent alone",
+                "lonely must take only self and an agent",
                 "slow is async",
                 "round_begins is async",
                 "Misshapen.count would hide World.count",

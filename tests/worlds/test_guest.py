@@ -187,7 +187,7 @@ class Other(World[Any]):
         (Silent(), r"Silent cannot take part .* give it snapshot\(self\), .*; restore\(self, data"),
         (Guest(object=3), r"int cannot take part .* give it act\(self, world\)"),
         ("ada", r"Other.populate must return agents, or objects with act\(world\)"),
-        (Forgetful(), "restore does not bring back what snapshot"),
+        (Forgetful(), "restore does not restore what snapshot"),
     ],
 )
 def test_who_cannot_take_part_is_refused_at_once(someone: Any, problem: str) -> None:
@@ -436,5 +436,5 @@ def test_code_steps_take_no_time_in_a_world(tmp_path: Path) -> None:
 
 def test_without_a_writer_a_step_that_asks_is_an_error(tmp_path: Path) -> None:
     """The run ends, and the message says what to give it."""
-    with pytest.raises(SimulationError, match=r"no writer: give .* --writer on the command line"):
+    with pytest.raises(SimulationError, match=r"no writer: pass .* --writer on the command line"):
         run_logged(tmp_path, Table(), 2, rounds=3)

@@ -147,7 +147,7 @@ def test_what_cannot_be_noted_is_refused() -> None:
     """A note is text; in a together world an agent's step notes nothing for another."""
     with pytest.raises(FieldTypeError, match="must be text, got 7"):
         Run(Gossip(), 3).agents[0].remember(7)
-    with pytest.raises(SimulationError, match="an agent notes for itself alone"):
+    with pytest.raises(SimulationError, match="an agent may note only for itself"):
         Run(Quiet(), 3).run()
 
 

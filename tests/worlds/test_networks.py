@@ -189,10 +189,10 @@ def test_connections_come_and_go() -> None:
         (lambda world: scale_free(world, 2, 2.0), "exponent must be above 2"),
         (lambda world: random_graph(world, -1), "probability must be from 0 to 1"),
         (lambda world: scale_free(world, 8), "neighbours must be from 1 to 7"),
-        (lambda world: from_edges(world, [(0, 9)]), "9 is no agent"),
-        (lambda world: from_edges(world, [("bob", 1)]), "'bob' is no agent"),
-        (lambda world: from_edges(world, {(0, 1)}), "edges in a set have another order"),
-        (lambda world: from_edges(world, [(1, 1)]), "cannot be connected with itself"),
+        (lambda world: from_edges(world, [(0, 9)]), "9 is not an agent"),
+        (lambda world: from_edges(world, [("bob", 1)]), "'bob' is not an agent"),
+        (lambda world: from_edges(world, {(0, 1)}), "edges in a set have a different order"),
+        (lambda world: from_edges(world, [(1, 1)]), "cannot be connected to itself"),
     ],
 )
 def test_what_no_network_can_be_is_refused(make: Make, problem: str) -> None:

@@ -168,7 +168,10 @@ class Wrong(Thinkers):
         ("count", "looks at state of 'person_2'"),
         ("fire", "looks at fire of 'person_2'"),
         ("send", "'person_1' sends 'person_2' a message: in an overlap world"),
-        ("after", "begun cannot be set: after its first await a step changes its own agent alone"),
+        (
+            "after",
+            "begun cannot be set: after its first await, a step may change only its own agent",
+        ),
         ("draws", "cannot draw random numbers: after its first await"),
     ],
 )

@@ -46,7 +46,7 @@ def test_parameters_are_read_from_any_language(name: str, tmp_path: Path) -> Non
                 ":4:1: hub_share: Parameters.hub_share must be at least 0 and at most 1",
             ],
         ),
-        ("wrong.json", "[8]", Rumour, ["must hold parameters by their names"]),
+        ("wrong.json", "[8]", Rumour, ["must map names of parameters to values"]),
     ],
 )
 def test_all_that_is_wrong_in_a_file_is_told_with_its_line(

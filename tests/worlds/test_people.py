@@ -110,7 +110,7 @@ def test_attributes_are_kept_in_snapshots(tmp_path: Path) -> None:
         ("agent_id,trust\na,0.5\nb,high\n", ["trust"], "line 3, field 'trust': Person.trust must"),
         ("agent_id\na\n", ["age"], "names 'age', but .* has only agent_id"),
         ("agent_id\na\na\n", [], "line 3, field 'agent_id': 'a' is already used on line 2"),
-        ("agent_id,age,age\na,1,2\n", ["age"], "line 1, field 'age': this column is there twice"),
+        ("agent_id,age,age\na,1,2\n", ["age"], "line 1, field 'age': this column appears twice"),
         ("agent_id,state\na,asleep\n", ["state"], "has no state 'asleep': it has ignorant"),
         ("agent_id\n", [], "holds no agents"),
     ],

@@ -102,7 +102,7 @@ HOOKS = ["setup", "round_begins", "tick_begins", "tick_ends", "round_ends", "lit
 @pytest.mark.parametrize("where", HOOKS)
 def test_only_steps_can_wait_for_a_decision(where: str) -> None:
     """Whatever phase a hook runs in, a decision is refused there."""
-    with pytest.raises(SimulationError, match="decide belongs into a step"):
+    with pytest.raises(SimulationError, match="decide belongs in a step"):
         Run(Asking(where=where), 2).run()
 
 

@@ -96,7 +96,9 @@ class Wordy(Row):
         return "red"
 
 
-@pytest.mark.parametrize(("world", "words"), [(Drawing, "only looks"), (Wordy, "return a Look")])
+@pytest.mark.parametrize(
+    ("world", "words"), [(Drawing, "must not change anything"), (Wordy, "return a Look")]
+)
 def test_a_picture_only_looks_and_returns_a_look(tmp_path: Path, world: Any, words: str) -> None:
     """What draws random numbers, or returns something else, is refused by name."""
     with pytest.raises(SimulationError, match=words):
@@ -111,11 +113,13 @@ def test_a_picture_takes_an_agent_and_there_is_one() -> None:
         def other(self) -> Look:
             return Look()
 
-    with pytest.raises(DefinitionError, match=r"(?s)must take self and an agent.*several pictures"):
+    with pytest.raises(
+        DefinitionError, match=r"(?s)must take only self and an agent.*several pictures"
+    ):
         Run(Twice, 3).run()
 
 
 def test_a_size_is_a_number() -> None:
     """A negative size is refused."""
-    with pytest.raises(FieldValueError, match="from 0 on"):
+    with pytest.raises(FieldValueError, match="0 or more"):
         Look(size=-1)

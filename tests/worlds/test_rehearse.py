@@ -176,7 +176,7 @@ FAULTS: dict[str, tuple[dict[str, str], str]] = {
     ),
     "the order of a set": (
         {"step": f"person.score = float(len({CHOICE}))"},
-        "round 1: Person.score of person_1: is not the same in processes of other hash seeds",
+        "round 1: Person.score of person_1: is not the same in processes with different hash seeds",
     ),
     "who is last in a together world": (
         {

@@ -305,13 +305,13 @@ class Meddling(Rumour):
 @pytest.mark.parametrize(
     ("how", "problem"),
     [
-        ("draw", "agent 'person_2' cannot draw random numbers: a measure only looks"),
+        ("draw", "agent 'person_2' cannot draw random numbers: a measure must not change anything"),
         ("draw for the world", "the world cannot draw"),
         ("draw elsewhere", "draws from Python's own random"),
-        ("fire", "'person_2' cannot fire 'hears': a measure only looks"),
-        ("set", "Meddling.drawn cannot be set: a measure only looks"),
-        ("log", "world.measured cannot be logged: a measure only looks"),
-        ("send", "nothing can be sent: a measure only looks"),
+        ("fire", "'person_2' cannot fire 'hears': a measure must not change anything"),
+        ("set", "Meddling.drawn cannot be set: a measure must not change anything"),
+        ("log", "world.measured cannot be logged: a measure must not change anything"),
+        ("send", "nothing can be sent: a measure must not change anything"),
         ("change", r"changes a field \(trust\)"),
         ("infinite", "Meddling.meddles must return a finite number"),
     ],
@@ -370,7 +370,7 @@ def test_a_world_and_a_run_are_used_once() -> None:
     run.run()
     with pytest.raises(SimulationError, match="make a new one"):
         run.run()
-    with pytest.raises(SimulationError, match="this Rumour is in a run already"):
+    with pytest.raises(SimulationError, match="this Rumour is already in a run"):
         _ = Run(world, 20).agents
 
 
@@ -392,7 +392,7 @@ def test_a_seed_is_a_whole_number(seed: Any) -> None:
 def test_another_population_is_refused_on_resuming() -> None:
     """A snapshot of other agents is not restored."""
     kept = Run(Rumour(), 10).loop.snapshot()
-    with pytest.raises(SimulationError, match="other agents"):
+    with pytest.raises(SimulationError, match="different agents"):
         Run(Rumour(), 11).loop.restore(kept, [])
 
 
@@ -405,7 +405,7 @@ def test_a_changed_world_is_refused_on_resuming(tmp_path: Path) -> None:
         options.keep(tmp_path / "run", on_round=interrupt, checkpoint_every=0)
 
     code.write_text(code.read_text() + "\n# changed\n")
-    with pytest.raises(InputError, match=r"my_rumour.py: is not what it was"):
+    with pytest.raises(InputError, match=r"my_rumour.py: has changed"):
         resume(tmp_path / "run")
 
 

@@ -115,7 +115,7 @@ def local_thing(_run: Any) -> Thing:
     ("value", "problem"),
     [
         ({1, 2}, r"Holder.held of the Holder cannot be kept: \{1, 2\} is a set: use a dict"),
-        (Unkept(), "is a Unkept: fields hold numbers"),
+        (Unkept(), "is a Unkept: fields can hold numbers"),
         (lambda run: [print], "is a builtin_function_or_method: keep a name"),
         (b"x", "is a bytes"),
         (["whole", "h\ud83d"], r"Holder.held .* cannot be kept: 'h\\ud83d' holds half a character"),

@@ -194,7 +194,7 @@ class Wrong(Room):
 @pytest.mark.parametrize(
     ("mode", "error", "problem"),
     [
-        ("sleeps", SimulationError, "awaits None: a step awaits only decide, write and receive"),
+        ("sleeps", SimulationError, "awaits None: a step may await only decide, write and receive"),
         ("forgets await", SimulationError, r"decide\('pressed', ...\) was not awaited"),
         ("forgets the second await", SimulationError, r"receive\(\) was not awaited"),
         ("raises", ValueError, "mine"),
@@ -206,11 +206,11 @@ class Wrong(Room):
         ("weighs strangers", ValueError, "must be by states of its chart"),
         ("weighs nothing", ValueError, "above 0 for at least one of on, broken"),
         ("weighs less than nothing", ValueError, "must be numbers, 0 or more, got -1 for 'on'"),
-        ("begins again", SimulationError, "begin_in belongs into setup"),
+        ("begins again", SimulationError, "begin_in belongs in setup"),
         ("sets a parameter", AttributeError, "Wrong.mode is a parameter, which only a @treatment"),
-        ("sends away", TypeError, "a message is for an agent of the world"),
-        ("logs the time", ValueError, "the key 'tick' is that of every line"),
-        ("logs badly", ValueError, "must be small letters"),
+        ("sends away", TypeError, "the receiver of a message must be an agent"),
+        ("logs the time", ValueError, "the key 'tick' is part of every line"),
+        ("logs badly", ValueError, "must be lower-case letters"),
     ],
 )
 def test_a_wrong_step_is_refused_and_leaves_nothing_running(
@@ -257,7 +257,7 @@ class Plain(Room):
 
 @pytest.mark.parametrize(
     ("mode", "problem"),
-    [("returns", "returned 1, which nobody takes"), ("decides", "was not awaited")],
+    [("returns", "returned 1, which is ignored"), ("decides", "was not awaited")],
 )
 def test_a_plain_step_returns_nothing_and_waits_for_nothing(mode: str, problem: str) -> None:
     """A plain step that returns a value, or decides, is refused."""
@@ -268,9 +268,9 @@ def test_a_plain_step_returns_nothing_and_waits_for_nothing(mode: str, problem: 
 def test_decisions_belong_into_steps() -> None:
     """Outside of a step nothing can wait for an answer."""
     run = Run(Plain(), 1)
-    with pytest.raises(SimulationError, match="decide belongs into a step"):
+    with pytest.raises(SimulationError, match="decide belongs in a step"):
         run.agents[0].decide("pressed")
-    with pytest.raises(SimulationError, match="receive belongs into a step"):
+    with pytest.raises(SimulationError, match="receive belongs in a step"):
         run.agents[0].receive()
 
 

@@ -92,7 +92,7 @@ def test_two_that_fire_at_a_third_do_so_in_the_order_of_their_places() -> None:
     [
         ("writes", "Lamp.pressed of 'lamp_2' cannot be set in the step of 'lamp_1'"),
         ("draws from another", "random of 'lamp_2' cannot be drawn from in the step of 'lamp_1'"),
-        ("draws", "let steps draw from agent.random"),
+        ("draws", "draw from agent.random in steps"),
     ],
 )
 def test_together_refuses_what_makes_the_order_matter(mode: str, problem: str) -> None:

@@ -187,7 +187,7 @@ def test_a_file_is_read_and_kept_as_tables(tmp_path: Path) -> None:
             "{tiring = 0.9}",
             "{}",
             "line 5, field 'treatment[0].parameters'",
-            "must name what",
+            "must set something",
         ),
         ('["person_1", "person_2"]', "[[1]]", "line 16, field 'treatment[2].where.name'", "a text"),
         ('[[treatment]]\nkind = "own"', '[other]\nkind = "own"', "line 7, field 'other'", "unk"),
@@ -245,7 +245,7 @@ def test_treatments_that_were_changed_are_not_resumed(tmp_path: Path) -> None:
 
     summary = folder / "run.json"
     summary.write_text(summary.read_text().replace('"share": 0.5', '"share": 0.4'))
-    with pytest.raises(InputError, match="is not what it was when the run began"):
+    with pytest.raises(InputError, match="has changed since the run began"):
         resume(folder)
 
 
@@ -319,6 +319,7 @@ def test_a_share_of_the_agents_has_another_model_later_on(tmp_path: Path) -> Non
     assert (tmp_path / "again" / "events.jsonl").read_bytes() == log
 
 
+@pytest.mark.slow
 def test_the_policy_decides_until_a_model_does_also_after_a_kill(tmp_path: Path) -> None:
     """A run that began without a model goes on with one, and its budget counts it."""
     with FakeOllama(models=["large"]) as server:

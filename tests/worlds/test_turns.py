@@ -242,7 +242,7 @@ def test_who_has_timed_out_has_had_its_turn(world: type[World[Any]], turns: int)
 def test_ticks_in_a_state_are_whole(ticks: Any) -> None:
     """What is no number of ticks is refused."""
     run = Run(Street(), 3)
-    with pytest.raises(FieldValueError, match="must be a whole number from 0 on"):
+    with pytest.raises(FieldValueError, match="must be a whole number, 0 or more"):
         run.agents[0].ticks_in_state = ticks
 
 
@@ -306,8 +306,8 @@ def test_a_stopped_run_that_is_resumed_stays_stopped(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("mode", "problem"),
     [
-        ("draws", "cannot draw random numbers: until only looks"),
-        ("measure", "the run cannot be stopped: a measure only looks"),
+        ("draws", "cannot draw random numbers: until must not change anything"),
+        ("measure", "the run cannot be stopped: a measure must not change anything"),
     ],
 )
 def test_an_end_only_looks(mode: str, problem: str) -> None:
@@ -347,7 +347,7 @@ def _world(**marks: Any) -> type[World[Any]]:
         ({"activation": "rate", "rate": 1, "overlap": True}, "and overlap = True: leave one out"),
         ({"activation": "rate"}, "shine needs a rate: write  @during"),
         ({"rate": 0.5}, "shine has a rate: set  activation = 'rate'  in the world"),
-        ({"activation": "pair"}, "shine must take self and an agent and another alone"),
+        ({"activation": "pair"}, "shine must take only self and an agent and another"),
     ],
 )
 def test_ways_to_act_that_cannot_be_are_refused(marks: Any, problem: str) -> None:

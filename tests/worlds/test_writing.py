@@ -124,7 +124,7 @@ def test_a_text_without_a_template_is_none_when_the_writer_fails(tmp_path: Path)
 
 def test_a_text_that_nobody_could_write_is_refused() -> None:
     """Without a writer and a template a run ends at once, and says what to give."""
-    with pytest.raises(SimulationError, match=r"no writer: give Run\(\.\.\., writer=\.\.\.\)"):
+    with pytest.raises(SimulationError, match=r"no writer: pass Run\(\.\.\., writer=\.\.\.\)"):
         Run(demanding(), 1).run()
 
 
@@ -211,7 +211,7 @@ def test_a_replay_of_a_run_from_python_takes_its_texts(tmp_path: Path) -> None:
 
 def test_a_writer_needs_a_model() -> None:
     """Where nobody decides by a model, the writer has to name one; its budget is the decider's."""
-    with pytest.raises(InputError, match="needs a model, as none decides"):
+    with pytest.raises(InputError, match="needs a model, since none decides"):
         _ = Run(Medley, writer=WriterOptions()).agents
     both = WriterOptions(Model("small", max_calls=3))
     with pytest.raises(InputError, match="must have no max_calls"):

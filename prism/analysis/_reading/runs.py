@@ -204,17 +204,17 @@ class RunsOfFile:
 
     def describe(self) -> str:
         """Return how many runs there are, and whether they can be told apart."""
-        what = "holds several runs"
+        what = "contains several runs"
         if len(self.runs) > 1:
             lines = ", ".join(f"{line:,}" for line in self.starts[:MOST_LINES_NAMED])
-            what = f"holds {len(self.runs)} runs, which begin in lines {lines}"
+            what = f"contains {len(self.runs)} runs, which begin at lines {lines}"
 
         if self.interleaved_at is None:
-            return f"{what}: each is taken by itself"
+            return f"{what}: each is treated separately"
 
         return (
             f"{what}, and their lines are interleaved, as line {self.interleaved_at:,} shows: "
-            "they cannot be told apart, so tables mix them"
+            "they cannot be separated, so tables mix them"
         )
 
     def _begin(self, line: int, facts: Mapping[str, Any]) -> None:

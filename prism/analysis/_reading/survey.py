@@ -35,7 +35,7 @@ _FAULTS: Mapping[str, tuple[NoteKind, str, str]] = {
     events.ACTION_FAILED: (
         "action_failed",
         "an action raised an exception",
-        ", and its transition took place nevertheless",
+        ", but its transition took place",
     ),
 }
 """Events of faults in the user's code: the kind of note, what happened, and what came of it."""
@@ -137,7 +137,7 @@ class FileSurvey:
 
         if not self._runs.runs:
             is_empty = "is empty: nothing has been written to it"
-            yield self._note("empty", "holds no event of prism" if self._lines else is_empty)
+            yield self._note("empty", "contains no events of prism" if self._lines else is_empty)
 
     def _notes_on_runs(self) -> Iterator[Note]:
         if len(self._runs.runs) > 1 or self._runs.interleaved_at is not None:
@@ -149,13 +149,13 @@ class FileSurvey:
 
             if run.agents is not None and run.logged_agents is not None:
                 text = (
-                    f"tells of {run.logged_agents:,} of {run.agents:,} agents; counts and "
-                    "measures of rounds are of all"
+                    f"has only {run.logged_agents:,} of {run.agents:,} agents; counts and "
+                    "measures of rounds cover all of them"
                 )
                 yield self._note("sampled", text)
 
             if run.started and not run.ended:
-                text = f"{run.label} has not ended: it is still going on, or was stopped"
+                text = f"{run.label} has not ended: it is still running, or was stopped"
                 yield self._note("unfinished", text)
 
     def _note(self, kind: NoteKind, message: str) -> Note:
@@ -214,7 +214,7 @@ class _LeftOut:
         bad = list(parsed.bad_lines)
         last = max(bad[-1] if bad else 0, parsed.frame["line"].max() or 0)
         if cut_off and bad and bad[-1] == last:
-            text = "is cut off in its middle and is left out"
+            text = "is cut off and is left out"
             self._faults.append(Note("truncated", self._path, bad.pop(), text))
 
         self._bad_lines += bad
@@ -289,11 +289,11 @@ def _describe(foreign: Counter[str]) -> str:
     named = ", ".join(f"{name} {count:,}" for name, count in most_first[:_MOST_EVENTS_NAMED])
     more = len(foreign) - _MOST_EVENTS_NAMED
     kinds = f", and {more} kinds more" if more > 0 else ""
-    return f"{foreign.total():,} events of others are left out: {named}{kinds}"
+    return f"{foreign.total():,} events that are not prism's are left out: {named}{kinds}"
 
 
 def _newer(run: Run) -> str:
     return (
         f"{run.label} has events of version {run.schema}, and this prism knows version "
-        f"{events.SCHEMA_VERSION}: what it does not know is left out; a newer prism may read more"
+        f"{events.SCHEMA_VERSION}: unknown parts are left out; a newer prism may read them"
     )

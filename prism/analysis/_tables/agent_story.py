@@ -248,7 +248,7 @@ def _discards(event: Mapping[str, Any], _agent_id: str) -> str:
     answer = f"the answer {event['chosen']} to {event['trigger']}"
     # logs from before there were reasons know of one
     if event.get("reason") == "not_enabled":
-        return f"{answer} is not possible any more"
+        return f"{answer} is no longer possible"
     return f"{answer} comes too late"
 
 
@@ -264,14 +264,14 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any], str], str]] = {
     events.TEXT_WRITTEN: _has_written,
     events.WORKFLOW_STEP: _takes_step,
     events.WORKFLOW_REFUSED: _is_refused,
-    events.WORKFLOW_RESET: _says("begins anew in {to_state}: its workflow has no {from_state}"),
+    events.WORKFLOW_RESET: _says("starts over in {to_state}: its workflow has no {from_state}"),
     events.COGNITION_CYCLE: _ends_cycle,
     events.COGNITION_ACTION: _acts,
     events.COGNITION_REFUSED: _may_not_act,
     events.COGNITION_PAGED: _pages,
-    events.COGNITION_RESET: _says("begins anew in {to_state}: there is no state {from_state}"),
+    events.COGNITION_RESET: _says("starts over in {to_state}: there is no state {from_state}"),
     events.COGNITION_MEMORY_CHANGED: _says(
-        "goes on with a memory of {cycle} cycles that somebody else changed"
+        "continues with a memory of {cycle} cycles that was changed from outside"
     ),
     events.ANSWER_DISCARDED: _discards,
     events.CACHE_FAILED: _says("the cache of answers fails: {error}"),

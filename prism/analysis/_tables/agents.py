@@ -21,7 +21,7 @@ _READ = ("agent_id", "chart", "attributes", "state", "from_state", "to_state", "
 
 
 def agents(logs: RunLogs) -> pl.DataFrame:
-    """Describe every agent: what it is, and how much it did.
+    """Describe every agent: its attributes, and how much it did.
 
     Args:
         logs: The logs, from `read_log`.

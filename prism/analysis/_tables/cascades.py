@@ -358,7 +358,7 @@ def read_through(tree: tuple[TreePost, ...]) -> Iterator[tuple[int, TreePost]]:
 def told_of(post: TreePost) -> str:
     """Return who did what, without the text."""
     if post.kind == MISSING:
-        return "a post that the log lacks"
+        return "a post that is not in the log"
 
     verb = {"reply": " replies", "reshare": " reshares"}.get(post.kind, "")
     return f"{post.agent_id or 'an unknown author'}{verb}"

@@ -234,7 +234,7 @@ def _summed(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
 def _keys_of(what: str, by: Sequence[str], groups: Sequence[str]) -> list[str]:
     if unknown := ", ".join(name for name in by if name not in groups):
         known = ", ".join(groups)
-        raise InputError(f"{what} cannot be grouped by {unknown}: choose from {known}")
+        raise InputError(f"{what} cannot be grouped by {unknown}: use some of {known}")
 
     return ["run", *dict.fromkeys(by)]
 

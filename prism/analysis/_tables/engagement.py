@@ -170,7 +170,9 @@ def remark_no_feed(logs: RunLogs, found: pl.Series) -> None:
     known = set(found)
     for number, run in enumerate(logs.runs):
         if run.world is not None and number not in known:
-            text = f"is a run of the world {run.world}, without posts: this table is about posts"
+            text = (
+                f"is a run of the world {run.world}, which has no posts: this table is about posts"
+            )
             logs.remark(Note("no_feed", str(run.path), None, text))
 
 

@@ -60,10 +60,10 @@ def faults(logs: RunLogs) -> pl.DataFrame:
         ``action_refused``: a memory operation that it asked for; ``memory_changed``: by somebody
         else, while a run was stopped; ``state_reset``: an agent was restored in a state that it
         does not have; ``transition_refused``: the one that a step named, or a step's condition that
-        failed; ``answer_discarded``: it came after the agent had left the state, or its guard did
-        not pass any more; ``cache_failed``; ``mode_unknown``; ``fallback``: a decision without a
-        usable answer), ``chart``, ``from_state``, ``to_state``, ``trigger`` (the step where it is
-        a step's, the type of an action), ``error`` (the exception, or the reason), ``count``,
+        failed; ``answer_discarded``: it came after the agent had left the state, or its guard no
+        longer passed; ``cache_failed``; ``mode_unknown``; ``fallback``: a decision without a usable
+        answer), ``chart``, ``from_state``, ``to_state``, ``trigger`` (the step where it is a
+        step's, the type of an action), ``error`` (the exception, or the reason), ``count``,
         ``agents`` (how many it concerned), and ``round``, ``tick`` and ``line`` of the first. The
         most serious kind first, and of each kind the most frequent. With ``run`` first if there are
         several.
@@ -125,15 +125,15 @@ def _described(frame: pl.DataFrame) -> pl.DataFrame:
     before = pl.when(has_state).then("state").when(is_discarded).then("asked_in")
     why = (
         pl.when(is_discarded & (pl.col("reason") == "not_enabled"))
-        .then(pl.lit("its guard did not pass any more"))
+        .then(pl.lit("its guard no longer passed"))
         .when(is_discarded)
-        .then(pl.format("the agent was in {} by then", "now_in"))
+        .then(pl.format("the agent was already in {}", "now_in"))
         .when(event == events.WORKFLOW_RESET)
         .then(pl.lit("the workflow has no such state"))
         .when(event == events.COGNITION_RESET)
         .then(pl.lit("there is no such state"))
         .when(event == events.COGNITION_MEMORY_CHANGED)
-        .then(pl.lit("somebody else changed the memory"))
+        .then(pl.lit("the memory was changed from outside"))
     )
 
     return frame.select(

@@ -55,7 +55,7 @@ class Happened:
             opened a post; ``transitions`` and ``decisions`` with the ``count`` of alike ones;
             ``measures`` of worlds as JSON, with the ``agent_ticks`` of each round.
         started: Numbers of the runs that begin with ``run.started``.
-        from_round: The first round that counts.
+        from_round: First round to include.
     """
 
     agents: pl.DataFrame
@@ -81,7 +81,7 @@ def what_happened(
     Args:
         logs: The logs.
         parts: The tables that are needed, besides those of agents and rounds.
-        from_round: The first round that counts.
+        from_round: First round to include.
         to_round: The last round that is read; None reads all.
 
     Raises:

@@ -145,7 +145,7 @@ def _why(known: Mapping[str, Any]) -> str:
     if relevance is not None and threshold is not None and relevance < threshold:
         return f"relevance {relevance:.4g} is below {threshold:.4g}"
 
-    return "nothing else was open"
+    return "there was no other option"
 
 
 def _post_of(event: Mapping[str, Any]) -> str | None:
@@ -171,5 +171,5 @@ def _remark_missing(logs: RunLogs, found: pl.DataFrame) -> None:
     for (number,), part in weighed.group_by("run", maintain_order=True):
         if part["threshold"].null_count() == part.height:
             path = str(logs.runs[number].path)
-            text = "does not hold relevance and threshold: it was written before they were logged"
+            text = "has no relevance and threshold: it was written before they were logged"
             logs.remark(Note("not_weighed", path, None, text))

@@ -60,7 +60,7 @@ def interaction_graph(logs: RunLogs) -> Any:
     """
     networkx = import_extra("networkx", "analysis", extra="networks")
     if len(logs.runs) > 1:
-        raise InputError(f"a graph is of one run, and there are {len(logs.runs)}: give one of them")
+        raise InputError(f"a graph shows one run, but there are {len(logs.runs)}: name one of them")
 
     graph = networkx.DiGraph()
     for agent in _agents(logs).iter_rows(named=True):
@@ -173,7 +173,7 @@ def _told(logs: RunLogs) -> pl.DataFrame:
     told = set(table["run"])
     for number, run in enumerate(logs.runs):
         if number not in told:
-            text = "does not tell who follows whom: run it with the parameter logs_follows"
+            text = "does not say who follows whom: run it with the parameter logs_follows"
             logs.remark(Note("no_follows", str(run.path), None, text))
 
     return table

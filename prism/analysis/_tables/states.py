@@ -188,7 +188,7 @@ _EMPTY = pl.DataFrame(
 
 _BROKEN = (
     "start where the agent's last one ended",
-    "lines are missing, or the state was set elsewhere",
+    "lines are missing, or the state was set outside the chart",
 )
 _EARLY = ("follow the agent's last one in round, tick or time", "they count together with that")
 

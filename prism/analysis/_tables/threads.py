@@ -41,7 +41,7 @@ def threads(logs: RunLogs, *, post: str | None = None, most: int = 10) -> pl.Dat
     Args:
         logs: The logs, from `read_log`.
         post: Id of a post, for the thread that it belongs to; None for the largest threads.
-        most: How many of the largest threads of each run.
+        most: Number of threads to show for each run.
 
     Returns:
         One row for each post, thread after thread: ``root_id``; ``depth`` (steps from the root);

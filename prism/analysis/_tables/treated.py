@@ -19,7 +19,7 @@ _NORMAL_95 = 1.959963984540054
 
 
 def assignments(logs: RunLogs) -> pl.DataFrame:
-    """List who and what was assigned to the arms of experiments.
+    """List the agents and posts that were assigned to the arms of experiments.
 
     Args:
         logs: The logs, from `read_log`.
@@ -49,7 +49,7 @@ def treated_posts(logs: RunLogs) -> pl.DataFrame:
 
 
 def arms(logs: RunLogs, *, by_round: bool = False) -> pl.DataFrame:
-    """Compare what became of the posts in the arms of experiments.
+    """Compare what happened to the posts in the arms of experiments.
 
     Intervals are those of the normal approximation with 95 % (mean +- 1.96 standard errors), over
     posts: where runs are to be compared, take runs for units.

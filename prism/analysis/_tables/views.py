@@ -90,7 +90,7 @@ def reach(logs: RunLogs, *, of: Whom = "cascades", by_round: bool = False) -> pl
         exposure = _exposure(happened)
         return logs.labelled(with_arms(logs, exposure if by_round else _in_all(exposure)))
     if of not in ("posts", "cascades"):
-        raise FieldValueError(f"reach is that of posts, cascades or agents, not {of!r}")
+        raise FieldValueError(f"reach is measured of posts, cascades or agents, not {of!r}")
 
     item = "post_id" if of == "posts" else "root_id"
 

@@ -157,7 +157,7 @@ def world_events(logs: RunLogs, event: str) -> pl.DataFrame:
     if name not in known:
         listed = names_shown(known) or "none at all"
         raise InputError(
-            f"the worlds have logged no event {name!r}; there are {listed}", field="event"
+            f"the worlds logged no event {name!r}; they logged {listed}", field="event"
         )
 
     return logs.scan(WORLD_EVENTS + name).collect()

@@ -111,7 +111,7 @@ class Config:
         """Read a configuration from a text.
 
         Args:
-            text: The configuration, JSON.
+            text: The configuration, a JSON file.
             name: What to call it in messages.
 
         Raises:
@@ -241,6 +241,6 @@ def require_room(
 
 def _told(name: str, state: str, tokens: int, limit: Limit) -> str:
     return (
-        f"the prompt in state {state} has {tokens:,} tokens before anything is remembered, and "
-        f"{name} is {limit.max_tokens:,}: raise it, or shorten the texts or the goal"
+        f"the prompt in state {state} has {tokens:,} tokens even without memories, and {name} is "
+        f"{limit.max_tokens:,}: raise it, or shorten the texts or the goal"
     )

@@ -137,7 +137,7 @@ class Texts(Declaration):
 class Settings(Texts):
     """What may stand at the top, or under ``agent``."""
 
-    goal: Text = Field(None, description="What the agent is to achieve.")
+    goal: Text = Field(None, description="Goal of the agent.")
     thinking_log: Optionally[ThinkingLogDeclaration] = None
     paging_limit: Optionally[LimitDeclaration | Number] = Field(
         None, description="The size of a prompt above which the agent pages."
@@ -251,7 +251,7 @@ def known_keys(kind: Any = ConfigDocument, top: Where = ()) -> Iterator[tuple[st
 def config_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of configurations."""
     found = schema_of(ConfigDocument, title="The configuration of a thinking agent of prism")
-    note = "What is marked as deprecated belongs to lkjagent and is left out."
+    note = "Keys that are marked as deprecated belong to lkjagent and are ignored."
 
     return {**found, "description": note}
 
@@ -323,7 +323,7 @@ def read_config(text: str, name: str) -> Reading:
         raise _with_place(error, text) from None
 
     if depth_of(text) > MAX_DEPTH:
-        raise InputError(f"is nested more than {MAX_DEPTH} deep", path=name)
+        raise InputError(f"is nested more than {MAX_DEPTH} levels deep", path=name)
 
     found = Reading(source)
     _check_shape(found)
@@ -349,7 +349,7 @@ def _check_shape(found: Reading) -> None:
 
 
 def _with_place(error: InputError, text: str) -> InputError:
-    """Return an error with the place of what is wrong, if that is a key that stands twice."""
+    """Return an error with the place of what is wrong, if that is a key that appears twice."""
     try:
         json.loads(text)
     except (ValueError, RecursionError):
@@ -405,7 +405,7 @@ class _Gathering:
             setting = (*setting, "max_tokens")
         if self._settings.setdefault(setting, value) != value:
             earlier = key_of(self._found.given[setting])
-            self._found.add(where, f"is set otherwise at {earlier}: leave one out", "set_twice")
+            self._found.add(where, f"differs from {earlier}: leave one out", "set_twice")
 
         self._found.given.setdefault(setting, where)
 

@@ -86,10 +86,10 @@ class Lock:
 
         holder = os.pread(descriptor, _MOST_DIGITS, 0).decode("ascii", "replace").strip()
         if holder == str(os.getpid()):
-            raise InputError("is open in this process already: close it first", path=memory)
+            raise InputError("is already open in this process: close it first", path=memory)
 
         who = f"process {holder}" if holder.isdecimal() else "another process"
-        raise InputError(f"is in use by {who}: wait until it ends, or end it", path=memory)
+        raise InputError(f"is in use by {who}: wait for it, or stop it", path=memory)
 
     def _is_in_place(self, descriptor: int) -> bool:
         try:

@@ -27,7 +27,7 @@ class NewerSchemaError(InputError):
     """The memory was written by a newer prism."""
 
     def __init__(self, schema: int, path: Path | None = None) -> None:
-        problem = f"has schema {schema}, and this prism reads up to {SCHEMA}: use a newer prism"
+        problem = f"has schema {schema}, but this prism reads up to {SCHEMA}: use a newer prism"
         super().__init__(problem, path=path, field="schema")
 
 

@@ -142,7 +142,7 @@ class Memory:
         try:
             kept = Backups(place, backups)
             if place.exists() or kept.paths():
-                raise InputError("exists already: name another file", path=place)
+                raise InputError("already exists: name another file", path=place)
 
             memory = cls(make_memory(place, document, storage, kept), lock)
             memory._write()
@@ -323,7 +323,7 @@ class Memory:
             Its key.
         """
         if max_entries < 1:
-            raise FieldValueError(f"at least one thought is kept, got max_entries={max_entries}")
+            raise FieldValueError(f"max_entries must be 1 or more, got {max_entries}")
 
         entry, key_prefix = without_surrogates(entry), without_surrogates(key_prefix)
         self._steps.append(["think", entry, key_prefix, max_entries])
@@ -488,7 +488,7 @@ class Memory:
             OSError: If that fails; the file is what it was, and nothing of the memory is lost.
         """
         if not self._writes:
-            raise InputError("is open for reading only", path=self.path)
+            raise InputError("is open only for reading", path=self.path)
         if self.path is None:
             self._write()
             return
@@ -496,7 +496,7 @@ class Memory:
         if self._steps or not self.path.exists():
             # whoever has its lock by now must not lose anything
             if self._is_closed:
-                raise InputError("is closed: open it again, and then change it", path=self.path)
+                raise InputError("is closed: open it again to change it", path=self.path)
             self._write()
 
     def to_dict(self) -> dict[str, Any]:
@@ -509,7 +509,7 @@ class Memory:
         try:
             self._storage.close()
         except (OSError, InputError) as error:
-            problem = f"{self.path}: the memory is whole, but its last backup failed: {error}"
+            problem = f"{self.path}: the memory is intact, but its last backup failed: {error}"
             warnings.warn(problem, RuntimeWarning, stacklevel=2)
         finally:
             if self._lock is not None:
@@ -585,6 +585,6 @@ def _is_same(one: Any, other: Any) -> bool:
 def _required(tag: str) -> str:
     tag = as_tag(tag)
     if not tag:
-        raise FieldValueError("a memory needs a tag that is not empty")
+        raise FieldValueError("a memory needs a non-empty tag")
 
     return tag

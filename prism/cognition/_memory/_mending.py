@@ -90,7 +90,7 @@ class Compacted:
 def compact_memory(
     path: Path, backups: int | None = None, versions: int | None = None
 ) -> Compacted:
-    """Make the file of a memory as small as it can be; no present value is dropped.
+    """Make the file of a memory as small as possible, without losing any current value.
 
     Args:
         path: The memory.

@@ -60,7 +60,7 @@ def open_memory(path: Path, kind: StorageKind | None, backups: Backups, *, write
     if not path.exists() and not backups.paths():
         if writes:
             return _new(path, kind or "json", backups)
-        raise InputError("there is no such memory", path=path)
+        raise InputError("this memory does not exist", path=path)
 
     try:
         return _opened(path, kind, backups if writes else None)
@@ -159,12 +159,12 @@ def kind_of(path: Path) -> StorageKind:
 
 def _require_file(path: Path) -> None:
     if path.exists() and not path.is_file():
-        raise InputError("is not a file: name that of a memory", path=path)
+        raise InputError("is not a file: name the file of a memory", path=path)
 
 
 def _require_kind(path: Path, found: StorageKind, wanted: StorageKind | None) -> None:
     if wanted is not None and found != wanted:
-        problem = f"is kept as {found}, not {wanted}: leave storage out, or export it as {wanted}"
+        problem = f"is stored as {found}, not {wanted}: leave storage out, or export it as {wanted}"
         raise OtherKindError(problem, path=path)
 
 
@@ -217,8 +217,8 @@ def _good_backup(
         return backup
 
     raise InputError(
-        f"{damage.problem}, and no backup beside it is good: mend it with 'prism memory edit', put "
-        "a copy of your own in its place, or move it away to begin a new memory",
+        f"{damage.problem}, and it has no valid backup: repair it with 'prism memory edit', "
+        "replace it with your own copy, or move it away to begin a new memory",
         path=path,
         line=damage.line,
         field=damage.field,

@@ -98,7 +98,7 @@ class MemoryDatabase:
                 if backups is not None:
                     self._prepare_writing()
                 # its rows were found sound; an index of words is not looked at before it is used
-                self._remedy = ": 'prism memory compact' makes its index anew"
+                self._remedy = ": 'prism memory compact' rebuilds its index"
         except BaseException:
             self.connection.close()
             raise
@@ -203,7 +203,7 @@ class MemoryDatabase:
         """Look whether the file is a sound memory, and return its document."""
         self.connection.execute("BEGIN")
         if self.connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION_ID:
-            raise DamagedError("is the database of something else", path=self.path)
+            raise DamagedError("is a database of another program", path=self.path)
         schema = self.connection.execute("PRAGMA user_version").fetchone()[0]
         if schema > SCHEMA:
             raise NewerSchemaError(schema, self.path)
@@ -211,7 +211,7 @@ class MemoryDatabase:
         rows = dict(self.connection.execute("SELECT key, value FROM memory"))
         self.connection.execute("SELECT 1 FROM storage_words, word_counts LIMIT 1")
         if not {"document", "mark"} <= rows.keys():
-            raise DamagedError("is damaged: it lacks rows of a memory", path=self.path)
+            raise DamagedError("is damaged: rows of a memory are missing", path=self.path)
 
         self.revision = rows["mark"]
         return checked_document(parse_json(rows["document"], path=self.path), self.path)
@@ -224,7 +224,9 @@ class MemoryDatabase:
 
         for name, text, crc in self.connection.execute(_ROWS):
             if crc32(text, crc32(name)) != crc:
-                raise DamagedError("is damaged: it says other than was written", path=self.path)
+                raise DamagedError(
+                    "is damaged: its content is not what was written", path=self.path
+                )
 
     def _prepare_writing(self) -> None:
         self.connection.execute("COMMIT")

@@ -62,7 +62,7 @@ def plain_value(value: Any, depth: int = 0) -> Any:
     if isinstance(value, int | float):
         return _number(value)
     if depth >= MOST_DEPTH:
-        raise FieldValueError(f"a memory's value is nested over {MOST_DEPTH} deep")
+        raise FieldValueError(f"a memory's value is nested more than {MOST_DEPTH} levels deep")
     if isinstance(value, Mapping):
         return {_key(key): plain_value(item, depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -82,7 +82,7 @@ def leaves_of(data: Pairs, defects: list[str]) -> Leaves:
         leaves.setdefault(key_of(key), value)
 
     defects.extend(
-        f"the key {excerpt(key)} stands twice; the first is read" for key in data.repeated
+        f"the key {excerpt(key)} appears twice; the first is read" for key in data.repeated
     )
 
     return leaves
@@ -167,7 +167,7 @@ def _action_of(
     if is_whole or is_truncated or "value" in parts or not _needs_value(action):
         return action
 
-    defects.append("there is text, but no value, so the action does not count")
+    defects.append("there is text but no value, so the action is ignored")
 
     return None
 
@@ -235,6 +235,6 @@ def written(text: str, defects: list[str]) -> str:
 
     whole = without_surrogates(clean)
     if whole is not clean:
-        defects.append("signs that are no characters were replaced")
+        defects.append("invalid characters were replaced")
 
     return whole

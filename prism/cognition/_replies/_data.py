@@ -32,7 +32,7 @@ _SIGNS = re.compile(
 
 
 class Pairs(dict[str, Any]):
-    """An object of JSON; of a key that stands twice, the first.
+    """An object of JSON; of a key that appears twice, the first.
 
     Attributes:
         repeated: The keys that stand there more than once, with different values.

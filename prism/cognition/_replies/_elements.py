@@ -35,7 +35,7 @@ class Element:
     """An agent or an action element, or what stands for one.
 
     Attributes:
-        leaves: The texts of its elements; of one that stands twice, the first.
+        leaves: The texts of its elements; of one that appears twice, the first.
         attributes: What stands in its attributes instead.
         actions: The actions in it, in order.
         stray: The text in it that belongs to no element.
@@ -174,7 +174,7 @@ class _Reader:
         closing = _FIRST_CLOSING.match(rest)
         container.is_closed = name == "agent" and closing is not None and _is_like(closing, name)
         if container.is_closed:
-            self.found.defects.append("the closing tag of agent is misspelt")
+            self.found.defects.append("the closing tag of agent is misspelled")
         else:
             container.stray += rest
 
@@ -211,7 +211,7 @@ class _Reader:
 
         if tag.name == "value" and self._text_before(tag).strip():
             container.is_clear = False
-        self._mend(container, f"a closing tag of {tag.name} closes nothing")
+        self._mend(container, f"a closing tag of {tag.name} has no opening tag")
         self._step()
 
         return True
@@ -228,7 +228,7 @@ class _Reader:
             self._step()
             return True
 
-        self.found.defects.append(f"a new {tag.name} begins before the one before is closed")
+        self.found.defects.append(f"a new {tag.name} begins before the previous one is closed")
         return False
 
     def _read_child(self, tag: Tag, container: Element) -> None:
@@ -240,7 +240,7 @@ class _Reader:
 
         text = self._read_leaf(tag, container)
         if tag.name in container.leaves:
-            self._mend(container, f"{tag.name} stands twice; not read: {excerpt(text)}")
+            self._mend(container, f"{tag.name} appears twice; ignored: {excerpt(text)}")
         else:
             container.leaves[tag.name] = text
 

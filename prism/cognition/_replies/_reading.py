@@ -285,7 +285,7 @@ def _read_call(text: str, names: Sequence[str], defects: list[str]) -> AgentRepl
         return None
 
     reply = _read(call, defects, 1)
-    defects.append("the reply is no agent element, but asks for an action in another form")
+    defects.append("the reply is not an agent element, but asks for an action in another form")
     return reply
 
 
@@ -314,7 +314,7 @@ def _without_older_thoughts(text: str) -> str:
 def _read(text: str, defects: list[str], depth: int) -> AgentReply:
     """Return what a text says, in whichever language it says it."""
     if depth > _MOST_DEPTH:
-        return AgentReply(defects=("what the reply holds is nested too deeply",))
+        return AgentReply(defects=("the reply is nested too deeply",))
 
     is_data_first = _DATA_FIRST.match(text) is not None
     reply = _read_data(text, defects, depth) if is_data_first else None
@@ -324,7 +324,7 @@ def _read(text: str, defects: list[str], depth: int) -> AgentReply:
     try:
         elements = read_elements(Markup(text))
     except TooManyTagsError:
-        return AgentReply(defects=("the reply holds too many tags to be read",))
+        return AgentReply(defects=("the reply has too many tags",))
 
     if elements.agents:
         return _of_agents(elements, defects, depth)
@@ -373,7 +373,7 @@ def _of_agents(elements: Elements, defects: list[str], depth: int) -> AgentReply
     if not agent.is_closed:
         defects.append("the agent element is not closed")
     if closed[-2:-1] and _goes_on(closed[-2], agent):
-        defects.append("state and thought stand in an element of their own")
+        defects.append("state and thought are in an element of their own")
         agent.leaves = {**closed[-2].leaves, **agent.leaves}
 
     return _of_element(agent, defects, not agent.is_closed)
@@ -427,7 +427,7 @@ def _of_element(agent: Element, defects: list[str], is_truncated: bool) -> Agent
 
     reply = reply_of(leaves, defects, is_truncated=is_truncated)
     if reply.action is not None and not is_clear:
-        defects.append("where the value ends cannot be told, so the action does not count")
+        defects.append("the end of the value is unclear, so the action is ignored")
         return replace(reply, action=None)
 
     return reply

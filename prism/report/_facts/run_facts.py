@@ -80,7 +80,7 @@ class Recorded:
 
 
 def recorded_of(log: Path) -> tuple[Recorded, ...]:
-    """Return the first decisions that fell back, and those that the model held least likely.
+    """Return the first decisions by fallback, and those that the model held least likely.
 
     Args:
         log: The log of a run.

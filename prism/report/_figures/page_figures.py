@@ -123,6 +123,7 @@ _LEGEND = {
     "labelFontSize": 12,
     "labelLimit": _MOST_LABEL,
     "symbolType": "square",
+    "columnPadding": 24,
 }
 
 

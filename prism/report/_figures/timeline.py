@@ -258,7 +258,7 @@ def draw_bars(timeline: Timeline, bars: Bars, figures: PageFigures) -> alt.Chart
 
 
 def whole_numbers(heights: Sequence[float]) -> alt.Axis:
-    """Return an axis on which no number stands twice.
+    """Return an axis on which no number appears twice.
 
     Args:
         heights: Where the stacks end.

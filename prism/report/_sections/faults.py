@@ -53,7 +53,7 @@ FAULTS = Kind(
     "What went wrong",
     "A transition whose guard fails is not enabled; one whose action fails takes place "
     "nevertheless. The log has the traceback of each.",
-    "The log tells of no fault.",
+    "The log has no faults.",
     _faults,
 )
 
@@ -96,7 +96,7 @@ def _recorded(facts: RunFacts, _name: str, _figures: PageFigures) -> Markup | No
 RECORDED = Kind(
     "prompts",
     "Prompts worth a look",
-    "The prompts and replies of the first decisions that fell back, and of those in which the "
+    "The prompts and replies of the first decisions by fallback, and of those in which the "
     "model's own probabilities favoured another option most. They hold what agents were told: "
     "this page is as private as they are. The command shows a decision in full.",
     "No prompt was recorded, or no decision stands out.",

@@ -115,8 +115,8 @@ SIZES = Kind(
 ACTIONS = Kind(
     "actions",
     "Actions",
-    "What the model asked for, and what came of it: done, missing (there is no such memory), or "
-    "refused.",
+    "What the model asked for, and what came of it: done, missing (this memory does not exist), "
+    "or refused.",
     "No action was asked for.",
     _actions,
     concerns=has_cycles,

@@ -51,7 +51,7 @@ def refuse_state(method: str, agent: object, trigger: object, current_state: obj
 
     call = _right_call(method, agent, trigger)
     raise TypeError(
-        f"{method} takes no current state, since the agent knows its own; {_ORDER}: write {call}"
+        f"{method} takes no current state: the agent knows its own; {_ORDER}: write {call}"
     )
 
 
@@ -121,8 +121,8 @@ def cannot_drive(chart: str, agent: object, error: AttributeError) -> AgentError
         problem = f"the text {agent!r}: {_ORDER}: write {_right_call('fire', agent)}"
     elif hasattr(kind, "state"):
         problem = (
-            f"{kind.__name__!r}: its 'state' cannot be read ({error}); "
-            "see that its constructor sets it"
+            f"{kind.__name__!r}: its 'state' cannot be read ({error}); make sure that its "
+            "constructor sets it"
         )
     else:
         ways = (
@@ -266,8 +266,8 @@ class Checks(Generic[StateT]):
         """Refuse to change what the chart is."""
         if name in _READ_ONLY:
             raise AttributeError(
-                f"chart {self._definition.name!r} does not change, so {name!r} cannot be set: make "
-                "another chart, such as chart.extended(...) returns"
+                f"chart {self._definition.name!r} is immutable, so {name!r} cannot be set: make "
+                "another chart, for example with chart.extended(...)"
             )
         super().__setattr__(name, value)
 
@@ -347,9 +347,9 @@ class Checks(Generic[StateT]):
 
         inside = ", ".join(map(state_text, tree.members_inside(state)))
         return UnknownStateError(
-            f"{subject} is not all that is active in chart {self._definition.name!r}: an agent is "
-            f"in leaves, one in each region (here {inside}); chart.begin(agent) enters the initial "
-            "state"
+            f"{subject} is not a whole configuration of chart {self._definition.name!r}: an "
+            f"agent is in one leaf of each region (here {inside}); chart.begin(agent) enters the "
+            "initial state"
         )
 
     def _row(self, state: Any) -> dict[str, tuple[Candidate[StateT], ...]]:
@@ -361,7 +361,7 @@ class Checks(Generic[StateT]):
     def _unknown_state(self, subject: str) -> UnknownStateError:
         listing = ", ".join(map(state_text, self._definition.states))
         if self._definition.tree is not None and self._definition.tree.tree.has_regions:
-            listing += f", or a configuration of one leaf a region, joined by {SEPARATOR!r}"
+            listing += f", or a configuration with one leaf per region, joined by {SEPARATOR!r}"
         return UnknownStateError(
             f"{subject} is not in chart {self._definition.name!r}: use one of {listing}"
         )

@@ -1,7 +1,8 @@
 """What only the moment tells: which transitions an event enables in several regions, or by chance.
 
-A candidate whose edge has a `Resolver` is no transition yet: it asks guards, each once, draws where
-transitions have probabilities, leaves out conflicts, and returns the candidate of what is left.
+A candidate whose edge has a `Resolver` is not a transition yet: it asks guards, each once, draws
+where transitions have probabilities, leaves out conflicts, and returns the candidate of what is
+left.
 """
 
 from __future__ import annotations

@@ -270,7 +270,7 @@ class Timing(Interpreter[StateT]):
         try:
             value = float(rate(agent, context))
             if not (isfinite(value) and value >= 0):
-                raise FieldValueError(f"a rate must be a number from 0 on, got {value!r}")
+                raise FieldValueError(f"a rate must be a number, 0 or more, got {value!r}")
         except Exception as error:
             self._reporter.guard_failed(error, agent, self._alone(agent, arc)[3])
             return 0.0

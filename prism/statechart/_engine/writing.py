@@ -44,7 +44,7 @@ FIELD_DEFAULTS: dict[str, Any] = {
     "max_history_depth": DEFAULT_MAX_HISTORY_DEPTH,
 }
 
-IF_FROZEN = "if it is frozen, let an agent with StatechartMixin hold it in a field of its own"
+IF_FROZEN = "if it is frozen, hold it in a field of an agent with StatechartMixin"
 """Advice for an object in which nothing can be written."""
 
 _WAYS_OUT = {
@@ -175,7 +175,7 @@ def set_state(agent: Any, state: Any) -> None:
             agent.ticks_in_state = 0
     except AttributeError as error:
         raise AgentError(
-            f"{type(agent).__name__} takes no new state ({error}): {_WAYS_OUT['state']}"
+            f"{type(agent).__name__} rejects a new state ({error}): {_WAYS_OUT['state']}"
         ) from error
 
 
@@ -225,11 +225,11 @@ def _undo(agent: Any, refused: str, error: Exception, **before: Any) -> None:
 
     if isinstance(error, AttributeError):
         raise AgentError(
-            f"{kind} takes no new {refused} ({error}): {_WAYS_OUT[refused]}"
+            f"{kind} rejects a new {refused} ({error}): {_WAYS_OUT[refused]}"
         ) from error
 
     error.add_note(
-        f"{kind} refused what prism wrote into {refused!r} and is as it was before; {IF_FROZEN}"
+        f"{kind} rejected what prism wrote into {refused!r} and is unchanged; {IF_FROZEN}"
     )
 
 
@@ -260,7 +260,7 @@ def _require_arguments(cls: type) -> None:
         return
 
     is_async = inspect.iscoroutinefunction(own)
-    problem = "it is async, but a transition is made at once" if is_async else ""
+    problem = "it is async, but transitions are synchronous" if is_async else ""
     try:
         inspect.signature(own).bind("self", "new_state", "trigger", "context")
     except TypeError as error:
@@ -317,8 +317,8 @@ def add_missing_fields(agent: Any, initial: Any, **more: Any) -> None:
         cls = type(agent)
         mixin = "" if is_pydantic(cls) else ", or derive it from prism.agents.StatechartMixin"
         raise AgentError(
-            f"{cls.__name__} has no room for {', '.join(sorted(refused))}: declare these fields "
-            f"in the class{mixin}; {IF_FROZEN}"
+            f"{cls.__name__} has no fields {', '.join(sorted(refused))}: declare them in the "
+            f"class{mixin}; {IF_FROZEN}"
         )
 
 

@@ -70,8 +70,8 @@ def _text_problems(hierarchy: Hierarchy, members: Sequence[Any]) -> Iterator[str
 
     has_regions = any(isinstance(each, State) and each.parallel for each in _all(hierarchy))
     yield from (
-        f"state {state_text(member)!r} has a {SEPARATOR!r} in its text, which stands between the "
-        "leaves of a configuration: rename it"
+        f"state {state_text(member)!r} contains a {SEPARATOR!r}, which separates the leaves of a "
+        "configuration: rename it"
         for member in members
         if has_regions and SEPARATOR in state_text(member)
     )
@@ -133,8 +133,8 @@ def _state_problems(hierarchy: Hierarchy) -> Iterator[str]:
         node = tree.nodes[tree.numbers[state_text(state)]]
         if node.children:
             yield (
-                f"final state {state_text(state)!r} has states inside: name the final ones of "
-                "those, and it is done when one of them is entered"
+                f"final state {state_text(state)!r} has substates: make some of these final, and "
+                "it is done when one of them is entered"
             )
         if node.exit and node.parent == CHART and not hierarchy.is_document:
             yield f"final state {state_text(state)!r} has an exit action, but no agent leaves it"
@@ -148,7 +148,7 @@ def _state_problems(hierarchy: Hierarchy) -> Iterator[str]:
         for child in regions:
             if tree.nodes[child].kind == "final":
                 text = state_text(tree.nodes[child].state)
-                yield f"state {text!r} is a region, which cannot be a final state itself"
+                yield f"state {text!r} is a region, which cannot be final itself"
 
     for state, ticks in hierarchy.timeouts.items():
         yield from tick_problems(state, ticks)
@@ -192,7 +192,7 @@ def _transition_problems(hierarchy: Hierarchy, item: Transition[Any]) -> Iterato
     if isinstance(item.trigger, str) and item.trigger.startswith(DONE):
         number = tree.numbers.get(item.trigger.removeprefix(DONE))
         if number is None or not tree.nodes[number].children:
-            yield "only a state with states inside is done: name a composite"
+            yield "only a state with substates can be done: name a composite"
 
     yield from _place_problems(hierarchy, item)
 
@@ -223,7 +223,7 @@ def _target_problems(hierarchy: Hierarchy, item: Transition[Any]) -> Iterator[st
 
         text = state_text(target.state)
         if not tree.nodes[number].children:
-            yield f"{text!r} has no states inside, so it has no history"
+            yield f"{text!r} has no substates, so it has no history"
         defaults = () if target.default is None else as_tuple(target.default)
         inside = [tree.numbers[state_text(each)] for each in defaults]
         for each in inside:
@@ -281,8 +281,8 @@ def _size_problems(hierarchy: Hierarchy) -> list[str]:
         count += size
         if count > MOST_TRANSITIONS:
             return [
-                f"its transitions stand for more than {MOST_TRANSITIONS:,} from leaf to leaf: "
-                "make several charts of it"
+                f"its transitions expand to more than {MOST_TRANSITIONS:,} between leaves: split "
+                "it into several charts"
             ]
 
     return []

@@ -156,5 +156,5 @@ def as_text(chart: Definition[Any], spec: str) -> str:
         ValueError: If there is no such format.
     """
     if spec not in _WRITERS:
-        raise ValueError(f"a chart has no format {spec!r}: use one of {', '.join(FORMATS)}")
+        raise ValueError(f"unknown format of a chart {spec!r}: use one of {', '.join(FORMATS)}")
     return _WRITERS[spec](chart)

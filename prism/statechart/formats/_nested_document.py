@@ -20,8 +20,8 @@ def nested_data(chart: Definition[Any], guards: Names, actions: Names) -> dict[s
     assert tree is not None
     if tree.is_document:
         raise DefinitionError(
-            f"chart {chart.name!r} was read from SCXML with content of its own, which JSON has no "
-            "room for: keep its document"
+            f"chart {chart.name!r} was read from SCXML with content of its own, which JSON "
+            "cannot hold: keep its document"
         )
 
     return {

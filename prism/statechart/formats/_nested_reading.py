@@ -102,7 +102,9 @@ def read_nested(
     value = source.value
     name = brief(value.get("name", "statechart"))
     if _depth(value.get("states")) > MOST_LEVELS:
-        raise DefinitionError(f"chart {name}: states lie more than {MOST_LEVELS} levels deep")
+        raise DefinitionError(
+            f"chart {name}: states are nested more than {MOST_LEVELS} levels deep"
+        )
 
     problems = Problems(source)
     document = shaped(NestedChartDocument, value, problems)
@@ -162,7 +164,7 @@ class _Reader:
         for where, kind, text in self._functions_named():
             if self._function(kind, text) is None:
                 listing = ", ".join(map(brief, self._functions[kind])) or "none"
-                message = f"unknown {kind} {brief(text)}; known are {listing}: give it by {kind}s="
+                message = f"unknown {kind} {brief(text)}; known are {listing}: pass it in {kind}s="
                 yield where, message
 
     def _named(self) -> Iterator[tuple[Where, str]]:

@@ -30,7 +30,7 @@ MOST_TRANSITIONS = 100_000
 _NO_STATE = "which is not among the states"
 _NEXT_LINE = "\n  "
 _NOT_FINAL = ("decision_states", "timeouts")
-_FINAL = "which is a final state: nothing is enabled there"
+_FINAL = "which is a final state: no transition is enabled there"
 
 
 def _version(number: int) -> int:
@@ -132,16 +132,15 @@ def _without_remedy(value: object, data: Mapping[Any, Any]) -> str | None:
     version = data.get("schema")
     if isinstance(version, int) and not isinstance(version, bool) and version > NESTED_VERSION:
         return (
-            f"is of schema {version}, and this prism reads up to {NESTED_VERSION}: "
-            "use a newer prism"
+            f"has schema {version}, but this prism reads up to {NESTED_VERSION}: use a newer prism"
         )
 
     states, sources = _texts(data, "states"), [item.get("source") for item in _moves(data)]
     wildcards = sources.count(ANY_STATE) if ANY_STATE not in states else 0
     if len(sources) + wildcards * (len(states) - 1) > MOST_TRANSITIONS:
         return (
-            f"transitions: stands for more than {MOST_TRANSITIONS:,} transitions: "
-            "make several charts of it"
+            f"transitions: expand to more than {MOST_TRANSITIONS:,} transitions: split it into "
+            "several charts"
         )
 
     return None
@@ -186,7 +185,7 @@ def _about_functions(
             name = item.get(kind)
             if isinstance(name, str) and _looked_up(known, name) is None:
                 listing = ", ".join(map(brief, known)) or "none"
-                message = f"unknown {kind} {brief(name)}; known are {listing}: give it by {kind}s="
+                message = f"unknown {kind} {brief(name)}; known are {listing}: pass it in {kind}s="
                 yield ("transitions", number, kind), message
 
 

@@ -100,7 +100,9 @@ class ContentReader:
     def _given(self, element: Element) -> tuple[Value | None, Any]:
         """Return what an element's ``expr`` or its text stands for."""
         if element.children:
-            self._problems.add(element, f"XML in <{element.tag}> is not read: give it as text")
+            self._problems.add(
+                element, f"XML in <{element.tag}> is not supported: write it as text"
+            )
         if "expr" in element.attributes:
             return self.value(element, element.attributes["expr"]), None
         text = element.text.strip()
@@ -153,9 +155,9 @@ class ContentReader:
     def _step(self, element: Element) -> Step | None:
         read = getattr(self, f"_{element.tag}", None) if element.tag in _READ else None
         if " " in element.tag:
-            self._problems.note(element, f"<{element.tag}> is passed over")
+            self._problems.note(element, f"<{element.tag}> is ignored")
         elif read is None:
-            self._problems.add(element, f"<{element.tag}> is not read: remove it")
+            self._problems.add(element, f"<{element.tag}> is not supported: remove it")
         else:
             found: Step | None = read(element)
             return found
@@ -218,13 +220,15 @@ class ContentReader:
         target = given.get("target", "")
         if target.startswith(_NOT_HERE):
             self._problems.add(
-                element, f"events go to the agent itself alone, not to {target!r}: remove it"
+                element, f"an agent can send events only to itself, not to {target!r}: remove it"
             )
         if "basichttp" in given.get("type", "").lower():
-            self._problems.add(element, "the Basic HTTP processor is not there: remove the <send>")
+            self._problems.add(
+                element, "the Basic HTTP processor is not available: remove the <send>"
+            )
         delay = given.get("delay")
         if delay is not None and seconds_of(delay) is None:
-            self._problems.add(element, f"{delay!r} is no delay such as '1s'")
+            self._problems.add(element, f"{delay!r} is not a delay such as '1s'")
         id_location = None
         if "idlocation" in given:
             id_location, _ = self._location(element, given["idlocation"])

@@ -314,7 +314,7 @@ class Send:
             raise ContentError("an event that is sent needs a name")
         seconds = seconds_of(delay) if delay else 0.0
         if seconds is None:
-            raise ContentError(f"{delay!r} is no delay such as '1s'")
+            raise ContentError(f"{delay!r} is not a delay such as '1s'")
 
         if target == _INTERNAL:
             if seconds:
@@ -323,9 +323,9 @@ class Send:
         elif target in {None, "", run.model.address(run.agent)}:
             run.session.send(name, data, sendid, seconds / run.model.tick)
         elif target is not None and target.startswith("#_"):
-            raise ContentError(f"nobody is to be found at {target!r}", "error.communication")
+            raise ContentError(f"there is nobody at {target!r}", "error.communication")
         else:
-            raise ContentError(f"{target!r} is no target that events can be sent to")
+            raise ContentError(f"events cannot be sent to {target!r}")
 
 
 @dataclass(frozen=True)

@@ -267,7 +267,7 @@ class Location(NamedTuple):
         try:
             node: ast.expr = ast.parse(source.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            raise MalformedError(f"{source!r} is no location") from None
+            raise MalformedError(f"{source!r} is not a location") from None
 
         parts: list[str | Value] = []
         while not isinstance(node, ast.Name):
@@ -276,10 +276,10 @@ class Location(NamedTuple):
             elif isinstance(node, ast.Subscript):
                 parts.append(Value.read(ast.unparse(node.slice), _python_of(dialect)))
             else:
-                raise MalformedError(f"{source!r} is no location")
+                raise MalformedError(f"{source!r} is not a location")
             node = node.value
         if node.id in SYSTEM or node.id.startswith("_"):
-            raise MalformedError(f"{source!r} is a variable that nobody may set")
+            raise MalformedError(f"{source!r} is a read-only variable")
 
         return cls(source, node.id, tuple(reversed(parts)))
 
@@ -326,7 +326,7 @@ def plain(value: Any) -> Any:
         if all(isinstance(key, str) for key in value):
             return {key: plain(each) for key, each in value.items()}
         raise ContentError("a key must be text, as in JSON")
-    raise ContentError(f"{type(value).__name__} is nothing that JSON has")
+    raise ContentError(f"{type(value).__name__} is not a JSON type")
 
 
 def literal_of(text: str, dialect: Dialect) -> Any:

@@ -41,7 +41,7 @@ class _Writer:
         if chart.tree.is_document:
             raise DefinitionError(
                 f"chart {chart.name!r} was read from SCXML with content of its own, which only "
-                "its document has: keep that"
+                "its document can hold: keep that"
             )
         self._chart = chart
         self._tree = chart.tree

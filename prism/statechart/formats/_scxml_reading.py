@@ -138,7 +138,7 @@ class _Reader:
         language = root.attributes.get("datamodel", DEFAULT_LANGUAGE)
         if language not in DIALECTS:
             self._problems.add(
-                root, f"data models are {', '.join(DIALECTS)}: {language!r} is not read"
+                root, f"data models are {', '.join(DIALECTS)}: {language!r} is not supported"
             )
         for element in root.walk():
             if "src" in element.attributes or "srcexpr" in element.attributes:
@@ -171,7 +171,7 @@ class _Reader:
         text = self._id(element) or self._unused(element.tag)
         if text in self._texts:
             line = self._texts[text].line
-            self._problems.add(element, f"the id {text!r} is given already in line {line}")
+            self._problems.add(element, f"the id {text!r} is already used in line {line}")
         self._texts[text] = element
         place = _Place(element, text, [])
         self._places[id(element)] = place
@@ -234,10 +234,10 @@ class _Reader:
             known = _INSIDE.get(element.tag)
             for child in element.children if known is not None else ():
                 if " " in child.tag:
-                    self._problems.note(child, f"<{child.tag}> is passed over")
+                    self._problems.note(child, f"<{child.tag}> is ignored")
                 elif known is not None and child.tag not in known:
                     self._problems.add(
-                        child, f"<{child.tag}> in <{element.tag}> is not read: remove it"
+                        child, f"<{child.tag}> in <{element.tag}> is not supported: remove it"
                     )
 
     def _state(self, place: _Place) -> Any:
@@ -298,7 +298,7 @@ class _Reader:
             elif name in self._histories:
                 found.append(self._history(*self._histories[name]))
             else:
-                self._problems.add(element, f"names {name!r}, which is no state")
+                self._problems.add(element, f"names {name!r}, which is not a state")
         if not names.split():
             self._problems.add(element, "names no state")
         if len(found) > MOST_TARGETS:
@@ -392,7 +392,9 @@ class _Reader:
         if name is None:
             return content
         if content is not None:
-            self._problems.add(element, "has content beside prism's action: remove one of them")
+            self._problems.add(
+                element, "has other content beside prism's action: remove one of them"
+            )
         return self._named(self._actions, "action", scxml_text(name), element)
 
     def _functions(self, element: Element, kind: str) -> list[Any]:
@@ -410,7 +412,7 @@ class _Reader:
         except KeyError:
             listing = joined([*map(repr, known)], ", ") or "none"
             self._problems.add(
-                element, f"unknown {kind} {name!r}; known are {listing}: give it by {kind}s="
+                element, f"unknown {kind} {name!r}; known are {listing}: pass it in {kind}s="
             )
             return None
 

@@ -75,7 +75,7 @@ def parse(text: str) -> Document:
     """
     if len(text) > MOST_CHARACTERS:
         raise DefinitionError(
-            f"the document is longer than {MOST_CHARACTERS:,} characters: no chart needs that"
+            f"the document is longer than {MOST_CHARACTERS:,} characters, the limit for a chart"
         )
 
     builder = _Builder()
@@ -106,8 +106,8 @@ class _Builder:
 
     def _refuse_type(self, *_args: Any) -> None:
         raise DefinitionError(
-            f"line {self.parser.CurrentLineNumber}: the document has a DOCTYPE, which is not read: "
-            "remove it"
+            f"line {self.parser.CurrentLineNumber}: the document has a DOCTYPE, which is not "
+            "supported: remove it"
         )
 
     def _namespace(self, _prefix: str | None, uri: str | None) -> None:
@@ -119,7 +119,9 @@ class _Builder:
         if self._count > MOST_ELEMENTS:
             raise DefinitionError(f"the document has more than {MOST_ELEMENTS:,} elements")
         if len(self._open) >= MOST_LEVELS:
-            raise DefinitionError(f"line {line}: elements lie more than {MOST_LEVELS} levels deep")
+            raise DefinitionError(
+                f"line {line}: elements are nested more than {MOST_LEVELS} levels deep"
+            )
 
         prefix = PRISM_NAMESPACE + _BETWEEN
         element = Element(

@@ -18,7 +18,7 @@ from prism.statechart.transitions import Edge
 
 
 class _ChanceError(Exception):
-    """Several transitions share an event by their probabilities."""
+    """Several transitions share an event, weighted by probability."""
 
 
 def explain_nested(

@@ -63,7 +63,7 @@ class Explanation:
         trigger: The event.
         candidates: The transitions that the event could cause in that state, in definition order.
         outcome: What `Statechart.fire` would do: the agent ``moves``; it ``draws`` one of several
-            transitions by their probabilities; it ``stays``, since a self-transition runs its
+            transitions weighted by probability; it ``stays``, since a self-transition runs its
             actions and nothing else; it is ``refused`` by all guards; the
             state has ``no reaction`` to the event; no transition of the chart has that trigger
             (``unknown event``), which raises if the chart is strict and warns else; a guard of a
@@ -124,7 +124,7 @@ class Explanation:
             case "moves":
                 return f"fire moves the agent to {state_text(self.target)!r}"
             case "draws":
-                return "fire draws one of those that passed, by their probabilities"
+                return "fire draws one of those that passed, weighted by probability"
             case "stays":
                 return (
                     f"fire runs the action; the agent stays in {state!r}, and nothing is recorded"
@@ -132,7 +132,7 @@ class Explanation:
             case "refused":
                 return "fire does nothing: no guard passes"
             case "raises":
-                return "fire raises what the guard raised: the chart is strict"
+                return "fire raises the guard's exception: the chart is strict"
             case "unknown event":
                 problem = unknown_trigger_problem(self.trigger, self.known)
                 return f"fire knows no such event: {problem}"

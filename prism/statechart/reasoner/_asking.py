@@ -128,7 +128,7 @@ def opened(
         ReasonerError: If it is the text of a model.
     """
     if isinstance(client, str):
-        raise ReasonerError("a text stands for a model with prism.llm.Model.of(text): give that")
+        raise ReasonerError("a text is not a model: pass prism.llm.Model.of(text)")
     if not has(client, "as_client"):
         return client, model, patience
 
@@ -337,7 +337,7 @@ class AsksModel:
 
         self._says_no_tokens = True
         BUDGET_LOGGER.warning(
-            "%s at %s reports no tokens, so a limit of %d tokens cannot end its questions: "
+            "%s at %s reports no token counts, so the limit of %d tokens has no effect on it: "
             "set a limit on calls",
             cost.model or "the model",
             cost.host or "its server",

@@ -406,9 +406,9 @@ def require_model(client: object, model: str | None) -> None:
     """Refuse to keep answers whose model is unknown."""
     if model is None and not isinstance(getattr(client, "model", None), str):
         raise ReasonerError(
-            f"a cache keeps answers by model, and {type(client).__name__} names none: "
-            "give Reasoner a model, any name that stands for the model and for what else the "
-            "answers depend on"
+            f"a cache keeps answers by model, but {type(client).__name__} names none: give "
+            "Reasoner a model, any name for the model and for everything else that the answers "
+            "depend on"
         )
 
 

@@ -72,8 +72,8 @@ class Template:
         if sum(map(len, filled)) > MAX_CHARACTERS:
             longest = max(known, key=lambda name: len(known[name]))
             raise PromptError(
-                f"the prompt has more than {MAX_CHARACTERS:,} characters, of which the variable "
-                f"{longest!r} has {len(known[longest]):,} each time: shorten it"
+                f"the prompt has more than {MAX_CHARACTERS:,} characters, "
+                f"{len(known[longest]):,} of them in the variable {longest!r}: shorten it"
             )
 
         return "".join(filled), [name for name in self.names if name not in known]
@@ -170,8 +170,8 @@ class OwnPrompts:
         chart = question.chart
         if chart is None:
             raise ReasonerError(
-                f"agent {name_or_address(question.agent)!r} is asked without a chart, so that the "
-                "prompt of its chart cannot be found: give prompts by state, {Mood.CALM: '...'}"
+                f"agent {name_or_address(question.agent)!r} is asked without a chart, so its "
+                "chart's prompt cannot be found: give prompts by state, {Mood.CALM: '...'}"
             )
 
         found = self._by_chart.get(chart.name)
@@ -206,13 +206,13 @@ class OwnPrompts:
             return function
 
         if not given.strip():
-            self._problems.append(f"{what} is empty: leave it out for the default one")
+            self._problems.append(f"{what} is empty: omit it to use the default")
 
         template = Template(given, DOTTED_NAME)
         unknown = [name for name in template.names if not _is_field(name)]
         if unknown:
             listed = ", ".join(f"{{{name}}}" for name in unknown)
-            self._problems.append(f"{what} names {listed}, which is no field: there are {KNOWN}")
+            self._problems.append(f"{what} names {listed}, which is not a field: there are {KNOWN}")
         if "memory" in template.names and not self._has_memory:
             self._problems.append(f"{what} names {{memory}}: give Reasoner a memory, too")
 

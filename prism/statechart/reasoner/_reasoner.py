@@ -244,8 +244,8 @@ class Reasoner(AsksModel, BaseReasoner):
         if self._settings.asks_reason and not self._has_said:
             self._has_said = True
             PROMPT_LOGGER.warning(
-                "%s is asked for probabilities, with which it gives no reasons: to have reasons, "
-                "ask in mode chat",
+                "%s is asked for probabilities, so it gives no reasons: to get reasons, use mode "
+                "chat",
                 self._model or "the model",
             )
 
@@ -424,11 +424,10 @@ def _refuse_own_limits(client: Any, concurrency: int | None, attempts: int | Non
     own = getattr(client, "concurrency", None)
     if own and concurrency is not None:
         raise FieldValueError(
-            f"concurrency must be left out, got {concurrency!r}: "
-            f"{type(client).__name__} has its own, {own!r}"
+            f"concurrency must be omitted, got {concurrency!r}: {type(client).__name__} has its "
+            f"own, {own!r}"
         )
     if attempts is not None and has_slots(client):
         raise FieldValueError(
-            f"attempts must be left out, got {attempts!r}: {type(client).__name__} retries "
-            "by itself"
+            f"attempts must be omitted, got {attempts!r}: {type(client).__name__} retries by itself"
         )

@@ -49,7 +49,7 @@ class Recollection:
         for name in ("last", "tokens"):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise FieldValueError(f"{name} must be a whole number from 1 on, got {value!r}")
+                raise FieldValueError(f"{name} must be a whole number, 1 or more, got {value!r}")
 
         least = self.count(_told([_ELLIPSIS], is_cut=True))
         if self.tokens < least:

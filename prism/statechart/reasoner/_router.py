@@ -154,7 +154,7 @@ class Router(BaseReasoner, BaseWriter):
         logger: EventLogger | None = None,
     ) -> None:
         if not parts:
-            raise FieldValueError("there must be at least one to ask, got none")
+            raise FieldValueError("there must be at least one reasoner, got none")
 
         super().__init__(logger)
         self.parts: dict[str, Any] = dict(parts)
@@ -490,8 +490,8 @@ def _shared_budget(parts: Mapping[str, Any]) -> Budget | None:
     budgets = [budget for part in parts.values() if (budget := getattr(part, "budget", None))]
     if any(budget is not budgets[0] for budget in budgets):
         raise FieldValueError(
-            f"{', '.join(parts)} must share one budget, as a run has one: make a Budget, and give "
-            "it to each of them as budget="
+            f"{', '.join(parts)} must share one budget, as a run has only one: make a Budget, "
+            "and pass it to each of them as budget="
         )
 
     return budgets[0] if budgets else None

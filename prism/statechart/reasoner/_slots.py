@@ -335,7 +335,9 @@ class Host(ABC):
         if others:
             return
         if seconds is None:
-            LOGGER.warning("%s fails, and is only probed until it answers: %s", who, self.trouble)
+            LOGGER.warning(
+                "%s is failing, and will only be probed until it answers: %s", who, self.trouble
+            )
         else:
             LOGGER.warning("%s answers again, after %.1f s", who, seconds)
 
@@ -436,8 +438,8 @@ class Slots:
         traffic = self._traffic.setdefault(key, Traffic(limit))
         if traffic.limit != limit:
             raise FieldValueError(
-                f"concurrency must be the same for all who ask {shown}, as it is "
-                f"one server: got {traffic.limit} and {limit}"
+                f"concurrency must be the same for everyone who asks {shown}, as it is one "
+                f"server: got {traffic.limit} and {limit}"
             )
 
         return traffic

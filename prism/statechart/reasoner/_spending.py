@@ -442,7 +442,7 @@ def require_one_of(name: str, value: str, known: Sequence[str]) -> None:
         raise FieldValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
 
 
-GIVEN_UP = "given up before an answer came"
+GIVEN_UP = "cancelled before an answer came"
 """The fault of a request that was cancelled: time was over, or another one answered first."""
 
 
@@ -551,8 +551,8 @@ class Cost:
 
         wrote = "" if self.output_tokens is None else f", after {self.output_tokens} tokens"
         return (
-            f"; it ran out of tokens{wrote}, those of its thoughts included: "
-            "allow it more (--reply-tokens, --window), or less thinking"
+            f"; it ran out of tokens{wrote}, including those for its thoughts: allow more "
+            "(--reply-tokens, --window), or less thinking"
         )
 
     @property

@@ -78,7 +78,7 @@ def require_data(value: Any, schema: Any, where: str = "the reply", depth: int =
         ValueError: If it is so, with the place.
     """
     if depth > _MOST_DEPTH:
-        raise ValueError(f"the reply has data in more than {_MOST_DEPTH} lists and objects")
+        raise ValueError(f"the reply's data is nested more than {_MOST_DEPTH} levels deep")
 
     known: Mapping[str, Any] = schema if isinstance(schema, Mapping) else {}
     for fault_in in (_fault_of_number, _fault_of_type, _fault_of_enum, _fault_of_keys):
@@ -104,7 +104,7 @@ def _fault_of_number(value: Any, schema: Mapping[str, Any]) -> str | None:
     if not isinstance(value, int | float):
         return None
     if not _can_be_kept(value):
-        return f"is {_shown(value)}, which is too large, or no number"
+        return f"is {_shown(value)}, which is too large or not a number"
     if isinstance(value, bool):
         return None
     if "minimum" in schema and value < schema["minimum"]:

@@ -71,7 +71,7 @@ class FakeOllama(ModelServer):
     ) -> None:
         if isinstance(models, str) or isinstance(decision_models, str):
             raise FieldValueError(
-                f"models must be several names, such as [{models!r}], not one text"
+                f"models must be a list of names, such as [{models!r}], not a text"
             )
 
         self.decision_models: tuple[str, ...] = tuple(decision_models)

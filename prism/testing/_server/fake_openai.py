@@ -106,7 +106,7 @@ class FakeOpenAI(ModelServer):
         **how: Unpack[ServerSettings],
     ) -> None:
         if isinstance(models, str) or isinstance(refuses, str):
-            raise FieldValueError("models and refuses must be several names, not one text")
+            raise FieldValueError("models and refuses must be lists of names, not texts")
 
         super().__init__(models, **how)
         self.logprobs: bool = logprobs

@@ -182,7 +182,7 @@ class ModelServer(ABC):
             OSError: If another process has taken the port.
         """
         if self._thread is not None:
-            raise RuntimeError(f"the fake server is running already, at {self.host}")
+            raise RuntimeError(f"the fake server is already running, at {self.host}")
 
         started: Future[None] = Future()
         thread = threading.Thread(
@@ -439,7 +439,7 @@ class ModelServer(ABC):
     def _require_possible(self, fault: Fault, path: str | None) -> None:
         if fault.reply is None and path is not None and path not in self._asking:
             raise FieldValueError(
-                f"a fault of kind {fault.name!r} changes what a model says, and {path} asks no "
+                f"a fault of kind {fault.name!r} changes what a model says, but {path} asks no "
                 "model"
             )
 

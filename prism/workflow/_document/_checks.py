@@ -97,7 +97,7 @@ class _Check:
         for target in step.targets if self._definition.transitions and sources else ():
             if not any(ways.allows(source, target) for source in sources):
                 message = (
-                    f"the step {step.name!r} asks for {target!r}, and no transition leads there "
+                    f"the step {step.name!r} asks for {target!r}, but no transition leads there "
                     "from the states it runs in: it is always refused"
                 )
                 self._warn(where, message, "refused_transition")
@@ -134,7 +134,9 @@ class _Check:
             for number, name in enumerate(component.inject_into):
                 # a file serves several workflows, and names the steps of all of them
                 if file is None and name not in steps:
-                    message = f"the component {component.name!r} joins {name!r}, which is no step"
+                    message = (
+                        f"the component {component.name!r} joins {name!r}, which is not a step"
+                    )
                     self._warn((*top, "inject_into", number), message, "unknown_step", file)
             for number, name in enumerate(component.requires_context):
                 where = (*top, "requires_context", number)

@@ -103,7 +103,7 @@ class ComponentReader:
             text = yaml_text(path)
             self._characters += len(text)
             if self._characters > MAX_CHARACTERS:
-                problem = f"the components have more than {MAX_CHARACTERS:,} characters together"
+                problem = f"the components have more than {MAX_CHARACTERS:,} characters in total"
                 self._problems.add(where, problem, "component")
                 return None
             source = Source.parse(text, "yaml", path=path)

@@ -44,8 +44,8 @@ Version = str | int | float
 class TransitionDeclaration(Declaration):
     """A transition that the workflow allows."""
 
-    source: Texts = Field(alias="from", description='State or states it leaves; "*" for any.')
-    target: Text = Field(alias="to", description="State it leads to.")
+    source: Texts = Field(alias="from", description='Source state or states; "*" for any.')
+    target: Text = Field(alias="to", description="Target state.")
     condition: Expression | None = Field(
         None, description="Expression over the context; none: always."
     )
@@ -61,12 +61,14 @@ class StateMachineDeclaration(Declaration):
     """The states and what may follow what."""
 
     states: Annotated[list[Text], Field(min_length=1)]
-    initial_state: Text | None = Field(None, description="By default the first state.")
+    initial_state: Text | None = Field(None, description="Initial state; by default the first one.")
     final_states: list[Text] = Field(
         [], description="States in which an agent is done; no transition leaves them."
     )
     transitions: list[AnyTransition] = Field(
-        [], description='Also as "a->b"; with none at all, any state may follow any.'
+        [],
+        description='Also written as "a->b"; without any transitions, every state may follow '
+        "every other.",
     )
 
 
@@ -176,7 +178,7 @@ class ComponentsDeclaration(Declaration):
     folder: Text | None = Field(
         None, description="Where their files are; by default beside the workflow."
     )
-    phases: Any = Field(None, description="No longer read.", deprecated=True)
+    phases: Any = Field(None, description="Ignored.", deprecated=True)
 
 
 class ErrorHandlingDeclaration(Declaration):
@@ -191,7 +193,7 @@ class WorkflowDeclaration(Declaration):
     """The workflow proper."""
 
     state_machine: StateMachineDeclaration | None = Field(
-        None, description="By default one state, active, in which every step runs."
+        None, description="By default a single state, active, in which every step runs."
     )
     steps: Annotated[list[AnyStep], Field(min_length=1)]
     components: ComponentsDeclaration | None = None

@@ -182,7 +182,7 @@ class AllowedTransition:
 
     Args:
         source: State it leaves, or ``*``.
-        target: State it leads to.
+        target: Target state.
         condition: What must hold; None for always.
         number: Its place in the list of transitions, for messages.
     """

@@ -268,9 +268,9 @@ class _Reader:
         for number, state in enumerate(self._machine.states):
             if state in seen:
                 where = (*machine, "states", number)
-                self._problems.add(where, f"the state {state!r} stands twice", "repeated_state")
+                self._problems.add(where, f"the state {state!r} appears twice", "repeated_state")
             if state == ANY_STATE:
-                message = 'a state cannot be called "*", which stands for any'
+                message = 'a state cannot be called "*", which means any state'
                 self._problems.add((*machine, "states", number), message, "state_name")
             seen.add(state)
 
@@ -340,8 +340,8 @@ class _Reader:
         self._prompt_characters += sum(map(len, parts))
         if self._prompt_characters > MAX_CHARACTERS:
             message = (
-                f"the prompts have more than {MAX_CHARACTERS:,} characters together, their "
-                "components included: shorten them"
+                f"the prompts have more than {MAX_CHARACTERS:,} characters in total, including "
+                "components: shorten them"
             )
             self._problems.add((*where, "prompt"), message, "prompt")
             return Template("")
@@ -367,7 +367,7 @@ class _Reader:
             self._require_state(state, (*where, "transition_map", answer))
         folded = [" ".join(answer.casefold().split()) for answer in given]
         if len(set(folded)) < len(folded):
-            message = "answers that differ in case or spaces only cannot be told apart"
+            message = "answers must differ in more than case or spaces"
             self._problems.add((*where, "transition_map"), message, "ambiguous_answers")
 
         return MappingProxyType(dict(given))
@@ -377,7 +377,7 @@ class _Reader:
         for number, step in enumerate(steps):
             if step.name in seen:
                 where = (*self.top, "steps", number, "name")
-                message = f"there are two steps {step.name!r}: give each a name of its own"
+                message = f"two steps are called {step.name!r}: give each its own name"
                 self._problems.add(where, message, "repeated_step")
             seen.add(step.name)
 

@@ -16,8 +16,8 @@ _MOST_EXACT = 1 << 53
 _REFUSED = {
     "pattern": "a pattern can keep a validator busy without end",
     "patternProperties": "a pattern can keep a validator busy without end",
-    "$ref": "references are not followed: write the schema out",
-    "$dynamicRef": "references are not followed: write the schema out",
+    "$ref": "references are not supported: write the schema out",
+    "$dynamicRef": "references are not supported: write the schema out",
 }
 
 
@@ -83,7 +83,7 @@ def _validators() -> Any:
         if wanted and isinstance(items, list):
             seen = {orjson.dumps(_comparable(item), option=orjson.OPT_SORT_KEYS) for item in items}
             if len(seen) < len(items):
-                yield jsonschema.ValidationError("the list holds something twice")
+                yield jsonschema.ValidationError("the list has duplicates")
 
     # jsonschema's own compares every object with every other: half a minute for 5,000 of them
     return jsonschema.validators.extend(jsonschema.Draft202012Validator, {"uniqueItems": unique})

@@ -154,7 +154,7 @@ class Program:
         except SyntaxError as error:
             raise CodeError(f"is not Python: {error.msg}", self.line(error.lineno or 0)) from None
         if [type(node) for node in dressed] != [ast.FunctionDef, ast.Expr]:
-            raise CodeError("cannot be told from what surrounds it: indent it with spaces alone")
+            raise CodeError("cannot be told from what surrounds it: indent it only with spaces")
 
     def line(self, line: int) -> int | None:
         """Return the line of the step's code that a line of the program is; None outside it."""
@@ -256,7 +256,7 @@ class _Scan:
 
     def _see_rare(self, node: ast.AST, line: int | None) -> None:
         if isinstance(node, (ast.Global, ast.Nonlocal)):
-            raise CodeError("declares a global name: what is to be kept belongs into context", line)
+            raise CodeError("declares a global name: to keep a value, put it in context", line)
         if type(node) in _LACKING:
             raise CodeError(f"uses {_LACKING[type(node)]}; code steps do not have it", line)
 

@@ -379,7 +379,7 @@ def _merged(before: Mapping[str, Any], given: Mapping[str, Any], text: str) -> d
     try:
         return {name: through_json(value) for name, value in after.items()}
     except (TypeError, ValueError) as error:
-        raise CodeError(f"left something that is not data: {error}") from None
+        raise CodeError(f"left a value that is not data: {error}") from None
 
 
 def _left_in(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -389,9 +389,9 @@ def _left_in(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
     try:
         after, assigned = parse_json(text)
     except InputError as error:
-        raise CodeError(f"left something that is not data: {error.problem}") from None
+        raise CodeError(f"left a value that is not data: {error.problem}") from None
     if not isinstance(after, dict):
-        raise CodeError("replaced context by something that is not a dict")
+        raise CodeError("replaced context with something other than a dict")
 
     return after, assigned
 

@@ -24,7 +24,7 @@ class Member(CognitiveAgent):
 
 
 class Council(World[Guest[Member]]):
-    """A few people who are to agree on something."""
+    """A few people who have to agree on something."""
 
     rounds = 12
     question: str = param("Should the town close its main street to cars?", "what is discussed")

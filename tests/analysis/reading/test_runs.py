@@ -31,7 +31,7 @@ def test_two_runs_in_one_file_have_two_labels(write_log: WriteLog, make: SimpleN
         ("mixed#2", 2, False),
     ]
     assert kinds(logs.notes) == ["mixed_runs", "unfinished"]
-    assert "begin in lines 1, 4" in logs.notes[0].message
+    assert "begin at lines 1, 4" in logs.notes[0].message
     counts = transition_counts(logs)
     assert counts.select("run", "to_state").rows() == [
         ("mixed#1", "b"),
@@ -97,8 +97,8 @@ def test_transitions_around_simulations_are_runs(tmp_path: Path) -> None:
         (False, True, None),
     ]
     assert kinds(logs.notes) == ["mixed_runs"]
-    assert "holds 5 runs, which begin in lines 1, 3, " in logs.notes[0].message
-    assert "each is taken by itself" in logs.notes[0].message
+    assert "contains 5 runs, which begin at lines 1, 3, " in logs.notes[0].message
+    assert "each is treated separately" in logs.notes[0].message
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -121,7 +121,8 @@ def test_lines_after_the_end_are_another_run(write_log: WriteLog, make: SimpleNa
         (note,) = (note for note in logs.notes if note.kind == "mixed_runs")
         assert (
             note.message
-            == f"holds 2 runs, which begin in lines 1, {5 + len(between)}: each is taken by itself"
+            == f"contains 2 runs, which begin at lines 1, {5 + len(between)}: each is treated "
+            "separately"
         )
         state_counts(logs)
         assert "broken_chain" not in kinds(logs.notes)
@@ -192,7 +193,7 @@ def test_interleaved_runs_are_noted(
     logs = read_log(write_log([written(what, make) for what in order]))
     assert len(logs.runs) == runs
     (note,) = (note for note in logs.notes if note.kind == "mixed_runs")
-    assert f"as line {line} shows: they cannot be told apart, so tables mix them" in note.message
+    assert f"as line {line} shows: they cannot be separated, so tables mix them" in note.message
     assert "by itself" not in note.message
     starts, ends = (sum(what.startswith(kind) for what in order) for kind in ("start", "end"))
     assert ("unfinished" in kinds(logs.notes)) == (starts > ends)
@@ -214,7 +215,7 @@ def test_runs_end_to_end_are_not_interleaved(
     """Runs that follow each other are told apart, though one lacks its start or its end."""
     logs = read_log(write_log([written(what, make) for what in order]))
     assert len(logs.runs) == runs
-    assert "each is taken by itself" in logs.notes[0].message
+    assert "each is treated separately" in logs.notes[0].message
 
 
 def written(what: str, make: SimpleNamespace) -> dict[str, Any]:

@@ -32,7 +32,7 @@ def test_cut_off_last_line_is_noted(write_log: WriteLog, make: SimpleNamespace) 
     logs = read_log(write_log([make.move("x", "a", "b"), b'{"event":"statechart.tr'], end=b""))
     (note,) = logs.notes
     assert (note.kind, note.line) == ("truncated", 2)
-    assert str(note) == f"{logs.runs[0].path}, line 2: is cut off in its middle and is left out"
+    assert str(note) == f"{logs.runs[0].path}, line 2: is cut off and is left out"
     assert transition_counts(logs)["count"].sum() == 1
 
 
@@ -113,13 +113,14 @@ def test_foreign_events_are_counted_and_left_out(
     )
     (note,) = logs.notes
     assert note.kind == "foreign_events"
-    assert note.message.startswith("23 events of others are left out: ")
+    assert note.message.startswith("23 events that are not prism's are left out: ")
     assert note.message.endswith(": app.0 3, app.1 3, app.2 3, app.3 3, app.4 3, and 3 kinds more")
     assert transition_counts(logs)["count"].sum() == 1
 
 
 @pytest.mark.parametrize(
-    ("lines", "message"), [([], "is empty"), ([{"event": "app.start"}], "holds no event of prism")]
+    ("lines", "message"),
+    [([], "is empty"), ([{"event": "app.start"}], "contains no events of prism")],
 )
 def test_empty_log_gives_empty_tables(lines: list[Any], message: str, write_log: WriteLog) -> None:
     """A log without events of prism is noted, and its tables have columns and no rows."""

@@ -87,7 +87,7 @@ def test_every_event_has_a_sentence(write_log: WriteLog, make: SimpleNamespace) 
         "the action of go fails: ValueError: no",
         "the answer b to go comes too late",
         "the answer b to go comes too late",
-        "the answer b to go is not possible any more",
+        "the answer b to go is no longer possible",
         "the cache of answers fails: disk full",
     ]
 

@@ -108,7 +108,7 @@ def test_decisions_are_grouped_by_names(write_log: WriteLog, make: SimpleNamespa
     assert decisions(logs, by=["round"])["asked"].to_list() == [3, 1]
     assert decisions(logs, by=[]).select("asked").rows() == [(4,)]
     with pytest.raises(
-        InputError, match="cannot be grouped by colour: choose from state, model, source"
+        InputError, match="cannot be grouped by colour: use some of state, model, source"
     ):
         decisions(logs, by=["colour"])
 
@@ -277,7 +277,7 @@ def test_costs_are_those_of_decisions_and_texts(write_log: WriteLog, make: Simpl
         ("texts", "large", 1),
         ("texts", "small", 1),
     ]
-    with pytest.raises(InputError, match="cannot be grouped by colour: choose from model, host"):
+    with pytest.raises(InputError, match="cannot be grouped by colour: use some of model, host"):
         costs(read_log(log), by=["colour"])
 
 

@@ -73,8 +73,8 @@ def test_guards_and_actions_that_raise_are_counted(tmp_path: Path) -> None:
         (
             "action_failed",
             8,
-            "an action raised an exception once, and its transition took place nevertheless; "
-            "`prism log faults` has more",
+            "an action raised an exception once, but its transition took place; `prism log "
+            "faults` has more",
         ),
     ]
 
@@ -82,9 +82,9 @@ def test_guards_and_actions_that_raise_are_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("reason", "error"),
     [
-        ({}, "the agent was in a by then"),
-        ({"reason": "moved"}, "the agent was in a by then"),
-        ({"reason": "not_enabled"}, "its guard did not pass any more"),
+        ({}, "the agent was already in a"),
+        ({"reason": "moved"}, "the agent was already in a"),
+        ({"reason": "not_enabled"}, "its guard no longer passed"),
     ],
 )
 def test_a_discarded_answer_says_why(
@@ -131,8 +131,8 @@ def test_every_kind_of_fault_has_its_row(write_log: WriteLog, make: SimpleNamesp
         ("state_reset", "old", "a", None, "the workflow has no such state", 1, 1, 9),
         ("transition_refused", "a", "b", "see", "the condition 'x' is false", 1, 1, 7),
         ("transition_refused", "a", None, "see", "run_if 'x' failed: y", 1, 1, 8),
-        ("answer_discarded", "a", "b", "go", "the agent was in z by then", 1, 1, 5),
-        ("answer_discarded", "a", "c", "go", "its guard did not pass any more", 1, 1, 6),
+        ("answer_discarded", "a", "b", "go", "the agent was already in z", 1, 1, 5),
+        ("answer_discarded", "a", "c", "go", "its guard no longer passed", 1, 1, 6),
         ("cache_failed", None, None, None, "E: c", 1, 0, 4),
         ("mode_unknown", None, None, None, "E: m", 1, 0, 3),
         ("fallback", "a", "b", "go", "timed out", 1, 1, 1),

@@ -105,7 +105,7 @@ def test_each_way_of_passing_has_its_phrase(write_log: WriteLog, make: SimpleNam
         (options, "scrolling", "chose scrolling (fallback: timed out)"),
         ([], "scrolling", "left by timeout before it was weighed"),
         ([], "idle", "the round ended before it was weighed"),
-        (["scrolling"], "scrolling", "nothing else was open"),
+        (["scrolling"], "scrolling", "there was no other option"),
     ]
     assert set(table.select("post_id", "author_id").rows()) == {("p1", "ben")}
     assert table["topics"].to_list() == [["art"]] * 7

@@ -69,7 +69,7 @@ def test_the_graph_has_every_agent_and_pair(folder: Path, events: list[dict[str,
 
 
 def test_a_post_that_is_lost_has_no_author(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """An answer to a post that the log lacks counts with an unknown author, and in no graph."""
+    """An answer to a post that is not in the log counts with an unknown author, and in no graph."""
     lines = [make.post("ann", "p2", "p1"), make.like("ann", "p9", "ben"), make.joined("cat")]
     logs = read_log(write_log(lines))
     assert interactions(logs).rows() == [("ann", None, 1, 0, 0, 1), ("ann", "ben", 0, 0, 1, 1)]
@@ -79,7 +79,7 @@ def test_a_post_that_is_lost_has_no_author(write_log: WriteLog, make: SimpleName
 
 
 def test_a_like_tells_whose_a_lost_post_was(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """An answer to a post that the log lacks has the author that somebody's like of it names."""
+    """An answer to a post that is not in the log has the author that a like of the post names."""
     logs = read_log(write_log([make.post("ann", "p2", "p1"), make.like("cat", "p1", "ben")]))
     assert interactions(logs).rows() == [("ann", "ben", 1, 0, 0, 1), ("cat", "ben", 0, 0, 1, 1)]
 
@@ -97,7 +97,7 @@ def test_runs_are_told_apart(write_log: WriteLog, make: SimpleNamespace) -> None
     lines = [make.post("ann", "p1"), make.like("ben", "p1", "ann")]
     logs = read_log(write_log(lines, "a.jsonl"), write_log(lines, "b.jsonl"))
     assert interactions(logs).select("run", "total").rows() == [("a", 1), ("b", 1)]
-    with pytest.raises(InputError, match="a graph is of one run, and there are 2"):
+    with pytest.raises(InputError, match="a graph shows one run, but there are 2"):
         interaction_graph(logs)
 
 

@@ -11,6 +11,7 @@ from prism.errors import FieldValueError
 from tests.kit.occupancy import read_events
 
 
+@pytest.mark.slow
 def test_measures_are_those_of_the_tables(folder: Path, events: list[dict[str, Any]]) -> None:
     """The row agrees with the tables that describe the same run, and with its own log."""
     logs = read_log(folder)

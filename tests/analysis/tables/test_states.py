@@ -211,7 +211,7 @@ def test_state_set_without_a_transition_is_noted(
         Note(
             *("broken_chain", str(logs.runs[0].path), None),
             "4 transitions do not start where the agent's last one ended (the first in line 3): "
-            "lines are missing, or the state was set elsewhere",
+            "lines are missing, or the state was set outside the chart",
         ),
     )
 

@@ -45,7 +45,7 @@ def test_an_answer_stands_below_its_post(
     assert found.select("post_id", "depth").rows() == [
         *(("p1", 0), ("lost", 1), ("r4", 2), ("r1", 1), ("r3", 2), ("r2", 1)),
     ]
-    assert found["what"][1] == "a post that the log lacks"
+    assert found["what"][1] == "a post that is not in the log"
     assert found["what"][3].startswith("bo replies: ")
 
 

@@ -173,7 +173,7 @@ def test_the_same_setting_twice_is_fine_if_it_says_the_same() -> None:
             "available_actions.working_memory_remov",
             "did you mean 'working_memory_remove'?",
         ),
-        ({"agent": {"xyz": 1}}, "agent.xyz", "is unknown; there are state_description, "),
+        ({"agent": {"xyz": 1}}, "agent.xyz", "is unknown; known are state_description, "),
         ([], "", "must be a mapping of keys, got []"),
         ({"agent": {"goal": None}}, "agent.goal", "must be text, got nothing"),
         ({"iterate": {"enable": "true"}}, "iterate.enable", "must be true or false, got 'true'"),
@@ -237,13 +237,13 @@ def test_limits_are_told_beside_misspelt_keys() -> None:
     [
         ('{"agent": {\n  "goal": "x",}', 2, "is not valid JSON"),
         ("", None, "is empty"),
-        ('{"goal": "a", "goal": "b"}', 1, "stands twice"),
-        ('{"agent": {\n  "goal": "a",\n  "goal": "b"}}', 3, "stands twice"),
+        ('{"goal": "a", "goal": "b"}', 1, "appears twice"),
+        ('{"agent": {\n  "goal": "a",\n  "goal": "b"}}', 3, "appears twice"),
         ('{"goal": "a", "goal": "b",}', 1, "is not valid JSON"),
         ('{"goal": NaN, "llm": {"a": 1, "a": 2}}', None, "NaN"),
         ('{"goal": NaN}', None, "NaN"),
         ("[" * 100_000 + "]" * 100_000, None, "is nested too deeply"),
-        ('{"llm": ' + "[" * 60 + "]" * 60 + "}", None, "is nested more than 50 deep"),
+        ('{"llm": ' + "[" * 60 + "]" * 60 + "}", None, "is nested more than 50 levels deep"),
         ('{"goal": "' + "x" * 1_000_001 + '"}', None, "has more than 1,000,000 characters"),
     ],
 )
@@ -313,7 +313,7 @@ def test_a_limit_that_the_fixed_part_passes_is_refused_at_load(limit: str) -> No
     other = {"enable": False}
     limits: dict[str, Any] = {"paging_limit": other, "hard_limit": other}
     problems = told({**limits, limit: {"max_tokens": 100}})
-    assert all("tokens before anything is remembered" in problem for problem in problems)
+    assert all("tokens even without memories" in problem for problem in problems)
     assert [problem.split(":")[0] for problem in problems] == [f"{limit}.max_tokens"] * len(
         problems
     )

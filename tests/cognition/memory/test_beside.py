@@ -90,7 +90,7 @@ def test_in_one_process(tmp_path: Path) -> None:
     path = tmp_path / "memory"
     with (
         Memory.open(path),
-        pytest.raises(InputError, match="is open in this process already: close it first"),
+        pytest.raises(InputError, match="is already open in this process: close it first"),
     ):
         Memory.open(path)
     Memory.open(path).close()
@@ -128,7 +128,7 @@ def test_an_error_leaves_no_lock(tmp_path: Path) -> None:
     path = tmp_path / "memory"
     path.write_text("{")
     for _ in range(2):
-        with pytest.raises(InputError, match="no backup"):
+        with pytest.raises(InputError, match="no valid backup"):
             Memory.open(path)
     assert [each.name for each in tmp_path.iterdir()] == ["memory"]
 

@@ -85,9 +85,9 @@ def test_tags_with_spaces(memory: Memory) -> None:
 @pytest.mark.parametrize("tag", ["", " ", "\x00", "\n\t"])
 def test_empty_tags(memory: Memory, tag: str) -> None:
     """An empty tag is refused where something would be written, and stands for nothing else."""
-    with pytest.raises(FieldValueError, match="not empty"):
+    with pytest.raises(FieldValueError, match="non-empty"):
         memory.add(tag, "x")
-    with pytest.raises(FieldValueError, match="not empty"):
+    with pytest.raises(FieldValueError, match="non-empty"):
         memory.save(tag, "x")
     assert not any(ask(tag) for ask in (memory.remove, memory.load, memory.save, memory.page_in))
     assert memory.changes() is None
@@ -219,7 +219,7 @@ def test_thoughts_rotate(memory: Memory) -> None:
         "thinking_log_1000": "1000",
         "thinking_log_1001": "1001",
     }
-    with pytest.raises(FieldValueError, match="max_entries=0"):
+    with pytest.raises(FieldValueError, match="max_entries must be 1 or more"):
         memory.think("x", key_prefix="thinking_log_", max_entries=0)
 
 
@@ -427,7 +427,7 @@ def test_a_memory_of_another(kind: Any, other: Any, tmp_path: Path) -> None:
         assert (made.kind, made.changes()) == (other, None)
     if kind == other == "json":
         assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
-    with pytest.raises(InputError, match="exists already"):
+    with pytest.raises(InputError, match="already exists"):
         Memory.create(tmp_path / "other", data)
 
 
@@ -436,10 +436,10 @@ def test_a_memory_to_read(tmp_path: Path) -> None:
     Memory.create(tmp_path / "m", SPECIFIED).close()
     memory = Memory.read(tmp_path / "m")
     memory.add("x", 1)
-    with pytest.raises(InputError, match="reading only"):
+    with pytest.raises(InputError, match="open only for reading"):
         memory.commit()
     memory.close()
-    with pytest.raises(InputError, match="no such memory"):
+    with pytest.raises(InputError, match="this memory does not exist"):
         Memory.read(tmp_path / "nothing")
 
 

@@ -121,9 +121,9 @@ def test_a_damaged_file_alone_is_an_error(content: bytes, tmp_path: Path) -> Non
     (tmp_path / "memory.json.1.bak").write_bytes(b"[1]")
     (tmp_path / "memory.json.2.bak").write_bytes(b"{")
 
-    with pytest.raises(InputError, match="no backup beside it is good: mend it"):
+    with pytest.raises(InputError, match="it has no valid backup: repair it"):
         Memory.open(path)
-    with pytest.raises(InputError, match="no backup beside it is good: mend it"):
+    with pytest.raises(InputError, match="it has no valid backup: repair it"):
         Memory.read(path)
     assert path.read_bytes() == content
     assert sorted(each.name for each in tmp_path.iterdir()) == [
@@ -259,7 +259,7 @@ def test_another_kind(kind: Any, tmp_path: Path) -> None:
     """A memory that is kept in another way than is wanted is refused, and left as it is."""
     kept(tmp_path / "memory", kind)
     other: Any = {"json": "sqlite", "sqlite": "json"}[kind]
-    with pytest.raises(InputError, match=f"is kept as {kind}, not {other}"):
+    with pytest.raises(InputError, match=f"is stored as {kind}, not {other}"):
         Memory.open(tmp_path / "memory", storage=other)
     with Memory.open(tmp_path / "memory") as memory:
         assert (memory.kind, memory.faults) == (kind, ())
@@ -272,7 +272,7 @@ def test_the_database_of_something_else(tmp_path: Path) -> None:
     database.execute("CREATE TABLE x (y)")
     database.close()
     content = path.read_bytes()
-    with pytest.raises(InputError, match="is the database of something else"):
+    with pytest.raises(InputError, match="is a database of another program"):
         Memory.open(path)
     assert path.read_bytes() == content
 
@@ -281,9 +281,9 @@ def test_the_database_of_something_else(tmp_path: Path) -> None:
 def test_no_file(place: str, tmp_path: Path) -> None:
     """A folder, a pipe, or a file in a folder that does not exist is refused, not mended."""
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises((InputError, OSError), match=r"name that of a memory$|No such file"):
+    with pytest.raises((InputError, OSError), match=r"name the file of a memory$|No such file"):
         Memory.open(tmp_path / place)
-    with pytest.raises(InputError, match=r"name that of a memory$|no such memory$"):
+    with pytest.raises(InputError, match=r"name the file of a memory$|this memory does not exist$"):
         Memory.read(tmp_path / place)
 
 
@@ -328,7 +328,7 @@ def test_links_and_odd_names(kind: Any, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(path)
     with Memory.open(tmp_path / "link") as memory:
         assert memory.to_dict() == states[-1]
-        with pytest.raises(InputError, match="is open in this process"):
+        with pytest.raises(InputError, match="is already open in this process"):
             Memory.open(path)
     assert (tmp_path / "link").is_symlink()
 

@@ -110,4 +110,4 @@ def test_halves_of_a_sign_are_put_together() -> None:
     defects: list[str] = []
     assert written("a\ud83d\ude00b", []) == "a😀b"
     assert written("a\ude00", defects) == "a\ufffd"
-    assert defects == ["signs that are no characters were replaced"]
+    assert defects == ["invalid characters were replaced"]

@@ -16,6 +16,7 @@ from prism.report._figures.page_figures import PageFigures
 from prism.report._sections.cascades import CASCADES, MOST_POSTS_DRAWN, draw_tree
 
 
+@pytest.mark.slow
 def test_sizes_are_a_complementary_distribution(
     write_log: Callable[..., Path], make: SimpleNamespace
 ) -> None:

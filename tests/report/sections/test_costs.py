@@ -151,6 +151,7 @@ def of_thinking(tmp_path_factory: pytest.TempPathFactory) -> Report:
     return make_report(read_log(path))
 
 
+@pytest.mark.slow
 def test_cycles_are_counted_by_state(of_thinking: Report) -> None:
     """Each state has a row with how its cycles ended, and the largest prompt."""
     (facts,) = of_thinking.runs

@@ -40,6 +40,7 @@ def test_a_world_has_sections_of_its_own_and_none_of_a_feed(
         assert not page.all("div", role="note")
 
 
+@pytest.mark.slow
 def test_a_series_has_its_rounds_and_marks_of_treatments(
     told: Report, parse: Callable[[str], Any]
 ) -> None:

@@ -221,7 +221,7 @@ def test_adopt_leaves_a_whole_agent_alone(agent: Any) -> None:
 def test_adopt_refuses_an_object_without_room() -> None:
     """An object whose class takes no fields is refused with a list of the fields."""
     with pytest.raises(
-        AgentError, match=r"Slots has no room for engagement_threshold, .*: declare these fields"
+        AgentError, match=r"Slots has no fields engagement_threshold, .*: declare them"
     ):
         chart_of().adopt(Slots())
 

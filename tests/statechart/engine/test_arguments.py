@@ -84,7 +84,7 @@ def test_a_current_state_is_refused_by_name_and_by_place(
         ((S.IDLE, "go", agent, context), {}),
     ]:
         with pytest.raises(
-            TypeError, match=rf"^{method} takes no current state, since the agent knows"
+            TypeError, match=rf"^{method} takes no current state: the agent knows"
         ) as caught:
             call(chart, method, *args, **kwargs)
         assert str(caught.value).endswith(RIGHT[method])
@@ -271,7 +271,7 @@ def test_what_has_no_state_is_told_a_way_that_works(chart: Statechart[S]) -> Non
 
     with pytest.raises(
         AgentError,
-        match=r"it has no 'state'; .*; if it is frozen, let an agent with StatechartMixin hold",
+        match=r"it has no 'state'; .*; if it is frozen, hold it in a field of an agent",
     ):
         chart.fire(Stone(), "go")
     assert chart.fire(Holder(Stone()), "go") is S.SCROLLING

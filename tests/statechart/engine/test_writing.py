@@ -212,7 +212,8 @@ def test_an_object_that_takes_no_state_is_refused() -> None:
 
     agent = Fixed()
     with pytest.raises(
-        AgentError, match=r"Fixed takes no new state \(.+\): keep the frozen value .* transition_to"
+        AgentError,
+        match=r"Fixed rejects a new state \(.+\): keep the frozen value .* transition_to",
     ):
         write_plain(agent, GO, 0.0, None)
     assert (agent.state, agent.ticks_in_state, agent.state_history) == (S.IDLE, 4, [])
@@ -242,8 +243,8 @@ def test_a_move_that_a_field_refuses_is_taken_back(field: str, value: Any) -> No
         write_plain(agent, GO, 1.0, None)
     assert (agent.state, agent.ticks_in_state, list(agent.state_history)) == (S.IDLE, 4, [old])
     assert caught.value.__notes__ == [
-        f"Strict refused what prism wrote into '{field}' and is as it was before; "
-        "if it is frozen, let an agent with StatechartMixin hold it in a field of its own"
+        f"Strict rejected what prism wrote into '{field}' and is unchanged; if it is frozen, "
+        "hold it in a field of an agent with StatechartMixin"
     ]
 
 
@@ -259,7 +260,7 @@ def test_ticks_that_cannot_be_written_are_refused() -> None:
     agent = Fixed()
     for write in (lambda: write_plain(agent, GO, 0.0, None), lambda: count_tick(agent, 4)):
         with pytest.raises(
-            AgentError, match=r"Fixed takes no new ticks_in_state \(.+\): keep .* or leave out"
+            AgentError, match=r"Fixed rejects a new ticks_in_state \(.+\): keep .* or leave out"
         ) as caught:
             write()
         assert isinstance(caught.value.__cause__, AttributeError)
@@ -285,7 +286,7 @@ def test_a_history_may_raise() -> None:
     with pytest.raises(OSError, match="no more") as caught:
         write_plain(agent, GO, 0.0, None)
     assert (agent.state, agent.ticks_in_state) == (S.IDLE, 4)
-    assert "refused what prism wrote into 'state_history'" in caught.value.__notes__[0]
+    assert "rejected what prism wrote into 'state_history'" in caught.value.__notes__[0]
 
 
 @pytest.mark.parametrize(
@@ -316,7 +317,7 @@ def test_an_async_transition_to_is_refused() -> None:
         async def transition_to(self, new_state: S, trigger: str, context: Any = None) -> None:
             self.state = new_state
 
-    with pytest.raises(AgentError, match="it is async, but a transition is made at once"):
+    with pytest.raises(AgentError, match="it is async, but transitions are synchronous"):
         writer_of(Later)
 
 
@@ -437,7 +438,7 @@ def test_an_object_without_room_is_refused() -> None:
         "engagement_threshold, max_history_depth, state_history, ticks_in_state, timeout_threshold"
     )
     with pytest.raises(
-        AgentError, match=f"Bare has no room for {fields}: declare .* or derive it from"
+        AgentError, match=f"Bare has no fields {fields}: declare .* or derive it from"
     ) as caught:
         add_missing_fields(Bare(), S.IDLE)
     assert isinstance(caught.value, TypeError)

@@ -170,7 +170,7 @@ def test_defaults_are_those_of_the_chart() -> None:
 
 WRONG: dict[str, tuple[Any, list[str]]] = {
     "no object": ([], ["must be an object"]),
-    "newer": ({**MINIMAL, "schema": 3, "what": 1}, ["is of schema 3", "up to 2", "newer prism"]),
+    "newer": ({**MINIMAL, "schema": 3, "what": 1}, ["has schema 3", "up to 2", "newer prism"]),
     "other schema": ({**MINIMAL, "schema": "1"}, ["schema: must be a whole number, got '1'"]),
     "schema as truth": ({**MINIMAL, "schema": True}, ["schema: must be a whole number, got true"]),
     "older schema": ({**MINIMAL, "schema": 0}, ["schema: must be 1, got 0"]),
@@ -180,7 +180,7 @@ WRONG: dict[str, tuple[Any, list[str]]] = {
     ),
     "unknown keys": (
         {**MINIMAL, "intial": 1, "x": 2},
-        ["intial: is unknown; did you mean 'initial'?", "x: is unknown; there are"],
+        ["intial: is unknown; did you mean 'initial'?", "x: is unknown; known are"],
     ),
     "name and strict": (
         {**MINIMAL, "name": 3, "strict": "no"},
@@ -365,7 +365,7 @@ def test_a_trigger_is_refused_if_the_chart_would_refuse_it(trigger: str) -> None
     [
         ('{\n"schema": 1,\n', 3, None, "is not valid JSON"),
         ("", 1, None, "is not valid JSON"),
-        ('{"schema": 1, "schema": 1}', None, "schema", "stands twice"),
+        ('{"schema": 1, "schema": 1}', None, "schema", "appears twice"),
         ("[" * 100_000, None, None, "is nested too deeply"),
         ("9" * 5000, None, None, "too many digits"),
     ],
@@ -432,7 +432,7 @@ def test_the_declaration_is_a_schema_that_others_read_alike(
         except DefinitionError as error:
             said = str(error)
         # besides their shape, documents can contradict themselves
-        words = ("names", "unknown guard", "unknown action", "called", "is of schema", "must be 1")
+        words = ("names", "unknown guard", "unknown action", "called", "has schema", "must be 1")
         is_refused = not validator.is_valid(document)
         assert said if is_refused else not said or any(word in said for word in words)
 

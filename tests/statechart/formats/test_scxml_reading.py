@@ -358,14 +358,14 @@ def test_everything_that_is_not_read_is_told_at_once_with_lines() -> None:
 @pytest.mark.parametrize(
     ("inside", "attributes", "said"),
     [
-        ("<state/>", 'datamodel="xpath"', "'xpath' is not read"),
-        ("<state/>", 'datamodel="c89"', "'c89' is not read"),
+        ("<state/>", 'datamodel="xpath"', "'xpath' is not supported"),
+        ("<state/>", 'datamodel="c89"', "'c89' is not supported"),
         ("", "", "there are no states"),
-        ('<state id="a"/><state id="a"/>', "", "the id 'a' is given already in line 2"),
+        ('<state id="a"/><state id="a"/>', "", "the id 'a' is already used in line 2"),
         ('<datamodel><data id="x" src="file:x"/></datamodel><state/>', "", "has a src"),
         ("<datamodel><data id='x'><a/></data></datamodel><state/>", "", "XML in <data>"),
         ("<datamodel><data id='_event'/></datamodel><state/>", "", "cannot be the name"),
-        ("<state><transition target='a'/></state>", "", "names 'a', which is no state"),
+        ("<state><transition target='a'/></state>", "", "names 'a', which is not a state"),
         ("<state><transition event='e' target=''/></state>", "", "names no state"),
         (
             "<state><transition cond='x.__class__'/></state>",
@@ -374,8 +374,12 @@ def test_everything_that_is_not_read_is_told_at_once_with_lines() -> None:
         ),
         ("<state><transition cond='x'/></state>", 'datamodel="null"', "null data model"),
         ("<state><onentry><foreach/></onentry></state>", "", "<foreach> needs array"),
-        ("<state><onentry><send event='x' delay='soon'/></onentry></state>", "", "no delay"),
-        ("<state><onentry><send event='x' target='#_parent'/></onentry></state>", "", "alone"),
+        ("<state><onentry><send event='x' delay='soon'/></onentry></state>", "", "not a delay"),
+        (
+            "<state><onentry><send event='x' target='#_parent'/></onentry></state>",
+            "",
+            "only to itself",
+        ),
         ("<state><history/></state>", "", "a history needs an id"),
         ("<parallel><final/></parallel>", "", "<final> in <parallel>"),
         ("<state><initial/><state/></state>", "", "<initial> needs one"),
@@ -406,7 +410,7 @@ def test_a_tick_must_be_a_duration() -> None:
 def test_foreign_elements_are_passed_over_with_a_note(caplog: pytest.LogCaptureFixture) -> None:
     """Editors keep where they have drawn a state."""
     Statechart.from_scxml(document('<state id="a"><e:place xmlns:e="urn:editor" x="1"/></state>'))
-    assert any("line 2: <urn:editor place> is passed over" in each for each in caplog.messages)
+    assert any("line 2: <urn:editor place> is ignored" in each for each in caplog.messages)
 
 
 # Elsewhere

@@ -48,7 +48,7 @@ def test_chance_is_said_to_be_chance() -> None:
     before = agent.random.getstate()
     found = chart.explain(agent, "looks")
     assert found.outcome == "draws"
-    assert "by their probabilities" in str(found)
+    assert "weighted by probability" in str(found)
     assert agent.random.getstate() == before
 
 

@@ -24,7 +24,7 @@ def misused(*more: Any, states: Any = None, **options: Any) -> str:
     [
         (
             Transition("x", Phone.POCKET, History(Phone.READING)),
-            "'reading' has no states inside, so it has no history",
+            "'reading' has no substates, so it has no history",
         ),
         (
             Transition("x", Phone.ENGAGING, Phone.POCKET, internal=True),
@@ -36,7 +36,7 @@ def misused(*more: Any, states: Any = None, **options: Any) -> str:
         ),
         (
             Transition(done(Phone.READING), Phone.READING, Phone.POCKET),
-            "only a state with states inside is done",
+            "only a state with substates can be done",
         ),
         (
             Transition("x", Phone.SENT, Phone.POCKET),
@@ -67,11 +67,11 @@ def test_a_tree_that_cannot_be_is_refused() -> None:
     assert "'pocket' stands in the tree twice, in 'engaging' and at the top" in misused(
         states=twice
     )
-    with pytest.raises(DefinitionError, match="parallel with one region"):
+    with pytest.raises(DefinitionError, match="parallel with only one region"):
         State(Phone.ENGAGING, [Phone.READING], parallel=True)
-    with pytest.raises(DefinitionError, match="has no states inside"):
+    with pytest.raises(DefinitionError, match="has no substates"):
         State(Phone.ENGAGING, parallel=True)
-    assert "'engaging' has states inside: name the final ones" in misused(
+    assert "'engaging' has substates: make some of these final" in misused(
         final_states=[Phone.ENGAGING]
     )
     assert "'pocket' does not lie inside 'engaging'" in misused(
@@ -90,7 +90,7 @@ def test_a_text_with_the_sign_between_leaves_is_refused_in_charts_with_regions()
         SECOND = "c"
 
     regions = [State(Sum.ONE, [Sum.FIRST]), State(Sum.TWO, [Sum.SECOND])]
-    with pytest.raises(DefinitionError, match=r"state 'a\+b' has a '\+' in its text"):
+    with pytest.raises(DefinitionError, match=r"state 'a\+b' contains a '\+'"):
         Statechart([State(Sum.BOTH, regions, parallel=True)], [], initial=(Sum.FIRST, Sum.SECOND))
     assert Statechart([State(Sum.ONE, [Sum.FIRST])], [], initial=Sum.FIRST).initial is Sum.FIRST
 

@@ -88,7 +88,7 @@ async def test_a_cache_needs_to_know_the_model(named: Any) -> None:
     client = Model(answer("scrolling"))
     vars(client).update(named)
     with pytest.raises(
-        ReasonerError, match="a cache keeps answers by model, and Model names none: give Reasoner a"
+        ReasonerError, match="a cache keeps answers by model, but Model names none: give Reasoner a"
     ):
         Reasoner(client, cache=Store())  # type: ignore[arg-type]
 

@@ -218,7 +218,7 @@ async def test_patience_is_that_of_the_model_or_the_reasoner(
 @pytest.mark.parametrize("kind", ["prism", "pool"])
 def test_attempts_are_refused_where_the_client_has_its_own(kind: str, connect: Connect) -> None:
     """A pool has its own number of attempts, and another one would be ignored."""
-    with pytest.raises(FieldValueError, match="attempts must be left out, got 2"):
+    with pytest.raises(FieldValueError, match="attempts must be omitted, got 2"):
         Reasoner(connect(kind=kind), attempts=2)
 
 

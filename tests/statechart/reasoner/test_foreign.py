@@ -251,7 +251,9 @@ async def test_openais_own_client_is_a_model(openai_server: FakeOpenAI) -> None:
     assert asked.body["response_format"]["json_schema"]["schema"] == answer_schema(OPTIONS)
 
 
-@pytest.mark.parametrize(("retries", "requests"), [(0, 2), (2, 1)])
+@pytest.mark.parametrize(
+    ("retries", "requests"), [(0, 2), pytest.param(2, 1, marks=pytest.mark.slow)]
+)
 async def test_a_client_that_asks_again_itself_is_asked_once(
     retries: int, requests: int, openai_server: FakeOpenAI
 ) -> None:

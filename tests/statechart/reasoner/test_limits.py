@@ -245,8 +245,8 @@ async def test_a_server_that_reports_no_tokens_is_told_of_once(
     assert (
         said
         == [
-            f"tiny at {server.host} reports no tokens, so a limit of 1000 tokens cannot end its "
-            "questions: set a limit on calls"
+            f"tiny at {server.host} reports no token counts, so the limit of 1000 tokens has no "
+            "effect on it: set a limit on calls"
         ][:told]
     )
 

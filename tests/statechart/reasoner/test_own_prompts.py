@@ -173,7 +173,7 @@ def test_decision_models_are_told_the_same() -> None:
 @pytest.mark.parametrize(
     ("template", "named"),
     [
-        ("{nme}", r"prompt names \{nme\}, which is no field: there are name, persona, state"),
+        ("{nme}", r"prompt names \{nme\}, which is not a field: there are name, persona, state"),
         ("{agent.__class__}", r"\{agent.__class__\}"),
         ("{agent.age.real}", r"\{agent.age.real\}"),
         ("{question.agent}", r"\{question.agent\}"),

@@ -52,7 +52,7 @@ def test_a_thing_that_is_too_long_is_cut() -> None:
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ((0,), "last must be a whole number from 1 on, got 0"),
+        ((0,), "last must be a whole number, 1 or more, got 0"),
         ((5, 3), "tokens must be at least"),
         ((True,), "last must be"),
     ],

@@ -194,7 +194,7 @@ async def test_a_straggler_and_its_hedge_are_recorded(
     await reasoner.close()
     (both,) = [record["attempts"] for record in kept]
     faults = {attempt["host"]: attempt.get("fault") for attempt in both}
-    assert faults == {slow.host: "given up before an answer came", fast.host: None}
+    assert faults == {slow.host: "cancelled before an answer came", fast.host: None}
 
 
 async def test_no_key_is_recorded(monkeypatch: pytest.MonkeyPatch, kept: Kept) -> None:

@@ -17,7 +17,7 @@ POOLS: dict[Any, type[ModelPool]] = {FakeOllama: OllamaPool, FakeOpenAI: OpenAIP
 @pytest.mark.parametrize(
     ("kind", "mode"), [(FakeOllama, "chat"), (FakeOpenAI, "chat"), (FakeOpenAI, "decision")]
 )
-@pytest.mark.sampled(3)
+@pytest.mark.slow
 async def test_of_a_host_that_answers_half_with_junk_hardly_a_decision_is_lost(
     kind: Any, mode: Any
 ) -> None:

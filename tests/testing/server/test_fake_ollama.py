@@ -312,7 +312,7 @@ async def test_it_stops_and_starts_on_its_port(server: FakeOllama) -> None:
 
 def test_it_runs_once(server: FakeOllama) -> None:
     """Starting what runs is an error that names the address; stopping what is stopped is none."""
-    with pytest.raises(RuntimeError, match=f"running already, at {server.host}"):
+    with pytest.raises(RuntimeError, match=f"already running, at {server.host}"):
         server.start()
     server.stop()
     server.stop()

@@ -141,7 +141,7 @@ async def test_a_content_fault_can_be_set_on_one_path(
     assert (await client.chat("llama3.2", HELLO)).message.content == "I would rather not."
     for program in (server.fail, server.fail_always):
         with pytest.raises(
-            FieldValueError, match="'says' changes what a model says, and /api/tags asks no model"
+            FieldValueError, match="'says' changes what a model says, but /api/tags asks no model"
         ):
             program(Fault.says("x"), path="/api/tags")
 

@@ -48,8 +48,8 @@ def told(tmp_path: Path, text: str, *variables: str) -> list[str]:
             f"{AB}  transitions: [a->b, b->a]\nsteps:\n"
             "  - {name: go, code: '', in_state: a, transition_to: b}\n" + BACK +
             "  - {name: s, code: '', in_state: b, transition_to: b}\n",
-            ["7:5: refused_transition: the step 's' asks for 'b', and no transition leads there "
-             "from the states it runs in: it is always refused"],
+            ["7:5: refused_transition: the step 's' asks for 'b', but no transition leads there "
+                "from the states it runs in: it is always refused"],
         ),
         (
             "steps:\n  - {name: s, type: llm, prompt: '{x} {balance} {tick}', run_if: y and x}\n",
@@ -73,7 +73,7 @@ def told(tmp_path: Path, text: str, *variables: str) -> list[str]:
         (
             "steps:\n  - {name: s, type: llm, prompt: p}\ncomponents:\n  traits:\n    t:\n"
             "      prompt_fragment: x\n      inject_into: [s, q]\n      requires_context: [k]\n",
-            ["7:24: unknown_step: the component 't' joins 'q', which is no step",
+            ["7:24: unknown_step: the component 't' joins 'q', which is not a step",
              "8:26: unknown_variable: the component 't' names the variable 'k': nobody sets it"],
         ),
     ],

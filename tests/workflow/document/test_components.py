@@ -78,7 +78,7 @@ def test_phases_are_left_out_with_a_note(folder: Path) -> None:
     ):
         (note,) = Workflow.load(written(folder, text)).warnings
         assert (note.severity, note.kind) == ("note", "left_out")
-        assert note.message == "prism does not read components.phases"
+        assert note.message == "prism ignores components.phases"
     with pytest.raises(WorkflowFileError, match="must be a mapping of keys, got 'rest'"):
         Workflow.load(written(folder, "steps: [rest]\ncomponents: {phases: [rest]}\n"))
 
@@ -113,7 +113,7 @@ def test_who_loads_a_workflow_can_name_the_folder_of_its_components(folder: Path
 
 
 def test_a_component_that_is_named_twice_is_read_once(folder: Path) -> None:
-    """Its fragment stands twice, and its file is one of the workflow's."""
+    """Its fragment appears twice, and its file is one of the workflow's."""
     workflow = Workflow.load(written(folder, f"{ASK}components: {{traits: [calm, calm]}}\n"))
     assert prompt_of(workflow) == "p\nBe calm.\nBe calm."
     assert len(workflow.files) == 2

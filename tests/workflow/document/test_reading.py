@@ -59,10 +59,10 @@ WRONG = [
      ["2:15: state_machine.states[1]: must be text, got 1; put it in quotes",
       "2:18: state_machine.states[2]: must not be empty"]),
     (f"state_machine:\n  states: []\n{STEP}", ["2:3: state_machine.states: must not be empty"]),
-    (f"state_machine:\n  states: [a, b, a]\n{STEP}", ["2:18: state_machine.states[2]: the "
-                                                       "state 'a' stands twice"]),
+    (f"state_machine:\n  states: [a, b, a]\n{STEP}", ["2:18: state_machine.states[2]: the state "
+        "'a' appears twice"]),
     (f"state_machine:\n  states: ['*']\n{STEP}",
-     ["2:12: state_machine.states[0]: a state cannot be called \"*\", which stands for any"]),
+     ["2:12: state_machine.states[0]: a state cannot be called \"*\", which means any state"]),
     (f"{MACHINE}  initial_state: c\n{STEP}", ["3:3: state_machine.initial_state: 'c' is not a "
                                                "state: states are a, b"]),
     (f"{MACHINE}  transitions:\n    - a->d\n    - from: [a, z]\n      to: b\n{STEP}",
@@ -81,8 +81,7 @@ WRONG = [
       "4:43: steps[0].transition_to: 'r' is not a state: states are a, b"]),
     (f"{MACHINE}steps:\n  - name: s\n    type: transition\n    transition_map:\n      x: a\n"
      "      y: c\n      X: b\n",
-     ["6:5: steps[0].transition_map: answers that differ in case or spaces only cannot be told "
-       "apart",
+     ["6:5: steps[0].transition_map: answers must differ in more than case or spaces",
       "8:7: steps[0].transition_map.y: 'c' is not a state: states are a, b"]),
     # what is evaluated
     ("steps:\n  - {name: s, code: '', run_if: open('x')}\n",
@@ -100,7 +99,7 @@ WRONG = [
        "under any of the given schemas"]),
     # names
     ("steps:\n  - {name: s, code: ''}\n  - {name: s, code: ''}\n",
-     ["3:6: steps[1].name: there are two steps 's': give each a name of its own"]),
+     ["3:6: steps[1].name: two steps are called 's': give each its own name"]),
     ("steps: [ph]\n", ["1:9: steps[0]: must be a mapping of keys, got 'ph'"]),
     # several at once, of shape and of meaning
     (f"{MACHINE}  initial_state: z\n  transitions: [a-b, q->b]\nsteps:\n  - name: s\n"
@@ -110,7 +109,7 @@ WRONG = [
       "4:22: state_machine.transitions[1]: 'q' is not a state: states are a, b",
       "7:5: steps[0].type: must be 'llm', 'code' or 'transition', got 'lmm'",
       "8:5: steps[1]: a step of type transition needs 'transition_map' or 'transition_to'",
-      "9:6: steps[2].name: there are two steps 't': give each a name of its own",
+      "9:6: steps[2].name: two steps are called 't': give each its own name",
       "9:21: steps[2].code: the code is not Python: invalid syntax"]),
     ("state_machine: {states: [a], inital_state: q}\nnme: x\nsteps:\n"
      "  - {name: s, type: llm}\n  - {name: t, code: 'x = ('}\n",
@@ -146,10 +145,10 @@ def test_every_problem_is_told_with_its_place(
     [
         ("", "is empty"),
         ("a: [", "is not valid YAML"),
-        ("steps: 1\nsteps: 2\n", "the key 'steps' stands twice"),
-        ("a: &x [*x]\n", "refers to what it stands in"),
+        ("steps: 1\nsteps: 2\n", "the key 'steps' appears twice"),
+        ("a: &x [*x]\n", "refers to itself"),
         ("steps: !!python/object:os.system {}\n", "has the tag"),
-        ("a: 1\n---\nb: 2\n", "holds a second document"),
+        ("a: 1\n---\nb: 2\n", "contains a second document"),
     ],
 )
 def test_what_is_not_yaml_is_told_by_its_line(text: str, problem: str, tmp_path: Path) -> None:
@@ -212,8 +211,7 @@ def test_what_stands_beside_a_workflow_is_left_out_with_one_note() -> None:
     (note,) = Workflow.from_text(text).warnings
     assert (note.severity, note.kind, note.line) == ("note", "left_out", 1)
     assert note.message == (
-        "prism does not read id, llm_model, componets (did you mean 'components'?), "
-        "error_handling.mode"
+        "prism ignores id, llm_model, componets (did you mean 'components'?), error_handling.mode"
     )
 
 
@@ -224,7 +222,7 @@ def test_a_workflow_is_read_from_plain_data() -> None:
     assert (workflow.name, workflow.steps[0].name, workflow.files) == ("walk", "s", ())
     with pytest.raises(WorkflowFileError, match=r"walk, field 'steps\[0\].code': is missing"):
         Workflow.from_dict({"steps": [{"name": "s"}]}, name="walk")
-    with pytest.raises(InputError, match="is not data as JSON has it"):
+    with pytest.raises(InputError, match="is not JSON data"):
         Workflow.from_dict({"steps": [{"name": "s", "code": object()}]})
 
 

@@ -121,9 +121,9 @@ async def test_what_is_printed_is_kept_and_bounded() -> None:
         ("context = 3", "replaced context"),
         ("x = {1, 2}", "not JSON serializable"),
         ("x = lambda: 1", "not JSON serializable"),
-        ("x = float('nan')", "left something that is not data"),
+        ("x = float('nan')", "left a value that is not data"),
         ("x = 'a' * 1100000", "the context grew over 1,000,000 characters"),
-        ("x = [2 ** 70]", "left something that is not data: Integer exceeds 64-bit range"),
+        ("x = [2 ** 70]", "left a value that is not data: Integer exceeds 64-bit range"),
         (r"raise ValueError('a\nb')", "line 1 of the code: ValueError: a b"),
     ],
 )
@@ -183,6 +183,7 @@ async def test_a_thousand_agents_share_a_few_workers() -> None:
     assert len(children()) - before <= 2
 
 
+@pytest.mark.slow
 async def test_code_that_hit_its_limits_twice_waits_behind_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

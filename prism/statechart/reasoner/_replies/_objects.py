@@ -333,7 +333,7 @@ def find_json(text: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return what was read as plain data; of a key that stands twice, the last."""
+    """Return what was read as plain data; of a key that appears twice, the last."""
     if isinstance(value, Members):
         return {key: _plain(item) for key, item in value}
     if isinstance(value, list):

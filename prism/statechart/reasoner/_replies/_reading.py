@@ -260,7 +260,7 @@ def answered_by(whole: Any, names: Names, key: str) -> Any:
     if not values:
         return None
     if _has_condition(whole, _folded(key)):
-        raise ReasonerError(f"the reply answers under a condition: {excerpt(whole)}")
+        raise ReasonerError(f"the reply sets a condition: {excerpt(whole)}")
 
     named = [_named(value, names) for value in values]
     for value, option in zip(values, named, strict=True):
@@ -437,7 +437,7 @@ def _said(reply: str, names: Names, key: str) -> Any | None:
     said = _TRACE.split(what_is_said(reply).replace(ANSWER, " "), maxsplit=1)[0]
     if len(said) > MOST_REPLY_CHARACTERS:
         raise ReasonerError(
-            f"the reply {excerpt(reply)} goes on for more than {MOST_REPLY_CHARACTERS} characters"
+            f"the reply {excerpt(reply)} is longer than {MOST_REPLY_CHARACTERS} characters"
         )
 
     answers: list[Any] = []
@@ -448,7 +448,7 @@ def _said(reply: str, names: Names, key: str) -> Any | None:
         raise ReasonerError(f"the reply {excerpt(reply)} names several options")
     if answers and option is None:
         raise ReasonerError(
-            f"the reply {excerpt(reply)} has words around its answer that may take it back"
+            f"the reply {excerpt(reply)} has words around its answer that may retract it"
         )
 
     return option if answers or option is not None else names.spelled(words)
