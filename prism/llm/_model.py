@@ -108,7 +108,7 @@ class Model(RunSettings):
         option_order: Whether the model is told its options as the chart has them, or ``shuffled``;
             None for shuffled.
         stop_at_fallbacks: The share of the last 200 decisions, above 0 and up to 1, that ends the
-            run if they fell back; ``"never"`` to go on all the same. None is 0.5, where decisions
+            run if they fell back; ``"never"`` to continue anyway. None is 0.5, where decisions
             do not count that fell back since a budget was spent.
         max_calls: Requests that the run may make.
         max_tokens: Tokens that it may use.
@@ -213,7 +213,7 @@ class Model(RunSettings):
                 for what is not given.
 
         Raises:
-            InputError: If the file cannot be read, has a key or a value that there is not, or names
+            InputError: If the file cannot be read, has an unknown key or a wrong value, or names
                 no default model; names the line.
         """
         # it loads pydantic, which few runs need

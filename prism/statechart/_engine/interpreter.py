@@ -285,7 +285,7 @@ class Interpreter(Running[StateT]):
             context: What the event is about.
             asked_in: State in which the agent was asked; if it is in another one now, the answer no
                 longer applies.
-            quiet: Log no discarded answer: the caller says itself what came of it.
+            quiet: Log no discarded answer: the caller reports the result itself.
 
         Returns:
             As `fire`; None if no enabled transition leads to the target.

@@ -32,7 +32,7 @@ class Running(Committing[StateT]):
     def is_in(self, agent: Any, state: StateT) -> bool:
         """Return whether a state is active: the agent's own, or one around it.
 
-        Inside entry and exit actions it is what is active at that instant.
+        Inside entry and exit actions, these are the states that are active at that instant.
         """
         if self._nested is None:
             return bool(self._require_known_state(agent) == state)

@@ -43,7 +43,7 @@ Backoff = Callable[[int], float]
 
 @dataclass(slots=True)
 class Question(Generic[ReplyT]):
-    """A question and what became of it so far.
+    """A question and its state so far.
 
     Args:
         put: Puts it to a host, and adds to a cost.

@@ -125,7 +125,7 @@ class Writer(AsksModel, BaseWriter):
     async def _asked_once(
         self, call: TextCall, request: TextRequest, cost: Cost
     ) -> tuple[Written, bool, bool]:
-        """Return what came of a request, whether it was of no use, and whether it is final."""
+        """Return the result of a request, whether it was useless, and whether it is final."""
         try:
             found = read_as(call, (await self._reply(request, cost)).text, "model")
         except Exception as error:  # of the client, which may be anybody's
