@@ -1,4 +1,4 @@
-"""``prism status``: how far runs are."""
+"""``prism status``: how far runs have come."""
 
 from __future__ import annotations
 
@@ -91,8 +91,7 @@ def _described(status: RunStatus) -> Iterator[str]:
         yield from _pace(status)
         yield from _costs(status)
     else:
-        rounds = "" if status.rounds is None else f", {counted(status.rounds, 'round')}"
-        yield f"{name}: {status.state}{rounds}"
+        yield f"{name}: {status.state}{_length(status)}"
         yield from _costs(status)
 
 
@@ -116,6 +115,15 @@ def _costs(status: RunStatus) -> Iterator[str]:
         return
 
     yield from spent_lines(spent)
+
+
+def _length(status: RunStatus) -> str:
+    """Say how many rounds a complete run has, and of how many where it ended itself earlier."""
+    if status.rounds is None:
+        return ""
+    if status.round is not None and status.round < status.rounds:
+        return f", ended in round {status.round:,} of {status.rounds:,}"
+    return f", {counted(status.rounds, 'round')}"
 
 
 def _place(status: RunStatus) -> str:

@@ -71,19 +71,13 @@ _WITH_LINE: Mapping[type, str] = {
 _ELSEWHERE = "run this world without columns"
 
 _AGENTS_OWN: Mapping[str, str] = {
-    "send": "messages have no column",
-    "receive": "messages have no column",
-    "inbox": "messages have no column",
-    "write": "texts have no column",
+    **dict.fromkeys(("send", "receive", "inbox"), "messages have no column"),
+    **dict.fromkeys(("write", "agent_id", "name", "persona", "meanings"), "texts have no column"),
     "remember": "notes have no column",
     "state_history": "histories are not kept",
     "decision_random": "it is for reasoners: use random",
-    "agent_id": "texts have no column",
-    "name": "texts have no column",
     "attributes": "columns of a table have none here: keep them as fields",
-    "persona": "texts have no column",
     "begin_in": "it belongs in setup",
-    "meanings": "texts have no column",
 }
 _WORLDS_OWN: Mapping[str, str] = {
     "random": "the world's random numbers depend on who draws first: use the agent's",
@@ -335,9 +329,7 @@ class Language:
                     node, f"{each.type.name} in arithmetic: use whole numbers and floats"
                 )
         if left.type is INT and right.type is INT and kind in _WHOLE:
-            if kind in _FOLDED and None not in (left.constant, right.constant):
-                return _constant(_FOLDED[kind](left.constant, right.constant), node)
-            return Value(f"{_WHOLE[kind]}(run, {left.text}, {right.text}, {line})", INT)
+            return self._whole(kind, left, right, node)
         if kind is ast.Pow:
             return self._power(left, right, node)
 
@@ -348,6 +340,11 @@ class Language:
             return Value(f"{_WITH_LINE[kind]}(run, {one}, {other}, {line})", FLOAT)
 
         raise RefusedError(node, f"{_shown(node)}: the operators are + - * / // % and **")
+
+    def _whole(self, kind: type, left: Value, right: Value, node: Any) -> Value:
+        if kind in _FOLDED and None not in (left.constant, right.constant):
+            return _constant(_FOLDED[kind](left.constant, right.constant), node)
+        return Value(f"{_WHOLE[kind]}(run, {left.text}, {right.text}, {node.lineno})", INT)
 
     def _power(self, left: Value, right: Value, node: Any) -> Value:
         if left.type is INT and right.type is INT:
@@ -661,11 +658,7 @@ class Language:
     def _part(self, name: str, node: ast.GeneratorExp, call: ast.Call) -> Value:
         """Return what goes through neighbours, in a function of its own."""
         loop = node.generators[0]
-        source = self.value(loop.iter)
-        variable = loop.target.id if isinstance(loop.target, ast.Name) else ""
-        if len(node.generators) != 1 or not variable or source.type is not NEIGHBOURS:
-            raise RefusedError(node, f"{name}(...) goes through the neighbours of one agent")
-
+        source, variable = self._gone_through(name, node)
         outer = self.scope
         taken = {each: outer.names[each] for each in outer.names if outer.can_be_given(each)}
         self.scope = outer.inside({each: value.type for each, value in taken.items()}, variable)
@@ -683,6 +676,15 @@ class Language:
         self.parts.append(_PART.format(head=head, variable=f"v_{variable}", test=test, **body))
         given = ["run", "me", source.text, *(value.text for value in taken.values())]
         return Value(f"{part}({', '.join(given)})", returned)
+
+    def _gone_through(self, name: str, node: ast.GeneratorExp) -> tuple[Value, str]:
+        """Return the neighbours that a loop goes through, and what it calls each."""
+        loop = node.generators[0]
+        source = self.value(loop.iter)
+        is_plain = len(node.generators) == 1 and isinstance(loop.target, ast.Name)
+        if not is_plain or source.type is not NEIGHBOURS:
+            raise RefusedError(node, f"{name}(...) goes through the neighbours of one agent")
+        return source, loop.target.id  # type: ignore[attr-defined]
 
     def _found(self, name: str, element: Value, node: ast.AST) -> tuple[dict[str, str], Type]:
         if element.type is FLOAT:

@@ -444,10 +444,10 @@ class Writer:
         if others:
             raise RefusedError(
                 node,
-                f"{', '.join(map(str, others))} is for a model, which "
+                f"{', '.join(sorted(map(str, others)))} is for a model, which "
                 "columns do not ask: leave it out, or run without columns",
             )
-        if len(call.args) > 2 or any(_waits(each) for each in (func.value, *call.args)):
+        if len(call.args) > 2 or any(map(_waits, (func.value, *call.args))):
             raise RefusedError(node, _IN_THE_MIDDLE)
         return call
 
@@ -479,17 +479,20 @@ class Writer:
             if isinstance(each, ast.Name) and (each.lineno, each.col_offset) >= end
         }
         found: dict[str, Type] = {}
-        for name, value in self._scope.names.items():
-            is_temporary = name.startswith("_") and value.text in self._scope.locals
-            if name in self._scope.fixed or not (value.text in read or is_temporary):
-                continue
-            if value.type is WEIGHTS:
-                states = range(len(self._language.layout.states))
-                found |= dict.fromkeys((f"{value.text}_{state}" for state in states), FLOAT)
-            elif name in self._scope.defined:
-                found[value.text] = value.type
+        for name in self._scope.names.keys() - self._scope.fixed:
+            if f"v_{name}" in read or name.startswith("_"):
+                found |= self._locals_of(name)
 
-        return found
+        return dict(sorted(found.items()))
+
+    def _locals_of(self, name: str) -> dict[str, Type]:
+        """Return the local values that a name stands for, if it has a value here."""
+        value = self._scope.names[name]
+        if value.type is WEIGHTS:
+            states = range(len(self._language.layout.states))
+            return dict.fromkeys((f"{value.text}_{state}" for state in states), FLOAT)
+        is_local = name in self._scope.defined and value.text in self._scope.locals
+        return {value.text: value.type} if is_local else {}
 
     # Text
 

@@ -256,7 +256,8 @@ class _Builder:
 
         given = source.args
         names = [each.arg for each in given.args][is_bound:]
-        if len(names) != len(types) or given.vararg or given.kwonlyargs or given.kwarg:
+        more = given.vararg, given.kwonlyargs, given.kwarg
+        if len(names) != len(types) or any(more):
             raise RefusedError(node, f"{own} takes other arguments: give all of them, in order")
         values = [Value(f"v_{each}", of) for each, of in zip(names, types, strict=True)]
         first = [Value("self", WORLD)] if is_bound else []
@@ -390,17 +391,14 @@ class _Builder:
 
     def _records(self) -> Iterator[str]:
         """Yield the records of a run: that of agents has what they write in a together world."""
-        layout, unit = self._layout, self._unit
-        fields = {each.name: kind_of(each.type) for each in layout.fields.values()}
-        written = [layout.fields[name].name for name in self._language.written]
-        agent = {**T.AGENT, **fields}
-        if unit.uses_waits:
-            agent |= T.AGENT_THAT_DECIDES
-        if self._cls.together:
-            agent |= T.AGENT_TOGETHER
-            agent |= {f"{way}_{name}": fields[name] for name in written for way in _WAYS}
-        values = [(each.name, kind_of(each.type)) for each in layout.values.values()]
-        kinds = {"agents": agent, "slots": self._slot, "deeds": T.DEED, "events": T.EVENT}
+        unit = self._unit
+        values = [(each.name, kind_of(each.type)) for each in self._layout.values.values()]
+        kinds = {
+            "agents": self._agent_record(),
+            "slots": self._slot,
+            "deeds": T.DEED,
+            "events": T.EVENT,
+        }
         unit.records = {"run": T.run_record(values)}
         unit.records |= {column: T.packed(each) for column, each in kinds.items()}
         for column, each in unit.records.items():
@@ -409,6 +407,17 @@ class _Builder:
         yield "run_of = run_at(RUN)"
         for column in kinds:
             yield f'{column[:-1]}_at = records(RUN, "{column}", {column.upper()})'
+
+    def _agent_record(self) -> dict[str, str]:
+        fields = {each.name: kind_of(each.type) for each in self._layout.fields.values()}
+        record = {**T.AGENT, **fields}
+        if self._unit.uses_waits:
+            record |= T.AGENT_THAT_DECIDES
+        if self._cls.together:
+            written = [self._layout.fields[name].name for name in self._language.written]
+            record |= T.AGENT_TOGETHER
+            record |= {f"{way}_{name}": fields[name] for name in written for way in _WAYS}
+        return record
 
 
 _WAYS = ("before", "written")

@@ -18,6 +18,8 @@ from prism.analysis._tables.run_measures import MEASURES, PARTS, measured_of
 from prism.errors import InputError
 from prism.files._records import shown_path
 from prism.runlog._reader import LOG_NAMES
+from prism.science._batch import planned
+from prism.science._batch_folder import BatchFolder
 from prism.science._comparison import ComparedRun, Measured, Source
 from prism.statechart.social import ROUND_ENDS
 
@@ -37,7 +39,7 @@ def groups_of(sources: Sequence[Source | Sequence[Source]]) -> dict[str, list[Pa
     each = [[source] if isinstance(source, PathLike | str) else list(source) for source in sources]
     found = [[run for source in group for run in runs_of(source)] for group in each]
     if len(found) == 1:
-        return _by_folder(found[0])
+        return _by_folder(_in_planned_order(each[0], found[0]))
 
     _refuse_twice(found)
     names = [
@@ -210,6 +212,18 @@ def _by_folder(runs: Sequence[Path]) -> dict[str, list[Path]]:
         raise InputError(problem, path=next(iter(folders)))
 
     return dict(zip(_labels(list(folders)), folders.values(), strict=True))
+
+
+def _in_planned_order(sources: Sequence[Source], runs: Sequence[Path]) -> Sequence[Path]:
+    """Return the runs of a batch in the order of its plan, whose first arm is the first group."""
+    batch = BatchFolder(Path(sources[0]))
+    if len(sources) > 1 or not batch.is_begun:
+        return runs
+
+    _, configurations = planned(batch.read())
+    places = {batch.path / each.name: place for place, each in enumerate(configurations)}
+
+    return sorted(runs, key=lambda run: places.get(run.parent, len(places)))
 
 
 def _common(runs: Sequence[Path]) -> Path:

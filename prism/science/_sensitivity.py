@@ -88,8 +88,8 @@ class Sensitivity:
     def _explained(self, table: pl.DataFrame) -> list[str]:
         """Return the columns of the results that are to be explained."""
         wanted = self.batch.plan.data.get("measures", ())
-        known = {*self.batch.outcomes(), *wanted}
-        whole = [each.name for each in table if each.name in known and _is_whole(each)]
+        known = dict.fromkeys((*self.batch.outcomes(), *wanted))
+        whole = [name for name in known if _is_whole(table, name)]
         if missing := [name for name in wanted if name not in whole]:
             raise self._has_no_number(missing[0], table, whole)
 
@@ -358,8 +358,8 @@ def _problem(names: Sequence[str]) -> dict[str, Any]:
     return {"num_vars": len(names), "names": list(names), "bounds": [[0.0, 1.0]] * len(names)}
 
 
-def _is_whole(column: pl.Series) -> bool:
-    return _without_number(column).is_empty()
+def _is_whole(table: pl.DataFrame, name: str) -> bool:
+    return name in table.columns and _without_number(table[name]).is_empty()
 
 
 def _without_number(column: pl.Series) -> pl.Series:

@@ -41,6 +41,32 @@ def test_a_run_is_followed_and_killed(prism: Prism) -> None:
     assert (prism.folder / "run" / "heartbeat.json").exists()
 
 
+ENDS = """
+from enum import StrEnum
+from prism.worlds import Agent, World
+from prism.statechart import Statechart, Transition
+
+Mood = StrEnum("Mood", ["CALM"])
+
+class Calm(Agent):
+    chart = Statechart(Mood, [Transition("stays", Mood.CALM, Mood.CALM)], Mood.CALM)
+
+class Short(World[Calm]):
+    def round_ends(self):
+        if self.round == 2:
+            self.stop()
+"""
+
+
+@pytest.mark.parametrize("log", ["plain", "zstd"])
+def test_a_run_that_ended_itself_says_in_which_round(prism: Prism, log: str) -> None:
+    """A world that stopped before its last round is complete, and not as long as was asked."""
+    (prism.folder / f"{log}_short.py").write_text(ENDS)
+    run = (f"{log}_short.py:Short", "--agents", 2, "--rounds", 5, "--log", log, "--out", "run")
+    assert prism("run", *run).status == 0
+    assert prism("status", "run").out == "run: complete, ended in round 2 of 5\n"
+
+
 @pytest.mark.slow
 def test_a_killed_run_is_resumed_to_the_same_files(prism: Prism) -> None:
     """What a killed run left of its heartbeat is gone when it was brought to its end."""
