@@ -276,7 +276,7 @@ class Asked:
 def carry_out(
     command: str, asked: Asked, begin: Callable[..., DoneT], resume: Callable[..., DoneT]
 ) -> DoneT:
-    """Begin the runs of a plan, or go on with them."""
+    """Begin the runs of a plan, or continue them."""
     from prism.cli._batch_screen import batch_screen
     from prism.cli._running import begin_or_resume
 

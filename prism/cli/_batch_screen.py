@@ -40,7 +40,7 @@ class BatchScreen(BatchObserver):
         self._progress.start()
 
     def round_ended(self, run: BatchRun, rounds: int) -> None:
-        """Say what goes on."""
+        """Show progress."""
         self._describe(f"{run.name} round {rounds}")
 
     def run_ended(self, run: BatchRun) -> None:
@@ -57,11 +57,11 @@ class BatchScreen(BatchObserver):
             say(f"{self._ended} of {self._all}: {run.name} {run.status}", err=True)
 
     def note(self, message: str) -> None:
-        """Print what is good to know."""
+        """Print a note."""
         note(message)
 
     def warn(self, run: BatchRun, message: str) -> None:
-        """Print what went wrong in a run and was dealt with."""
+        """Print a problem of a run that was dealt with."""
         note(f"{run.name}: {message}")
 
     def close(self) -> None:
@@ -88,7 +88,7 @@ def batch_screen(command: str, folder: Path | None) -> Iterator[BatchScreen]:
 
 
 def print_batch(done: Batch, *, as_json: bool) -> None:
-    """Print how the runs of a batch ended, and what came of each configuration."""
+    """Print how the runs of a batch ended, and the results of each configuration."""
     if as_json:
         pour_json(_as_data(done))
         return

@@ -1,4 +1,4 @@
-"""``prism log decision``: what a model was asked, what it said, and what came of it."""
+"""``prism log decision``: what a model was asked, what it said, and the result."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def decision(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show a decision or a text: the question, the prompt, the reply, and what came of it.
+    """Show a decision or a text: the question, the prompt, the reply, and the result.
 
     Prompts and replies are there if the run was begun with --record-prompts; --json has every
     request and reply as it was sent.

@@ -43,7 +43,7 @@ NetworkFile = Annotated[
 
 
 def in_chart_order(table: Any, runs: Sequence[Path]) -> Any:
-    """Return a table with a row a state in the order of the chart, as far as the log has it.
+    """Return a table with a row per state in the order of the chart, as far as the log has it.
 
     Args:
         table: The table, in the order of the alphabet.

@@ -179,11 +179,11 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """Where a run is kept, what it goes on from, and how its results are printed.
+    """Where a run is kept, what it continues from, and how its results are printed.
 
     Args:
         out: The folder for a new run.
-        resume: The folder of a run to go on with.
+        resume: The folder of a run to continue.
         checkpoint_every: Seconds between checkpoints; None where a command has no such option.
         as_json: Whether its results are printed as JSON.
     """

@@ -372,7 +372,7 @@ def carry_out_new(
     alone: Given = MappingProxyType({}),
     is_watched: bool = False,
 ) -> None:
-    """Carry out a new run, and print what came of it.
+    """Carry out a new run, and print its results.
 
     Args:
         world: The world.

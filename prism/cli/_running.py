@@ -1,4 +1,4 @@
-"""Runs that a command begins or resumes: progress, notes, and how to go on with them."""
+"""Runs that a command begins or resumes: progress, notes, and how to continue them."""
 
 from __future__ import annotations
 
@@ -71,11 +71,11 @@ class RunScreen(Observer):
         self._progress: RunProgress | None = None
 
     def note(self, message: str) -> None:
-        """Print what is good to know."""
+        """Print a note."""
         note(message)
 
     def warn(self, message: str) -> None:
-        """Print what went wrong and was dealt with."""
+        """Print a problem that was dealt with."""
         self.note(message)
 
     def started(self, run: Runnable[Any]) -> None:
@@ -107,7 +107,7 @@ def begin_or_resume(
     what: str = "run",
     with_resume: Sequence[str] = (),
 ) -> DoneT:
-    """Begin a run, or whatever is kept like one, or go on with it.
+    """Begin a run, or whatever is kept like one, or continue it.
 
     Args:
         context: The command's context.
@@ -179,10 +179,10 @@ _SHOWN = {"WorkflowResults": "_workflow", "CognitiveResults": "_think"}
 
 
 def tell(outcome: Outcome[Any], *, as_json: bool) -> None:
-    """Print what came of a run; as JSON it is what ``run.json`` says.
+    """Print the results of a run; as JSON, the content of ``run.json``.
 
     Raises:
-        typer.Exit: With status 1, if an agent alone has come to nothing.
+        typer.Exit: With status 1, if the run of a single agent failed.
     """
     name = _SHOWN.get(type(outcome.results).__name__)
     shows = import_module(f"prism.cli.{name or '_results'}")

@@ -158,7 +158,7 @@ def print_table(rows: Iterable[Iterable[str]], *headings: str, numbers: Iterable
 
 
 def print_facts(name: str, facts: Mapping[str, str | int]) -> None:
-    """Print a table of what is known of one thing, a row a fact, numbers with commas."""
+    """Print a table of the facts about one thing, one per row, numbers with commas."""
     rows = ((what, f"{fact:,}" if isinstance(fact, int) else fact) for what, fact in facts.items())
     print_table(rows, "what", name)
 

@@ -1,4 +1,4 @@
-"""What a run has spent on models, or is to spend, in words."""
+"""What a run has spent on models, or will spend, in words."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def in_words(money: float) -> str:
 
 
 def print_estimate(found: Estimate, *, as_json: bool) -> None:
-    """Print what a run is to cost.
+    """Print what a run will cost.
 
     Args:
         found: The estimate.

@@ -1,4 +1,4 @@
-"""``prism status``: how far runs are."""
+"""``prism status``: how far runs have come."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def has_failed(results: CognitiveResults) -> bool:
 
 
 def print_results(results: CognitiveResults, folder: Path | None) -> None:
-    """Print what came of a run of cycles."""
+    """Print the results of a run of cycles."""
     counts = {"cycles": results.outcomes, "actions": results.actions}
     facts: dict[str, str | int] = {
         "cycles": f"{results.cycles:,}, {results.cycle:,} in the memory's life",

@@ -82,7 +82,7 @@ class ThinkView:
             self._live.stop()
 
     def round_ended(self, summary: Cycle) -> None:
-        """Show what became of a cycle."""
+        """Show the result of a cycle."""
         self.ended += 1
         self._last, self._since = summary, monotonic()
         self._take(summary)

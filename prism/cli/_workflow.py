@@ -109,7 +109,7 @@ def has_failed(results: WorkflowResults) -> bool:
 
 
 def print_results(results: WorkflowResults, folder: Path | None) -> None:
-    """Print what came of a run of turns."""
+    """Print the results of a run of turns."""
     facts: dict[str, str | int] = {
         "turns": results.turns,
         "state": f"{results.state} (final)" if results.has_finished else results.state,

@@ -1,4 +1,4 @@
-"""What a reply can ask for while executing, and what became of it."""
+"""What a reply can ask for while executing, and the result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SUGGESTED = 3
 
 @dataclass(frozen=True, slots=True)
 class ActionResult:
-    """What became of an action that a reply asked for.
+    """The result of an action that a reply asked for.
 
     Args:
         type: What was to be done, such as ``working_memory_add``; empty if the reply does not say.

@@ -104,7 +104,7 @@ class CognitiveAgent:
         memory.version_limit = self.config.storage.versions
 
     async def run(self, cycles: int | None = None) -> list[Cycle]:
-        """Run a number of cycles, and return what became of each.
+        """Run a number of cycles, and return the result of each.
 
         It ends early after ``iterate.max_useless`` cycles in a row that brought nothing, and once
         the budget is spent; then ``stopped`` says why.

@@ -29,8 +29,8 @@ def counter_of(name: str) -> TokenCounter:
     """Return the token counter of a name.
 
     Args:
-        name: ``estimate``, ``bytes``, or ``package.module:function`` for a tokenizer of one's own,
-            which takes a text and returns how many tokens it has.
+        name: ``estimate``, ``bytes``, or ``package.module:function`` for your own tokenizer, which
+            takes a text and returns how many tokens it has.
 
     Raises:
         InputError: If there is none, or it counts no tokens.

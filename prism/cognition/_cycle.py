@@ -43,7 +43,7 @@ _BETWEEN_WORDS = re.compile(r"[\W_]+")
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """What became of a cycle.
+    """The result of a cycle.
 
     Args:
         number: The cycle, counted from 1 over the memory's life.
@@ -101,7 +101,7 @@ class Cycle:
 
 
 def reason_to_stop(cycles: Sequence[Cycle], limit: int) -> str | None:
-    """Return why a run ends before its time; None if it goes on.
+    """Return why a run ends early; None if it continues.
 
     A cycle brings nothing that was not ``done``, whose thought is the last one again, or whose
     action found nothing or changed nothing. A paging counts neither way.
@@ -196,7 +196,7 @@ class CycleUnderWay:
         self._outcome, self._reason, self.is_broken_off = "failed", error, True
 
     def result(self) -> Cycle:
-        """Return what became of the cycle."""
+        """Return the result of the cycle."""
         memory = self._agent.memory
 
         return Cycle(
@@ -334,7 +334,7 @@ class CycleUnderWay:
     # Telling
 
     def _note_result(self) -> None:
-        """Note for the next prompt what was done, and what came of it."""
+        """Note for the next prompt what was done, and the result."""
         result = self._result or self._result_without_action()
         if result is None:
             return

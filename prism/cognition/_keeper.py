@@ -64,7 +64,7 @@ class Keeper:
 
         Args:
             memory: The memory.
-            after: The round after which the run goes on; None at its beginning.
+            after: The round after which the run continues; None at its beginning.
         """
         if self.folder is not None:
             text = json.dumps(memory.to_dict(), ensure_ascii=False, indent=2)

@@ -95,7 +95,7 @@ class Seen:
         stored: How many memories are in storage.
         named: Tags of memories in storage that may be wanted.
         found: Memories that the last action found, by tag.
-        last_action: The last action and what came of it.
+        last_action: The last action and its result.
         news: What the agent has been told, oldest first.
     """
 
@@ -218,7 +218,7 @@ def _storage(seen: Seen) -> Iterator[str]:
 
 
 def _last_action(seen: Seen) -> Iterator[str]:
-    """Say what the agent did last, and what came of it."""
+    """Say what the agent did last, and the result."""
     last = seen.last_action or {}
     yield from (_outcome(told) for told in (last, last.get("fault", {})) if "outcome" in told)
     for key, words in (("moved_out", "Moved to storage"), ("moved_in", "Brought back")):
@@ -231,7 +231,7 @@ def _last_action(seen: Seen) -> Iterator[str]:
 
 
 def _outcome(told: Mapping[str, Any]) -> str:
-    """Return an action, or a cycle without one, and what came of it as one line."""
+    """Return an action, or a cycle without one, and its result, as one line."""
     what = f"{told.get('type', '')} {told.get('tags', '')}".strip() or "no action"
     place = f"In cycle {told.get('cycle', 0)} ({told.get('state', '')})"
     why = (f". {_shortened(str(told[key]))}" for key in ("reason", "answer") if told.get(key))

@@ -57,7 +57,7 @@ class CognitiveResults:
     def of(
         cls, agent: CognitiveAgent, cycles: Sequence[Cycle], stopped: str | None = None
     ) -> CognitiveResults:
-        """Return what came of the cycles of an agent.
+        """Return the results of an agent's cycles.
 
         Args:
             agent: The agent, after the last of them.

@@ -63,8 +63,8 @@ class Thinker(CognitiveAgent):
     """An agent that thinks alone, and of which a checkpoint keeps what its memory's file lacks.
 
     Attributes:
-        last: What became of its last cycle; None before the first.
-        kept: What the checkpoint says from which its run goes on.
+        last: The result of its last cycle; None before the first.
+        kept: What the checkpoint from which its run continues says.
     """
 
     last: Cycle | None = None
@@ -144,7 +144,7 @@ class Cycles(Alone):
         return self._reason_to_stop(rounds) is not None
 
     def _reason_to_stop(self, cycles: Sequence[Cycle]) -> str | None:
-        """Return why the run ends before its time; None if it goes on."""
+        """Return why the run ends early; None if it continues."""
         return reason_to_stop(cycles, self.agent.config.iterate.max_useless)
 
     def _prism_results(self, rounds: Sequence[Cycle]) -> CognitiveResults:
@@ -185,7 +185,7 @@ class Cycles(Alone):
         self._warn(COGNITION_MEMORY_CHANGED, expected_cycle=cycle)
 
     def _repeat_change(self) -> None:
-        """Of a repeated run: go on with the memory that the first one went on with."""
+        """Of a repeated run: continue with the memory that the first one continued with."""
         event = self._changed.get(self.round)
         if event is not None:
             self._keeper.go_on_after(self.agent.memory, self.round)

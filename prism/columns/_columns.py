@@ -80,7 +80,7 @@ class Columns:
         """Make what ticks work with.
 
         Args:
-            logged: How many agents the log tells of.
+            logged: How many agents the log covers.
         """
         unit, size, cls = self.unit, self.size, self.unit.layout.cls
         most_told = _EVENTS_BESIDES + _EVENTS_EACH * logged

@@ -255,7 +255,7 @@ def wait(run: Any, number: int) -> None:
 
 
 def advance(run: Any, number: int, answer: int) -> None:
-    """Let a step go on with its answer."""
+    """Let a step continue with its answer."""
     slot = W.slot_at(run, number)
     owner, other = W.whole(slot.owner), W.whole(slot.other)
     W.begin_own(run, owner)

@@ -280,7 +280,7 @@ class ColumnStage(AgentStage):
         columns["due"][:] = np.where(never, T.NEVER, np.minimum(np.maximum(due, now + 1), T.NEVER))
 
     def announce(self) -> None:
-        """Announce the agents that the log tells of."""
+        """Announce the agents that the log covers."""
         logger = active_logger(self.logger)
         if logger is not None:
             for place in np.flatnonzero(self._columns["logged"]).tolist():

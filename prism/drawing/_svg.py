@@ -152,6 +152,9 @@ def _by_arrow(counts: Counts, drawn: Set[_Ends]) -> dict[_Ends, int]:
 class Drawing:
     """One picture in the making."""
 
+    _ground = 'class="paper"'
+    """What labels stand on, so that no line goes through them."""
+
     _layout: Layout
     _places: dict[object, Placed]
 
@@ -175,7 +178,12 @@ class Drawing:
         self._arrows = [arrow for arrow in arrows if arrow.source != arrow.target]
         self._labels = [self._label(arrow) for arrow in self._arrows]
         self._rest = Text(("every other state",), ("small",))
+        self._beginning = self._named_beginning()
         self._lay_out()
+
+    def _named_beginning(self) -> Text:
+        """Return the label of the arrow that leads to the initial state."""
+        return Text((), ())
 
     def _name(self, state: str) -> Text:
         agents = None if self._agents is None else self._agents.get(state, 0)
@@ -208,7 +216,9 @@ class Drawing:
             for arrow, label in zip(self._arrows, self._labels, strict=True)
         ]
         if self._diagram.initial is not None:
-            links.append(Link(numbers[_DOT], numbers[self._diagram.initial]))
+            label = self._beginning
+            width = label.width + 8 if label.lines else 0
+            links.append(Link(numbers[_DOT], numbers[self._diagram.initial], width, label.height))
 
         self._layout = lay_out(list(boxes.values()), links)
         self._places = dict(zip(boxes, self._layout.boxes, strict=True))
@@ -278,13 +288,15 @@ class Drawing:
             self._arrows, self._labels, self._layout.routes, strict=False
         ):
             if label.lines:
-                x, y = route.label
-                yield (
-                    f"<g{self._found_by(arrow)}>{title(label.full)}"
-                    f'<rect class="paper" x="{x - label.width / 2 - 3:.1f}" '
-                    f'y="{y - label.height / 2:.1f}" width="{label.width + 6:.1f}" '
-                    f'height="{label.height:.1f}"/>{label.at(x, y)}</g>'
-                )
+                drawn = self._drawn_label(label, *route.label)
+                yield f"<g{self._found_by(arrow)}>{title(label.full)}{drawn}</g>"
+
+    def _drawn_label(self, label: Text, x: float, y: float) -> str:
+        return (
+            f'<rect {self._ground} x="{x - label.width / 2 - 3:.1f}" '
+            f'y="{y - label.height / 2:.1f}" width="{label.width + 6:.1f}" '
+            f'height="{label.height:.1f}"/>{label.at(x, y)}'
+        )
 
     def _drawn_extras(self) -> Iterator[str]:
         """Draw the dot with its arrow, and the box for all other states."""
@@ -294,6 +306,8 @@ class Drawing:
             yield f'<circle class="start" cx="{dot.x:.1f}" cy="{dot.y:.1f}" r="5"/>'
             yield f'<path class="line" stroke-width="{_THINNEST}" d="{path}"/>'
             yield _head(route.points[-1], (0, 1), _THINNEST)
+            if self._beginning.lines:
+                yield self._drawn_label(self._beginning, *route.label)
 
         if box := self._places.get(None):
             text = self._rest.at(box.x, box.y)
@@ -414,7 +428,7 @@ _GAP = 20.0
 def draw_nested(diagram: Diagram) -> str:
     """Draw a diagram with states in states; see `prism.drawing.draw_svg`."""
     levels = _Levels(diagram)
-    return _Level(levels.at(None), levels).svg()
+    return _Level(None, levels).svg()
 
 
 class _Inside(Protocol):
@@ -491,17 +505,35 @@ class _Levels:
             marks={name: sign for name, sign in whole.marks.items() if name in states},
         )
 
+    def begins_in(self) -> str | None:
+        """Return the initial state where the dots inside the boxes do not lead to it."""
+        initial = self.diagram.initial
+        if initial is None:
+            return None
+
+        state = self._path(initial)[0]
+        while state != initial and state in self.diagram.boxes:
+            box = self.diagram.boxes[state]
+            state = (*box.initial, *box.inside)[0]
+
+        return None if state == initial else initial
+
     def inside(self, state: str) -> _Inside:
         """Return what is drawn inside a state."""
         if self.diagram.boxes[state].is_parallel:
             return _Regions(self, state)
-        return _Level(self.at(state), self)
+        return _Level(state, self)
 
 
 class _Level(Drawing):
-    """One level of a picture."""
+    """One level of a picture: what is inside a state, or the outermost (None)."""
 
-    def __init__(self, diagram: Diagram, levels: _Levels) -> None:
+    def __init__(self, state: str | None, levels: _Levels) -> None:
+        if state is not None:
+            self._ground = 'class="box" style="stroke: none"'
+
+        diagram = levels.at(state)
+        self._begins_in = levels.begins_in() if state is None else None
         boxes = levels.diagram.boxes
         self._whole = levels.diagram
         self._insides = {name: levels.inside(name) for name in diagram.states if name in boxes}
@@ -511,6 +543,11 @@ class _Level(Drawing):
 
     def _name(self, state: str) -> Text:
         return _named(self._whole, state)
+
+    def _named_beginning(self) -> Text:
+        if self._begins_in is None:
+            return super()._named_beginning()
+        return label_text((f"→ {self._begins_in}",), None, "")
 
     def _box(self, state: str) -> Box:
         box = super()._box(state)

@@ -30,7 +30,7 @@ class MalformedError(ExpressionError):
 
 
 class UnknownNameError(ExpressionError):
-    """An expression names a variable that there is not.
+    """An expression names an unknown variable.
 
     Args:
         name: The variable.

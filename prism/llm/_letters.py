@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import exp
 from string import ascii_uppercase
@@ -93,9 +93,7 @@ class LetteredChoice:
         except ReasonerError as error:
             raise ValueError(str(error)) from error
 
-        # the last one, as thoughts before the answer may have letters, too
-        tokens = reversed(completion.tokens)
-        place: Mapping[str, Any] = next((one for one in tokens if _letter(one) == letter), {})
+        place = _last_place(completion.tokens, letter)
         likeliest = _alternatives(place)
         listed = {one: likeliest[one] for one in self.letters if one in likeliest}
         is_listed = listed.get(letter, 0.0) > 0
@@ -133,6 +131,11 @@ def listed_in(token: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the likeliest tokens in a token's place."""
     listed = token.get("top_logprobs")
     return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+
+
+def _last_place(tokens: Sequence[Mapping[str, Any]], letter: str) -> Mapping[str, Any]:
+    """Return the last token with a letter, as thoughts before the answer may have some, too."""
+    return next((one for one in reversed(tokens) if _letter(one) == letter), {})
 
 
 def _letter(token: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -21,12 +21,10 @@ from prism.llm._settings import (
     settings_of,
 )
 from prism.statechart.reasoner._foreign import check_client, check_model
-from prism.statechart.reasoner._spending import Cost
 
 if TYPE_CHECKING:
     from prism.llm._doctor import Check
     from prism.llm._router import ModelPool
-    from prism.statechart.reasoner._model_client import ChatReply, DecisionReply
     from prism.statechart.reasoner._slots import Slots
 
 ONLY_DECIDES = names_of(RunSettings, "decision")
@@ -58,7 +56,7 @@ class Model(RunSettings):
 
     Whatever takes a model takes one of these, the text that `of` reads, or a client of another
     library: `prism.statechart.Reasoner` and `Writer`, simulations, worlds, workflows and thinking
-    agents. It can be asked directly, too: see `chat` and `systemone`.
+    agents. To ask it directly, ask its servers: ``await model.as_client().chat(messages)``.
 
     Every question goes to the host with the fewest under way. What passes (a busy server, a broken
     connection, a time-out) is asked again, on another host where there is one. A host that fails
@@ -110,7 +108,7 @@ class Model(RunSettings):
         option_order: Whether the model is told its options as the chart has them, or ``shuffled``;
             None for shuffled.
         stop_at_fallbacks: The share of the last 200 decisions, above 0 and up to 1, that ends the
-            run if they fell back; ``"never"`` to go on all the same. None is 0.5, where decisions
+            run if they fell back; ``"never"`` to continue anyway. None is 0.5, where decisions
             do not count that fell back since a budget was spent.
         max_calls: Requests that the run may make.
         max_tokens: Tokens that it may use.
@@ -215,7 +213,7 @@ class Model(RunSettings):
                 for what is not given.
 
         Raises:
-            InputError: If the file cannot be read, has a key or a value that there is not, or names
+            InputError: If the file cannot be read, has an unknown key or a wrong value, or names
                 no default model; names the line.
         """
         # it loads pydantic, which few runs need
@@ -299,7 +297,8 @@ class Model(RunSettings):
     def as_client(self) -> Any:
         """Return the client that is asked outside of a run: the servers, or another library's.
 
-        It is the same whenever it is called, and needs no server yet.
+        It is the same whenever it is called, and needs no server yet. The servers of a model have
+        ``chat``, ``systemone``, ``offers_decisions`` and ``warm_up``.
 
         Raises:
             InputError: If something is set that only a run can do.
@@ -324,86 +323,6 @@ class Model(RunSettings):
             object.__setattr__(self, _POOL, pool)
 
         return pool
-
-    async def chat(
-        self,
-        messages: Sequence[Mapping[str, Any]],
-        *,
-        format: dict[str, Any] | None = None,  # noqa: A002
-        cost: Cost | None = None,
-        lacks: Callable[[ChatReply], int] | None = None,
-    ) -> ChatReply:
-        """Send a conversation.
-
-        Args:
-            messages: ``{"role": ..., "content": ...}``, oldest first.
-            format: JSON schema that the reply must follow.
-            cost: Where to add what it costs, however it ends.
-            lacks: Returns how many of the answers that were asked for a reply lacks, 0 if it is
-                valid. One that lacks any is asked for on another host, once; of two such replies
-                the one that lacks fewer is returned.
-
-        Returns:
-            The reply: its ``text``, ``model`` and ``host``, and its ``input_tokens`` and
-            ``output_tokens`` where they are known.
-
-        Raises:
-            CircuitOpenError: If all hosts keep failing, so that none is asked now.
-            UnreachableError: If no host can be reached.
-            TimedOutError: If there is no complete reply within the time-out.
-            OverloadedError: If the hosts are too busy.
-            ModelMissingError: If the server does not have the model.
-            BadReplyError: If the answer is not a chat reply, or is empty.
-            LLMError: If the server refuses the request for any other reason, or another event loop
-                uses the model.
-        """
-        return await self._servers().chat(messages, format=format, cost=cost, lacks=lacks)
-
-    async def systemone(
-        self,
-        state: str,
-        questions: Mapping[str, Mapping[str, Any]],
-        *,
-        cost: Cost | None = None,
-        lacks: Callable[[DecisionReply], int] | None = None,
-    ) -> DecisionReply:
-        """Put choice questions to a decision model.
-
-        Args:
-            state: What the questions are about.
-            questions: By name, in the wire format of ``/v1/systemone``.
-            cost: Where to add what it costs, however it ends.
-            lacks: As for `chat`.
-
-        Returns:
-            The reply: its ``answers`` by question, with ``choice`` and ``probabilities`` by option,
-            and its ``usage``, ``model`` and ``host``.
-
-        Raises:
-            DecisionsUnsupportedError: If no host takes decision questions.
-            CircuitOpenError: If the hosts that take them keep failing, whatever others could do.
-            LLMError: As `chat`.
-        """
-        return await self._servers().systemone(state, questions, cost=cost, lacks=lacks)
-
-    async def offers_decisions(self) -> bool:
-        """Return True if any host takes decision questions, or if only one can tell.
-
-        Raises:
-            LLMError: If none does and some did not answer.
-        """
-        return await self._servers().offers_decisions()
-
-    async def warm_up(self, limit: float | None = None) -> Mapping[str, Exception | None]:
-        """Load the model on every host at the same time.
-
-        Args:
-            limit: Seconds to wait at most; by default only the time-out of each load.
-
-        Returns:
-            What went wrong on each, by address; None where nothing did.
-        """
-        return await self._servers().warm_up(limit)
 
     async def diagnose(self) -> AsyncGenerator[Check, None]:
         """Look at the first host and its model, step by step, until something is wrong.

@@ -103,12 +103,15 @@ def part_refused(said: str, body: Mapping[str, Any], settings: ModelSettings) ->
     part = next((part for part in named if part in body), None)
     if part == "response_format" and "json_object" in said:
         return OTHER_FORM if body[part]["type"] == "json_schema" else part
-    if part == "temperature" and settings.temperature != 0:
-        return None
-    if part in ("chat_template_kwargs", "reasoning_effort") and settings.think is not False:
-        return None
 
-    return part
+    return None if _is_asked_for(part, settings) else part
+
+
+def _is_asked_for(part: str | None, settings: ModelSettings) -> bool:
+    if part == "temperature":
+        return settings.temperature != 0
+
+    return part in ("chat_template_kwargs", "reasoning_effort") and settings.think is not False
 
 
 def read_completion(reply: Any) -> Completion:

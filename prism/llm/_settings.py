@@ -146,10 +146,7 @@ def _declared(kind: type[Any]) -> Mapping[str, Setting]:
 
 
 def _filled_in(setting: Setting, name: str, hint: Any, default: Any) -> Setting:
-    kind = next((part for part in get_args(hint) if part is not NoneType), hint)
-    if get_origin(hint) in (Literal, Sequence):
-        kind = hint
-
+    kind = _without_none(hint)
     repeats = get_origin(kind) is Sequence
     return replace(
         setting,
@@ -162,6 +159,13 @@ def _filled_in(setting: Setting, name: str, hint: Any, default: Any) -> Setting:
         option=setting.option or f"--{name.replace('_', '-')}",
         key=setting.key or name,
     )
+
+
+def _without_none(hint: Any) -> Any:
+    if get_origin(hint) in (Literal, Sequence):
+        return hint
+
+    return next((part for part in get_args(hint) if part is not NoneType), hint)
 
 
 def _words(part: Any) -> tuple[str, ...]:
@@ -306,6 +310,17 @@ def hedge_setting() -> Any:
     )
 
 
+def _meant(setting: Setting, given: Any) -> Any:
+    """Return the value of a setting as it is kept."""
+    # one text stands for a list of one, and may be the whole of what people have
+    if setting.repeats and isinstance(given, str):
+        return (given,)
+    if isinstance(given, bool) and setting.choices[:2] == ("false", "true"):
+        return str(given).lower()
+
+    return given
+
+
 @dataclass(frozen=True, kw_only=True)
 class AgentSettings:
     """The settings that may differ between the agents of a run, and in its course.
@@ -387,23 +402,16 @@ class AgentSettings:
 
     def __post_init__(self) -> None:
         """Refuse invalid values, and hide what is secret."""
-        put = object.__setattr__
         for name, setting in settings_of(type(self)).items():
-            value = getattr(self, name)
-            # one text stands for a list of one, and may be the whole of what people have
-            if setting.repeats and isinstance(value, str):
-                value = (value,)
-                put(self, name, value)
-            if isinstance(value, bool) and setting.choices[:2] == ("false", "true"):
-                value = str(value).lower()
-                put(self, name, value)
+            value = _meant(setting, getattr(self, name))
             if value is None:
                 continue
             if (problem := problem_with(setting, value)) is not None:
                 raise InputError(problem, field=name)
             if setting.repeats:
-                hidden = map(Address.of, value) if setting.secret else value
-                put(self, name, tuple(hidden))
+                value = tuple(map(Address.of, value) if setting.secret else value)
+
+            object.__setattr__(self, name, value)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,7 @@
 """The window of a model: what fits into it, and by what one sees that a prompt was cut.
 
-Ollama cuts a prompt that is too long down to about half of its window, from the front, and answers
-with status 200 all the same. What the model reads then lacks its role and its goal.
+Ollama cuts a prompt that is too long down to about half of its window, from the front, and still
+answers with status 200. What the model reads then lacks its role and its goal.
 """
 
 from __future__ import annotations

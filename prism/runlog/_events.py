@@ -26,8 +26,8 @@ EVENTS = (
                     Key(
                         "logged_agents",
                         keys.COUNT,
-                        "How many of them the log tells of, where that is not all: a sample that "
-                        "the seed draws. Counts and measures are of all.",
+                        "How many of them the log covers, if not all: a sample that the seed "
+                        "draws. Counts and measures cover all agents.",
                     ),
                     Key("rounds", keys.COUNT, "Rounds to run."),
                     Key("ticks_per_round", keys.COUNT, "Steps of each agent in a round."),

@@ -139,7 +139,7 @@ class PromptLog:
         self.close()
 
     def _hand_over(self) -> None:
-        """Have the lines so far written, while the run goes on."""
+        """Have the lines so far written, during the run."""
         if self._lines:
             block, self._lines = bytes(self._lines), bytearray()
             self._waiting.append(self._thread.submit(self._write, block))
@@ -377,7 +377,7 @@ def asked_in(
 
 
 def find_asked(run: Path, record_id: str, on_fault: Tell) -> tuple[Asked, Mapping[str, Any] | None]:
-    """Return a decision or a text, and what came of it.
+    """Return a decision or a text, and its result.
 
     That is of a decision the agent's next transition, or that the answer was discarded; of a text
     the agent's next event. None if the log ends before.

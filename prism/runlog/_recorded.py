@@ -228,7 +228,7 @@ class RecordedAnswers(EarlierAnswers):
         return replace(self._written(call, event, what), text_id=text_id, was_cut=was_cut)
 
     def _written(self, call: TextCall, event: Mapping[str, Any], what: str) -> Written:
-        """Return what came of a call, as the log has it."""
+        """Return the result of a call, as the log has it."""
         text, source, reason = event["text"], event["source"], event["reason"]
         cost = _cost_of(event)
         if source == "failed":

@@ -170,7 +170,7 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def require_unchanged(began: Mapping[str, str], now: Mapping[str, str], path: Path) -> None:
-    """Refuse to go on with files that have changed.
+    """Refuse to continue with files that have changed.
 
     Args:
         began: Digests of the files that the run read when it began, by their names.

@@ -34,7 +34,7 @@ _SUMMARY_KINDS = {"prism": str, "schema": int, "config": dict, _RESULTS: dict}
 class RunFolder:
     """The folder of one run, which no other run overwrites, and from which this one is resumed.
 
-    ``run.json`` says from the beginning what the run is (``config``) and at the end what came of it
+    ``run.json`` says from the beginning what the run is (``config``) and at the end its results
     (``results``). A run has begun when that file is there; a folder without it holds an empty log
     at most. The log is the folder's lock: the process that writes the run locks it before it looks
     at the folder, and until the end.
@@ -191,7 +191,7 @@ class RunFolder:
             self.keep(run, seconds_between=0)
 
     def complete(self, outcome: Mapping[str, Any]) -> None:
-        """Write down what came of the run, and remove its checkpoints.
+        """Write the results of the run, and remove its checkpoints.
 
         Args:
             outcome: What to add to ``run.json``: ``results``, and more.
@@ -259,7 +259,7 @@ class RunFolder:
         return 0
 
     def _find_last_checkpoint(self) -> int:
-        """Return the length of the log up to the checkpoint from which the run goes on."""
+        """Return the length of the log up to the checkpoint from which the run continues."""
         if _RESULTS in read_summary(self.path):
             raise InputError("was just completed by another process", path=self.path)
 
@@ -340,7 +340,7 @@ def _forget(folder: Path) -> None:
 
 
 def describe_run(config: Mapping[str, Any], outcome: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what ``run.json`` says of a run: what it is, and what came of it."""
+    """Return what ``run.json`` says of a run: what it is, and its results."""
     return {"prism": __version__, "schema": SCHEMA_VERSION, "config": dict(config), **outcome}
 
 

@@ -45,10 +45,10 @@ _logger = logging.getLogger("prism.runs")
 
 
 class Observer:
-    """What a run says while it goes on. This one logs it to ``prism.runs``; others override it."""
+    """What a run reports while it runs. This one logs it to ``prism.runs``; others override it."""
 
     def note(self, message: str) -> None:
-        """Receive what is good to know, such as the round after which a run goes on."""
+        """Receive a note, such as the round after which a run continues."""
         _logger.info(message)
 
     def warn(self, message: str) -> None:
@@ -212,7 +212,7 @@ def carry_out(
         on_round: Called with every round as it ends, after it has been kept.
         checkpoint_every: A round that ends so many seconds after the last checkpoint gets one.
             Options that have a ``checkpoint_every`` of their own know better.
-        observer: What to tell of the run; by default it is logged to ``prism.runs``.
+        observer: What to tell about the run; by default it is logged to ``prism.runs``.
         told: Whether to say in the outcome what the run was.
     """
     observer = observer or Observer()

@@ -1,4 +1,4 @@
-"""How far runs are, seen from outside: by another process, meanwhile or afterwards."""
+"""How far runs have come, as seen by another process, during a run or afterwards."""
 
 from __future__ import annotations
 
@@ -41,20 +41,19 @@ _ALIVE_SECONDS = 5 * SECONDS_BETWEEN
 
 @dataclass(frozen=True, slots=True)
 class RunStatus:
-    """How far a run is.
+    """How far a run has come.
 
     Args:
         path: Its folder, or its log where there is no more.
         state: ``running`` if a process is writing its log, ``complete``, ``stopped`` in between,
-            ``not begun`` if nothing but an empty log is there, ``damaged`` if it cannot be told.
-        round: Round that it has come to, counted from 1; None if that is not known.
+            ``not begun`` if there is only an empty log, ``damaged`` if its state is unknown.
+        round: Round that it has reached, counted from 1; None if unknown.
         tick: Tick of that round.
         rounds: Number of its rounds.
         ticks_per_round: Ticks of each round.
-        questions: Questions that it has put and that are not answered yet; None if it is not
-            running, or does not say.
+        questions: Open questions; None if it is not running, or unknown.
         rate: Ticks in a second (rounds in a second if the run has no ticks), since it began or was
-            resumed; None if it is not running, or has not come far enough.
+            resumed; None if it is not running, or has only just begun.
         seconds_left: Seconds until its end at that rate.
         problem: What is damaged, or why this version of prism cannot resume the run.
         spent: What its model has cost so far: ``calls``, ``tokens`` and, where agents have models
@@ -80,10 +79,11 @@ class RunStatus:
 
 
 def run_status(path: Path | str) -> RunStatus:
-    """Say how far a run is, without disturbing it.
+    """Return how far a run has come, without disturbing it.
 
-    A run is alive as long as a process has its log locked, however old its last sign of life is.
-    Where files cannot be locked, as on Windows, it is alive if it gave one within five seconds.
+    A run is alive as long as a process has its log locked, however old its last heartbeat is. If
+    files cannot be locked, as on Windows, it is alive if its last heartbeat is at most five seconds
+    old.
 
     Args:
         path: The run's folder, or its log.
@@ -110,7 +110,7 @@ def run_status(path: Path | str) -> RunStatus:
 def find_runs(folder: Path | str) -> list[Path]:
     """Return the folders of runs in a folder and up to four levels below it, by name.
 
-    Hidden folders and symbolic links are passed over, and so is what is inside a run.
+    Hidden folders and symbolic links are skipped, and so is everything inside a run.
     """
     return sorted(_runs_below(Path(folder), _DEEPEST))
 
@@ -150,7 +150,7 @@ def _of_process(
 
 
 def _timed(status: RunStatus, heartbeat: Heartbeat) -> RunStatus:
-    """Add what is known only while a run goes on."""
+    """Add what is known only during a run."""
     status = replace(
         status,
         questions=heartbeat.questions,

@@ -174,7 +174,7 @@ class Batch:
         return [name for name in measures if name not in totals], list(totals)
 
     def _parts(self) -> Iterator[_Part]:
-        """Yield each run, what identifies it, its parameters, and what came of it."""
+        """Yield each run, what identifies it, its parameters, and its results."""
         of_feed = self._of_feed() if is_of_feed_plan(self.plan) else {}
         summaries = BatchFolder(self.folder).summaries([each.name for each in self.runs])
         for run, summary in zip(self.runs, summaries, strict=True):

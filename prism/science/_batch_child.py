@@ -309,7 +309,7 @@ def _listen(messages: SimpleQueue[Message], stop: Event) -> None:
 
 
 class _Teller(Observer):
-    """Tells whoever carries out the batch what goes on.
+    """Reports progress to the process that carries out the batch.
 
     Args:
         out: Where messages go.

@@ -66,7 +66,7 @@ class BatchRun:
 
 
 class BatchObserver:
-    """What a batch says while it goes on. This one logs it to ``prism.science``."""
+    """What a batch reports while it runs. This one logs it to ``prism.science``."""
 
     def started(self, runs: Sequence[BatchRun]) -> None:
         """Receive all runs, with how far each is, before the first one begins or is resumed."""

@@ -225,7 +225,7 @@ class BatchFolder:
             yield rows.get(run) or (read_summary(path) if is_begun(path) else None)
 
     def add_row(self, row: Mapping[str, Any]) -> None:
-        """Keep what came of a run that has no folder.
+        """Keep the results of a run that has no folder.
 
         Raises:
             OSError: If that fails.

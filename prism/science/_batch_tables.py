@@ -28,7 +28,7 @@ def run_row(
     Args:
         head: What comes first: run, configuration, arm, seed.
         parameters: Its parameters.
-        results: What ``run.json`` says of what came of it; empty if nothing did.
+        results: The results in ``run.json``; empty if there are none.
     """
     rounds = results.get("rounds", ())
     last = rounds[-1].get("measures", {}) if rounds else {}
@@ -160,7 +160,7 @@ def measure_log(run: Path) -> list[Mapping[str, Any]]:
 
 
 def all_results(batch: Path, run: str, results: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what came of a run of a batch; of the feed, with what its log says besides."""
+    """Return the results of a run of a batch; for the feed, with what its log says besides."""
     if not is_of_feed(results) or "measures" in results:
         return results
 
@@ -168,12 +168,12 @@ def all_results(batch: Path, run: str, results: Mapping[str, Any]) -> Mapping[st
 
 
 def is_of_feed(results: Mapping[str, Any]) -> bool:
-    """Return whether what came of a run is that of a social feed."""
+    """Return whether the results of a run are those of a social feed."""
     return "cascades" in results
 
 
 def with_measures(results: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what came of a run with its measures, by round and in all.
+    """Return the results of a run with its measures, by round and in total.
 
     Args:
         results: What ``run.json`` says.

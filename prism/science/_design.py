@@ -276,7 +276,7 @@ def _plain(level: Any) -> Any:
 def _of_results(
     run: ComparedRun, results: Mapping[str, Any], from_round: int, to_round: int | None
 ) -> Measured:
-    """Return what was measured in the rounds of a run that count, from what came of it."""
+    """Return the measures of a run in the rounds to include, from its results."""
     found = Measured(run)
     last = to_round or run.rounds
     rounds = [each for each in results["rounds"] if from_round <= each["round"] <= last]

@@ -87,7 +87,7 @@ class Fit:
         return is_over and not self._is_to_grow
 
     def estimates(self) -> pl.DataFrame:
-        """Return a row a parameter.
+        """Return a row per parameter.
 
         Columns are ``parameter``, ``least`` and ``most`` (its bounds), ``median``, ``low`` and
         ``high`` (the 90 % interval of the posterior), and ``width`` (of the interval, as a share of
@@ -127,7 +127,7 @@ class Fit:
         )
 
     def targets(self) -> pl.DataFrame:
-        """Return a row a target, those that were held out too, and what the fit makes of it.
+        """Return a row per target, including those held out, with the fit's figures for it.
 
         Columns are ``measure``, ``arm``, ``round``, ``value``, ``spread``, ``held_out`` and
         ``source``, as the plan has them; ``mean``, ``low`` and ``high`` (the 90 % interval) of what

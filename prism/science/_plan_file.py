@@ -208,7 +208,7 @@ class PlanFile(Sizes):
     keep: Listed[str] = Field((), description="Columns of the file of agents to keep.")
     columns: bool = Field(False, description="Compile the steps, and hold agents as columns.")
     log_agents: Optionally[Count] = Field(
-        None, description="How many agents the logs tell of, a sample that each seed draws."
+        None, description="How many agents the logs cover, a sample that each seed draws."
     )
     log: Literal["plain", "zstd", "rounds"] = Field(
         "plain", description="How the logs are written."

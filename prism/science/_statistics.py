@@ -95,7 +95,7 @@ def as_values(values: Sequence[Any]) -> Values:
 
 
 def as_counts(counts: Sequence[Mapping[float, int]], values: Sequence[float]) -> Counts:
-    """Return how often each value occurs in each run: a row a run, a column a value."""
+    """Return how often each value occurs in each run: a row per run, a column per value."""
     return np.asarray([[run.get(value, 0) for value in values] for run in counts], dtype=np.int64)
 
 

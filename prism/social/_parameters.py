@@ -85,7 +85,7 @@ class Parameters:
     treatment changes them, by ``self.parameters = replace(self.parameters, feed="random")``.
 
     Args:
-        carries_over: Whether what is under way when a round ends goes on in the next; else drafts
+        carries_over: Whether what is under way when a round ends continues in the next; else drafts
             are published at once, and all return to IDLE.
         ticks_per_hour: Ticks in an hour of the day, from 1 on, for ``hours`` and ``hot_half_life``.
         hours: When agents are awake: ``always``; ``file``, by the attribute
@@ -133,7 +133,7 @@ class Parameters:
         fading: Factor on the chances of writing about a post, for each step from its root.
         reply_share: Weight of replies among what is written about a post.
         reshare_share: Weight of reshares.
-        post_share: Weight of posts of one's own.
+        post_share: Weight of an agent's own posts.
         reshares_once: Whether an agent reshares a root at most once.
         replies_per_cascade: Most replies of an agent in one cascade; None for any number.
         resting_ticks: Longest time in RESTING, in ticks, from 1 on (the chart's is 2).

@@ -158,7 +158,7 @@ class FeedSteps(World[Any]):
 
     @during(AgentState.COMPOSING)
     def write_draft(self, reader: Reader) -> Running | None:
-        """Draft a text; publish a post of one's own."""
+        """Draft a text; publish an own post."""
         agent, post, texts = reader.agent, reader.post, self._playing.texts
         draft = self._drafted(reader)
         if draft is None:

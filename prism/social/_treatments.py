@@ -204,7 +204,7 @@ class SwitchFeed(Treatment):
     feed: str
 
     def check(self, world: World[Any]) -> None:
-        """Refuse a feed that there is not."""
+        """Refuse an unknown feed."""
         check_parameters(world, {"feed": self.feed}, self.name)
 
     def apply(self, world: World[Any]) -> None:

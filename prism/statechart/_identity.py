@@ -58,8 +58,7 @@ def identify(context: object) -> dict[str, Any] | None:
         if type(value) is str:
             return {known[1]: value}
 
-    keys, value = pack(context)
-    return {keys: value} if type(keys) is str and type(value) is str else unpack(keys, value)
+    return _reduce(context)
 
 
 def pack(context: object) -> tuple[Keys, Any]:
@@ -140,6 +139,9 @@ def _reduce(context: object) -> dict[str, Any] | None:
 
 
 def _plain(value: object, depth: int) -> Any:
+    # the usual case, without the checks of the general one
+    if type(value) in _SCALARS:
+        return value
     if isinstance(value, Enum):
         return _plain(value.value, depth)
     if isinstance(value, _SCALARS):

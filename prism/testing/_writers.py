@@ -28,7 +28,7 @@ class ScriptedWriter(Scripted[TextCall, Any], BaseWriter):
     ``left_over()`` lists the texts and rules that nothing was asked for; ``assert_used_up()``
     raises an AssertionError if there are any, or a call was not expected.
 
-    Each text of the script is what one request brings: where a call cannot use it, the next one is
+    Each text of the script is the reply to one request: where a call cannot use it, the next one is
     taken, as long as the call may be asked again.
 
     Args:

@@ -1,6 +1,6 @@
 """A world that is played, in a process of its own: ``python -m prism.watch._player``.
 
-It reads what to do from its standard input and tells what came of it, a JSON object a line each
+It reads what to do from its standard input and writes the result, one JSON object per line each
 way. What the user's code prints goes to standard error.
 """
 
@@ -51,7 +51,7 @@ class Player(Observer):
     Args:
         asked: What to run: ``world``, ``agents``, ``seed``, ``rounds``, ``parameters``, ``model``.
         folder: Where to keep it.
-        tell: Receives what came of it.
+        tell: Receives the result.
     """
 
     def __init__(self, asked: Mapping[str, Any], folder: Path, tell: Tell) -> None:

@@ -28,7 +28,7 @@ class Runs:
 
     Args:
         given: The folder of a run, its log, a folder with runs below it, or a world to play with.
-        charts: Charts of one's own that runs may follow.
+        charts: Your own charts that runs may follow.
         name: What is watched; by default the name of its folder.
 
     Raises:

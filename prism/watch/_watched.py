@@ -33,7 +33,7 @@ class Watched:
     Args:
         run: Its folder, or its log.
         label: Its name on the page.
-        charts: Charts of one's own that it may follow.
+        charts: Your own charts that it may follow.
 
     Attributes:
         path: The log.

@@ -79,7 +79,7 @@ class ActionResult:
 
 
 class Actions:
-    """The actions of one agent, and what came of them.
+    """The actions of one agent, and their results.
 
     Args:
         on_action: The host's callback; None where nobody carries out anything. A plain one runs in
@@ -130,7 +130,7 @@ class Actions:
         return self._entries
 
     def add(self, result: ActionResult) -> None:
-        """Take note of what came of an action."""
+        """Take note of the result of an action."""
         self._entries = None
         self.number += 1
         self.successes += result.succeeded

@@ -51,11 +51,11 @@ class WorkflowAgent:
 
     Attributes:
         state: Its state, a member of the chart's enum.
-        actions: Its actions, and what came of them.
+        actions: Its actions, and their results.
         context: Its variables, plain data.
         turn_number: Turns so far.
-        action_history: The last actions and what came of them, oldest first.
-        failure: Why the workflow stopped; None while it goes on.
+        action_history: The last actions and their results, oldest first.
+        failure: Why the workflow stopped; None while it runs.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class WorkflowAgent:
     def from_dict(
         cls, workflow: Workflow, client: Any, data: Mapping[str, Any], **settings: Any
     ) -> Self:
-        """Return an agent that goes on where another one was.
+        """Return an agent that continues where another one stopped.
 
         A state that the workflow does not declare is reset to the initial one, which is logged as
         ``workflow.reset``.
@@ -179,7 +179,7 @@ class WorkflowAgent:
 
     @property
     def action_history(self) -> deque[ActionResult]:
-        """The last actions and what came of them, oldest first."""
+        """The last actions and their results, oldest first."""
         return self.actions.history
 
     @property
@@ -188,7 +188,7 @@ class WorkflowAgent:
         return self.state.value in self.workflow.definition.final_states
 
     def repeat(self, recorded: Recorded) -> None:
-        """Copy from an earlier run what was measured there, and what came of actions."""
+        """Copy from an earlier run its measures, and the results of actions."""
         self._steps.recorded = recorded
 
     def holds(self, condition: Expression) -> bool:

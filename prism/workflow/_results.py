@@ -72,7 +72,7 @@ class WorkflowResults:
 
     @classmethod
     def of(cls, agent: WorkflowAgent, turns: Sequence[Turn]) -> Self:
-        """Return what came of the turns of an agent.
+        """Return the results of an agent's turns.
 
         Args:
             agent: The agent, after the last of them.

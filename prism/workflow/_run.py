@@ -58,7 +58,7 @@ class TurnTaker(WorkflowAgent):
     """An agent that carries out a workflow alone.
 
     Attributes:
-        last: What became of its last turn.
+        last: The result of its last turn.
     """
 
     last: Turn

@@ -49,7 +49,7 @@ class SavedMachine(_Saved):
 
 
 class _SavedAction(_Saved):
-    """An action and what came of it."""
+    """An action and its result."""
 
     action: dict[Any, Any]
     result: Any = None
@@ -79,7 +79,7 @@ class SavedAgent(_Saved):
 
     @property
     def results(self) -> tuple[ActionResult, ...]:
-        """The last actions, and what came of them."""
+        """The last actions, and their results."""
         return tuple(
             ActionResult(each.action, each.result, each.succeeded) for each in self.action_history
         )

@@ -1,4 +1,4 @@
-"""One step of an agent: run, its transition made, and what became of it told."""
+"""One step of an agent: run, its transition made, and its result logged."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class WorkflowStopped(PrismError, RuntimeError):  # noqa: N818 - it says what is
 
 @dataclass(frozen=True, slots=True)
 class StepRun:
-    """What became of a step.
+    """The result of a step.
 
     Args:
         step: Its name.
@@ -67,7 +67,7 @@ class StepRun:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What became of a turn.
+    """The result of a turn.
 
     Args:
         number: The turn, counted from 1.
@@ -431,7 +431,7 @@ class Recorded:
             ) from None
 
     def result_of(self, action: Action) -> ActionResult | None:
-        """Return what came of an action in the earlier run; None if nobody carried it out."""
+        """Return the result of an action in the earlier run; None if it was not carried out."""
         found = self._results.get(action.key)
         if found is None:
             return None

@@ -16,7 +16,6 @@ from types import ModuleType
 from typing import Any
 
 from prism.errors import InputError, PrismError
-from prism.files._declarations import meant
 from prism.worlds._world import World
 
 GROUP = "prism.worlds"
@@ -86,6 +85,9 @@ def _named(name: str) -> str:
     if name not in known:
         known = known_worlds()
     if name not in known:
+        # it loads pydantic, which a run needs only to say what is wrong
+        from prism.files._declarations import meant
+
         listed = ", ".join(known)
         near = meant(name, known)
         guess = "" if near is None else f"; did you mean {near}?"

@@ -23,7 +23,7 @@ class AgentSet(tuple[AgentT, ...]):
     """Agents in a fixed order, to choose from, to draw from, and to look at together.
 
     ``world.agents`` and ``agent.neighbours`` are such sets, and what they are asked for is another:
-    ``world.agents.where(state=Mind.SPREADER).sample(5)``. A set is what it was when it was made: it
+    ``world.agents.where(state=Mind.SPREADER).sample(5)``. A set does not change once it is made: it
     does not follow agents that change.
 
     What it draws comes from the random numbers of the agent whose step it is, else from those of

@@ -40,8 +40,8 @@ ToldT = TypeVar("ToldT")
 class Alone(World[Any]):
     """A world with one agent, an object of another class, which is run alone.
 
-    A round is a turn of the agent. What the agent keeps of it as ``last`` is what became of the
-    round, and the log says of it what there is to say of one agent.
+    A round is a turn of the agent. ``last`` of the agent is the result of the round, and the log
+    has what there is to say about a single agent.
 
     Attributes:
         agent: The agent.
@@ -72,7 +72,7 @@ class Alone(World[Any]):
         return {"state": agent._state.value}
 
     def _prism_summary(self, summary: Any) -> Any:  # noqa: ARG002 - the agent knows more
-        """Return what became of the agent's turn."""
+        """Return the result of the agent's turn."""
         return self.agent.last
 
     def _prism_ended(self, summary: Any) -> Mapping[str, Any]:

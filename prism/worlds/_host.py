@@ -144,7 +144,7 @@ class RunHost:
         epoch: What goes on now, as a number: everybody's random numbers belong to one epoch.
         roster: Where agents are, from the end of `setup` on.
         ticks_per_round: Ticks in a round.
-        logged: Ids of the agents of whom the log tells; None for all.
+        logged: Ids of the agents that the log covers; None for all.
         stopped: When the run was stopped, and why; None if it was not.
         logger: Where the run's events go meanwhile.
         timed_out: Takes note of a time-out, by the state that was left.

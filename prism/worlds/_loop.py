@@ -74,7 +74,7 @@ class Loop:
             configured.
         clock: The run's clock.
         columns: Whether agents are columns, and their steps compiled.
-        log_agents: How many agents the log tells of, if that was asked for.
+        log_agents: How many agents the log covers, if that was asked for.
 
     Attributes:
         world: The world.

@@ -177,7 +177,7 @@ class OverlapTicks(Ticks):
         return self._asked_next() if self._waiting else None
 
     def _answered(self, question: Asked, answer: Answer) -> Asked | None:
-        """Let a step go on with its answer; return what it asks next, if it does."""
+        """Let a step continue with its answer; return what it asks next, if anything."""
         self.counts.add((answer,))
         waiting = self._running.pop(id(question))
         self._busy.discard(id(waiting.owner))

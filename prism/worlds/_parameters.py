@@ -211,7 +211,7 @@ def check_group(group: Any) -> None:
 
 
 def unknown_parameter(cls: Fields, name: str) -> str:
-    """Return what is wrong with a parameter that there is not."""
+    """Return what is wrong with an unknown parameter."""
     if name in cls.fields:
         return f"{cls.__name__}.{name} is state, not a parameter: set it in setup"
 

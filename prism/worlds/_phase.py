@@ -21,8 +21,8 @@ class Phase(StrEnum):
         TREATING: A treatment is applied, which may set parameters.
         STEPPING: Agents take their steps, and may ask.
         WAITING: Answers are out; no code of the user's runs.
-        GOING_ON: In an overlap world, a step goes on with its answer, and changes its own agent
-            alone.
+        GOING_ON: In an overlap world, a step continues with its answer, and changes only its own
+            agent.
         ENDING: A tick or a round ends: its hooks run.
         LOOKING: A measure or ``until`` looks, and nothing may change.
     """

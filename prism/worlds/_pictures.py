@@ -33,7 +33,7 @@ class Look:
     label: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse a size that there is not."""
+        """Refuse an invalid size."""
         require_number(self.size, "Look.size")
         if self.size is None or self.size < 0:
             raise FieldValueError(f"Look.size must be a number, 0 or more, got {self.size!r}")

@@ -117,8 +117,8 @@ class Ending(Protocol[ResultsT_co]):
 class Run(Generic[WorldT_co]):
     """A world, its agents, and everything else that its events depend on.
 
-    `run` carries it out, and `keep` carries it out in a folder. From there `prism.worlds.resume`
-    goes on with it after it was stopped in any way, and `prism.worlds.replay` repeats it.
+    `run` carries it out, and `keep` carries it out in a folder. From there, `prism.worlds.resume`
+    continues it, however it was stopped, and `prism.worlds.replay` repeats it.
 
     A run of a world's class is made anew each time it is carried out; one of a world that was made
     already, or of agents that were, takes these for itself, and can be carried out once.
@@ -152,13 +152,13 @@ class Run(Generic[WorldT_co]):
         clock: The run's clock.
         columns: Whether agents are columns, and their steps compiled: the same run for a million
             agents, of a world that can be compiled (``prism world check WORLD --columns``).
-        log_agents: How many agents the log tells of, a sample that the seed draws; by default all,
-            and 1,000 of more than 100,000. Counts and measures are of all.
+        log_agents: How many agents the log covers, a sample that the seed draws; by default all, or
+            1,000 if there are more than 100,000. Counts and measures cover all agents.
         log: How the log of a run that is kept is written: ``plain``, compressed with ``zstd`` as
             ``events.jsonl.zst``, or with ``rounds`` alone, without what single agents do; a feed
             keeps its posts and votes.
-        agent_id: Of an agent alone: its name.
-        application: Of an agent alone: what the application brings, which no run keeps. For an
+        agent_id: For a single agent: its name.
+        application: For a single agent: what the application provides, which no run keeps. For an
             agent in YAML that is any of ``variables``, ``on_action`` and ``action_seconds``, as
             `prism.workflow.WorkflowAgent` takes them; for a thinking agent ``count``, a counter of
             tokens.
@@ -184,7 +184,7 @@ class Run(Generic[WorldT_co]):
         ticks: Ticks in a round.
         treatments: The treatments.
         columns: Whether agents are columns.
-        log_agents: How many agents the log tells of, as it was given.
+        log_agents: How many agents the log covers, as it was given.
         log: How the log is written.
         reasoner: Who decides, as it was given; a model if one does.
         writer: Who writes, as it was given.
@@ -304,14 +304,14 @@ class Run(Generic[WorldT_co]):
         checkpoint_every: float | None = None,
         observer: Observer | None = None,
     ) -> Outcome[ResultsT]:
-        """Carry it out, and keep it in a folder: its log, what it was, and what came of it.
+        """Carry it out, and keep it in a folder: its log, what it was, and its results.
 
         Args:
             folder: Where. A folder that holds a run is refused.
             on_round: Called with every round as it ends, after it has been kept.
             checkpoint_every: A round that ends so many seconds after the last checkpoint gets one;
                 0 for every round, 10 by default.
-            observer: What to tell of the run; by default it is logged to ``prism.runs``.
+            observer: What to tell about the run; by default it is logged to ``prism.runs``.
 
         Raises:
             InputError: If what was given cannot be kept, such as a reasoner of your own.
@@ -636,11 +636,11 @@ def resume(
         hosts: Addresses of its servers with names and passwords, which no run keeps. Those that
             are missing here are taken from the environment variable ``OLLAMA_HOST``.
         model: The client of another library that it asks, which no run keeps, either.
-        application: What the application brings to an agent alone, which no run keeps, either.
+        application: What the application provides for a single agent, which no run keeps, either.
         on_round: Called with every round as it ends, after it has been kept.
         checkpoint_every: A round that ends so many seconds after the last checkpoint gets one; 0
             for every round, 10 by default.
-        observer: What to tell of the run; by default it is logged to ``prism.runs``.
+        observer: What to tell about the run; by default it is logged to ``prism.runs``.
 
     Returns:
         What came of it; None if the run was complete already.
@@ -683,11 +683,11 @@ def replay(
     Args:
         recorded: The folder of the earlier run.
         folder: Where to keep the new run; nothing is written without one.
-        application: What the application brings to an agent alone, which no run keeps.
+        application: What the application provides for a single agent, which no run keeps.
         on_round: Called with every round as it ends, after it has been kept.
         checkpoint_every: A round that ends so many seconds after the last checkpoint gets one; 0
             for every round, 10 by default.
-        observer: What to tell of the run; by default it is logged to ``prism.runs``.
+        observer: What to tell about the run; by default it is logged to ``prism.runs``.
 
     Raises:
         InputError: If there is no run in the folder, or a file that it reads has changed.

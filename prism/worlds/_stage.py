@@ -226,10 +226,7 @@ class AgentStage:
     def _announce(self, agent: Any, logger: EventLogger) -> None:
         told = self._world._prism_joined(agent)
         if told is None:
-            # of an object of another class nothing but its id is told
-            names = [
-                name for name in type(agent).fields if name not in Agent.fields and name != OBJECT
-            ]
+            names = _own_fields(agent.__class__)
             own = {name: getattr(agent, name) for name in names} | agent._attributes
             told = {
                 "chart": agent._chart.definition.name,
@@ -434,6 +431,12 @@ class AgentStage:
         # the charts ask for the time exactly once for each transition
         self._transitions += 1
         return self._setting.clock.moment.seconds
+
+
+@lru_cache(maxsize=256)
+def _own_fields(cls: type[Agent]) -> tuple[str, ...]:
+    """Return the fields that a class declares; of an object that it stands for, only its id."""
+    return tuple(name for name in cls.fields if name not in Agent.fields and name != OBJECT)
 
 
 def _require_overlapping(cls: type[World[Any]]) -> None:

@@ -503,7 +503,7 @@ class Elsewhere:
 
 
 class _Cancelled:
-    """A turn into which a cancellation is thrown when it goes on."""
+    """A turn into which a cancellation is thrown when it continues."""
 
     def __init__(self, running: Running, error: BaseException) -> None:
         self._running = running

@@ -49,7 +49,7 @@ class _Own(Declaration):
 
 
 class _Other(Declaration):
-    """A treatment of a class that a world of one's own lists."""
+    """A treatment of a class that your own world lists."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -73,7 +73,7 @@ class Treatment(ABC):
     )
 
     def __post_init__(self) -> None:
-        """Refuse a round that there is not."""
+        """Refuse an invalid round."""
         require_count("round", self.round)
         object.__setattr__(self, "name", self.name or type(self).kind)
         if self.name == CONTROL:
@@ -186,7 +186,7 @@ class SharedTreatment(Treatment):
     experiment: str = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
-        """Refuse a share that there is not."""
+        """Refuse an invalid share."""
         Treatment.__post_init__(self)
         share: Any = self.share
         if not isinstance(share, (int, float)) or isinstance(share, bool) or not 0 < share <= 1:

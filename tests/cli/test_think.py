@@ -254,7 +254,7 @@ def test_an_interrupted_run_says_what_it_has_left(prism: Prism, is_kept: bool) -
 
     *_, kept, interrupted = [*said, *err.splitlines(keepends=True)]
     number = cycles_of(prism.folder / "memory.json")
-    how = "continue with: prism resume run" if is_kept else "the same command goes on from"
+    how = "continue with: prism resume run" if is_kept else "run the same command again"
     assert (process.returncode, out, interrupted) == (130, "", "prism: interrupted\n")
     assert kept.startswith(f"prism: memory.json holds {number} cycles; {how}")
 

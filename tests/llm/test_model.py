@@ -159,12 +159,12 @@ def test_an_assignment_that_is_none_is_refused(assigned: Any, problem: str) -> N
 
 
 async def test_a_model_is_asked_directly() -> None:
-    """It needs no pool of servers: whatever it needs behind it is made with the first question."""
+    """Its servers take conversations, and whatever they need is made with the first question."""
     with FakeOllama(write=lambda *_: "Hello!") as server:
         async with Model("llama3.2", server.host) as model:
-            assert (await model.chat(HELLO)).text == "Hello!"
-            assert await model.offers_decisions() in (True, False)
-            assert await model.warm_up() == {server.host: None}
+            assert (await model.as_client().chat(HELLO)).text == "Hello!"
+            assert await model.as_client().offers_decisions() in (True, False)
+            assert await model.as_client().warm_up() == {server.host: None}
             assert [check.ok async for check in model.diagnose()][-1]
 
 
@@ -240,7 +240,7 @@ async def test_the_key_of_the_variable_is_sent(kind: Any, monkeypatch: pytest.Mo
         host = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         async with Model("llama3.2", host, server=kind, key="MY_KEY") as model:
             with pytest.raises(LLMError):
-                await model.chat(HELLO)
+                await model.as_client().chat(HELLO)
 
     assert b"authorization: bearer k3y-of-mine" in heads[0].lower()
     assert "k3y" not in f"{model!r} {model.to_config()}"
@@ -289,7 +289,7 @@ async def test_a_client_of_another_library_is_a_model() -> None:
         (lambda: Model("a", client=ollama.Client()), "stops the event loop"),
         (lambda: Model.of(7), "int has none"),
         (lambda: Model(), "must be the name of a model"),
-        (lambda: asyncio.run(Model.of(Agent()).chat(HELLO)), "asked by Reasoner and Writer alone"),
+        (lambda: Model.of(Agent()).another("large"), "asked by Reasoner and Writer alone"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(make: Any, problem: str) -> None:

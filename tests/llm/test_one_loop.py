@@ -9,7 +9,7 @@ import pytest
 
 from prism.errors import LLMError
 from prism.llm._router import OllamaPool
-from prism.statechart.reasoner._slots import OneLoop
+from prism.statechart.reasoner._slots import Slots
 from prism.testing import FakeOllama
 from tests.kit.servers import HELLO
 
@@ -47,12 +47,12 @@ def test_two_loops_at_once_are_refused(
     assert answers == ["Hello."]
 
 
-def test_one_loop_after_another_is_welcome() -> None:
+def test_slots_after_another_is_welcome() -> None:
     """A loop that has ended, even in the middle of something, keeps no other from going on."""
-    one_loop, entered = OneLoop(), []
+    slots, entered = Slots(), []
 
     async def hold(*, leaves: bool) -> None:
-        with one_loop.entered():
+        with slots.entered():
             entered.append(leaves)
             if not leaves:
                 await asyncio.Event().wait()

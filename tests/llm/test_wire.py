@@ -407,7 +407,7 @@ from prism.llm import Model
 
 async def main():
     async with Model("tiny", sys.argv[1], server="openai") as model:
-        print((await model.chat([{"role": "user", "content": "hello"}])).text)
+        print((await model.as_client().chat([{"role": "user", "content": "hello"}])).text)
 
 asyncio.run(main())
 """

@@ -112,7 +112,7 @@ class Run:
         ended: Whether the log has its end.
         schema: Version of its events.
         agents: Number of its agents.
-        logged_agents: How many of them the log tells of; None for all.
+        logged_agents: How many of them the log covers; None for all.
         rounds: Number of rounds planned.
         ticks_per_round: Ticks of each round.
         seed: Its seed.

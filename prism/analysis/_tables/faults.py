@@ -55,7 +55,7 @@ def faults(logs: RunLogs) -> pl.DataFrame:
     Returns:
         One row for each kind of fault: ``fault`` (``guard_failed``: its transition was not enabled;
         ``action_failed``: its transition took place nevertheless; ``step_failed``: a step of a
-        workflow, whatever became of it by its policy; ``text_failed``: a model wrote nothing of
+        workflow, whatever its policy made of it; ``text_failed``: a model wrote nothing of
         use; ``reply_unusable``: a thinking agent's model wrote nothing of use;
         ``action_refused``: a memory operation that it asked for; ``memory_changed``: by somebody
         else, while a run was stopped; ``state_reset``: an agent was restored in a state that it

@@ -1,4 +1,4 @@
-"""Who and what was treated in an experiment, and what became of it."""
+"""Who and what was treated in an experiment, and the outcome."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def assignments(logs: RunLogs) -> pl.DataFrame:
 
 
 def treated_posts(logs: RunLogs) -> pl.DataFrame:
-    """Describe what became of the posts of experiments.
+    """Describe what happened to the posts of experiments.
 
     Args:
         logs: The logs, from `read_log`.

@@ -1,4 +1,4 @@
-"""Which posts agents opened, what came of it, and how far posts reached."""
+"""Which posts agents opened, how that ended, and how far posts reached."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WAYS = {DECIDES: "decided", IGNORES: "ignored", TIMEOUT: "timed_out", ROUND_END
 
 
 def views(logs: RunLogs) -> pl.DataFrame:
-    """Count what came of the posts that agents opened, by round and in all.
+    """Count how posts that agents opened ended, by round and in total.
 
     A view is a post that an agent opens (``sees_post``). It ends in one of these ways, which sum to
     the views exactly: the agent carries out a decision; it ignores the post, as nothing else is
@@ -101,7 +101,7 @@ def reach(logs: RunLogs, *, of: Whom = "cascades", by_round: bool = False) -> pl
 
 
 def _outcomes(logs: RunLogs) -> pl.DataFrame:
-    """Count what came of the views of each round, by number of run."""
+    """Count how the views of each round ended, by number of run."""
     trigger = pl.col("trigger")
     is_view, is_exit = trigger == SEES_POST, pl.col("from_state") == _EVALUATING
     is_decision = (pl.col("event") == DECISION) & (pl.col("state") == _EVALUATING)

@@ -1,4 +1,4 @@
-"""What worlds of one's own measured, were treated with, and logged."""
+"""Measures, treatments and events of your own worlds."""
 
 from __future__ import annotations
 

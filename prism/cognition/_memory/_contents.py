@@ -50,7 +50,7 @@ class Contents:
         used: For each tag of working memory the cycle in which it was used last.
         working: Working memory.
         outdated: Tags of working memory under which storage has had a newer value since.
-        last_action: The last action and what came of it; None before the first.
+        last_action: The last action and its result; None before the first.
         news: What the agent has been told and has not answered yet.
         thoughts: The last thoughts, oldest first.
         unknown: All other keys.

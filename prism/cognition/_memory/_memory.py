@@ -203,7 +203,7 @@ class Memory:
 
     @property
     def last_action(self) -> Mapping[str, Any] | None:
-        """The last action and what came of it, as it was noted; None before the first."""
+        """The last action and its result, as it was noted; None before the first."""
         return self._contents.last_action
 
     @property
@@ -405,7 +405,7 @@ class Memory:
         self._storage.put_versions(versions_of(document))
 
     def note_action(self, last: Mapping[str, Any]) -> None:
-        """Note the last action and what came of it; with it all news have been answered."""
+        """Note the last action and its result; with it all news have been answered."""
         plain = plain_value(last)
         self._steps.append(["note_action", plain])
         self._contents.last_action = plain
@@ -485,7 +485,7 @@ class Memory:
 
         Raises:
             InputError: If it is closed, or open for reading only.
-            OSError: If that fails; the file is what it was, and nothing of the memory is lost.
+            OSError: If that fails; the file is unchanged, and nothing of the memory is lost.
         """
         if not self._writes:
             raise InputError("is open only for reading", path=self.path)

@@ -41,7 +41,7 @@ class AgentReply:
         thinking_log: The thought to keep, stripped; None if there is none.
         action: What to do; None if nothing is asked for. Not to be carried out if `is_truncated`.
         is_truncated: Whether the reply ended before what it says was closed.
-        defects: What was wrong with the reply, and how it was read all the same.
+        defects: What was wrong with the reply, and how it was read anyway.
     """
 
     next_state: str | None = None

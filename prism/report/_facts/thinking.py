@@ -57,7 +57,7 @@ def paging_sizes(logs: RunLogs) -> pl.DataFrame:
 
 
 def action_counts(logs: RunLogs) -> pl.DataFrame:
-    """Count the actions of thinking agents by what came of them.
+    """Count the actions of thinking agents by their results.
 
     Args:
         logs: The logs, from `read_log`.

@@ -102,7 +102,7 @@ class Session:
         return event
 
     def is_in(self, text: str) -> bool:
-        """Return whether a state is active at this instant; one that there is not never is."""
+        """Return whether a state is active at this instant; an unknown one never is."""
         rows = self._chart._nested
         number = rows.planner.tree.numbers.get(text)
         return number is not None and number in self._active()

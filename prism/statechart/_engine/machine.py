@@ -113,7 +113,7 @@ class _ActionHook:
         self._failed = failed
 
     def __call__(self, event: EventData) -> None:
-        """Run the action; an exception is reported and the transition goes on."""
+        """Run the action; an exception is reported and the transition continues."""
         try:
             self.action(event.model, _context_of(event))
         except Exception as error:

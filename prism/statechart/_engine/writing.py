@@ -415,7 +415,7 @@ class Reporter:
         self._failed(GUARD_FAILED, error, agent, edge)
 
     def action_failed(self, error: Exception, agent: Any, edge: Edge) -> None:
-        """Report an action that raised; the transition is made all the same."""
+        """Report an action that raised; the transition is still made."""
         self._failed(ACTION_FAILED, error, agent, edge)
 
     def _failed(self, event: str, error: Exception, agent: Any, edge: Edge) -> None:

@@ -146,7 +146,7 @@ class _Reader:
         self._enum = enum
 
     def problems(self) -> Iterator[tuple[Where, str]]:
-        """Yield where the document names what there is not."""
+        """Yield where the document names something unknown."""
         known = set(self._texts)
         twice = [text for text, count in Counter(self._texts).items() if count > 1]
         if twice:

@@ -149,7 +149,7 @@ def _without_remedy(value: object, data: Mapping[Any, Any]) -> str | None:
 def _contradictions(
     data: Mapping[Any, Any], functions: Mapping[str, Functions], enum: type[Enum] | None
 ) -> Iterator[tuple[Where, str]]:
-    """Yield where a document names what there is not, or says two things of one state."""
+    """Yield where a document names something unknown, or contradicts itself about a state."""
     states = _texts(data, "states")
     yield from _about_states(states, enum)
     yield from _about_places(data, set(states))
@@ -166,7 +166,7 @@ def _about_states(states: Sequence[str], enum: type[Enum] | None) -> Iterator[tu
 
 
 def _about_places(data: Mapping[Any, Any], states: Set[str]) -> Iterator[tuple[Where, str]]:
-    """Yield where a state stands that there is not, or a final one where something is enabled."""
+    """Yield where an unknown state is named, or a final one where something is enabled."""
     final = set(_texts(data, "final_states"))
     for where, state in _states_named(data):
         is_source = where[-1] == "source"

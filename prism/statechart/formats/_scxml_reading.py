@@ -1,6 +1,6 @@
 """An SCXML document as a chart: its states, and the transitions between them.
 
-Everything that keeps a document from being read is told at once, with its line.
+Everything that keeps a document from being read is reported at once, with its line.
 """
 
 from __future__ import annotations

@@ -161,12 +161,6 @@ def status_of(error: BaseException) -> int | None:
     return None
 
 
-def refuses(error: BaseException) -> bool:
-    """Return True if a server refused a request, and would refuse the same one again."""
-    status = status_of(error) or 0
-    return 400 <= status < INTERNAL and status not in OVERLOADED
-
-
 def retry_after_of(error: BaseException | None) -> float | None:
     """Return the seconds that a Retry-After header asks for, of an exception or of its causes."""
     for raised in _causes(error):

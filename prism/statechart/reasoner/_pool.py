@@ -43,7 +43,7 @@ Backoff = Callable[[int], float]
 
 @dataclass(slots=True)
 class Question(Generic[ReplyT]):
-    """A question and what became of it so far.
+    """A question and its state so far.
 
     Args:
         put: Puts it to a host, and adds to a cost.
@@ -79,6 +79,11 @@ class Question(Generic[ReplyT]):
     def may_ask(self, more: int = 1) -> bool:
         """Return True if so many requests more may be sent."""
         return self.cost.allowance.allows(self.cost.attempts, more)
+
+    def refusal(self, last: LLMError) -> LLMError:
+        """Return the refusal that tells most; a host may lack the model, and the path, too."""
+        said = self.unable.values()
+        return next((each for each in said if isinstance(each, DecisionsUnsupportedError)), last)
 
     def go_to(self, hosts: Hosts) -> None:
         """Have it put to these hosts from now on."""
@@ -388,10 +393,7 @@ class Pool(Generic[HostT]):
                 del question.unable[host]
             return self._after_failure(question, error, passes=True)
 
-        # tells more than that another host lacks the model
-        refusals = question.unable.values()
-        unsupported = (said for said in refusals if isinstance(said, DecisionsUnsupportedError))
-        return self._after_failure(question, next(unsupported, error), passes=False)
+        return self._after_failure(question, question.refusal(error), passes=False)
 
     def _after_useless(self, question: Question[ReplyT], unusable: UnusableError) -> float:
         """Have a question put elsewhere once, which shows whose fault it was that it is useless."""
@@ -570,28 +572,42 @@ class Pool(Generic[HostT]):
         """
         host, breaker = lease.host, lease.host.breaker
         others = host.traffic.in_flight - 1
-        if error.retry_after is not None:
-            host.traffic.throttle.hold(error.retry_after)
-
         is_patient = breaker.patience > 0
-        if is_busy(error):
-            host.trouble = str(error)
-            if not host.traffic.throttle.refused(others):
-                breaker.succeeded()
-                return is_patient or others > 0
+        if _works_but_is_busy(host, error, others):
+            return is_patient or others > 0
 
+        is_coming = _is_coming(host, error)
+        if not (is_coming or self._is_failure(error)):
+            breaker.succeeded()
+            host.traffic.throttle.answered()
+            return False
+
+        host.trouble = str(error)
+        breaker.failed(probe=lease.probe)
+        is_away = lease.probe or is_refused(error) or is_busy(error)
+
+        return is_coming or (is_patient and is_away and is_retryable(error))
+
+    def _is_failure(self, error: LLMError) -> bool:
+        """Return whether an error says that its host should be left alone for a while."""
         # answering fast, a host without the model would attract questions that another could answer
         lacks_model = len(self.servers) > 1 and isinstance(error, ModelMissingError)
-        is_coming = _is_coming(host, error)
-        if is_retryable(error) or lacks_model or is_coming:
-            host.trouble = str(error)
-            breaker.failed(probe=lease.probe)
-            is_away = lease.probe or is_refused(error) or is_busy(error)
-            return is_coming or (is_patient and is_away and is_retryable(error))
+        return lacks_model or is_retryable(error)
 
-        breaker.succeeded()
-        host.traffic.throttle.answered()
+
+def _works_but_is_busy(host: Host, error: LLMError, others: int) -> bool:
+    """Put a host on hold that asks for it; return True if it only has too much to do."""
+    if error.retry_after is not None:
+        host.traffic.throttle.hold(error.retry_after)
+    if not is_busy(error):
         return False
+
+    host.trouble = str(error)
+    if host.traffic.throttle.refused(others):
+        return False
+
+    host.breaker.succeeded()
+    return True
 
 
 def _is_of(error: Exception, host: Host) -> bool:

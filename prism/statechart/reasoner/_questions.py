@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from operator import attrgetter
 from typing import Any, Literal
 
 from prism.errors import ReasonerError
@@ -21,6 +22,10 @@ from prism.statechart.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS, Cost
 from prism.telemetry._loggers import EventLogger
 
 _HASH_DIGITS = 16
+
+_OF_A_MODEL = attrgetter("cost", "said", "option_mass", "rotation", "prompt_hash", "decision_id")
+_NOTHING = (None,) * 6
+"""What `_OF_A_MODEL` returns of a decision that no model has made."""
 
 DEFAULT_PULL = 2.0
 """What a relevance of 1 adds to the utility of engaging, where a question says nothing else."""
@@ -257,13 +262,15 @@ class BaseReasoner(ABC):
 
 
 def _announce(given: EventLogger | None, question: Question, decision: Decision) -> None:
-    how = {
-        "reason": decision.reason,
-        "probabilities": decision.probabilities,
-        **known(option_mass=decision.option_mass, rotation=decision.rotation),
-    }
-    cost = {} if decision.cost is None else cost_told(decision.cost)
-    ids = known(prompt_hash=decision.prompt_hash, decision_id=decision.decision_id)
+    how = {"reason": decision.reason, "probabilities": decision.probabilities}
+    more: dict[str, Any] | None = None
+    # a policy has nothing more to tell
+    if _OF_A_MODEL(decision) != _NOTHING:
+        how |= known(option_mass=decision.option_mass, rotation=decision.rotation)
+        cost = {} if decision.cost is None else cost_told(decision.cost)
+        ids = known(prompt_hash=decision.prompt_hash, decision_id=decision.decision_id)
+        more = {**known(said=decision.said), **cost, **ids}
+
     announce(
         given,
         agent=question.agent,
@@ -274,7 +281,7 @@ def _announce(given: EventLogger | None, question: Question, decision: Decision)
         source=decision.source,
         context=question.context,
         how=how,
-        more={**known(said=decision.said), **cost, **ids},
+        more=more,
     )
 
 

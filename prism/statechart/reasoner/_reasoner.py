@@ -129,7 +129,7 @@ class Reasoner(AsksModel, BaseReasoner):
         ReasonerError: If the client has none of the three methods, in mode ``decision`` no
             ``systemone``, or blocks the event loop; if it needs a model and there is none; or if
             there is a cache and neither the client nor ``model`` names a model; or if a prompt
-            names a field that there is not.
+            names an unknown field.
         FieldValueError: If mode, pick or the order of options is unknown, the attributes are no
             names, the time-out, the concurrency, the attempts or the memory are not above 0, or the
             concurrency or the attempts are given for a client that has its own.

@@ -65,7 +65,7 @@ class Recording:
         self._asked[id(request.question)] = {**_asked(request, reply), "attempts": []}
 
     def answered(self, request: Request, outcome: Outcome[Reply]) -> None:
-        """Note what came of a request; its attempts stand with the first decision it served."""
+        """Note the result of a request; its attempts stand with the first decision it served."""
         place = id(request.question)
         asked = _asked(request, outcome.result)
         attempts = self._earlier.pop(place, []) + self._own_attempts(outcome, place)

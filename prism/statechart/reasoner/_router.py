@@ -176,7 +176,7 @@ class Router(BaseReasoner, BaseWriter):
         """Return the name of who answers for an agent, which may be given by its id.
 
         Raises:
-            ReasonerError: If the agent is given to somebody that there is not.
+            ReasonerError: If the agent is assigned to an unknown reasoner.
         """
         switched = self._switched_to(agent)
         if switched is not None:
@@ -230,7 +230,7 @@ class Router(BaseReasoner, BaseWriter):
         """Have everything answered that has no earlier answer, all at once; return it in order.
 
         Raises:
-            ReasonerError: If an agent is given to somebody that there is not.
+            ReasonerError: If an agent is assigned to an unknown reasoner.
         """
         answers = self._earlier_answers(asked)
         shares: dict[str, list[int]] = {}

@@ -7,7 +7,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import count
@@ -413,7 +413,8 @@ class Slots:
 
     def __init__(self) -> None:
         self._traffic: dict[object, Traffic] = {}
-        self._loop = OneLoop()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._inside: set[object] = set()
         self._numbers = count()
         self._queues: dict[_Wish, Queue] = {}
         self._stalled: set[_Wish] = set()
@@ -444,13 +445,32 @@ class Slots:
 
         return traffic
 
-    def entered(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def entered(self) -> Iterator[None]:
         """Claim the running event loop while something is under way in it.
+
+        Connections and queues belong to their loop: two loops that share them wait for each other
+        without end.
 
         Raises:
             LLMError: If something is under way in another loop.
         """
-        return self._loop.entered()
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            if self._inside and self._loop is not None and not self._loop.is_closed():
+                raise LLMError(
+                    "the client is in use by another event loop: "
+                    "make one client for each event loop"
+                )
+
+            self._loop, self._inside = loop, set()
+
+        inside, token = self._inside, object()
+        inside.add(token)
+        try:
+            yield
+        finally:
+            inside.discard(token)
 
     async def take(
         self,
@@ -629,43 +649,6 @@ class Slots:
     def _can_serve(self, wish: _Wish) -> bool:
         """Return True if one who waits would be given a slot, or told that there is none."""
         return any(self._is_free(host, wish) for host in wish.hosts) or all_fail_fast(wish.hosts)
-
-
-class OneLoop:
-    """Refuses an event loop while another one is using the same client.
-
-    Connections and queues belong to their loop: two loops that share them wait for each other
-    without end.
-    """
-
-    def __init__(self) -> None:
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._inside: set[object] = set()
-
-    @contextmanager
-    def entered(self) -> Iterator[None]:
-        """Claim the running loop while something is under way in it.
-
-        Raises:
-            LLMError: If something is under way in another loop.
-        """
-        loop = asyncio.get_running_loop()
-        if loop is not self._loop:
-            if self._inside and self._loop is not None and not self._loop.is_closed():
-                raise LLMError(
-                    "the client is in use by another event loop: "
-                    "make one client for each event loop"
-                )
-
-            self._loop, self._inside = loop, set()
-
-        inside, token = self._inside, object()
-        inside.add(token)
-
-        try:
-            yield
-        finally:
-            inside.discard(token)
 
 
 def all_fail_fast(hosts: Hosts[Any]) -> bool:

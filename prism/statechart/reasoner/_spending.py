@@ -190,7 +190,7 @@ class Spent:
 
 
 class Budget:
-    """Limits on calls, tokens and time; when one is spent, decisions fall back and the run goes on.
+    """Limits on calls, tokens and time; once one is spent, decisions fall back and the run goes on.
 
     Every request is taken out of the budget before it is sent. What its reply costs in tokens is
     known only when it ends, so an estimate is reserved for each under way: the mean of the replies
@@ -723,7 +723,7 @@ def _whole_number(value: Any, most: int) -> int | None:
 
 @dataclass(slots=True)
 class Outcome(Generic[ResultT]):
-    """What became of a call: a result or the exception that was raised, and the cost.
+    """The result of a call: a result or the exception that was raised, and the cost.
 
     Args:
         cost: What it took.

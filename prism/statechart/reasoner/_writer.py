@@ -20,7 +20,7 @@ from prism.statechart.reasoner._asking import (
     TextRequest,
     again,
 )
-from prism.statechart.reasoner._faults import refuses
+from prism.statechart.reasoner._faults import is_permanent_refusal
 from prism.statechart.reasoner._model_client import Reply, TextReply
 from prism.statechart.reasoner._recording import record_text
 from prism.statechart.reasoner._spending import Cost
@@ -103,31 +103,29 @@ class Writer(AsksModel, BaseWriter):
         schema = None if call.schema is None else dict(call.schema)
         prompt, total, text = call.prompt, Cost(), None
         while True:
-            cost = Cost(repaired=prompt != call.prompt or None)
-            if call.most_requests is not None:
-                cost.allowance.most_attempts = call.most_requests - total.attempts
-
+            is_repaired = prompt != call.prompt
+            cost = Cost(repaired=is_repaired or None)
+            cost.allowance.most_attempts = _left_of(call, total)
             variation = call.variation + total.attempts
             request = TextRequest(prompt, schema, _lacking(call), variation)
             found, is_useless, is_final = await self._asked_once(call, request, cost)
             total.follow(cost)
             text = text if found.text is None else found.text
-            is_repaired = prompt != call.prompt
-            may_repair = is_useless and not is_repaired and self.budget.spent() is None
-            is_last = (
-                not may_repair
-                if call.most_requests is None
-                else total.attempts >= call.most_requests
-            )
-            if is_final or is_last:
+            may_repair = is_useless and not is_repaired
+            if is_final or not self._may_ask_again(call, total, may_repair=may_repair):
                 return replace(found, text=text, cost=total)
 
-            prompt = again(call.prompt, found.reason or "", _how(schema)) if is_useless else prompt
+            if is_useless:
+                prompt = again(call.prompt, found.reason or "", _how(schema))
+
+    def _may_ask_again(self, call: TextCall, total: Cost, *, may_repair: bool) -> bool:
+        left = _left_of(call, total)
+        return (may_repair and self.budget.spent() is None) if left is None else left > 0
 
     async def _asked_once(
         self, call: TextCall, request: TextRequest, cost: Cost
     ) -> tuple[Written, bool, bool]:
-        """Return what came of a request, whether it was of no use, and whether it is final."""
+        """Return the result of a request, whether it was useless, and whether it is final."""
         try:
             found = read_as(call, (await self._reply(request, cost)).text, "model")
         except Exception as error:  # of the client, which may be anybody's
@@ -138,9 +136,14 @@ class Writer(AsksModel, BaseWriter):
         return found, found.has_failed, not found.has_failed
 
 
+def _left_of(call: TextCall, total: Cost) -> int | None:
+    """Return how many requests more a call allows; None for as many as the client makes."""
+    return None if call.most_requests is None else call.most_requests - total.attempts
+
+
 def _is_useless_to_repeat(error: Exception) -> bool:
     """Return True if nothing better can come of the same prompt, as the server refuses it."""
-    return isinstance(error, _USELESS_TO_REPEAT) or refuses(error)
+    return isinstance(error, _USELESS_TO_REPEAT) or is_permanent_refusal(error)
 
 
 def _lacking(call: TextCall) -> Callable[[TextReply], int]:

@@ -1,4 +1,4 @@
-"""What is wrong with a workflow and with the files that it names; all is told at once."""
+"""What is wrong with a workflow and with the files that it names, all reported at once."""
 
 from __future__ import annotations
 

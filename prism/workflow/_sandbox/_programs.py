@@ -66,7 +66,7 @@ _HEADER_LINES = 2
 
 
 class CodeError(ValueError):
-    """A code step cannot be read, or failed; its context is what it was.
+    """A code step cannot be read, or failed; its context is unchanged.
 
     Args:
         problem: What is wrong.

@@ -25,7 +25,7 @@ class Trader(CognitiveAgent):
 
     @action
     def bid(self, world: "Bazaar", price: float) -> str:
-        """Buy one good from whoever asks least, for no more than a price."""
+        """Buy one good from the cheapest seller, for at most a price."""
         others = {name: asked for name, asked in world.asks.items() if name != self.agent_id}
         seller = min(others, key=others.__getitem__, default="")
         if not seller or others[seller] > min(price, world.purses[self.agent_id]):

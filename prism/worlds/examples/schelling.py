@@ -20,7 +20,7 @@ class Resident(Agent):
 
 
 class Schelling(World[Resident]):
-    """Houses in rows; whoever is unhappy with the neighbours moves to a free house."""
+    """Houses in rows; people who are unhappy with their neighbours move to a free house."""
 
     rounds = 30
     together = True
