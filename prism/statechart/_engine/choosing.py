@@ -141,16 +141,40 @@ class Chooser(Checks[StateT]):
     ) -> Candidate[StateT] | None:
         """Return what a candidate comes to now; None if no guard passes, or by chance."""
         edge = candidate[3]
-        if not edge.plan.is_open:
+        plan = edge.plan
+        if not plan.is_open:
             return candidate
 
+        assert self._nested is not None
+        if plan.is_plain and not engine_hooks and self._nested.event_of is None:
+            plain: Candidate[StateT] | None = plan.chosen(self._passing_of(plan, agent, context))
+            return plain
+
         name = self._definition.name
-        found: Candidate[StateT] | None = edge.plan.resolve(
+        found: Candidate[StateT] | None = plan.resolve(
             partial(self._ask, edge, agent, context),
             lambda: random_of(name, agent).random(),
             lambda: self._histories(agent),
         )
         return found
+
+    def _passing_of(self, plan: Any, agent: Any, context: Any) -> tuple[Arc, ...]:
+        """Return the first transition of each region whose guard passes, as `resolve` does.
+
+        Written out for speed, for nobody who observes guards.
+        """
+        found = []
+        for group in plan.groups:
+            for arc in group:
+                guard = arc.guard
+                try:
+                    if guard is None or guard(agent, context):
+                        found.append(arc)
+                        break
+                except Exception as error:
+                    self._reporter.guard_failed(error, agent, plan.edge)
+
+        return tuple(found)
 
     def _ask(self, edge: Edge, agent: Any, context: Any, arc: Arc) -> bool:
         """Evaluate the guard of one of several transitions; report one that raises."""

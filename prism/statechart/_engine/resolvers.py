@@ -13,6 +13,7 @@ from typing import Any
 
 from prism.statechart._tree.numbers import Arc
 from prism.statechart._tree.plans import Planner
+from prism.statechart.transitions import Edge
 
 Ask = Callable[[Arc], bool]
 """Evaluates the guard of a transition on the agent and the context at hand."""
@@ -38,17 +39,24 @@ class Resolver:
         groups: The transitions that may react, for each leaf: its own and those around it, inner
             ones first.
         make: Makes the candidate of transitions that are made together.
+        edge: Of the candidate that is resolved.
+
+    Attributes:
+        is_plain: Whether nothing but guards decides, each of one region.
     """
 
     __slots__ = (
         "_are_apart",
         "_by_chance",
         "_by_history",
-        "_groups",
         "_known",
         "_leaves",
         "_make",
+        "_plain",
         "_planner",
+        "edge",
+        "groups",
+        "is_plain",
     )
 
     is_open = True
@@ -60,23 +68,27 @@ class Resolver:
         leaves: tuple[int, ...],
         groups: Sequence[tuple[Arc, ...]],
         make: Callable[[tuple[Arc, ...], Histories], Any],
+        edge: Edge,
     ) -> None:
         self._planner = planner
         self._leaves = leaves
-        self._groups = tuple(groups)
+        self.groups = tuple(groups)
         self._make = make
         self._known: dict[Any, Any] = {}
         # what most resolvers need not look at in every fire
-        arcs = [arc for group in self._groups for arc in group]
+        arcs = [arc for group in self.groups for arc in group]
         self._are_apart = len({arc.number for arc in arcs}) == len(arcs)
         self._by_chance = any(arc.written.probability for arc in arcs)
         self._by_history = bool(planner.histories(arcs))
+        self.edge: Edge = edge
+        self.is_plain: bool = self._are_apart and not (self._by_chance or self._by_history)
+        self._plain: dict[tuple[Arc, ...], Any] = {}
 
     def resolve(self, ask: Ask, draw: Draw, histories: Callable[[], Histories]) -> Any:
         """Return the candidate of the transitions that are enabled now; None if none is."""
         asked = ask if self._are_apart and not self._by_chance else _once(ask)
         chosen: dict[int, Arc] = {}
-        for group in self._groups:
+        for group in self.groups:
             if self._by_chance:
                 arc = _first(group, asked, draw)
                 if arc is not None:
@@ -90,15 +102,25 @@ class Resolver:
 
         return self._candidate(tuple(chosen.values()), histories) if chosen else None
 
+    def chosen(self, arcs: tuple[Arc, ...]) -> Any:
+        """Return the candidate of transitions that guards have passed; None if there are none."""
+        found = self._plain.get(arcs)
+        if found is None and arcs:
+            found = self._candidate(arcs, dict)
+            if len(self._plain) < MOST_OUTCOMES:
+                self._plain[arcs] = found
+
+        return found
+
     def enabled(self, ask: Ask, histories: Callable[[], Histories]) -> Iterator[Any]:
         """Yield the candidates of all transitions whose guards pass now, in definition order."""
         asked = _once(ask)
-        passing = [[arc for arc in group if asked(arc)] for group in self._groups]
+        passing = [[arc for arc in group if asked(arc)] for group in self.groups]
         yield from self._combined([group for group in passing if group], histories)
 
     def possible(self, histories: Callable[[], Histories]) -> Iterator[Any]:
         """Yield the candidates of all transitions, guards ignored."""
-        yield from self._combined(self._groups, histories)
+        yield from self._combined(self.groups, histories)
 
     def _combined(
         self, groups: Sequence[Sequence[Arc]], histories: Callable[[], Histories]

@@ -281,6 +281,7 @@ class NestedRows(dict[Any, dict[str, tuple[Candidate[Any], ...]]]):
             place.leaves,
             groups,
             lambda arcs, memory: self.candidate(place, trigger, arcs, memory),
+            edge,
         )
         return None, None, place.state, edge
 

@@ -75,12 +75,14 @@ class Running(Committing[StateT]):
             session = self._nested.new_session(self, agent)
             return self._step_of_document(agent, candidate, context, session)
 
-        resolved = self._resolved(candidate, agent, context)
-        if resolved is None:
-            return False
+        if candidate[3].plan.is_open:
+            resolved = self._resolved(candidate, agent, context)
+            if resolved is None:
+                return False
+            candidate = resolved
 
-        self._make_nested(agent, resolved, context)
-        plan = resolved[3].plan
+        self._make_nested(agent, candidate, context)
+        plan = candidate[3].plan
         if plan.settles:
             # nothing says what is done is about
             self._settle(agent, context, deque((each, None) for each in plan.raised))
@@ -144,14 +146,17 @@ class Running(Committing[StateT]):
         made = edge
         if plan.before:
             self._call(agent, plan.before, edge, context)
-            made = self._edge_after_action(agent, edge)
+            if agent.state is not edge.from_state:
+                made = self._edge_after_action(agent, edge)
 
         if memory is not None:
             remember(memory, plan)
         if target != made.from_state:
             self._commit(agent, made, write, context)
-        if plan.after:
-            self._enter(agent, plan, edge, context)
+        if plan.after and not self._definition.strict:
+            self._call(agent, plan.after, edge, context)
+        elif plan.after:
+            self._enter_strictly(agent, plan, edge, context)
 
         if engine_hooks:
             self._observe_transition("transition", agent, edge, context)
@@ -169,11 +174,7 @@ class Running(Committing[StateT]):
         finally:
             instants.pop(key, None)
 
-    def _enter(self, agent: Any, plan: Plan, edge: Edge, context: Any) -> None:
-        if not self._definition.strict:
-            self._call(agent, plan.after, edge, context)
-            return
-
+    def _enter_strictly(self, agent: Any, plan: Plan, edge: Edge, context: Any) -> None:
         for number, call in enumerate(plan.after):
             try:
                 self._call(agent, (call,), edge, context)

@@ -14,6 +14,7 @@ from prism.statechart._engine.rows import NestedRows, Place
 from prism.statechart._identity import agent_name
 from prism.statechart._tree.numbers import Arc
 from prism.statechart.inspection._explanation import Candidate, Explanation, FireOutcome
+from prism.statechart.transitions import Edge
 
 
 class _ChanceError(Exception):
@@ -110,6 +111,7 @@ def _fired(
         place.leaves,
         groups,
         lambda arcs, memory: rows.candidate(place, "", arcs, memory),
+        Edge(place.state, place.state, ""),
     )
     try:
         candidate = resolver.resolve(ask, draw, remembered)
