@@ -162,7 +162,7 @@ def test_half_a_row_is_run_again(tmp_path: Path) -> None:
     assert rows.read_bytes() == text
 
     rows.write_bytes(b"{}" + text)
-    with pytest.raises(InputError, match="is damaged: a line"):
+    with pytest.raises(InputError, match="is damaged: prism did not write"):
         read_batch(whole.folder)
 
 

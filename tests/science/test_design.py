@@ -99,7 +99,7 @@ def test_tables_alone_are_compared_as_logs_are(done: Batch, tmp_path: Path) -> N
     # a share of states is in logs alone
     logs = compare(done.folder, measures=[*names, "share_spreader"], resamples=99)
     assert logs.table().filter(measure="reached").equals(one.table().filter(measure="reached"))
-    with pytest.raises(InputError, match="no such measure"):
+    with pytest.raises(InputError, match="unknown measure"):
         compare(tables, measures=["share_spreader"])
 
 

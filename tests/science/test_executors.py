@@ -218,7 +218,7 @@ def test_parts_that_do_not_fit_are_refused(whole: Path, tmp_path: Path) -> None:
         ([whole], "is not part of a batch"),
         ([two], "needs all parts: 1 missing"),
         ([one, one], "is part 1 of 2, which does not match"),
-        ([one, other], "is a part of another batch"),
+        ([one, other], "belongs to another batch"),
         ([], "needs all parts"),
     ):
         with pytest.raises(InputError, match=problem):

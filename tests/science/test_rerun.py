@@ -200,7 +200,7 @@ def test_a_model_may_decide_from_there_on_where_one_only_wrote(tmp_path: Path) -
         found = [(each["round"] > 1, each["source"]) for each in decisions_of(tmp_path / "again")]
         assert set(found) == {(False, "policy"), (True, "model")}
 
-    with pytest.raises(InputError, match="'model' switches to a model, and then='policy' asks"):
+    with pytest.raises(InputError, match="'model' switches to a model, but then='policy' asks"):
         rerun(tmp_path / "run", tmp_path / "b", from_round=2, treatments=[change], then="policy")
 
 
