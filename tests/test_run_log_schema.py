@@ -49,7 +49,6 @@ from prism.telemetry.events import DECISION
 from prism.testing import FakeOllama, FakeOpenAI, Fault, ReadingModel, ScriptedWriter
 from prism.workflow import Workflow, WorkflowAgent
 from prism.worlds import Treatment, treatment
-from prism.worlds.examples.day import Day
 from tests.kit.cognition import all_that_happens, interrupted_run
 from tests.kit.pictured import WORLDS
 from tests.kit.social import run_of_feed
@@ -359,7 +358,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
         "simulations": simulations,
         "turns": [run_turns(folder)],
         "cycles": [read(interrupted_run(folder) / "events.jsonl")],
-        "worlds": [run_logged(folder, *of).events() for of in (*WORLDS, (Day(), 6))],
+        "worlds": [run_logged(folder, *of).events() for of in WORLDS],
         "texts": [asyncio.run(of_texts(folder))],
         "own": [read(folder / "own.jsonl")],
         "earlier": [EARLIER],
