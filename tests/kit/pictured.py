@@ -3,6 +3,7 @@
 from typing import Any
 
 from prism.worlds import Look, Plane, Space, World, during, grid, picture, ring, state
+from prism.worlds.examples.day import Day
 from tests.kit import lamps
 from tests.kit.lamps import Lamp, Light
 from tests.kit.medley import Medley
@@ -77,6 +78,6 @@ class Board(Row):
 WORLDS: list[list[Any]] = [
     [Medley(plan=1)],
     [lamps.Street(), 501],
-    *([world(), 6] for world in (Looked, Street, Sky, Chain, Board)),
+    *([world(), 6] for world in (Day, Looked, Street, Sky, Chain, Board)),
 ]
 """Worlds whose logs have all that the log of a world can have, each with its agents."""

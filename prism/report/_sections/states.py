@@ -47,11 +47,14 @@ def _states(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
 
 def _by_level(counts: pl.DataFrame, inside: Inside, name: str, figures: PageFigures) -> Markup:
     """Draw the agents on each level of a chart with states inside states."""
+    if not inside:
+        return Markup("")
+
     parts = [Markup("")]
     has_regions = counts["state"].str.contains(SEPARATOR, literal=True).any()
     # without regions, the last level is what has been drawn
     deepest = depth_of(inside) - (not has_regions)
-    for depth in range(1, min(deepest, _MOST_LEVELS) + 1 if inside else 1):
+    for depth in range(1, min(deepest, _MOST_LEVELS) + 1):
         level = on_level_of(counts.drop("chart", strict=False), inside, depth)
         timeline = states_timeline(level, by_round=figures.by_round)
         about = f"Agents in each state on level {depth} of the chart, one state above the other"
