@@ -101,7 +101,7 @@ def test_show_lists_the_needs(charts: Prism) -> None:
     """``show`` says what a chart needs, if it declares anything."""
     line = "The agent needs these attributes: should_engage, pending_action"
     assert line in charts("show", "social_media").out.splitlines()
-    assert "need of an agent" not in charts("show", "doors.json").out
+    assert "needs these attributes" not in charts("show", "doors.json").out
 
 
 def test_a_world_in_the_place_of_a_chart_is_told(prism: Prism) -> None:

@@ -62,7 +62,7 @@ def test_why_says_what_an_older_log_lacks(
     path = write_log([each for each in events if each["event"] != "post.weighed"])
     said = log("why", "agent_0001", path)
     assert said.status == 0
-    assert "does not hold relevance and threshold" in said.err
+    assert "has no relevance and threshold" in said.err
     assert said.err.count("\n") == 1
 
 

@@ -137,7 +137,7 @@ def test_notes_go_to_stderr_and_the_page_to_stdout(prism: Prism, run: Path, sour
         # only this one is found while the page's JavaScript is bundled already
         pytest.param(
             ["empty.jsonl", "notes.txt"],
-            "empty.jsonl: is empty: nothing has been written to it; notes.txt: holds no",
+            "empty.jsonl: is empty: nothing has been written to it; notes.txt: contains no",
             marks=pytest.mark.slow,
         ),
     ],

@@ -20,7 +20,7 @@ def test_a_change_is_said_and_a_run_without_one_is_the_run(prism: Prism) -> None
     assert prism("simulate", "--agents", "15", "--rounds", "4", "--out", "run").status == 0
 
     again = prism("rerun", "run", "--from-round", "2", "--out", "again")
-    assert "No decision and no transition is other than in run." in again.out
+    assert "Every decision and transition is the same as in run." in again.out
     logs = [prism.folder / name / "events.jsonl" for name in ("run", "again")]
     assert logs[0].read_bytes() == logs[1].read_bytes()
 
@@ -31,7 +31,7 @@ def test_a_change_is_said_and_a_run_without_one_is_the_run(prism: Prism) -> None
     assert told["folder"] == "other"
 
     resumed = prism("rerun", "--resume", "other")
-    assert "The first transition that is other than in run: round 3, tick 1:" in resumed.out
+    assert "The first transition that differs from run: round 3, tick 1:" in resumed.out
 
 
 def test_what_is_missing_is_said(prism: Prism) -> None:

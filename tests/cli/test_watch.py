@@ -71,7 +71,9 @@ def test_a_run_opens_beside_its_page_until_it_is_interrupted(here: Path) -> None
             env=environment,
             start_new_session=True,
         )
-    wait_until(lambda: b"Ctrl-C ends it" in told.read_bytes() and b"token=" in told.read_bytes())
+    wait_until(
+        lambda: b"Ctrl-C to close it" in told.read_bytes() and b"token=" in told.read_bytes()
+    )
     address = re.search(r"http://\S+", told.read_text())
     assert address is not None
     with httpx.Client() as client:

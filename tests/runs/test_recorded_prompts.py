@@ -188,7 +188,7 @@ def test_a_lost_file_is_not_begun_anew(server: FakeOllama, tmp_path: Path) -> No
     with pytest.raises(StoppedError):
         options(server).keep(tmp_path / "run", on_round=stop, checkpoint_every=0)
     (tmp_path / "run" / "prompts.jsonl.gz").rename(tmp_path / "aside")
-    with pytest.raises(InputError, match="is lost: put it back"):
+    with pytest.raises(InputError, match="is missing: restore it"):
         resume(tmp_path / "run")
     (tmp_path / "aside").rename(tmp_path / "run" / "prompts.jsonl.gz")
     resume(tmp_path / "run")

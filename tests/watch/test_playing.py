@@ -163,7 +163,7 @@ def test_what_is_wrong_is_refused(game: Any) -> None:
     """Orders, parameters and folders that there are not are errors in words."""
     with game() as found:
         for what, more, words in (
-            ("jump", {}, "there is no 'jump'"),
+            ("jump", {}, "there is no action 'jump'"),
             ("treat", {}, "needs name"),
             ("start", {"seed": "x"}, "whole number"),
             ("keep", {"folder": "/tmp/elsewhere"}, "must be below"),

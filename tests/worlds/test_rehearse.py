@@ -99,7 +99,7 @@ def test_several_faults_are_named_at_once(tmp_path: Path) -> None:
         "        person.score = COUNTS[person.agent_id] + Person.made / 10",
     )
     assert order.startswith("round 1: Person.score of person_1: is not the same in processes of")
-    assert "the order of a set decides" in order
+    assert "it depends on the order of a set" in order
     assert "STEP" in order
     assert counts.startswith("round 2: planted.COUNTS: the global planted.COUNTS changes in the")
     assert "declare a field with state(...)" in counts
