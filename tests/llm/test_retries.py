@@ -250,6 +250,17 @@ async def test_a_model_that_is_pulled_anew_is_waited_for(
     assert at_rest(pool)
 
 
+async def test_a_model_that_was_loaded_has_been_there(server: FakeOllama, connect: Connect) -> None:
+    """A model that goes before its first question, but behind its loading, is waited for, too."""
+    pool = impatient(connect(patience=60), pause=0.005, patience=60)
+    await pool.warm_up()
+    models, server.models = server.models, ()
+    asking = asyncio.create_task(pool.chat(HELLO))
+    await until(lambda: asking.done() or pool.servers[0].breaker.is_open())
+    server.models = models
+    assert (await asking).text == "Hello."
+
+
 @pytest.mark.parametrize("patience", [0, 60])
 async def test_a_model_whose_files_are_being_replaced_is_waited_for(
     server: FakeOllama, connect: Connect, patience: float
