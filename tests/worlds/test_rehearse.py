@@ -101,7 +101,7 @@ def test_several_faults_are_named_at_once(tmp_path: Path) -> None:
     assert order.startswith("round 1: Person.score of person_1: is not the same in processes ")
     assert "it depends on the order of a set" in order
     assert "STEP" in order
-    assert counts.startswith("round 2: planted.COUNTS: the global planted.COUNTS changes in the")
+    assert counts.startswith("round 2: planted.COUNTS: the global planted.COUNTS changes ")
     assert "declare a field with state(...)" in counts
     assert made.startswith("round 2: Person.made: the class attribute Person.made changes")
 
