@@ -209,9 +209,9 @@ def test_a_killed_run_has_every_record_once(number: int, tmp_path: Path) -> None
         kills = 0
         for _ in range(40):
             is_begun = (tmp_path / "run" / "run.json").exists()
-            line = ["--resume", "run"] if is_begun else began
+            line: tuple[str, ...] = ("resume", "run") if is_begun else ("simulate", *began)
             with processes.start(
-                [sys.executable, "-c", MAIN, "simulate", *line, "--checkpoint-every", "0"],
+                [sys.executable, "-c", MAIN, *line, "--checkpoint-every", "0"],
                 cwd=tmp_path,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,

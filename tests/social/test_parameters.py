@@ -10,7 +10,6 @@ import pytest
 from prism import Run
 from prism.agents import ARCHETYPES, SocialAgent
 from prism.errors import FieldValueError
-from prism.runlog import SimulatedClock
 from prism.social import Feed, Parameters
 
 TWITTER = Path(__file__).parents[1] / "data" / "twitter.csv"
@@ -23,6 +22,7 @@ CLASSES = {**IDEAS, "activity": "classes", "top_agents": 0.1, "top_share": 0.5, 
 HOURS = {"hours": "diurnal", "ticks_per_hour": 1}
 BUSY = {"lurker_threshold": 0.1, "lurker_composing": 2.0, "lurker_liking": 2.0}
 LIKES = {**CHANCES, "engagement": 0.0, "feed_length": 4}
+ALIKE = {**LIKES, "like_chance": 0.5, "beyond_follows": 1.0, "feed": "collaborative"}
 
 CHANGED: dict[str, tuple[dict[str, Any], Any]] = {
     "carries_over": ({}, True),
@@ -32,7 +32,7 @@ CHANGED: dict[str, tuple[dict[str, Any], Any]] = {
     "first_hour": (HOURS, 12),
     "posts_per_tick": (IDEAS, 0.05),
     "activity": (IDEAS, "lognormal"),
-    "activity_sigma": ({**IDEAS, "activity": "lognormal"}, 1.0),
+    "activity_sigma": ({**IDEAS, "activity": "lognormal"}, 2.0),
     "activity_exponent": ({**IDEAS, "activity": "pareto"}, 3.0),
     "top_agents": (CLASSES, 0.2),
     "next_agents": (CLASSES, 0.3),
@@ -71,8 +71,8 @@ CHANGED: dict[str, tuple[dict[str, Any], Any]] = {
     "mix_random": (MIXED, 5.0),
     "mix_collaborative": (MIXED | LIKES, 5.0),
     "hot_half_life": (LIKES | {"feed": "popular"}, 0.1),
-    "similar_agents": (LIKES | {"feed": "collaborative"}, 1),
-    "likes_compared": (LIKES | {"feed": "collaborative"}, 1),
+    "similar_agents": (ALIKE, 1),
+    "likes_compared": (ALIKE, 1),
     "network": (GENERATED, "small_world"),
     "mean_follows": (GENERATED, 5.0),
     "reciprocity": (GENERATED, 1.0),
@@ -125,7 +125,7 @@ def happens(parameters: dict[str, Any], cache: dict[str, Any]) -> Any:
         told = Told()
         run = Run(Feed, 40, rounds=2, ticks=10, parameters={"preset": "classic", **parameters})
         try:
-            run.prepare(told, SimulatedClock()).run()
+            run.prepare(told).run()
         except FieldValueError as error:
             told.events = [(str(error), {})]
         cache[key] = told.events
