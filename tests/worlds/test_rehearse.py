@@ -172,7 +172,7 @@ FAULTS: dict[str, tuple[dict[str, str], str]] = {
     ),
     "the time": (
         {"step": "person.score = time.time()"},
-        "round 1: STEP, seen in Person.score of person_1: time.time() gives another",
+        "round 1: STEP, seen in Person.score of person_1: time.time() gives a different answer",
     ),
     "the order of a set": (
         {"step": f"person.score = float(len({CHOICE}))"},
@@ -195,7 +195,7 @@ FAULTS: dict[str, tuple[dict[str, str], str]] = {
     ),
     "a uuid": (
         {"imports": "import uuid", "step": "person.score = float(uuid.uuid4().int % 999)"},
-        "STEP, seen in Person.score of person_1: uuid.uuid4() gives another",
+        "STEP, seen in Person.score of person_1: uuid.uuid4() gives a different answer",
     ),
     "a set of agents": (
         {"step": "person.near = next(iter(set(self.agents)))"},
@@ -210,7 +210,7 @@ FAULTS: dict[str, tuple[dict[str, str], str]] = {
     ),
     "what no recall makes again": (
         {"step": "self.told += 1; person.score = self.told"},
-        "round 2: Planted.told: state(kept=False) is not made again by recall",
+        "round 2: Planted.told: state(kept=False) is not restored by recall(event)",
     ),
     "what fails after a resume only": (
         {
