@@ -81,10 +81,16 @@ class Browser:
         """Show a page from a file, and wait until its figures are drawn."""
         path = folder / "report.html"
         path.write_text(html, encoding="utf-8")
+        self.visit(path.as_uri())
+        self.wait("document.body.dataset.drawn")
+
+    def visit(self, address: str) -> None:
+        """Show a page, and keep nothing that the one before it logs and asks for."""
+        # its server may be gone, which it would tell while the new page loads
+        self.driver.get("about:blank")
         self.driver.get_log("browser")
         self.driver.get_log("performance")
-        self.driver.get(path.as_uri())
-        self.wait("document.body.dataset.drawn")
+        self.driver.get(address)
 
     def prefer(self, scheme: str) -> None:
         """Prefer ``light`` or ``dark`` pages."""

@@ -40,8 +40,7 @@ OVERFLOW = "return document.documentElement.scrollWidth - document.documentEleme
 
 def see(browser: Any, watching: Watching, fragment: str = "") -> None:
     """Open the page, and wait until its figures are drawn."""
-    browser.driver.get_log("browser")
-    browser.driver.get(watching.url + fragment)
+    browser.visit(watching.url + fragment)
     browser.wait("Number(document.body.dataset.drawn) > 0")
 
 
@@ -175,7 +174,7 @@ def test_two_tabs_share_the_cookie(browser: Any, shown: Show, folder: Path) -> N
     watching = shown(folder)
     see(browser, watching)
     browser.driver.switch_to.new_window("tab")
-    browser.driver.get(watching.url.partition("?")[0])
+    browser.visit(watching.url.partition("?")[0])
     browser.wait("Number(document.body.dataset.drawn) > 0")
     browser.driver.close()
     browser.driver.switch_to.window(browser.driver.window_handles[0])
@@ -266,7 +265,7 @@ def test_a_world_is_played_by_hand_and_by_key(
     watching = Watching(Runs(playing, name="rumour"))
     watching.start()
     try:
-        browser.driver.get(watching.url)
+        browser.visit(watching.url)
         browser.wait("document.body.dataset.played === 'paused 0 0'")
         browser.wait("document.querySelector('#at-picture .figure path')")
         browser.run("document.getElementById('play-round').click()")
