@@ -23,6 +23,7 @@ from typing import Any, Literal
 from prism.errors import ReasonerError
 from prism.randomness import RandomStream
 from prism.statechart._identity import agent_name, identify
+from prism.statechart._nesting import Configuration
 from prism.statechart.reasoner._attributes import attribute_lines
 from prism.statechart.reasoner._own_prompts import OwnPrompt, OwnPrompts, Template, value_of
 from prism.statechart.reasoner._questions import Question, hash_of
@@ -313,6 +314,10 @@ def meaning_of(question: Question, option: Any, descriptions: Mapping[Any, str])
     # not those of the feed: a state of another enum may have the text of one of its states
     if descriptions is STATE_DESCRIPTIONS and not _has_states_of_the_feed(option.__class__):
         descriptions = {}
+
+    if isinstance(option, Configuration):
+        means = [meaning_of(question, leaf, descriptions) for leaf in option.leaves]
+        return descriptions.get(option) or "; ".join(means)
 
     own = getattr(question.agent, "meanings", None)
     meaning = own.get(option) if isinstance(own, Mapping) else None

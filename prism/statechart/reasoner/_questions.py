@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from operator import attrgetter
 from typing import Any, Literal
@@ -18,7 +18,9 @@ from prism.statechart._identity import (
     known,
     name_or_address,
 )
+from prism.statechart._nesting import Configuration
 from prism.statechart.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS, Cost
+from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger
 
 _HASH_DIGITS = 16
@@ -176,6 +178,50 @@ class Decision:
             option_mass=option_mass,
             rotation=rotation,
         )
+
+
+def by_changes(question: Question) -> Question:
+    """Return a question as a model is asked it: options in regions are told by what changes.
+
+    In ``feed+tired``, the option ``writing+tired`` is told as ``writing``.
+    """
+    states = [
+        state for state in (question.state, *question.options) if isinstance(state, Configuration)
+    ]
+    if not states:
+        return question
+
+    same = set(states[0].leaves).intersection(*(state.leaves for state in states))
+    options = tuple(_changing(option, same) for option in question.options)
+    meanings = question.meanings
+    if meanings:
+        places = zip(options, question.options, strict=True)
+        meanings = {told: meanings[option] for told, option in places if option in meanings}
+
+    return replace(question, options=options, meanings=meanings)
+
+
+def _changing(option: Any, same: Set[Any]) -> Any:
+    if not isinstance(option, Configuration):
+        return option
+
+    leaves = [leaf for leaf in option.leaves if leaf not in same]
+    if not leaves:
+        return option
+    return leaves[0] if len(leaves) == 1 else Configuration(leaves)
+
+
+def in_full(decision: Decision, told: Question, question: Question) -> Decision:
+    """Return a decision on what a model was asked as one on the question itself."""
+    if told is question:
+        return decision
+
+    whole = dict(zip(map(state_text, told.options), question.options, strict=True))
+    chances = decision.probabilities
+    if chances is not None:
+        chances = {state_text(whole[text]): chance for text, chance in chances.items()}
+
+    return replace(decision, chosen=whole[state_text(decision.chosen)], probabilities=chances)
 
 
 class BaseReasoner(ABC):

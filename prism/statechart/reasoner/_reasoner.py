@@ -45,7 +45,14 @@ from prism.statechart.reasoner._prompts import (
     requests_for,
     shuffled,
 )
-from prism.statechart.reasoner._questions import BaseReasoner, Decision, Question, Source
+from prism.statechart.reasoner._questions import (
+    BaseReasoner,
+    Decision,
+    Question,
+    Source,
+    by_changes,
+    in_full,
+)
 from prism.statechart.reasoner._recollection import Recollection, recollection_of
 from prism.statechart.reasoner._recording import Recording
 from prism.statechart.reasoner._replies import read_reason
@@ -180,10 +187,11 @@ class Reasoner(AsksModel, BaseReasoner):
         What a draw will need is taken before anything is awaited, so that no draw depends on which
         answer comes first.
         """
-        recording = None if self.record is None else Recording(self.record, questions)
-        draws = [self._draw(question) for question in questions]
+        told = [by_changes(question) for question in questions]
+        recording = None if self.record is None else Recording(self.record, told)
+        draws = [self._draw(question) for question in told]
         readable = [
-            question for question, draw in zip(questions, draws, strict=True) if draw.fault is None
+            question for question, draw in zip(told, draws, strict=True) if draw.fault is None
         ]
         try:
             found = iter(await self._find(readable, recording) if readable else ())
@@ -194,15 +202,16 @@ class Reasoner(AsksModel, BaseReasoner):
             raise
 
         decisions = [
-            self._decided(question, draw, found)
-            for question, draw in zip(questions, draws, strict=True)
+            self._decided(question, draw, found) for question, draw in zip(told, draws, strict=True)
         ]
+        if recording is not None:
+            decisions = recording.keep(decisions)
 
-        return decisions if recording is None else recording.keep(decisions)
+        return [*map(in_full, decisions, told, questions)]
 
     def prompt_hash(self, question: Question) -> str | None:
         """Return the beginning of the SHA-256 of a question's prompt; None if it has none."""
-        return prompt_hash(question, self._settings)
+        return prompt_hash(by_changes(question), self._settings)
 
     @property
     def chooses_acts(self) -> bool:

@@ -1,0 +1,74 @@
+"""What a model is asked, and may reply, in a chart with regions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from prism import Model
+from prism.statechart import Question, Reasoner, Transition
+from prism.statechart.reasoner._questions import by_changes
+from prism.testing import FakeOllama
+from tests.statechart.nested.phone import Day, Sleeper, day
+
+CHOICE = (
+    Transition("bored", Day.FEED, Day.WRITING),
+    Transition("bored", Day.FEED, Day.IDLE),
+    Transition("bored", Day.FEED, Day.ASLEEP),
+)
+
+
+def owner(chart: Any) -> Sleeper:
+    """Return somebody who reads a feed, and is tired."""
+    agent = Sleeper()
+    for trigger in ("wakes", "opens", "tires"):
+        chart.fire(agent, trigger)
+    assert agent.state == "feed+tired"
+    return agent
+
+
+@pytest.mark.parametrize(("model", "mode"), [("tiny", "chat"), ("nimble", "decision")])
+async def test_a_model_is_told_what_changes(model: str, mode: Any) -> None:
+    """Options and replies are leaves of what moves; the decision has the whole configuration."""
+    chart = day(*CHOICE, decision_states=[Day.FEED])
+    agent = owner(chart)
+    options = tuple(chart.enabled_targets(agent, "bored"))
+    assert options == ("writing+tired", "idle+tired", "asleep")
+
+    with FakeOllama(models=["tiny"], choose=lambda asked: "writing") as server:
+        reasoner = Reasoner(
+            Model(model, hosts=[server.host]),
+            mode=mode,
+            pick="argmax",
+            descriptions={Day.WRITING: "write to a friend"},
+        )
+        question = Question(agent, agent.state, "bored", options, chart=chart.definition)
+        (decision,) = await reasoner.answer([question])
+        await chart.afire(agent, "bored", reasoner=reasoner)
+        await reasoner.close()
+        for asked in server.questions:
+            assert asked.options == ("writing", "idle", "asleep")
+            assert "write to a friend" in str(asked.body)
+            assert "writing+tired" not in str(asked.body)
+
+    assert (decision.chosen, decision.source) == (options[0], "model")
+    assert mode == "chat" or tuple(decision.probabilities or ()) == options
+    assert agent.state == "writing+tired"
+
+
+def test_what_changes_in_several_regions_is_told_together() -> None:
+    """Leaves that all options share are left out, those of several regions are joined."""
+    chart = day()
+    texts = ("writing+tired", "feed+fresh", "asleep")
+    options = tuple(chart.state_of(text) for text in texts)
+    told = by_changes(Question(Sleeper(), chart.state_of("feed+tired"), "moves", options))
+    assert told.options == texts
+    told = by_changes(Question(Sleeper(), Day.ASLEEP, "moves", options[:1]))
+    assert told.options == texts[:1]
+
+
+def test_questions_of_flat_charts_are_told_as_they_are() -> None:
+    """Where nobody is in several states at once nothing is made anew."""
+    question = Question(Sleeper(), Day.ASLEEP, "moves", (Day.IDLE, Day.FEED))
+    assert by_changes(question) is question
