@@ -18,55 +18,10 @@ from prism.statechart import (
     Transition,
 )
 from prism.worlds import Agent, World, during, state
+from tests.kit.days import Day, person
 from tests.kit.worlds import run_logged
 
 SEEDS = range(20)
-
-
-class Day(StrEnum):
-    """Where somebody is, and what is on the phone."""
-
-    AWAKE = "awake"
-    PLACE = "place"
-    HOME = "home"
-    WORK = "work"
-    PHONE = "phone"
-    POCKET = "pocket"
-    FEED = "feed"
-    WRITING = "writing"
-    ASLEEP = "asleep"
-
-
-TREE = [
-    State(
-        Day.AWAKE,
-        [
-            State(Day.PLACE, [Day.HOME, Day.WORK]),
-            State(Day.PHONE, [Day.POCKET, Day.FEED, Day.WRITING]),
-        ],
-        parallel=True,
-    ),
-    Day.ASLEEP,
-]
-STEPS = [
-    Transition("leaves", Day.HOME, Day.WORK),
-    Transition("opens", Day.POCKET, Day.FEED),
-    Transition("writes", Day.FEED, Day.WRITING),
-    Transition("closes", Day.PHONE, Day.POCKET),
-    Transition("sleeps", Day.AWAKE, Day.ASLEEP),
-    Transition("wakes", Day.ASLEEP, History(Day.AWAKE, deep=True)),
-]
-
-
-def person(*more: Any, tree: Any = TREE, **options: Any) -> type[Agent]:
-    """Return a kind of agents whose chart has more transitions."""
-
-    class Person(Agent):
-        chart = Statechart(tree, [*STEPS, *more], initial=Day.AWAKE, name="day", **options)
-        said: list[str] = state(list)
-        level: float = state(0.0)
-
-    return Person
 
 
 def config(agent: Any) -> str:
