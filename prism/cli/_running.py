@@ -270,7 +270,9 @@ def naming_options(names: Mapping[str, str] = MappingProxyType({})) -> Iterator[
         if error.field is None or error.path is not None or error.field.startswith("_"):
             raise
         name = names.get(error.field) or option_of(error.field)
-        raise InputError(f"{name} {error.problem}") from None
+        # a problem begins with its verb, or is a sentence about something else
+        colon = ":" if error.problem[:1].isupper() else ""
+        raise InputError(f"{name}{colon} {error.problem}") from None
 
 
 @contextmanager

@@ -155,12 +155,12 @@ def test_a_replay_writes_the_same_log(mine: Prism) -> None:
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        (("--set", "beta=2"), "--set Mine.beta must be at least 0 and at most 1, got 2.0"),
-        (("--set", "beta=x"), "--set Mine.beta must be float, got 'x'"),
+        (("--set", "beta=2"), "--set: Mine.beta must be at least 0 and at most 1, got 2.0"),
+        (("--set", "beta=x"), "--set: Mine.beta must be float, got 'x'"),
         (("--set", "btea=1"), "Mine has no parameter 'btea': it has the parameters beta, level,"),
-        (("--set", "level=MID"), "--set Mine.level must be one of LOW, HIGH, got 'MID'"),
-        (("--set", "mode=c"), "--set Mine.mode must be one of a, b, got 'c'"),
-        (("--set", "cap=x"), "--set Mine.cap must be int or none, got 'x'"),
+        (("--set", "level=MID"), "--set: Mine.level must be one of LOW, HIGH, got 'MID'"),
+        (("--set", "mode=c"), "--set: Mine.mode must be one of a, b, got 'c'"),
+        (("--set", "cap=x"), "--set: Mine.cap must be int or none, got 'x'"),
         (("--set", "beta"), "--set must be NAME=VALUE, got 'beta'"),
         (("--set", "cap=1", "--set", "cap=2"), "--set has 'cap' twice: '1' and '2'"),
         (("--treat", "hury@2"), "Mine has no treatment 'hury': it has hurry"),
@@ -202,10 +202,10 @@ def test_a_world_that_there_is_not_is_told(world: str, problem: str, mine: Prism
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        (("--set", "a=1"), "prism: --set Feed has no parameter 'a': it has the parameters"),
+        (("--set", "a=1"), "prism: --set: Feed has no parameter 'a': it has the parameters"),
         (
             ("--set", "mean_folows=1"),
-            "prism: --set Feed has no parameter 'mean_folows'; did you mean 'mean_follows'?",
+            "prism: --set: Feed has no parameter 'mean_folows'; did you mean 'mean_follows'?",
         ),
         (("--treat", "a@1"), "prism: Feed has no treatment 'a'"),
     ],
