@@ -89,6 +89,7 @@ SUB_ROOMS = {
         "_world",
         "_people",
         "_agent_measures",
+        "_regions",
         "_kinds",
         "_asking",
         "_host",

@@ -36,10 +36,11 @@ from prism.worlds._asking import Answerers
 from prism.worlds._assignments import Assignments
 from prism.worlds._fields import Fields, unknown_field
 from prism.worlds._guest import Guest, Proxy, as_agent
-from prism.worlds._kinds import NEVER, Kind, Parts, leaves_in
+from prism.worlds._kinds import NEVER, Kind, Parts
 from prism.worlds._parameters import ParameterView
 from prism.worlds._people import AgentTable
 from prism.worlds._phase import OVERLAP_RULE, Phase
+from prism.worlds._regions import leaves_in
 from prism.worlds._world import RESERVED, World
 
 _EVENT_NAME = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)*")

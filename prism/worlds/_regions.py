@@ -1,0 +1,120 @@
+"""Agents of charts with regions: who is in which of their states, and what they do there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from prism.statechart import Configuration
+from prism.worlds._guest import act
+
+if TYPE_CHECKING:
+    from prism.statechart._tree.hierarchy import Hierarchy
+
+MOST_TURNS = 20_000
+"""Configurations whose turns a run keeps."""
+
+_Step = Callable[..., Any]
+
+
+def leaves_in(state: Any) -> frozenset[Any]:
+    """Return the leaves of an agent's state."""
+    return frozenset(state.leaves if isinstance(state, Configuration) else (state,))
+
+
+class Listing(list[Any]):
+    """Agents in one state of a chart with regions, who are in others as well."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._places: dict[int, int] = {}
+
+    def append(self, agent: Any) -> None:
+        """List an agent."""
+        self._places[agent._place] = len(self)
+        super().append(agent)
+
+    def remove(self, agent: Any) -> None:
+        """Put the last agent in the place of one that leaves."""
+        place, last = self._places.pop(agent._place), self.pop()
+        if last is not agent:
+            self[place] = last
+            self._places[last._place] = place
+
+
+class Turn:
+    """What an agent does in a tick that is one of its chart, too: the step of each region.
+
+    A region has one step, that of the innermost state around its leaf, in the order of the chart.
+    One that has moved meanwhile, by the tick or by the step of another region, has none.
+
+    Args:
+        steps: The steps, each with the leaves for which it is taken.
+    """
+
+    __slots__ = ("_steps",)
+
+    def __init__(self, steps: Sequence[tuple[frozenset[Any], _Step]]) -> None:
+        self._steps = steps
+
+    def __call__(self, world: Any, agent: Any, *others: Any) -> Any:
+        """Take one step after the other; return what is to be awaited, if one waits."""
+        for number, (leaves, step) in enumerate(self._steps, 1):
+            if leaves.isdisjoint(leaves_in(agent._state)):
+                continue
+
+            running = step(world, agent, *others)
+            if hasattr(running, "send") and number < len(self._steps):
+                return self._wait(running, Turn(self._steps[number:]), world, agent, *others)
+            if running is not None or agent._host.unawaited is not None:
+                # whoever gives turns takes it, or says what is wrong with it
+                return running
+
+        return None
+
+    async def _wait(self, running: Any, rest: Turn, *arguments: Any) -> None:
+        await running
+        following = rest(*arguments)
+        if following is not None:
+            await following
+
+
+class Turns(dict[Any, Any]):
+    """The turns of a chart with timers or regions, by state; each is put together when needed.
+
+    Args:
+        tree: The chart's states.
+        steps: The steps by state, be it a leaf or around one.
+    """
+
+    def __init__(self, tree: Hierarchy, steps: Mapping[Any, _Step]) -> None:
+        super().__init__()
+        self._tree = tree
+        self._steps = steps
+
+    def get(self, state: Any, default: Any = None) -> Any:
+        """Return what an agent does in a state; the default if it has no step there."""
+        if state not in self:
+            if len(self) >= MOST_TURNS:
+                self.clear()
+            self[state] = self._put_together(state)
+
+        return self[state] or default
+
+    def _put_together(self, state: Any) -> Turn | None:
+        taken: dict[Any, set[Any]] = {}
+        for leaf in sorted(leaves_in(state), key=self._tree.leaves.index):
+            owner = next((each for each in self._tree.around(leaf) if each in self._steps), None)
+            if owner is not None:
+                taken.setdefault(owner, set()).add(leaf)
+
+        steps = [(frozenset(leaves), self._steps[owner]) for owner, leaves in taken.items()]
+        return Turn(steps) if steps else None
+
+
+class EveryState(dict[Any, _Step]):
+    """The one step of objects whose chart has regions, whatever their state."""
+
+    def get(self, state: Any, default: Any = None) -> Any:  # noqa: ARG002
+        """Return it."""
+        return act
