@@ -7,7 +7,7 @@ from typing import Literal
 import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
-from prism.analysis._reading.merging import COUNT
+from prism.analysis._reading.merging import COUNT, merge_by_sum
 from prism.analysis._tables.engagement import remark_no_feed
 from prism.analysis._tables.happened import IN_ALL, Happened, and_in_all, what_happened
 from prism.analysis._tables.treated import with_arms
@@ -21,6 +21,7 @@ Whom = Literal["posts", "cascades", "agents"]
 
 _EVALUATING = AgentState.EVALUATING.value
 _AGENT = ["run", "agent_id"]
+_STEPS_AT_ONCE = 100_000
 _READ = ("round", "agent_id", "trigger", "from_state", "state", "asked_in")
 _OUTCOMES = ("decided", "ignored", "timed_out", "cut", "discarded", "other", "pending")
 _WAYS = {DECIDES: "decided", IGNORES: "ignored", TIMEOUT: "timed_out", ROUND_ENDS: "cut"}
@@ -111,7 +112,7 @@ def _outcomes(logs: RunLogs) -> pl.DataFrame:
         pl.col("decisions") + pl.col("answers_discarded") > 0
     )
 
-    steps = []
+    looks = _Looks()
     for frame in logs.blocks(TRANSITION, DECISION, ANSWER_DISCARDED, columns=_READ):
         step = frame.select(
             *_AGENT,
@@ -123,17 +124,52 @@ def _outcomes(logs: RunLogs) -> pl.DataFrame:
             decisions=is_decision.cast(pl.Int64),
             answers_discarded=is_discarded.cast(pl.Int64),
         )
-        steps.append(step.filter(happens.fill_null(value=False)))
+        looks.take(step.filter(happens.fill_null(value=False)))
 
-    return _counted(pl.concat(steps))
+    return looks.counts()
+
+
+class _Looks:
+    """Follows the views of every agent through a log, and counts those that are over.
+
+    In memory are the last view of each agent and the steps of some blocks.
+    """
+
+    def __init__(self) -> None:
+        self._counts = merge_by_sum(IN_ALL)
+        self._open: pl.DataFrame | None = None
+        self._waiting: list[pl.DataFrame] = []
+        self._rows = 0
+
+    def take(self, steps: pl.DataFrame) -> None:
+        """Add the steps of the next block, in the order of the log."""
+        self._waiting.append(steps)
+        self._rows += steps.height
+
+        # as many as are open: each of them is looked at again, which must not add up
+        if self._rows > max(_STEPS_AT_ONCE, 0 if self._open is None else self._open.height):
+            self._settle(is_end=False)
+
+    def counts(self) -> pl.DataFrame:
+        """Return the counts by run and round, after the last block."""
+        self._settle(is_end=True)
+        return self._counts.table()
+
+    def _settle(self, *, is_end: bool) -> None:
+        parts = self._waiting if self._open is None else [self._open, *self._waiting]
+        steps = pl.concat(parts)
+        numbered = steps.with_columns(number=pl.col("view").cum_sum().over(_AGENT))
+        of_views = numbered.filter(pl.col("number") > 0)  # the log may begin in the middle of one
+        is_last = (pl.col("number") == pl.col("number").max().over(_AGENT)) & (not is_end)
+
+        self._open = of_views.filter(is_last).select(steps.columns)
+        self._counts.add(_counted(of_views.filter(~is_last)))
+        self._waiting, self._rows = [], 0
 
 
 def _counted(steps: pl.DataFrame) -> pl.DataFrame:
-    """Count views by run and round, from the steps of their agents."""
-    numbered = steps.with_columns(number=pl.col("view").cum_sum().over(_AGENT))
-    # the log may begin in the middle of a view
-    of_views = numbered.filter(pl.col("number") > 0)
-    views = of_views.group_by([*_AGENT, "number"], maintain_order=True).agg(
+    """Count views by run and round, from the numbered steps of their agents."""
+    views = steps.group_by([*_AGENT, "number"], maintain_order=True).agg(
         pl.col("round").first(),
         pl.col("way").drop_nulls().first(),
         pl.col("decisions", "answers_discarded").sum(),
