@@ -272,7 +272,7 @@ class Problems:
         line: int = 0,
         severity: Severity = "error",
     ) -> None:
-        """Note one.
+        """Note one, once.
 
         Args:
             where: Where it stands in the document.
@@ -281,23 +281,22 @@ class Problems:
             line: Line inside the text that stands there, counted from 1.
             severity: How bad it is.
         """
-        self.counts[severity] += 1
-        if self.counts[severity] > MOST_TOLD:
+        if self.counts[severity] >= MOST_TOLD:
+            self.counts[severity] += 1
             return
 
         source = self.source
         place = (source.place_inside(where, line) if line else source.place(where)) or Place(0)
-        self.found.append(
-            Problem(
-                source.path or "",
-                place.line,
-                place.column,
-                key_of(where),
-                message,
-                kind,
-                severity,
-            )
+        key = key_of(where)
+        self.take(
+            Problem(source.path or "", place.line, place.column, key, message, kind, severity)
         )
+
+    def take(self, problem: Problem) -> None:
+        """Note one that was found elsewhere, once."""
+        if problem not in self.found:
+            self.counts[problem.severity] += 1
+            self.found.append(problem)
 
     def raise_if_any(self) -> None:
         """Raise what keeps the document from being used.

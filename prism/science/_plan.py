@@ -201,10 +201,9 @@ class Plan:
         for each in configurations or self.configurations():
             is_new = (kind := _kind_of(each)) not in tried
             tried.add(kind)
+            # what is wrong in the plan is found again in every configuration
             _Trial(self, problems).look_at(each, is_new=is_new)
 
-        # what is wrong in the plan is found again in every configuration
-        problems.found = list(dict.fromkeys(problems.found))
         problems.raise_if_any()
 
     def to_dict(self) -> dict[str, Any]:
@@ -429,7 +428,8 @@ class _Trial:
                 self._treat(configuration, options)
         except InputError as error:
             if isinstance(error, DocumentError) and self._is_of_plan(error):
-                self.problems.found += error.problems
+                for problem in error.problems:
+                    self.problems.take(problem)
                 return
 
             where = self._note(configuration, error)

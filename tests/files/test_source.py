@@ -89,6 +89,17 @@ def test_all_problems_are_told_in_the_order_of_the_document():
     )
 
 
+def test_what_is_found_twice_is_told_and_counted_once() -> None:
+    """A problem that two readers of a document find is one, also among those that are counted."""
+    problems = Problems(Source.parse("a = 1\nb = 2", "toml", path="plan.toml"))
+    for _ in range(3):
+        problems.add(("a",), "is wrong")
+    problems.add(("b",), "is wrong")
+    with pytest.raises(DocumentError, match="has 2 problems") as caught:
+        problems.raise_if_any()
+    assert "more" not in str(caught.value)
+
+
 def test_only_so_many_problems_are_listed():
     """A document with hundreds of problems has fifty listed and the others counted."""
     problems = Problems(Source.of({}))
