@@ -10,8 +10,10 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from ctypes import string_at
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import lru_cache
 from itertools import takewhile
 from math import inf, prod
 from typing import Any
@@ -48,6 +50,8 @@ _NO_ATTRIBUTE = re.compile(r"'(\w+)' object (?:has no )?attribute '(\w+)'(?: is 
 
 _ALWAYS_GUARDED, _OF_SO_MANY = 40, 32
 _UNGUARDED = nullcontext()
+_BYTES_OF_MT19937 = 625 * 4
+"""Its words and its position among them."""
 
 _IN_SETUP, _AT_END = "setup", "end"
 """Parts of a run that have random numbers of their own."""
@@ -841,10 +845,26 @@ def _numpy_state() -> Any:
     if library is None:
         return None
 
-    # as a tuple it would take three times as long, at every step
-    state = library.get_state(legacy=False)
-    position = state["state"]["pos"]
-    return state["state"]["key"].tobytes(), position, state["has_gauss"], state["gauss"]
+    generator = library.get_bit_generator()
+    if type(generator) is not library.MT19937:
+        return repr(generator.state), _gauss()
+
+    # read where they are, as numpy takes a hundred times as long to copy its words
+    words = string_at(generator.ctypes.state_address, _BYTES_OF_MT19937)
+    gauss = _gauss_after(words)
+    # one that is kept may be taken without any other change
+    return words, _gauss() if gauss[0] else gauss
+
+
+@lru_cache(maxsize=1)
+def _gauss_after(_words: bytes) -> tuple[int, float]:
+    return _gauss()
+
+
+def _gauss() -> tuple[int, float]:
+    """Return whether numpy keeps a normal number for the next draw, and which."""
+    state = sys.modules["numpy.random"].get_state(legacy=False)
+    return state["has_gauss"], state["gauss"]
 
 
 MOST_NOTES = 50
