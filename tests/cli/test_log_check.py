@@ -140,10 +140,10 @@ def test_check_of_a_run_without_anything_of_the_chart(several: bool, run: Path, 
     assert verdict.endswith("steps agree; 1 transitions by the chart else not checked")
 
 
-@pytest.mark.parametrize("named", ["lamps.py:Lamp", "lamps.py:Lamp.chart"])
+@pytest.mark.parametrize("named", ["one_lamp.py:Lamp", "its_lamp.py:Lamp.chart"])
 def test_a_chart_without_a_name_is_checked_under_that_of_its_agents(named: str, log: Prism) -> None:
     """The class of a world's agents and its chart mean the same."""
-    (log.folder / "lamps.py").write_text(
+    (log.folder / named.partition(":")[0]).write_text(
         "from prism.statechart import Statechart, Transition, state_enum\n"
         "from prism.worlds import Agent\n"
         "S = state_enum('S', ['off', 'on'])\n"
