@@ -37,13 +37,13 @@ from prism.statechart.states import state_text
 from prism.telemetry._instrument import Level
 from prism.telemetry._loggers import EventLogger, report
 
-Asked = Question | TextCall
+Put = Question | TextCall
 """What an agent may wait for."""
 
 Answer = Any
 """A `Decision` on a question, or what was `Written` for a text call."""
 
-Apply = Callable[[Any, Any], Asked | None]
+Apply = Callable[[Any, Any], Put | None]
 """Carries out an answer; returns what the agent asks next in the same tick, if anything."""
 
 Buffer = list[tuple[Moment, Level, str, dict[str, Any]]]
@@ -95,19 +95,14 @@ class Answerers:
         budgets = (getattr(each, "budget", None) for each in (self.reasoner, self._writer))
         return next((each for each in budgets if isinstance(each, Budget)), None)
 
-    def drawing(self, logger: EventLogger | None) -> PolicyReasoner | None:
-        """Return the policy, if one draws all decisions and nobody is told of them.
-
-        Args:
-            logger: Where decisions would be announced.
-        """
-        reasoner = self.reasoner
+    @property
+    def policy(self) -> PolicyReasoner | None:
+        """The policy that draws all decisions; None if somebody else decides."""
         # one that is derived from it may answer in its own way
-        if type(reasoner) is not PolicyReasoner or reasoner.is_heard(logger):
-            return None
-        return reasoner
+        reasoner = self.reasoner
+        return reasoner if type(reasoner) is PolicyReasoner else None
 
-    async def answers_to(self, asked: Sequence[Asked], logger: EventLogger | None) -> list[Answer]:
+    async def answers_to(self, asked: Sequence[Put], logger: EventLogger | None) -> list[Answer]:
         """Ask for decisions and texts together, and announce them, the decisions first.
 
         Args:
@@ -176,7 +171,7 @@ class Asking(Protocol):
     def logger(self) -> EventLogger | None:
         """Where the run's events go meanwhile."""
 
-    async def ask(self, question: Asked) -> None:
+    async def ask(self, question: Put) -> None:
         """Put one agent's question, or its text call."""
 
     async def settle_next(self) -> None:
@@ -215,9 +210,9 @@ class TickByTick:
         self.next_agent: Any = None
         self.open_questions: int = 0
         self._answerers = answerers
-        self._questions: list[Asked] = []
+        self._questions: list[Put] = []
 
-    async def ask(self, question: Asked) -> None:
+    async def ask(self, question: Put) -> None:
         """Put one agent's question."""
         self._questions.append(question)
 
@@ -315,7 +310,7 @@ class _Wave:
 class _Open:
     """An agent's question, and those that it asks in the same tick when it has the answer."""
 
-    question: Asked
+    question: Put
     moment: Moment
     waves: list[_Wave] = field(default_factory=list)
     answered: asyncio.Task[None] = field(init=False)
@@ -349,7 +344,7 @@ class AsTheyCome:
         self._settled: list[_Wave] = []
         self._later: Buffer = []
 
-    async def ask(self, question: Asked) -> None:
+    async def ask(self, question: Put) -> None:
         """Put one agent's question, and give those under way a turn."""
         asked = _Open(question, self._clock.moment)
         asked.answered = asyncio.create_task(self._carry(asked))
@@ -417,7 +412,7 @@ class AsTheyCome:
 
     async def _carry(self, asked: _Open) -> None:
         """Carry out what an agent is answered, until it asks nothing more."""
-        question: Asked | None = asked.question
+        question: Put | None = asked.question
         while question is not None:
             wave = _Wave()
             asked.waves.append(wave)
@@ -437,7 +432,7 @@ class AsTheyCome:
         finally:
             self.logger.buffer = before
 
-    async def _answer(self, question: Asked, logger: OrderedLogger) -> Answer:
+    async def _answer(self, question: Put, logger: OrderedLogger) -> Answer:
         self.open_questions += 1
         try:
             (answer,) = await self._answerers.answers_to([question], logger)

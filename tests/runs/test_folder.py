@@ -145,7 +145,7 @@ def test_nothing_is_kept_before_the_folder_is_opened(tmp_path: Path) -> None:
 # Failing
 
 
-@pytest.mark.parametrize("kept_before", [[], ["notes.txt"]])
+@pytest.mark.parametrize("kept_before", [[], [".notes"]])
 def test_run_that_fails_in_its_first_round_leaves_nothing(
     kept_before: list[str], tmp_path: Path
 ) -> None:
