@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from inspect import Parameter
 from pathlib import Path
@@ -517,14 +518,21 @@ def _is(each: Parameter, panel: Mapping[str, str]) -> bool:
     )
 
 
+# a number in Python, and not in JSON
+_BARE_POINT = re.compile(r"[+-]?(\d+\.|\.\d+)([eE][+-]?\d+)?")
+
+
 def _value(name: str, text: str) -> Any:
-    """Read the value of a variable: JSON, or else text."""
+    """Read the value of a variable: JSON, a number such as ``.5``, or else text."""
     if not name.isidentifier():
         raise InputError(
             f"--set must be NAME=VALUE with a name of letters, digits and underscores, got {name!r}"
         )
 
     from prism.files import parse_json
+
+    if _BARE_POINT.fullmatch(text):
+        return float(text)
 
     try:
         return parse_json(text)

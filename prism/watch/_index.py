@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from itertools import accumulate
 from tempfile import TemporaryFile
 
 import polars as pl
@@ -17,8 +17,40 @@ from prism.telemetry.events import POST_LIKED, POST_PUBLISHED
 INDEXED = ("agent_id", "author_id", "parent_id")
 """Columns that name what a line can be found by."""
 
+_LINE_FEED = re.compile(rb"\n")
 _BITS = 32
 _ENTRY_BYTES = 8
+
+
+class Lines:
+    """The lines of a block, by their numbers in the log.
+
+    Args:
+        block: The block.
+        offset: The place in the log where it begins, in bytes.
+    """
+
+    def __init__(self, block: Block, offset: int) -> None:
+        self.offset = offset
+        self._first = block.first_line
+        self._data = block.data
+        ends = (each.end() for each in _LINE_FEED.finditer(block.data))
+        # the last line of a log may lack its line feed
+        self._begins = array("Q", [0, *ends, len(block.data)])
+
+    def text(self, line: int) -> bytes:
+        """Return a line with its line feed."""
+        place = line - self._first
+        return self._data[self._begins[place] : self._begins[place + 1]]
+
+    def begin(self, line: int) -> int:
+        """Return the place in the log where a line begins."""
+        return self.offset + self._begins[line - self._first]
+
+    def places(self, lines: pl.Series) -> pl.Series:
+        """Return the places in the block where lines begin."""
+        begins = pl.Series(self._begins, dtype=pl.UInt64)
+        return begins.gather(lines.cast(pl.Int64) - self._first)
 
 
 class Index:
@@ -33,28 +65,25 @@ class Index:
         self._file = TemporaryFile(buffering=0)  # noqa: SIM115 - closed with the index
         self._parts: list[tuple[int, int]] = []
 
-    def add(self, block: Block, offset: int, frame: pl.DataFrame) -> None:
+    def add(self, lines: Lines, frame: pl.DataFrame) -> None:
         """Add some lines.
 
         Args:
-            block: The lines.
-            offset: Where they begin in the log, in bytes.
+            lines: The lines.
             frame: Their events, with ``line``, ``event`` and `INDEXED`.
         """
-        lengths = accumulate(map(len, block.data.split(b"\n")), initial=0)
-        starts = pl.Series(array("Q", lengths), dtype=pl.UInt64)
-        of_event = {"author_id": POST_LIKED, "parent_id": POST_PUBLISHED}
-        named = [frame.select("line", name="agent_id")]
-        for column, event in of_event.items():
-            named.append(frame.filter(event=event).select("line", name=column))
-        names = pl.concat(named).drop_nulls()
-        place = names["line"].cast(pl.Int64) - block.first_line
-        # each line before it has a line feed
-        places = starts.gather(place) + place.cast(pl.UInt64)
+        event = pl.col("event")
+        named = (
+            pl.col("agent_id"),
+            pl.when(event == POST_LIKED).then("author_id"),
+            pl.when(event == POST_PUBLISHED).then("parent_id"),
+        )
+        names = pl.concat([frame.select("line", name=each) for each in named]).drop_nulls()
+        places = lines.places(names["line"])
         entries = ((names["name"].hash() // (1 << _BITS)) * (1 << _BITS) + places).sort()
 
         self._file.write(array("Q", entries.to_list()).tobytes())
-        self._parts.append((offset, entries.len()))
+        self._parts.append((lines.offset, entries.len()))
 
     def places(self, names: Iterable[str]) -> Iterator[int]:
         """Yield where the lines begin that seem to name one of some things."""

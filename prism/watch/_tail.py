@@ -167,11 +167,12 @@ class Tail:
             is_new, self._skipping = not self._skipping, True
             return Block(b"", line, 1, TOO_LONG) if is_new else Block(b"", line, 0)
 
-        self._line += data.count(b"\n", 0, end)
         self._advance(data[:end])
         self._skipping, lines = False, data[start:end]
+        first, count = line + bool(start), lines.count(b"\n")
+        self._line = first + count
 
-        return Block(lines, line + bool(start), lines.count(b"\n"))
+        return Block(lines, first, count)
 
     def _advance(self, data: bytes) -> None:
         self.position += len(data)

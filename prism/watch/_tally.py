@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import orjson
 import polars as pl
 
-from prism.analysis._reading.merging import COUNT, merge_by_sum
+from prism.analysis._reading.merging import COUNT, TableMerger, merge_by_sum
 from prism.analysis._reading.parsing import parse
 from prism.analysis._reading.runs import Note, Run
 from prism.analysis._reading.survey import SURVEYED, FileSurvey
@@ -28,7 +27,7 @@ from prism.telemetry.events import (
     TRANSITION,
     TREATMENT_APPLIED,
 )
-from prism.watch._index import INDEXED, Index
+from prism.watch._index import INDEXED, Index, Lines
 
 COUNTED = ("attempts", "input_tokens", "output_tokens", "request_seconds")
 _COLUMNS = tuple(
@@ -74,6 +73,9 @@ class Tally:
         self._own = merge_by_sum(["run", "event", "round"])
         self._joined = merge_by_sum(["state"])
         self._events = merge_by_sum(["event"])
+        self._all_counts: list[TableMerger | faults.FaultCounts] = [
+            *(self._events, self._traffic, self._asked, self._faults, self._own, self._joined)
+        ]
         self.take(Block(b"", 1, 0), 0)
 
     def take(self, block: Block, offset: int) -> None:
@@ -88,23 +90,12 @@ class Tally:
             return
 
         frame = self._survey.take(block, parse(block, _COLUMNS))
-        self._note_rounds(block, frame, offset)
-        self.index.add(block, offset, frame)
-        run = self.known_run
-        closes = closes_round(None if run is None else run.ticks_per_round)
-        moves = frame.filter(pl.col("event") == TRANSITION).drop_nulls(["from_state", "to_state"])
-        moves = moves.with_columns(how_closing()).with_columns(closes=closes)
-        self._traffic.add(moves.group_by(_TRAFFIC).agg(count=COUNT))
-
-        self._events.add(frame.group_by("event").agg(count=COUNT))
-        others = frame.filter(pl.col("event") != TRANSITION)
-        asked = others.filter(pl.col("event").is_in([DECISION, TEXT_WRITTEN]))
-        self._asked.add(asked.group_by(_ASKED).agg(asked=COUNT, **_sums()))
-        self._faults.add(others)
-        own = others.filter(pl.col("event").str.starts_with(WORLD_EVENTS))
-        self._own.add(own.group_by("run", "event", "round").agg(events=COUNT))
-        joined = others.filter(pl.col("event") == AGENT_JOINED).drop_nulls("state")
-        self._joined.add(joined.group_by("state").agg(agents=COUNT))
+        lines = Lines(block, offset)
+        self._note_rounds(lines, frame)
+        self.index.add(lines, frame)
+        tables = pl.collect_all(self._counting(frame.lazy()))
+        for counts, table in zip(self._all_counts, tables, strict=True):
+            counts.add(table)
 
     def close(self) -> None:
         """Delete what was kept beside the counts."""
@@ -177,7 +168,27 @@ class Tally:
         """Return how many events of each name there are."""
         return dict(self._events.table().sort("event").iter_rows())
 
-    def _note_rounds(self, block: Block, frame: pl.DataFrame, offset: int) -> None:
+    def _counting(self, rows: pl.LazyFrame) -> list[pl.LazyFrame]:
+        """Return what is to be added to each of all counts."""
+        run, event = self.known_run, pl.col("event")
+        closes = closes_round(None if run is None else run.ticks_per_round)
+        moves = rows.filter(event == TRANSITION).drop_nulls(["from_state", "to_state"])
+        moves = moves.with_columns(how_closing()).with_columns(closes=closes)
+        others = rows.filter(event != TRANSITION)
+        asked = others.filter(event.is_in([DECISION, TEXT_WRITTEN]))
+        own = others.filter(event.str.starts_with(WORLD_EVENTS))
+        joined = others.filter(event == AGENT_JOINED).drop_nulls("state")
+
+        return [
+            rows.group_by("event").agg(count=COUNT),
+            moves.group_by(_TRAFFIC).agg(count=COUNT),
+            asked.group_by(_ASKED).agg(asked=COUNT, **_sums()),
+            others.filter(faults.is_fault()),
+            own.group_by("run", "event", "round").agg(events=COUNT),
+            joined.group_by("state").agg(agents=COUNT),
+        ]
+
+    def _note_rounds(self, lines: Lines, frame: pl.DataFrame) -> None:
         numbered = frame.drop_nulls("round")
         if numbered.height:
             last = numbered.row(-1, named=True)
@@ -188,18 +199,13 @@ class Tally:
         whole = frame.filter(pl.col("event").is_in(_KEPT_WHOLE))["line"].to_list()
         pictures = frame.filter(pl.col("event") == AGENTS_PICTURED).drop_nulls("round")
         pictured = dict(pictures.select("line", "round").iter_rows())
-        if not new and not whole and not pictured:
-            return
-
-        lines = block.data.split(b"\n")
-        starts = list(accumulate((len(line) + 1 for line in lines), initial=offset))
         for line, number in new.items():
-            self.begins.setdefault(number, starts[line - block.first_line])
+            self.begins.setdefault(number, lines.begin(line))
         for line, number in pictured.items():
-            place = line - block.first_line
-            self.pictures[number] = starts[place], starts[place] + len(lines[place])
+            begin = lines.begin(line)
+            self.pictures[number] = begin, begin + len(lines.text(line))
         for line in whole:
-            self._keep(_parsed(lines[line - block.first_line]))
+            self._keep(_parsed(lines.text(line)))
 
     def _keep(self, event: Mapping[str, Any]) -> None:
         if event.get("event") == TREATMENT_APPLIED:

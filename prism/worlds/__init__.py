@@ -1,7 +1,7 @@
-"""Worlds of a researcher's own: agents of any charts, what they share, and how they act.
+"""Worlds of your own: agents with any charts, what they share, and how they act.
 
-A world's class declares its parameters, its state, its steps, measures and treatments; a `Run`
-carries it out.
+A world's class declares its parameters, state, steps, measures and treatments. A `Run` carries it
+out.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""What a world's class says of itself, as plain data."""
+"""What a world's class declares, as plain data."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _parameter(field: Field, hint: Any) -> dict[str, Any]:
 
 
 def _field(field: Field, hint: Any) -> dict[str, Any]:
-    """Describe a field: its type, and how it gets its value where none is given."""
+    """Describe a field: its type, and where its value comes from if none is given."""
     declared = field.declared
     found: dict[str, Any] = {
         "name": field.name,
@@ -132,7 +132,7 @@ def _texts(states: Iterable[Any]) -> list[str]:
 
 
 def _doc(cls: type) -> str:
-    """Return what a class says of itself, not what a base does."""
+    """Return the docstring of the class itself, not one that it inherits."""
     return cleandoc(vars(cls).get("__doc__") or "")
 
 
@@ -141,7 +141,7 @@ def _summary(method: Any) -> str:
 
 
 def signature_of(parameter: Mapping[str, Any]) -> str:
-    """Return a parameter as a line shows it: ``friends: int = 6, at least 2``."""
+    """Return a parameter as one line: ``friends: int = 6, at least 2``."""
     text = f"{parameter['name']}: {parameter['type']}"
     if "default" in parameter:
         text += f" = {parameter['default']}"

@@ -1,4 +1,4 @@
-"""Worlds by name: shipped ones, installed ones, those of modules and files; and their code."""
+"""Worlds by name (shipped, installed, or from a module or a file), and the files of their code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FEED = "prism.social:Feed"
 
 
 def known_worlds() -> dict[str, str]:
-    """Return where the shipped and the installed worlds are, by their short names."""
+    """Return the addresses of the shipped and installed worlds by their short names."""
     # it reads the metadata of all packages, which no shipped world needs
     from importlib.metadata import entry_points
 
@@ -47,14 +47,14 @@ def _shipped_worlds() -> dict[str, str]:
 
 
 def address_of(world: str | type[World[Any]]) -> str:
-    """Return where a world is found again, by another process, too.
+    """Return the address of a world, from which another process can load it.
 
     Args:
-        world: A short name, ``package.module:Name``, ``file.py:Name`` or a class. Of a module with
-            one world the name may be left out.
+        world: A short name, ``package.module:Name``, ``file.py:Name`` or a class. The name can be
+            omitted if the module has only one world.
 
     Raises:
-        InputError: If there is no such world, or no other process would find it.
+        InputError: If there is no such world, or another process could not load it.
     """
     if not isinstance(world, str):
         return _address_of_class(world)
@@ -119,7 +119,7 @@ def load_world(address: str) -> type[World[Any]]:
 
 
 def _worlds_in(module: ModuleType) -> list[str]:
-    """Return the names of the worlds that a module defines itself; else of those it imports."""
+    """Return the names of the worlds that a module defines, or else of those it imports."""
     # a package may import its worlds only when they are asked for
     names = dict.fromkeys([*vars(module), *getattr(module, "__all__", ())])
     named = {
@@ -135,7 +135,7 @@ def _worlds_in(module: ModuleType) -> list[str]:
 
 
 def module_at(place: str) -> ModuleType:
-    """Return a module by its name or file.
+    """Import a module by its name or file.
 
     Raises:
         InputError: If there is none, or it cannot be imported.
@@ -198,7 +198,7 @@ def _load_file(path: Path) -> ModuleType:
 
 
 def _loaded(path: Path) -> ModuleType | None:
-    """Return the module that was made from a file, if one was."""
+    """Return the module that was loaded from a file, if there is one."""
     # there are thousands of modules, and a batch asks for each of its runs
     file = os.path.abspath(path)  # noqa: PTH100
     likely = sys.modules.get(path.stem)
@@ -240,17 +240,17 @@ _INSTALLED = ("site-packages", "dist-packages")
 
 
 def code_of(cls: type[World[Any]], place: str) -> dict[str, Path]:
-    """Return the files that a world's code is in, by what they are called in ``run.json``.
+    """Return the files of a world's code, by their names in ``run.json``.
 
-    These are its module, and those that it imports, or that they import in turn, from the same
-    folder (a file) or the same package. Packages that are installed beside it are not among them.
+    These are its module and everything that it imports, directly or not, from the same folder (for
+    a file) or the same package. Other installed packages are not included.
 
     Args:
         cls: The world's class.
-        place: Where it is: a module or a file.
+        place: Its module or file.
 
     Raises:
-        InputError: If it is in no file, or one cannot be read.
+        InputError: If it is not in a file, or a file cannot be read.
     """
     module = sys.modules[cls.__module__]
     file = getattr(module, "__file__", None)
@@ -277,12 +277,12 @@ def code_of(cls: type[World[Any]], place: str) -> dict[str, Path]:
 
 
 def _is_alone(path: Path, top: str) -> bool:
-    """Return whether a version tells all code but the file: prism's, and that of installed ones."""
+    """Return whether versions cover all code but this file: prism's own and installed packages."""
     return top == _OWN_PACKAGE or (not top and any(each in path.parts for each in _INSTALLED))
 
 
 def _reached(path: Path, root: Path, top: str, package: str) -> list[Path]:
-    """Return a file and all that it imports from below a folder, each once, in order."""
+    """Return a file and everything below a folder that it imports, each once, in order."""
     # the packages around a module are run before it
     waiting, found = [(path, package), *_files_of(package, root)], dict[Path, None]()
     while waiting:
@@ -318,7 +318,7 @@ def _names_imported(file: Path, package: str) -> Iterator[str]:
 # a run asks on beginning, on resuming and for its summary; a batch does for each of its runs
 @lru_cache(maxsize=512)
 def _imports_in(code: bytes) -> tuple[tuple[int, str, tuple[str, ...]], ...]:
-    """Return the level, the module and the names of each import."""
+    """Return the level, module and names of each import."""
     found = [node for node in ast.walk(ast.parse(code)) if isinstance(node, _IMPORTS)]
     return tuple(
         each
@@ -332,7 +332,7 @@ def _imports_in(code: bytes) -> tuple[tuple[int, str, tuple[str, ...]], ...]:
 
 
 def _files_of(name: str, root: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the files that an import of a module runs, each with the package it belongs to."""
+    """Yield the files that importing a module executes, each with its package."""
     parts = name.split(".") if name else []
     for count in range(1, len(parts) + 1):
         place = root.joinpath(*parts[:count])

@@ -1,4 +1,4 @@
-"""Agents and Things: who takes part in a world, what they share, and what their steps wait for."""
+"""Agents, the Things that they share, and what their steps can wait for."""
 
 from __future__ import annotations
 
@@ -28,21 +28,22 @@ _STEPS = Phase.STEPPING, Phase.GOING_ON
 
 
 class Host(Protocol):
-    """What agents and their world need of the run that they take part in.
+    """What agents and their world need from their run.
 
     Attributes:
-        agents: The population.
+        agents: All agents.
         seed: Seed of every random number.
-        acting: The agent whose step is under way.
-        refusing: Why nothing may change now; None if it may.
-        assignments: Who is treated.
-        epoch: What goes on now, as a number: random numbers belong to one epoch.
-        fires: Takes what an agent fires, or refuses it; None while it is carried out at once.
-        unawaited: A decision that was asked for and not awaited yet.
+        acting: The agent whose step is running.
+        refusing: Why nothing may change at the moment, or None if it may.
+        assignments: Which agents are treated.
+        epoch: The number of the current part of the run. Random numbers belong to one epoch.
+        fires: Receives or refuses the events that agents fire, or None while they are carried out
+            at once.
+        unawaited: A decision that was requested but not yet awaited.
         phase: What the run is doing.
-        meanings: What states mean, for a model.
-        wording: Length and language of texts, where a call names none.
-        has_writer: Whether a writer was given.
+        meanings: Descriptions of the states, for a model.
+        wording: Length and language of texts for calls that do not specify them.
+        has_writer: Whether the run has a writer.
     """
 
     agents: Sequence[Any]
@@ -76,46 +77,46 @@ class Host(Protocol):
 
     @property
     def late(self) -> str | None:
-        """Why a step may not change the world now; None if it may."""
+        """Why a step may not change the world at the moment, or None if it may."""
 
     def stream_of(self, agent: Any) -> RandomStream:
-        """Return an agent's random numbers for what goes on now."""
+        """Return an agent's random stream for the current epoch."""
 
     def world_stream(self) -> RandomStream:
-        """Return the world's random numbers for this round."""
+        """Return the world's random stream for this round."""
 
     def network_stream(self) -> RandomStream:
-        """Return the random numbers of the next network."""
+        """Return the random stream for the next network."""
 
     def log(self, event: str, keys: Mapping[str, Any]) -> None:
-        """Write an event of the world's own."""
+        """Write one of the world's own events."""
 
     def count(self, state: Any) -> int:
         """Return the number of agents in a state."""
 
     def able_to_be_in(self, state: Any) -> int:
-        """Return the number of agents whose chart has a state."""
+        """Return the number of agents whose chart contains a state."""
 
     def stop(self, reason: str) -> None:
         """End the run."""
 
     def decision_stream_of(self, agent: Any) -> RandomStream:
-        """Return the random numbers of an agent's decisions in this round."""
+        """Return the random stream for an agent's decisions in this round."""
 
     def chart_stream_of(self, agent: Any) -> RandomStream:
-        """Return the random numbers of an agent's chart in this round."""
+        """Return the random stream for an agent's chart in this round."""
 
     def send(self, message: Any, to: Any) -> None:
         """Deliver a message."""
 
     def note(self, agent: Any, text: str) -> None:
-        """Keep a note for an agent to remember."""
+        """Store a note for an agent to remember."""
 
     def set_ticks(self, agent: Any, ticks: int) -> None:
-        """Let an agent have been in its state for so many ticks."""
+        """Set the number of ticks that an agent has spent in its state."""
 
     def settle(self, asked: Asked) -> Any:
-        """Carry out what leaves nothing to decide; return the asked itself if it is a question."""
+        """Carry out a request that leaves nothing to decide, or return it if it is a question."""
 
 
 def _require_known(cls: Fields, given: Mapping[str, Any]) -> None:
@@ -133,16 +134,15 @@ def _refuse_constructor(cls: Any, base: type) -> None:
 
 
 class Thing(metaclass=Fields):
-    """Something that agents share and that is no agent, such as a bid or a document.
+    """Something other than an agent that agents share, such as a bid or a document.
 
-    Fields are declared in the class. Two agents that hold one Thing hold the same one after a
-    resume, too.
+    Declare its fields in the class. Agents that share a Thing still share it after a resume.
     """
 
     __slots__ = ("__weakref__",)
 
     def __init__(self, **given: Any) -> None:
-        """Set the fields that are given, and the others to their defaults."""
+        """Set the given fields, and all others to their defaults."""
         cls = type(self)
         _require_known(cls, given)
         for name, field in cls.fields.items():
@@ -159,7 +159,7 @@ class Thing(metaclass=Fields):
                 setattr(self, name, field.declared.value())
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Refuse a constructor, which restoring a Thing would pass by."""
+        """Refuse a constructor, which restoring a Thing would not call."""
         super().__init_subclass__(**options)
         _refuse_constructor(cls, Thing)
 
@@ -170,11 +170,11 @@ class Thing(metaclass=Fields):
 
 
 class Message(Thing):
-    """What one agent has sent to another.
+    """A message from one agent to another.
 
     Attributes:
-        sender: Who sent it.
-        content: What it says: any value that a field may hold.
+        sender: The agent that sent it.
+        content: Its content: any value that a field may hold.
     """
 
     sender: Any
@@ -182,7 +182,7 @@ class Message(Thing):
 
 
 class _Parts:
-    """The slots of an agent that its class does not declare."""
+    """The slots of every agent, besides those that its class declares."""
 
     __slots__ = (
         "__weakref__",
@@ -217,7 +217,7 @@ class _Parts:
 
 
 def write_agent(agent: Any, edge: Edge, time: float, context: object) -> int:
-    """Write the transition of an agent, and tell its run's roster where it is now."""
+    """Record an agent's transition, and tell the run's roster about its new state."""
     record = make_record(edge, time, context)
     dwell: int = agent._host.roster.moved(agent, edge.from_state, edge.to_state)
     agent._state = edge.to_state
@@ -227,23 +227,23 @@ def write_agent(agent: Any, edge: Edge, time: float, context: object) -> int:
 
 
 class Agent(_Parts, metaclass=Fields):
-    """Somebody who takes part in a world, with states of its own.
+    """An individual in a world, with a state of its own.
 
-    A class declares its chart and its fields. Fields that are not given are set, or drawn, when the
-    agent joins a run.
+    A class declares its chart and its fields. Fields without a value get their default, or are
+    drawn, when the agent joins a run.
 
     Args:
-        agent_id: Its id; by default its kind and a number, such as ``person_1``.
-        name: What it is called; by default its id.
+        agent_id: Its id. Defaults to its kind and a number, such as ``person_1``.
+        name: Its name. Defaults to its id.
 
     Attributes:
         chart: The chart of the class.
-        timeout_threshold: Longest dwell time in ticks, in a state for which the chart sets no
-            limit; None for no limit.
-        inbox: Messages that it has been sent, oldest first.
-        neighbours: Agents that it is connected to in the world's network.
-        state_memory: What its chart remembers of it: histories, and since when states are active;
-            None where it remembers nothing.
+        timeout_threshold: Longest dwell time in ticks in states for which the chart sets no limit,
+            or None for no limit.
+        inbox: Messages that it has received, oldest first.
+        neighbours: Agents connected to it in the world's network.
+        state_memory: What the chart remembers about the agent, such as histories and when states
+            became active, or None.
     """
 
     __slots__ = ("agent_id", "name")
@@ -256,7 +256,7 @@ class Agent(_Parts, metaclass=Fields):
     name: str = ""
 
     def __init__(self, **given: Any) -> None:
-        """Note the fields that are given."""
+        """Store the given fields."""
         _require_known(type(self), given)
         self._given = given
         self._attributes: Mapping[str, Any] = _NONE
@@ -267,7 +267,7 @@ class Agent(_Parts, metaclass=Fields):
             setattr(self, name, value)
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Refuse a constructor, which would run again on resuming with other arguments."""
+        """Refuse a constructor, which a resume would call with different arguments."""
         super().__init_subclass__(**options)
         _refuse_constructor(cls, Agent)
 
@@ -283,23 +283,23 @@ class Agent(_Parts, metaclass=Fields):
 
     @property
     def _subject(self) -> Any:
-        """What the chart drives: the agent itself, or the object that it stands for."""
+        """What the chart drives: the agent itself, or the object that it represents."""
         return self
 
     @property
     def ticks_in_state(self) -> int:
-        """Ticks since the last transition: how often its turn has come since. It may be set."""
+        """The ticks, or turns, since the last transition. You may set it."""
         host: Any = self._host
         roster = None if host is None else host.roster
         return 0 if roster is None else int(roster.ticks_of(self))
 
     @ticks_in_state.setter
     def ticks_in_state(self, ticks: int) -> None:
-        """Let the agent have been in its state for so many ticks, as time-outs see it.
+        """Set the number of ticks that count towards a time-out.
 
         Raises:
-            FieldValueError: If it is no whole number, 0 or more.
-            SimulationError: If nothing may change now.
+            FieldValueError: If it is not a whole number of at least 0.
+            SimulationError: If nothing may change at the moment.
         """
         self._joined("ticks_in_state").set_ticks(self, ticks)
 
@@ -310,7 +310,7 @@ class Agent(_Parts, metaclass=Fields):
 
     @property
     def random(self) -> RandomStream:
-        """Random numbers of this agent's steps in this round."""
+        """The random stream for this agent's steps in this round."""
         host = self._host or self._joined("random")
         if self._epoch != host.epoch:
             return host.stream_of(self)
@@ -320,38 +320,38 @@ class Agent(_Parts, metaclass=Fields):
 
     @property
     def decision_random(self) -> RandomStream:
-        """Random numbers of this agent's decisions in this round, for reasoners that draw."""
+        """The random stream for this agent's decisions in this round, for reasoners that draw."""
         return (self._host or self._joined("decision_random")).decision_stream_of(self)
 
     @property
     def chart_random(self) -> RandomStream:
-        """Random numbers of this agent's chart in this round, for its rates and probabilities."""
+        """The random stream for this agent's chart in this round, for rates and probabilities."""
         return (self._host or self._joined("chart_random")).chart_stream_of(self)
 
     @property
     def attributes(self) -> Mapping[str, Any]:
-        """Kept columns of the table that the agent comes from, beyond its fields; read only.
+        """The kept columns of the agent's table that are not fields, read-only.
 
-        Each is an attribute of the agent, too: ``agent.age``.
+        Each is also an attribute of the agent: ``agent.age``.
         """
         return self._attributes
 
     @property
     def meanings(self) -> Mapping[Any, str]:
-        """What each state means, for a model."""
+        """A description of each state, for a model."""
         return self._joined("meanings").meanings
 
     def fire(self, trigger: str, context: Any = None) -> Any:
-        """Make the first transition that an event enables; see `Statechart.fire`.
+        """Fire an event: make the first transition that it enables (see `Statechart.fire`).
 
-        In a ``together`` world it is made at the end of the tick.
+        In a ``together`` world, the transition is made at the end of the tick.
 
         Args:
             trigger: Name of the event.
-            context: What it is about, such as another agent.
+            context: The event's payload, such as another agent.
 
         Returns:
-            The state now; None if nothing applied, or it is put off.
+            The new state, or None if no transition applied or it is deferred.
         """
         host = self._host
         if host is None or host.fires is not None:
@@ -369,21 +369,21 @@ class Agent(_Parts, metaclass=Fields):
         weights: Mapping[Any, float] | None = None,
         prompt: str | None = None,
     ) -> Awaitable[Any]:
-        """Make the transition that an event calls for; the reasoner decides if several are enabled.
+        """Fire an event, and let the reasoner decide if it enables several transitions.
 
-        ``await`` it, in a step that is ``async``. All decisions of a tick are asked together, and
-        applied in the order of the turns of those whose steps they belong to.
+        Use it with ``await`` in an ``async`` step. All decisions of a tick are asked together and
+        applied in the order of their agents' turns.
 
         Args:
             trigger: Name of the event.
             context: What it is about, such as another agent.
-            weights: How likely each target is where no model decides; relative numbers. By default
-                all are equally likely.
-            prompt: What to tell a model. Who the agent is and what the targets mean is told
-                besides.
+            weights: Relative probabilities of the targets if no model decides. By default, all are
+                equally likely.
+            prompt: What to tell a model, in addition to who the agent is and what the targets mean.
 
         Returns:
-            The state now; None if nothing applied, or the agent had moved when the answer came.
+            The new state, or None if no transition applied or the agent had moved before the answer
+            arrived.
         """
         return Asked(self, trigger, context, weights, prompt)
 
@@ -429,29 +429,29 @@ class Agent(_Parts, metaclass=Fields):
         language: str | None = None,
         key: str = "text",
     ) -> Awaitable[Any]:
-        """Have a text written by the run's writer.
+        """Ask the run's writer for a text.
 
-        ``await`` it, in a step that is ``async``. All texts and decisions of a tick are asked for
-        together, and steps go on in the order of their turns.
+        Use it with ``await`` in an ``async`` step. All texts and decisions of a tick are requested
+        together, and steps continue in the order of their turns.
 
         Args:
-            prompt: What to write. Who the agent is, how long the text may be and in which language
-                is told besides.
-            template: What to take without a writer, or if it fails; the log says so.
-            schema: JSON Schema of an answer of another form than one text.
-            max_length: Most characters; a longer text is cut behind a word, and ends with an
-                ellipsis. By default as the run says, 280 where it says nothing.
-            language: Such as ``"German"``; by default as the run says.
-            key: What it is for, in the log.
+            prompt: What to write. The writer is also told who the agent is, and the length and
+                language of the text.
+            template: The text to use if there is no writer or it fails, which the log records.
+            schema: JSON Schema of an answer that is more than a plain text.
+            max_length: The maximum number of characters. A longer text is cut after a word and ends
+                with an ellipsis. Defaults to the run's setting, or 280.
+            language: Such as ``"German"``. Defaults to the run's setting.
+            key: The purpose of the text, for the log.
 
         Returns:
-            The text, or data of the schema; the template where there is none, which is None if
-            there is no template, either.
+            The text, or data that follow the schema. Without either, the template, or None if there
+            is no template.
 
         Raises:
-            SimulationError: If the run has no writer, and there is no template.
-            FieldValueError: If the length or the language cannot be.
-            FieldTypeError: If the schema is none.
+            SimulationError: If there is neither a writer nor a template.
+            FieldValueError: If the length or the language is invalid.
+            FieldTypeError: If the schema is invalid.
         """
         host = self._joined("write")
         if template is None and not host.has_writer:
@@ -478,41 +478,41 @@ class Agent(_Parts, metaclass=Fields):
         """Wait, within the tick, for the next message.
 
         Returns:
-            The oldest message, taken out of the inbox; None if nobody sends one in this tick.
+            The oldest message, removed from the inbox, or None if nobody sends one in this tick.
         """
         return Receiving(self)
 
     def send(self, to: Agent, content: Any = None) -> None:
-        """Send another agent a message, which is in its inbox at once.
+        """Send a message, which is in the other agent's inbox at once.
 
         In a ``together`` world it arrives at the end of the tick.
 
         Args:
-            to: Who gets it.
-            content: What it says: any value that a field may hold.
+            to: The recipient.
+            content: Its content: any value that a field may hold.
         """
         self._joined("send").send(Message(sender=self, content=content), to)
 
     def remember(self, text: str) -> None:
-        """Note what the agent is to remember, for a model: see `prism.statechart.Recollection`.
+        """Store a note in the agent's memory for a model (see `prism.statechart.Recollection`).
 
-        The last 50 notes are kept, also in checkpoints.
+        The last 50 notes are kept, in checkpoints too.
 
         Args:
-            text: What it is; a line ends where the text breaks one.
+            text: The note. Line breaks in it are kept.
         """
         self._joined("remember").note(self, text)
 
     def begin_in(self, state: Any) -> None:
-        """Begin in another state than the chart's initial one; in `World.setup` only.
+        """Begin in a state other than the chart's initial one. Only allowed in `World.setup`.
 
         Args:
-            state: A state without others inside, or in a chart with regions a configuration:
+            state: A leaf state or, in a chart with regions, a configuration:
                 ``chart.state_of("feed+tired")``.
 
         Raises:
-            SimulationError: If the run is under way.
-            DefinitionError: If the chart has no such state.
+            SimulationError: If the run has started.
+            DefinitionError: If the chart does not have this state.
         """
         if self._host is not None and not getattr(self._host, "is_setting_up", False):
             raise SimulationError(
@@ -532,11 +532,11 @@ class Agent(_Parts, metaclass=Fields):
             self._state = state
 
     def _take(self, given: Mapping[str, Any], attributes: Mapping[str, Any]) -> None:
-        """Take over what a table says, before the run begins.
+        """Apply a row of a table, before the run begins.
 
         Args:
             given: Fields and their values.
-            attributes: What is kept beyond the fields.
+            attributes: The other columns to keep.
         """
         self._given = {**self._given, **given}
         self._attributes = MappingProxyType(dict(attributes))
@@ -544,16 +544,16 @@ class Agent(_Parts, metaclass=Fields):
             setattr(self, name, value)
 
     def persona(self) -> str:
-        """Say who the agent is, for a model; override it to say more."""
+        """Describe the agent for a model. Override it to say more."""
         return f"You are {self.name}."
 
     def __repr__(self) -> str:
-        """Show kind, id and state."""
+        """Show its kind, id and state."""
         state = getattr(self, "_state", None)
         return f"<{type(self).__name__} {self.agent_id or '?'}{f' in {state}' if state else ''}>"
 
     def __getattr__(self, name: str) -> Any:
-        """Say why there is no such attribute; called only where there is none."""
+        """Explain why an attribute is missing; only called if it is."""
         cls = type(self)
         if name.startswith("__"):
             raise AttributeError(name)
@@ -614,21 +614,21 @@ WAITING: Any = object()
 
 
 class Asked(Waited):
-    """A decision of an agent: carried out at once, or a question to wait for.
+    """An agent's decision: carried out at once, or a question to wait for.
 
     Args:
-        agent: Who decides.
+        agent: The agent that decides.
         trigger: The event.
-        context: What it is about.
-        weights: How likely each target is.
+        context: The event's payload.
+        weights: Relative probabilities of the targets.
         prompt: What to tell a model.
-        question: The question, where it has been put together already.
+        question: The question, if it was already prepared.
 
     Attributes:
-        decision: The answer, once it is there.
-        state: The state in which the agent is asked.
-        options: What there is to choose from.
-        since: The agent's last transition before it was asked.
+        decision: The answer, once it has arrived.
+        state: The agent's state when it is asked.
+        options: The options.
+        since: The agent's last transition before the question.
     """
 
     __slots__ = (
@@ -669,7 +669,7 @@ class Asked(Waited):
         _begin_waiting(self, "decide", ", where it can wait for its answer; here, use fire")
 
     def __await__(self) -> Generator[Any, Any, Any]:
-        """Carry out what leaves nothing to decide, else hand the question to the run."""
+        """Carry out a request that leaves nothing to decide, or hand the question to the run."""
         host = self.agent._host
         host.unawaited = None
         if self.question is not None:
@@ -685,11 +685,11 @@ class Asked(Waited):
 
 
 class Writing(Waited):
-    """A text that an agent is to write; awaiting it gives what was `Written`.
+    """A text for an agent to write. Awaiting it returns what was `Written`.
 
     Args:
-        agent: Who writes.
-        call: What is asked of the run's writer.
+        agent: The agent that writes.
+        call: The call to the run's writer.
     """
 
     __slots__ = ("_only_value", "call")
@@ -701,7 +701,7 @@ class Writing(Waited):
         _begin_waiting(self, "write", ", where it can wait for the text")
 
     def value(self) -> Self:
-        """Have awaiting it give what the text says, alone."""
+        """Make ``await`` return the text itself."""
         self._only_value = True
         return self
 
@@ -721,7 +721,7 @@ class Receiving(Waited):
     """An agent's wait for a message.
 
     Args:
-        agent: Who waits.
+        agent: The agent that waits.
     """
 
     __slots__ = ()
@@ -731,7 +731,7 @@ class Receiving(Waited):
         _begin_waiting(self, "receive", "; here, read inbox")
 
     def __await__(self) -> Generator[Any, Any, Any]:
-        """Return the oldest message, else hand the wait to the run."""
+        """Return the oldest message, or else hand the wait to the run."""
         self.agent._host.unawaited = None
         if not self.agent.inbox:
             yield self
@@ -740,12 +740,12 @@ class Receiving(Waited):
 
 
 def _begin_waiting(waiting: Waited, doing: str, instead: str) -> None:
-    """Note that somebody waits for something, to be awaited; only steps can wait.
+    """Register something to be awaited. Only steps can wait.
 
     Args:
-        waiting: What is waited for.
-        doing: What the agent does.
-        instead: Why only in a step, or what to do elsewhere.
+        waiting: What the agent waits for.
+        doing: What the agent does, for the message.
+        instead: Why it must be in a step, or what to do elsewhere.
     """
     agent = waiting.agent
     host = agent._host or agent._joined(doing)

@@ -1,4 +1,4 @@
-"""What is measured of each agent at the end of a round: every value, or quantiles of many."""
+"""Measures of individual agents at the end of a round: all values, or quantiles of many."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class AgentMeasures:
     """The measures of all agents of a run.
 
     Args:
-        seed: Seed of the run, which decides who is followed of many.
-        agents: The population, as it is at the end of each round.
-        readers: What reads each measure, by kind.
+        seed: The run's seed, which selects the agents to follow.
+        agents: The population at the end of each round.
+        readers: A function for each measure, by kind.
     """
 
     def __init__(
@@ -41,10 +41,10 @@ class AgentMeasures:
         self._followed: dict[type, tuple[int, frozenset[str]]] = {}
 
     def take(self) -> list[dict[str, Any]]:
-        """Return the keys of an event for each measure of each kind.
+        """Return the keys of one event for each measure of each kind.
 
         Raises:
-            SimulationError: If a value is no number; names the agent.
+            SimulationError: If a value is not a number; the message names the agent.
         """
         by_kind = {
             cls: [agent for agent in self._agents if type(agent) is cls] for cls in self._readers
@@ -74,7 +74,7 @@ class AgentMeasures:
         }
 
     def _followed_of(self, cls: type, ids: Mapping[str, Any]) -> frozenset[str]:
-        """Return the agents of many whose own values are kept; the same in every round."""
+        """Return the agents whose own values are kept, which are the same in every round."""
         size, followed = self._followed.get(cls, (0, frozenset()))
         if size != len(ids):
             stream = RandomStream(self._seed, "followed", cls.__name__)
@@ -85,9 +85,9 @@ class AgentMeasures:
 
 
 def quantiles(ordered: Sequence[float]) -> Iterator[tuple[str, float]]:
-    """Yield the quantiles of ordered numbers in steps of 5 %, between neighbours in proportion.
+    """Yield the quantiles of sorted numbers in steps of 5 %, interpolated linearly.
 
-    This is type 7 of Hyndman and Fan (1996), the usual one of numpy and R.
+    This is type 7 of Hyndman and Fan (1996), the default of numpy and R.
     """
     for step in range(_STEPS + 1) if ordered else ():
         place = (len(ordered) - 1) * step / _STEPS
@@ -100,15 +100,15 @@ def quantiles(ordered: Sequence[float]) -> Iterator[tuple[str, float]]:
 
 
 def require_number(value: Any, what: str, owner: Any = None) -> float | int | bool | None:
-    """Return what a measure came to, as JSON has it.
+    """Return the value of a measure as JSON represents it.
 
     Args:
-        value: What it returned.
-        what: The measure, for the message.
-        owner: The agent whose it is, for the message.
+        value: The value that it returned.
+        what: The name of the measure, for the message.
+        owner: The agent that it belongs to, for the message.
 
     Raises:
-        SimulationError: If it is no finite number, and not None.
+        SimulationError: If it is neither a finite number nor None.
     """
     if value is None or isinstance(value, bool):
         return value

@@ -1,4 +1,4 @@
-"""Agents to choose from: one set of them, from which others are made."""
+"""Sets of agents, from which you choose, draw and count."""
 
 from __future__ import annotations
 
@@ -20,14 +20,13 @@ _MISSING: Any = object()
 
 
 class AgentSet(tuple[AgentT, ...]):
-    """Agents in a fixed order, to choose from, to draw from, and to look at together.
+    """Agents in a fixed order, to choose and draw from and to look at together.
 
-    ``world.agents`` and ``agent.neighbours`` are such sets, and what they are asked for is another:
-    ``world.agents.where(state=Mind.SPREADER).sample(5)``. A set does not change once it is made: it
-    does not follow agents that change.
+    ``world.agents`` and ``agent.neighbours`` are such sets, and their methods return further sets:
+    ``world.agents.where(state=Mind.SPREADER).sample(5)``. A set never changes, even if its agents
+    do.
 
-    What it draws comes from the random numbers of the agent whose step it is, else from those of
-    the world.
+    Draws use the random stream of the agent whose step is running, or else the world's.
     """
 
     __slots__ = ()
@@ -54,12 +53,12 @@ class AgentSet(tuple[AgentT, ...]):
         kind: type[Any] | None = None,
         state: Enum | Iterable[Enum] | None = None,
     ) -> AgentSet[Any]:
-        """Return those to which all that is asked for applies, in their order.
+        """Return the agents that meet all conditions, in their order.
 
         Args:
-            chosen: Returns whether an agent is one of them: ``lambda person: person.age > 60``.
+            chosen: A condition: ``lambda person: person.age > 60``.
             kind: Their class.
-            state: Their state, one around it, or several of which theirs is one.
+            state: Their state or one that contains it, or several of these.
         """
         found: Iterable[Any] = self._listed()
         if state is not None:
@@ -72,16 +71,16 @@ class AgentSet(tuple[AgentT, ...]):
         return type(self)(found)
 
     def sample(self, number: int) -> AgentSet[AgentT]:
-        """Draw several, none of them twice.
+        """Draw several agents without replacement.
 
         Raises:
-            ValueError: If there are not so many.
-            SimulationError: If nothing may be drawn now.
+            ValueError: If there are fewer.
+            SimulationError: If nothing may be drawn at the moment.
         """
         return AgentSet(_stream_of(self).sample(self, number) if self or number else ())
 
     def shuffled(self) -> AgentSet[AgentT]:
-        """Return all of them in a random order.
+        """Return all agents in random order.
 
         Raises:
             SimulationError: If nothing may be drawn now.
@@ -89,7 +88,7 @@ class AgentSet(tuple[AgentT, ...]):
         return AgentSet(_stream_of(self).shuffled(self._listed()) if self else ())
 
     def values(self, of: str | Callable[[AgentT], ValueT]) -> list[Any]:
-        """Return a value of each.
+        """Return a value of each agent.
 
         Args:
             of: Name of a field, or a function of an agent.
@@ -97,7 +96,7 @@ class AgentSet(tuple[AgentT, ...]):
         return list(map(_reader(of), self._listed()))
 
     def sum(self, of: str | Callable[[AgentT], float]) -> float:
-        """Return the sum of a number of each, which their order does not change.
+        """Return the sum of a number of each agent. It does not depend on their order.
 
         Args:
             of: Name of a field, or a function of an agent.
@@ -111,14 +110,14 @@ class AgentSet(tuple[AgentT, ...]):
         self, of: str | Callable[[AgentT], float], *, default: DefaultT
     ) -> float | DefaultT: ...
     def mean(self, of: str | Callable[[AgentT], float], *, default: Any = _MISSING) -> Any:
-        """Return the mean of a number of each, which their order does not change.
+        """Return the mean of a number of each agent. It does not depend on their order.
 
         Args:
             of: Name of a field, or a function of an agent.
-            default: The mean of nobody.
+            default: The mean of an empty set.
 
         Raises:
-            FieldValueError: If there is nobody, and no default.
+            FieldValueError: If the set is empty and there is no default.
         """
         if self:
             return self.sum(of) / len(self)
@@ -130,7 +129,7 @@ class AgentSet(tuple[AgentT, ...]):
         return default
 
     def group(self, by: str | Callable[[AgentT], ValueT]) -> dict[Any, AgentSet[AgentT]]:
-        """Return a set for each value, in the order in which the values appear.
+        """Return a set of agents for each value, in the order in which the values appear.
 
         Args:
             by: Name of a field, or a function of an agent.
@@ -142,34 +141,34 @@ class AgentSet(tuple[AgentT, ...]):
         return {value: type(self)(agents) for value, agents in groups.items()}
 
     def count(self, state: Any) -> int:
-        """Return how many are in a state."""
+        """Return the number of agents in a state."""
         return len(in_state(self, state))
 
     def _listed(self) -> Iterator[AgentT]:
-        """Go through them in their order, whatever loops do."""
+        """Iterate over them in their order, whatever the class's loops do."""
         return super().__iter__()
 
     def __repr__(self) -> str:
-        """Show how many there are, and the first."""
+        """Show their number and the first few."""
         shown = [*map(repr, self[:3]), *["..."] * (len(self) > 3)]
         return f"<{len(self)} agents{': ' * bool(self)}{', '.join(shown)}>"
 
 
 class Backwards(AgentSet[AgentT]):
-    """The same agents at the same places, through which loops go from the last to the first.
+    """The same agents at the same places, but loops go from the last to the first.
 
-    A world in which that changes anything depends on the order in which its agents were listed.
+    If that changes anything in a world, the world depends on the order of its agents.
     """
 
     __slots__ = ()
 
     def __iter__(self) -> Iterator[AgentT]:
-        """Begin with the last."""
+        """Iterate from the last to the first."""
         return reversed(tuple(self._listed()))
 
 
 def in_state(agents: Iterable[Any], state: Any) -> list[Any]:
-    """Return the agents in a state, or one of several, or inside of it."""
+    """Return the agents in a state, in one of several, or in one nested inside."""
     agents = tuple(agents)
     # by identity, as states of two charts with one text are equal
     if isinstance(state, Configuration):
@@ -202,7 +201,7 @@ def _reader(of: Any) -> Callable[[Any], Any]:
 
 
 def _stream_of(agents: AgentSet[Any]) -> Any:
-    """Return the random numbers of the agent whose step it is, else of the world."""
+    """Return the random stream of the agent whose step is running, or else the world's."""
     host = getattr(agents[0], "_host", None) if agents else None
     if host is None:
         raise SimulationError(

@@ -1,4 +1,4 @@
-"""A world with one agent, which is run alone, and what such a run is made of."""
+"""A world with a single agent, and runs of such a world."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ ToldT = TypeVar("ToldT")
 
 
 class Alone(World[Any]):
-    """A world with one agent, an object of another class, which is run alone.
+    """A world with a single agent, which is an object of another class.
 
-    A round is a turn of the agent. ``last`` of the agent is the result of the round, and the log
-    has what there is to say about a single agent.
+    A round is one turn of the agent. The agent's ``last`` is the result of the round, and the log
+    contains what concerns a single agent.
 
     Attributes:
         agent: The agent.
@@ -55,7 +55,7 @@ class Alone(World[Any]):
 
     @classmethod
     def of(cls, **held: Any) -> Self:
-        """Return such a world, which holds what its class has slots for."""
+        """Make such a world, with the values that its class has slots for."""
         # type checkers take slots for parameters
         world: Self = cast(Any, cls)()
         for name, value in held.items():
@@ -64,11 +64,11 @@ class Alone(World[Any]):
         return world
 
     def _prism_described(self, told: dict[str, Any]) -> dict[str, Any]:
-        """Return what ``run.started`` says of any world, and no parameters."""
+        """Return what ``run.started`` says about any world, without parameters."""
         return {name: told[name] for name in ("chart", "agents")}
 
     def _prism_joined(self, agent: Any) -> Mapping[str, Any]:
-        """Return the state alone: there is nothing to tell apart."""
+        """Return only the state, as there is nothing else to tell."""
         return {"state": agent._state.value}
 
     def _prism_summary(self, summary: Any) -> Any:  # noqa: ARG002 - the agent knows more
@@ -88,30 +88,30 @@ class Alone(World[Any]):
 
 @dataclass(init=False, repr=False, kw_only=True)
 class AloneRun(Run[Any]):
-    """A run of one agent whose model only writes: what a `Run` of the agent's file is.
+    """A run of a single agent whose model only writes, made by `Run` for the agent's file.
 
     Args:
         world: The file that the agent is read from.
-        agents: None: there is one.
-        given: The other arguments by name, which are the fields of the class.
+        agents: None, as there is one.
+        given: The other arguments by name: the fields of the class.
 
     Attributes:
-        names: The keys of ``run.json`` that are called otherwise than the fields, the first key
-            among them, which stands for the file.
-        kinds: What each key may hold.
-        later_kinds: The same for keys that runs of earlier releases do not have.
+        names: The keys of ``run.json`` whose names differ from the fields. The first stands for the
+            file.
+        kinds: The types of each key.
+        later_kinds: The same for keys that runs of earlier releases lack.
         paths: The fields that are files or folders.
-        brought: What an application may bring.
-        file: What the agent is read from.
+        brought: What an application may provide.
+        file: The file that the agent is read from.
         rounds: Number of rounds.
         agent_id: Name of the agent.
         seed: Seed of the model's sampling.
-        reasoner: The model that writes, or the earlier run whose texts are taken.
-        application: What the application brings to the agent; no run keeps it.
+        reasoner: The model that writes, or the earlier run whose texts are reused.
+        application: What the application provides. No run keeps it.
 
     Raises:
-        InputError: If an argument is only for a world, or one is missing, if JSON has no room for a
-            value, or one is out of its range.
+        InputError: If an argument only applies to worlds, one is missing or out of range, or a
+            value cannot be written as JSON.
     """
 
     names: ClassVar[Mapping[str, str]]
@@ -133,7 +133,7 @@ class AloneRun(Run[Any]):
     application: Mapping[str, Any] = field(default_factory=dict)
 
     def __init__(self, world: Any, agents: Any = None, *, model: Any = None, **given: Any) -> None:
-        """Take the arguments, and refuse what no run can be."""
+        """Store the arguments, and refuse those that do not fit together."""
         self._given: dict[str, Any] = {"world": world, "model": model, **given}
         self._loop: Loop | None = None
         self._take({"file": world, **given, **({} if agents is None else {"agents": agents})})
@@ -141,7 +141,7 @@ class AloneRun(Run[Any]):
         self._check()
 
     def _take(self, given: Mapping[str, Any]) -> None:
-        """Set the fields to what is given for them, or to their defaults."""
+        """Set the fields to their given values or their defaults."""
         taken = {each.name: each for each in fields(self)}
         if unknown := [name for name in given if name not in taken]:
             problem = f"is for a world, and {given['file']} is run alone: leave it out"
@@ -153,7 +153,7 @@ class AloneRun(Run[Any]):
             setattr(self, name, Path(value) if is_file else value)
 
     def _check(self) -> None:
-        """Refuse what JSON has no room for, or what no run can be."""
+        """Refuse values that JSON cannot hold, and arguments that do not fit together."""
         self._require_count("rounds", self.rounds)
         if abs(self.seed) > MOST_SEED:
             raise too_large_a_seed(self.seed)
@@ -166,22 +166,22 @@ class AloneRun(Run[Any]):
         require_writable("agent_id", self.agent_id)
 
     def __repr__(self) -> str:
-        """Say what is run."""
+        """Show the file."""
         return f"<Run of {self.file}, seed {self.seed}>"
 
     @property
     def number_of_rounds(self) -> int:
-        """How many rounds it has, whether it says so or its file does."""
+        """The number of rounds, given here or in the file."""
         assert self.rounds is not None
         return self.rounds
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether the run would write the same log again: if it copies what another measured."""
+        """Whether the run would write the same log again, because it repeats an earlier one."""
         return isinstance(self.reasoner, ReplayOptions)
 
     def replaying(self, recorded: Path) -> Self:
-        """Return the same run with its texts, and all else it kept, taken from an earlier one."""
+        """Return the same run with the texts, and everything else, that an earlier one kept."""
         return self.replace(reasoner=ReplayOptions(recorded))
 
     def _loop_of(
@@ -192,7 +192,7 @@ class AloneRun(Run[Any]):
         logger: EventLogger | None,
         clock: SimulatedClock,
     ) -> Loop:
-        """Return what carries the run out."""
+        """Return the loop that carries out the run."""
         return Loop(
             world,
             [world.agent],
@@ -227,10 +227,10 @@ class AloneRun(Run[Any]):
 
         Args:
             config: The run as plain data.
-            path: Where it stands, for messages.
+            path: The file that it comes from, for messages.
 
         Raises:
-            InputError: If it is something else, or a file that the run reads has changed.
+            InputError: If it is not such data, or a file that the run reads has changed.
         """
         kind = next(iter(cls.names))
         if kind not in config:
@@ -250,17 +250,17 @@ class AloneRun(Run[Any]):
 
     @classmethod
     def _fields(cls) -> Iterator[tuple[str, str]]:
-        """Yield each key of ``run.json`` that is a field's, and the field."""
+        """Yield each key of ``run.json`` that belongs to a field, and the field."""
         for key in (*cls.kinds, *cls.later_kinds):
             if key not in ("reasoner", "inputs"):
                 yield key, cls.names.get(key, key)
 
     def _inputs(self) -> Iterator[Path]:
-        """Yield the files that the run reads and does not write, all but an earlier run's."""
+        """Yield the files that the run only reads, except those of an earlier run."""
         yield self.file
 
     def _digests(self) -> dict[str, str]:
-        """Return the SHA-256 of every file that is read and not written, by its name."""
+        """Return the SHA-256 of every file that is only read, by its name."""
         files = list(self._inputs())
         if isinstance(self.reasoner, ReplayOptions):
             files.append(self.reasoner.run)
@@ -278,10 +278,10 @@ class AloneRun(Run[Any]):
 
 
 def _default_of(each: Any, file: Any) -> Any:
-    """Return what a field of a run is where nothing is given for it.
+    """Return the default of a field.
 
     Raises:
-        InputError: If something has to be.
+        InputError: If the field is required.
     """
     if each.default_factory is not MISSING:
         return each.default_factory()
@@ -292,10 +292,10 @@ def _default_of(each: Any, file: Any) -> Any:
 
 
 def recorded_log(replay: ReplayOptions) -> Path:
-    """Return the log of the run that another one repeats.
+    """Return the log of the run that another run repeats.
 
     Raises:
-        InputError: If it is a pipe, which can be read only once.
+        InputError: If it is a pipe, which can only be read once.
     """
     if is_stream(replay.run):
         problem = "is a pipe, which a resumed run could not read again: give a file or folder"
@@ -305,12 +305,12 @@ def recorded_log(replay: ReplayOptions) -> Path:
 
 
 def told_by(kind: type[ToldT], event: Event, /, **others: Any) -> ToldT:
-    """Return what an event tells of, whose keys are called as the fields.
+    """Return the object that an event describes by keys with the names of the fields.
 
     Args:
         kind: The dataclass.
         event: The event.
-        others: Fields that it tells of in other words.
+        others: Fields whose keys have other names.
     """
     names = {each.name for each in fields(cast("Any", kind))} & event.keys() - others.keys()
     given = {name: event[name] for name in names}

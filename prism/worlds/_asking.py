@@ -1,9 +1,9 @@
-"""How a simulation's open questions become transitions, always in the order of the agents.
+"""How open questions become transitions, always in the order of the agents.
 
 A decision belongs to the tick in which it was asked. A reasoner that answers at once is asked about
-a whole tick together. One that takes its time is asked each question as it comes up, and meanwhile
-the agents go on into the next tick, in their order, up to the first whose own answer is still out.
-So no agent sees anything that it would not have seen otherwise; and as the log is put back into the
+a whole tick at a time. A slower one is asked each question as it comes up. Meanwhile the agents
+continue with the next tick, in their order, up to the first that still waits for its own answer. So
+no agent sees anything that it would not have seen otherwise. Since the log is put back into the
 order of ticks, both ways write the same bytes.
 """
 
@@ -51,10 +51,10 @@ Buffer = list[tuple[Moment, Level, str, dict[str, Any]]]
 
 
 class TemplateWriter(BaseWriter):
-    """Takes the template of every text, without a model."""
+    """Returns the template of every text, without a model."""
 
     async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
-        """Return the templates; a failure where there is none."""
+        """Return the templates, or a failure for a call without one."""
         return [
             Written(None, "failed", reason="the run has no writer")
             if call.fallback is None
@@ -64,16 +64,17 @@ class TemplateWriter(BaseWriter):
 
 
 class Answerers:
-    """Who answers what the agents of a run ask.
+    """The reasoner and the writer that answer the agents of a run.
 
     Args:
-        reasoner: Who decides.
-        writer: Who writes; None if nobody was given.
-        wording: Length and language of texts, where a call names none.
+        reasoner: Makes the decisions.
+        writer: Writes the texts, or None.
+        wording: Length and language of texts for calls that do not specify them.
 
     Attributes:
-        has_writer: Whether somebody writes.
-        concurrency: How much it pays to have under way at once; 0 where answers come at once.
+        has_writer: Whether there is a writer.
+        concurrency: How many requests are worth sending at the same time, or 0 if answers come at
+            once.
     """
 
     def __init__(
@@ -86,12 +87,12 @@ class Answerers:
 
     @property
     def concurrency(self) -> int:
-        """How much it pays to have under way at once; 0 where answers come at once."""
+        """How many requests are worth sending at the same time, or 0 if answers come at once."""
         return max(getattr(self.reasoner, "concurrency", 0), self._writer.concurrency)
 
     @property
     def budget(self) -> Budget | None:
-        """What a model may spend, which both share; None if none is asked."""
+        """The budget that both share, or None if no model is asked."""
         budgets = (getattr(each, "budget", None) for each in (self.reasoner, self._writer))
         return next((each for each in budgets if isinstance(each, Budget)), None)
 
@@ -103,17 +104,17 @@ class Answerers:
         return reasoner if type(reasoner) is PolicyReasoner else None
 
     async def answers_to(self, asked: Sequence[Put], logger: EventLogger | None) -> list[Answer]:
-        """Ask for decisions and texts together, and announce them, the decisions first.
+        """Ask for decisions and texts together, and log them, the decisions first.
 
         Args:
             asked: Questions and text calls of several agents.
-            logger: Where to announce the answers.
+            logger: Where to log the answers.
 
         Returns:
             A `Decision` for every question and a `Written` for every text call, in their order.
 
         Raises:
-            ReasonerError: If a decision is for what was not to choose from.
+            ReasonerError: If a decision is none of the options.
         """
         questions = [each for each in asked if isinstance(each, Question)]
         calls = [each for each in asked if isinstance(each, TextCall)]
@@ -133,7 +134,7 @@ class Answerers:
         return [next(answers[isinstance(each, TextCall)]) for each in asked]
 
     async def close(self) -> None:
-        """Close the connections of both, if they have any."""
+        """Close their connections."""
         for each in (self.reasoner, self._writer):
             close = getattr(each, "close", None)
             if close is not None:
@@ -155,12 +156,12 @@ class Answerers:
 
 
 class Asking(Protocol):
-    """What a run does with its open questions.
+    """How a run handles its open questions.
 
     Attributes:
-        next_agent: The first agent that must not take its next step before its answer is there.
-        apply: Carries out a decision; set before the first question.
-        open_questions: Number of questions without an answer; other threads may look.
+        next_agent: The first agent that must wait for its answer before its next step.
+        apply: Applies a decision. Set it before the first question.
+        open_questions: Number of questions without an answer. Other threads may read it.
     """
 
     next_agent: Any
@@ -169,29 +170,29 @@ class Asking(Protocol):
 
     @property
     def logger(self) -> EventLogger | None:
-        """Where the run's events go meanwhile."""
+        """The logger for the run's events in the meantime."""
 
     async def ask(self, question: Put) -> None:
-        """Put one agent's question, or its text call."""
+        """Ask one agent's question, or request its text."""
 
     async def settle_next(self) -> None:
-        """Wait for the answer to the first open question, and carry it out."""
+        """Wait for the answer to the first open question, and apply it."""
 
     async def end_tick(self) -> None:
-        """Note that every agent has taken its step."""
+        """Handle the end of a tick, when every agent has taken its step."""
 
     async def end_round(self) -> None:
-        """Settle every open question."""
+        """Wait for every open question."""
 
     async def close(self) -> None:
-        """Cancel what is still being asked; nothing is left running."""
+        """Cancel all open requests; nothing is left running."""
 
 
 def asking_with(answerers: Answerers, logger: EventLogger | None, clock: SimulatedClock) -> Asking:
-    """Return the way of asking that suits those who answer.
+    """Return the way of asking that suits the reasoner and the writer.
 
     Args:
-        answerers: Who answers.
+        answerers: The reasoner and the writer.
         logger: Where the run's events go.
         clock: The run's clock.
     """
@@ -201,7 +202,7 @@ def asking_with(answerers: Answerers, logger: EventLogger | None, clock: Simulat
 
 
 class TickByTick:
-    """Asks about a whole tick together; for those who answer at once."""
+    """Asks about a whole tick at a time, for a reasoner and writer that answer at once."""
 
     apply: Apply
 
@@ -213,11 +214,11 @@ class TickByTick:
         self._questions: list[Put] = []
 
     async def ask(self, question: Put) -> None:
-        """Put one agent's question."""
+        """Ask one agent's question."""
         self._questions.append(question)
 
     async def end_tick(self) -> None:
-        """Ask the tick's questions, and carry out the answers, until nobody asks again."""
+        """Ask the tick's questions and apply the answers, until no agent asks again."""
         while self._questions:
             questions, self._questions = self._questions, []
             self.open_questions = len(questions)
@@ -242,10 +243,10 @@ class TickByTick:
 
 
 class RelayLogger:
-    """A logger that passes events on to another one, at once or later.
+    """A logger that passes events on to another one, immediately or later.
 
     Attributes:
-        relays: Marks such a logger.
+        relays: Marks a logger of this kind.
     """
 
     relays = True
@@ -255,7 +256,7 @@ class RelayLogger:
         self._say("info", event, keys)
 
     def warning(self, event: str, **keys: Any) -> None:
-        """Record something that went wrong and was dealt with."""
+        """Record something that went wrong and was handled."""
         self._say("warning", event, keys)
 
     def error(self, event: str, **keys: Any) -> None:
@@ -267,14 +268,14 @@ class RelayLogger:
 
 
 class OrderedLogger(RelayLogger):
-    """Passes events on, or buffers them while earlier ones are still to come.
+    """Passes events on, or buffers them while earlier ones are still missing.
 
     Args:
-        given: Where they go in the end.
+        given: Where the events finally go.
         clock: The run's clock.
 
     Attributes:
-        buffer: Where events wait; None while they are passed on.
+        buffer: The waiting events, or None while events are passed on.
     """
 
     def __init__(self, given: EventLogger | None, clock: SimulatedClock) -> None:
@@ -283,7 +284,7 @@ class OrderedLogger(RelayLogger):
         self._clock = clock
 
     def write(self, buffered: Buffer, at: Moment | None = None) -> None:
-        """Pass on buffered events, each at the time it happened, or all at a given one."""
+        """Pass on buffered events, each with its own time, or all with a given one."""
         for moment, level, event, keys in buffered:
             with self._clock.at(at or moment):
                 report(self._given, level, event, **keys)
@@ -299,7 +300,7 @@ class OrderedLogger(RelayLogger):
 
 @dataclass(slots=True)
 class _Wave:
-    """The events of one question: those of its answer, and those of carrying it out."""
+    """The events of one question: those of its answer and those of applying it."""
 
     decisions: Buffer = field(default_factory=list)
     texts: Buffer = field(default_factory=list)
@@ -308,7 +309,7 @@ class _Wave:
 
 @dataclass(slots=True)
 class _Open:
-    """An agent's question, and those that it asks in the same tick when it has the answer."""
+    """An agent's question, and those that it asks in the same tick once it has the answer."""
 
     question: Put
     moment: Moment
@@ -317,9 +318,9 @@ class _Open:
 
 
 class AsTheyCome:
-    """Asks each question as it comes up, while agents take their next steps.
+    """Asks each question as it comes up, while other agents take their next steps.
 
-    An answer is carried out as it arrives, since that changes the agent alone which asked.
+    An answer is applied when it arrives, since it only changes the agent that asked.
 
     Args:
         answerers: Who answers.
@@ -345,7 +346,7 @@ class AsTheyCome:
         self._later: Buffer = []
 
     async def ask(self, question: Put) -> None:
-        """Put one agent's question, and give those under way a turn."""
+        """Ask one agent's question, and let the open requests make progress."""
         asked = _Open(question, self._clock.moment)
         asked.answered = asyncio.create_task(self._carry(asked))
         self._asked.append(asked)
@@ -353,7 +354,7 @@ class AsTheyCome:
         await asyncio.sleep(0)
 
     async def settle_next(self) -> None:
-        """Wait for the answer to the first open question of the tick before, and carry it out."""
+        """Wait for the answer to the first open question of the previous tick, and apply it."""
         asked = self._open[0]
         await asked.answered
         self._open.popleft()
@@ -363,7 +364,7 @@ class AsTheyCome:
         self._go_on()
 
     async def end_tick(self) -> None:
-        """Make this tick's questions those to settle."""
+        """Make this tick's questions the ones to wait for."""
         # those of the tick before are settled, as all agents have taken their steps
         self._open, self._asked = self._asked, deque()
         self._go_on()
@@ -374,7 +375,7 @@ class AsTheyCome:
             await self.settle_next()
 
     async def close(self) -> None:
-        """Cancel what is still being asked, and write what was buffered."""
+        """Cancel all open requests, and write the buffered events."""
         answers = [asked.answered for asked in (*self._open, *self._asked)]
         for answer in answers:
             answer.cancel()
@@ -386,7 +387,7 @@ class AsTheyCome:
         self._go_on()
 
     def _keep(self, asked: _Open) -> None:
-        """Put the events of a settled question behind those of the same wave."""
+        """Append the events of an answered question to those of its wave."""
         for number, wave in enumerate(asked.waves):
             if number == len(self._settled):
                 self._settled.append(_Wave())
@@ -397,7 +398,7 @@ class AsTheyCome:
             kept.applied += wave.applied
 
     def _go_on(self) -> None:
-        """Buffer the next tick's events while a decision of this one is out, else write all."""
+        """Buffer the next tick's events while a decision of this one is open, or write them all."""
         if self._open:
             self.logger.buffer = self._later
             self.next_agent = self._open[0].question.agent
@@ -411,7 +412,7 @@ class AsTheyCome:
             self.logger.write(self._later)
 
     async def _carry(self, asked: _Open) -> None:
-        """Carry out what an agent is answered, until it asks nothing more."""
+        """Apply an agent's answers until it asks nothing more."""
         question: Put | None = asked.question
         while question is not None:
             wave = _Wave()
@@ -424,7 +425,7 @@ class AsTheyCome:
 
     @contextmanager
     def _writing_to(self, buffer: Buffer, moment: Moment) -> Iterator[None]:
-        """Put the events of a block into a buffer, at the time of the question."""
+        """Collect the events of a block in a buffer, with the time of the question."""
         before, self.logger.buffer = self.logger.buffer, buffer
         try:
             with self._clock.at(moment):
@@ -452,7 +453,7 @@ class AsTheyCome:
 
 
 def _moved_to(moment: Moment, told: Buffer) -> Buffer:
-    """Return events as if they had happened at another time."""
+    """Return events with another time."""
     return [(moment, level, event, keys) for _, level, event, keys in told]
 
 
@@ -461,9 +462,9 @@ Event = Mapping[str, Any]
 
 
 class Decider(Protocol):
-    """Who decides the open questions of a run; every reasoner built on `BaseReasoner` can.
+    """Anything that can decide the open questions of a run, such as a `BaseReasoner`.
 
-    One that has a ``concurrency`` above 0 is asked about so many questions at the same time.
+    If it has a ``concurrency`` above 0, it is asked that many questions at the same time.
     """
 
     async def decide_many(
@@ -474,7 +475,7 @@ class Decider(Protocol):
 
 @runtime_checkable
 class Remembering(Protocol):
-    """One whose later answers depend on its earlier ones, such as one that replays a log."""
+    """A reasoner whose answers depend on its earlier ones, such as one that replays a log."""
 
     def remember(self, answer: Event) -> None:
-        """Take note of a decision, or of a text, of before the run was interrupted."""
+        """Take in a decision or a text from before the run was interrupted."""

@@ -1,4 +1,4 @@
-"""Who is treated: draws that belong to the seed, the experiment and the subject."""
+"""Assignment to treatments, drawn by seed, experiment and subject."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _ROUNDING = 1e-9
 
 
 class Assignments:
-    """Assigns subjects to the arms of experiments, whichever comes first.
+    """Assigns subjects to the arms of experiments.
 
-    Each subject has one number in each experiment, uniform in [0, 1), keyed by (seed, experiment,
-    subject); arms have slices of it, in their order. So no draw of a run is shifted by an
-    assignment, and none depends on another subject.
+    Each subject has one number per experiment, uniform in [0, 1) and keyed by (seed, experiment,
+    subject). The arms divide this interval in their order. So an assignment shifts no other draw of
+    a run and does not depend on other subjects.
 
     Args:
         seed: Seed of the run.
@@ -36,11 +36,11 @@ class Assignments:
         self._waiting: dict[tuple[str, Unit, str], str] = {}
 
     def add_arm(self, experiment: str, arm: str, share: float) -> None:
-        """Give an arm its slice, behind those before it; nothing happens if it has one.
+        """Give an arm its slice after those of earlier arms, unless it has one.
 
         Raises:
-            FieldValueError: If the shares of an experiment come to more than 1, or it has an arm
-                of another share by that name.
+            FieldValueError: If the shares of an experiment exceed 1, or the arm already exists with
+                another share.
         """
         slices = self._experiments.setdefault(experiment, {})
         if arm in slices:
@@ -65,13 +65,13 @@ class Assignments:
         slices[arm] = (begin, 2.0 if end > 1 - _ROUNDING else end)
 
     def assign(self, unit: Unit, subjects: Iterable[str], experiment: str, arm: str) -> list[str]:
-        """Return those of some subjects that are in an arm, and note for the log where all are.
+        """Return the subjects that are in an arm, and record all assignments for the log.
 
         Args:
-            unit: What they are.
+            unit: What the subjects are.
             subjects: Their ids.
             experiment: The experiment.
-            arm: The arm, which `add_arm` has made.
+            arm: The arm, added with `add_arm`.
         """
         low, high = self._experiments[experiment][arm]
         chosen = []
@@ -87,17 +87,17 @@ class Assignments:
         return chosen
 
     def drain(self) -> Iterator[dict[str, Any]]:
-        """Yield the keys of events of all that has been assigned since the last time."""
+        """Yield the keys of the events for all assignments since the last call."""
         waiting, self._waiting = self._waiting, {}
         for (experiment, unit, subject), arm in waiting.items():
             yield {"experiment": experiment, "arm": arm, unit: subject}
 
     def snapshot(self) -> dict[str, Any]:
-        """Return the arms so far as plain data."""
+        """Return the arms as plain data."""
         return {name: dict(slices) for name, slices in self._experiments.items()}
 
     def restore(self, arms: dict[str, Any]) -> None:
-        """Take over the arms of another run, as `snapshot` returned them."""
+        """Restore the arms that `snapshot` returned."""
         self._experiments = {
             name: {arm: (low, high) for arm, (low, high) in slices.items()}
             for name, slices in arms.items()

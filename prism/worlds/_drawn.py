@@ -1,4 +1,4 @@
-"""Fields of agents that are drawn when an agent joins a run, each by a stream of its own."""
+"""Fields of agents that are drawn when the agent joins a run, each from a stream of its own."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ ValueT = TypeVar("ValueT")
 
 
 def draw(function: Callable[[RandomStream], ValueT]) -> ValueT:
-    """Declare a value that a function of yours draws once for each agent.
+    """Declare a value that your own function draws once for each agent.
 
     Args:
-        function: Takes the field's random numbers: ``draw(lambda random: random.beta(2, 5))``.
+        function: Takes the field's random stream: ``draw(lambda random: random.beta(2, 5))``.
     """
     if not callable(function) or isinstance(function, Declared):
         raise DefinitionError(
@@ -28,7 +28,7 @@ def draw(function: Callable[[RandomStream], ValueT]) -> ValueT:
 
 
 def uniform(low: float, high: float) -> float:
-    """Declare a number that is drawn once for each agent, uniform from ``low`` to ``high``."""
+    """Declare a number that is drawn once for each agent, uniformly from ``low`` to ``high``."""
     if not low <= high:
         raise DefinitionError(f"uniform({low!r}, {high!r}): the first must not be the larger")
 
@@ -36,7 +36,7 @@ def uniform(low: float, high: float) -> float:
 
 
 def whole(least: int, most: int) -> int:
-    """Declare a whole number that is drawn once for each agent, both ends included."""
+    """Declare a whole number that is drawn once for each agent, including both ends."""
     if not least <= most:
         raise DefinitionError(f"whole({least!r}, {most!r}): the first must not be the larger")
 
@@ -47,7 +47,7 @@ def whole(least: int, most: int) -> int:
 
 
 def one_of(*options: ValueT) -> ValueT:
-    """Declare a value that is drawn once for each agent from several, each as likely."""
+    """Declare a value that is drawn once for each agent from several equally likely ones."""
     if not options:
         raise DefinitionError("one_of() needs something to draw from")
     for option in options:
@@ -114,10 +114,10 @@ def binomial(number: int, probability: float) -> int:
 
 
 def _declared(method: str, *values: Any, drawn: str = "") -> Declared:
-    """Return the declaration of what a method of a stream draws.
+    """Return the declaration of a field that a method of a stream draws.
 
     Raises:
-        DefinitionError: If the method takes no such values.
+        DefinitionError: If the method rejects the values.
     """
     drawn_from = methodcaller(method, *values)
     try:

@@ -1,4 +1,4 @@
-"""What agents, Things and worlds declare: fields with slots, each with how it gets its value."""
+"""The fields that agents, Things and worlds declare, and where their values come from."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ _SET = re.compile(r"\b(?:set|frozenset|Set|FrozenSet|MutableSet|AbstractSet)\b")
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What a class says of one field: where its value comes from, and whether it is kept.
+    """The declaration of one field: where its value comes from, and whether it is kept.
 
     Args:
         default: The value, if there is one.
         make: Makes the value, such as ``list``.
         draw: Draws the value.
-        drawn: How it is drawn, in words.
-        kept: Whether a checkpoint keeps it.
-        is_state: Whether it was declared by `state`, so that it may change.
-        is_measured: Whether its value is kept of every agent and round.
+        drawn: A description of how it is drawn.
+        kept: Whether checkpoints keep it.
+        is_state: Whether it was declared with `state`, and may change.
+        is_measured: Whether its value is recorded for every agent and round.
         help: What it means.
         least: Smallest value.
         most: Largest value.
@@ -76,11 +76,11 @@ class Declared:
 
     @property
     def is_required(self) -> bool:
-        """Whether there is no value unless one is given."""
+        """Whether a value must be given."""
         return self.default is MISSING and self.make is None and self.draw is None
 
     def value(self, stream: Callable[[], RandomStream] | None = None) -> Any:
-        """Return the value that nobody gave."""
+        """Return the value of a field that was not given."""
         if self.make is not None:
             return self.make()
         if self.draw is not None:
@@ -96,9 +96,9 @@ class Field:
 
     Args:
         name: Its name.
-        owner: Name of the class that declares it.
-        annotation: Its type as the class has it.
-        declared: What the class says of it.
+        owner: Name of the declaring class.
+        annotation: Its type as written in the class.
+        declared: Its declaration.
     """
 
     name: str
@@ -112,15 +112,15 @@ def state(default: Callable[[], ValueT], *, kept: bool = True) -> ValueT: ...
 @overload
 def state(default: ValueT, *, kept: bool = True) -> ValueT: ...
 def state(default: Any = MISSING, *, kept: bool = True) -> Any:
-    """Declare a field that changes in the course of a run.
+    """Declare a field that changes during a run.
 
     Args:
-        default: The value at first; for a list, dict or deque what makes it, ``state(list)``; for a
-            field of an agent also how it is drawn, ``state(uniform(0, 1))``.
-        kept: Whether a checkpoint keeps it; if not, `World.recall` makes it again from the log.
+        default: The initial value. For a list, dict or deque, pass what makes it, ``state(list)``.
+            A field of an agent can also be drawn, ``state(uniform(0, 1))``.
+        kept: Whether checkpoints keep it. If not, `World.recall` must restore it from the log.
 
     Raises:
-        DefinitionError: If the default is a list, dict or set that all would share.
+        DefinitionError: If the default is a list, dict or set, which all objects would share.
     """
     if isinstance(default, Declared):
         return replace(default, kept=kept, is_state=True)
@@ -142,13 +142,13 @@ def param(
     """Declare a parameter of a world, which only a treatment changes.
 
     Args:
-        default: Its value where none is given; without it the parameter is required.
+        default: Its default value. Without one, the parameter is required.
         help: What it means, for ``prism world show``.
         least: Smallest value.
         most: Largest value.
 
     Raises:
-        DefinitionError: If the default is a list, dict or set, or is to be drawn.
+        DefinitionError: If the default is a list, dict or set, or is drawn.
     """
     refuse_shared(default, "a tuple")
     if isinstance(default, Declared):
@@ -163,14 +163,14 @@ def param(
 # for type checkers `uniform(0, 1)` is a default like any other, so they are told of no specifiers
 @dataclass_transform(kw_only_default=True, eq_default=False)
 class Fields(type):
-    """Makes a class whose objects have slots for exactly the fields that it declares."""
+    """The metaclass of classes whose objects have slots for exactly their declared fields."""
 
     fields: Mapping[str, Field]
 
     def __new__(
         metacls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
     ) -> Any:
-        """Take the declarations out of the class body, and give them slots."""
+        """Take the declarations from the class body, and make slots for them."""
         own = _declared_in(name, namespace)
         _refuse_hiding(name, bases, own)
         for each in own:
@@ -187,12 +187,12 @@ class Fields(type):
         return made
 
     def __init__(cls, name: str, bases: tuple[type, ...], namespace: Any, **_options: Any) -> None:
-        """Take the options of the class, which are used already."""
+        """Accept the options of the class, which `__new__` has used."""
         super().__init__(name, bases, namespace)
 
 
 def type_problems(cls: Fields) -> list[str]:
-    """Return the fields of a class whose types say that they cannot be kept."""
+    """Return the fields of a class whose types cannot be kept."""
     hints = hints_of(cls)
     return [
         f"{field.owner}.{name}: {words_of_type(field.annotation)} cannot be kept: {mend}"
@@ -202,7 +202,7 @@ def type_problems(cls: Fields) -> list[str]:
 
 
 def hints_of(cls: type) -> dict[str, Any]:
-    """Return the types of a class's fields as far as they can be resolved."""
+    """Return the types of a class's fields, as far as they can be resolved."""
     if (known := _HINTS.get(cls)) is not None:
         return known
 
@@ -219,7 +219,7 @@ def hints_of(cls: type) -> dict[str, Any]:
 
 
 def _hints_alone(cls: type) -> dict[str, Any]:
-    """Return the types of a class's own fields, each resolved without the others."""
+    """Return the types of a class's own fields, each resolved independently."""
     found = {}
     for name, field in getattr(cls, "fields", {}).items():
         alone = type(cls.__name__, (), {"__annotations__": {name: field.annotation}})
@@ -231,10 +231,10 @@ def _hints_alone(cls: type) -> dict[str, Any]:
 
 
 def check_value(field: Field, hint: Any, value: Any) -> None:
-    """Refuse a parameter of another type, or out of its range.
+    """Refuse a value of the wrong type or out of range.
 
     Raises:
-        FieldTypeError: If it is of another type.
+        FieldTypeError: If it has the wrong type.
         FieldValueError: If it is too small or too large.
     """
     where = f"{field.owner}.{field.name}"
@@ -255,7 +255,7 @@ def check_value(field: Field, hint: Any, value: Any) -> None:
 
 
 def unknown_field(cls: Fields, name: str) -> str:
-    """Return what is wrong with a field that nobody declared, and what to do."""
+    """Return the error for an undeclared field, which says what to do."""
     return (
         f"{cls.__name__} has no field {name!r}, and what is not declared would be lost on "
         f"resuming: declare  {name}: int = state(...)  with its type"
@@ -286,13 +286,13 @@ def _declared_in(owner: str, namespace: Mapping[str, Any]) -> dict[str, Field]:
 
 
 def _refuse_hiding(owner: str, bases: Iterable[type], own: Iterable[str]) -> None:
-    """Refuse fields that have the name of what every agent or world has already."""
+    """Refuse fields with the names of attributes that every agent or world has."""
     lines = [base for each in bases for base in each.__mro__]
     refuse_all([problem for name in own if (problem := _hiding(owner, name, lines))])
 
 
 def _hiding(owner: str, name: str, lines: Sequence[type]) -> str:
-    """Return what is wrong with a field's name; nothing if no class has it, or one as a field."""
+    """Return the problem if a field has the name of another attribute, or else nothing."""
     above = [base for base in lines if _has(base, name)]
     if not above or any(name in getattr(base, "fields", {}) for base in above):
         return ""
@@ -310,17 +310,17 @@ def _is_public(cls: type) -> bool:
 
 
 def refuse_all(problems: Sequence[str]) -> None:
-    """Refuse a class for all that is wrong with it, at once.
+    """Refuse a class, with all of its problems in one message.
 
     Raises:
-        DefinitionError: If anything is.
+        DefinitionError: If there are any problems.
     """
     if problems:
         raise DefinitionError("; ".join(problems))
 
 
 def _has(cls: type, name: str) -> bool:
-    """Return whether a class itself has an attribute, or says that its classes will have it."""
+    """Return whether a class defines an attribute, or declares that its subclasses do."""
     said = vars(cls).get("__annotations__", {}).get(name)
     return name in vars(cls) or _is_class_variable(said)
 
@@ -347,7 +347,7 @@ def _is_class_variable(annotation: Any) -> bool:
 
 
 def _refuse_open(cls: Any) -> None:
-    """Refuse a class whose objects take any attribute, since a base has no slots."""
+    """Refuse a class whose objects accept any attribute because a base has no slots."""
     if cls.__dictoffset__ == 0:
         return
 
@@ -360,10 +360,10 @@ def _refuse_open(cls: Any) -> None:
 
 
 def refuse_shared(value: Any, mend: str, where: str = "") -> None:
-    """Refuse a value that all objects of a class would have in common, and could change.
+    """Refuse a mutable value that all objects of a class would share.
 
     Raises:
-        DefinitionError: If it is such a one.
+        DefinitionError: If it is mutable.
     """
     if isinstance(value, _MUTABLE):
         kind = type(value).__name__
@@ -371,7 +371,7 @@ def refuse_shared(value: Any, mend: str, where: str = "") -> None:
 
 
 def _mend_of(hint: Any) -> str | None:
-    """Return what to use in place of a type that cannot be kept; None if nothing speaks for it."""
+    """Return what to use instead of a type that cannot be kept, or None if it can."""
     if isinstance(hint, str):
         return _NOT_A_SET if _SET.search(hint) else None
     if (get_origin(hint) or hint) in _SETS:
@@ -389,7 +389,7 @@ _UNKEPT = (bytes, bytearray, complex, object, RandomStream, FunctionType)
 
 
 def is_a(hint: Any, value: Any) -> bool:
-    """Return whether a value is of a type, as far as this can be told."""
+    """Return whether a value has a type, as far as this can be checked."""
     origin = get_origin(hint)
     if origin is Literal:
         return value in get_args(hint)
@@ -407,7 +407,7 @@ def is_a(hint: Any, value: Any) -> bool:
 
 
 def _items_are(kind: type, items: tuple[Any, ...], value: Any) -> bool:
-    """Return whether the items of a tuple, list or deque are of its types."""
+    """Return whether the items of a tuple, list or deque have its types."""
     if kind not in (tuple, list, deque) or not items:
         return True
     if kind is tuple and items and items[-1] is not ...:
@@ -417,7 +417,7 @@ def _items_are(kind: type, items: tuple[Any, ...], value: Any) -> bool:
 
 
 def slot_of(cls: type, name: str) -> MemberDescriptorType:
-    """Return what reads and writes a field past any check."""
+    """Return the descriptor that reads and writes a field without checks."""
     found = next(vars(base)[name] for base in cls.__mro__ if name in vars(base))
     return cast(MemberDescriptorType, found)
 
@@ -428,14 +428,14 @@ _ARRAYS = (list, tuple, deque)
 
 
 def read_value(hint: Any, value: Any) -> Any:
-    """Return the value of a type for which a text, or a value of JSON, stands.
+    """Return the value that a text or a JSON value represents.
 
-    A text is a number, true or false, a member of an enum by its value or name, one of a
-    `Literal`, ``none`` where None is a value, or an array of JSON. A type that cannot be resolved
-    takes the value as it is.
+    A text is a number, true or false, the value or name of an enum member, one of a `Literal`,
+    ``none`` if None is allowed, or a JSON array. If the type cannot be resolved, the value is
+    returned unchanged.
 
     Raises:
-        ValueError: If it stands for no value of the type.
+        ValueError: If it represents no value of the type.
     """
     if hint is Any:
         return value
@@ -479,7 +479,7 @@ def _of_text(kind: Any, text: str) -> Any:
 
 
 def _of_json(kind: Any, items: Sequence[Any], value: Any) -> Any:
-    """Return the tuple or deque of a JSON array, and the items as what they stand for."""
+    """Return the tuple or deque that a JSON array represents."""
     if not (isinstance(value, list) and kind in _ARRAYS):
         return value
 
@@ -511,7 +511,7 @@ def _of_several(members: Sequence[Any], value: Any) -> Any:
 
 
 def _among(options: Sequence[Any], value: Any) -> Any:
-    """Return the option that a value is, or that a text names by its value or name."""
+    """Return the option that a value equals, or that a text names."""
     plain = [(option, getattr(option, "value", option)) for option in options]
     for option, own in plain:
         if option is value or (type(own) is type(value) and own == value):
@@ -524,10 +524,11 @@ def _among(options: Sequence[Any], value: Any) -> Any:
 
 
 def read_field(owner: str, field: Field, hint: Any, value: Any) -> Any:
-    """Return the value of a field for which a text, or a value of JSON, stands.
+    """Return the value of a field that a text or a JSON value represents.
 
     Raises:
-        FieldTypeError: If it stands for no value of its type; names the class that owns the field.
+        FieldTypeError: If it represents no value of the type; the message names the class of the
+            field.
     """
     try:
         return read_value(hint, value)
@@ -537,11 +538,11 @@ def read_field(owner: str, field: Field, hint: Any, value: Any) -> Any:
 
 
 def words_of_type(hint: Any, annotation: Any = None) -> str:
-    """Return a type as a message names it: an enum and a `Literal` with their values.
+    """Return a type in words for messages, with the values of an enum or a `Literal`.
 
     Args:
-        hint: The type, or the text of one that could not be resolved.
-        annotation: The type as its class has it, for one that is neither; by default the type.
+        hint: The type, or its text if it could not be resolved.
+        annotation: The type as written in its class. Defaults to the type.
     """
     if _is_enum(hint):
         return f"one of {', '.join(map(_shown, hint))}"
@@ -566,7 +567,7 @@ def _shown(option: Enum) -> str:
 
 
 def shown_value(value: Any) -> Any:
-    """Return a value as `plain_value` does, a member of an enum by the name that is read again."""
+    """Return a value as `plain_value` does, but enum members by names that can be read again."""
     return _shown(value) if isinstance(value, Enum) else plain_value(value)
 
 
@@ -579,7 +580,7 @@ def _name_of(annotation: Any) -> str:
 
 
 def plain_value(value: Any) -> Any:
-    """Return a value as JSON has it: an enum by its value, a tuple or deque as a list."""
+    """Return a value as JSON: an enum member by its value, a tuple or deque as a list."""
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, (list, tuple, deque)):

@@ -1,4 +1,4 @@
-"""Agents that are objects of other classes, and what a run lends them."""
+"""Agents that are objects of other classes, and what a run provides to them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OBJECT = "object"
 
 
 class Presence(StrEnum):
-    """The one state of an object whose class has no chart."""
+    """The only state of an object whose class has no chart."""
 
     PRESENT = "present"
 
@@ -34,26 +34,26 @@ PRESENT_CHART = Statechart(Presence, [], initial=Presence.PRESENT, name="present
 class Participant(Protocol):
     """An object of any class that can take part in a world.
 
-    If its class has a ``chart``, the object has a ``state`` of it. What its ``agent_id`` says is
-    its id. It may have a ``join(lent)`` besides, which is called once, before the first round, with
-    a `Lent`.
+    If its class has a ``chart``, the object has a ``state`` of that chart. Its ``agent_id``, if
+    any, is its id. An optional method ``join(lent)`` is called once with a `Lent`, before the first
+    round.
     """
 
     def act(self, world: Any) -> Awaitable[None] | None:
-        """Take a turn, once a tick; it may be async, and wait for decisions and texts."""
+        """Take a turn, once per tick. It may be async, and wait for decisions and texts."""
 
     def snapshot(self) -> Any:
-        """Return what is to be kept of the object between two rounds: values a field may hold."""
+        """Return what to keep of the object between two rounds: values that a field may hold."""
 
     def restore(self, data: Any) -> None:
-        """Make the object what it was when `snapshot` returned the data."""
+        """Restore the object to what it was when `snapshot` returned the data."""
 
 
 class Proxy(Agent, Generic[ObjectT]):
-    """An agent that stands for an object of another class, whose states and history it has.
+    """An agent that represents an object of another class, with the object's state and history.
 
-    What the proxy does not have is looked up in the object. What is kept of it beyond its fields is
-    its attribute ``_kept``.
+    Attributes that the proxy lacks are looked up in the object. Its attribute ``_kept`` names what
+    is kept besides its fields.
 
     Args:
         object: The object.
@@ -69,7 +69,7 @@ class Proxy(Agent, Generic[ObjectT]):
 
         Args:
             trigger: Name of the event.
-            context: What it is about, such as another agent.
+            context: The event's payload, such as another agent.
         """
         host = self._host
         if host is None or host.fires is not None:
@@ -80,12 +80,12 @@ class Proxy(Agent, Generic[ObjectT]):
         return self._chart.fire(self.object, trigger, context)
 
     def persona(self) -> str:
-        """Say who the object is: what its own ``persona()`` returns, if it has one."""
+        """Describe the object: what its own ``persona()`` returns, if it has one."""
         own = getattr(self.object, "persona", None)
         return str(own()) if callable(own) else super().persona()
 
     def __getattr__(self, name: str) -> Any:
-        """Look up in the object what the guest does not have."""
+        """Look up in the object what the proxy lacks."""
         if name.startswith("_") or name in Agent.fields or name == "object":
             return super().__getattr__(name)
 
@@ -93,12 +93,12 @@ class Proxy(Agent, Generic[ObjectT]):
 
     @property
     def ticks_in_state(self) -> int:
-        """Ticks since the last transition, if the object counts them."""
+        """The ticks since the last transition, if the object counts them."""
         return int(getattr(self.object, "ticks_in_state", 0))
 
     @ticks_in_state.setter
     def ticks_in_state(self, ticks: int) -> None:
-        """Let the object say so itself."""
+        """Set the object's own count."""
         cast(Any, self.object).ticks_in_state = ticks
 
     @property
@@ -123,12 +123,12 @@ class Proxy(Agent, Generic[ObjectT]):
 
 
 class Guest(Proxy[ObjectT]):
-    """An agent that is an object of another class, such as one that carries out a workflow.
+    """An agent that represents an object of another class, such as one that carries out a workflow.
 
     The object's ``act(world)`` is its step in every state, and ``snapshot()`` and ``restore(data)``
-    say what is kept of it. Everything else is as with any agent: random numbers, neighbours,
-    messages, `Agent.fire` and `Agent.decide` by the object's chart. In ``act`` the guest itself is
-    ``world.acting``. What the guest does not have is looked up in the object.
+    define what is kept. Everything else works as for any agent: random numbers, neighbours,
+    messages, and `Agent.fire` and `Agent.decide` with the object's chart. In ``act``, the guest is
+    ``world.acting``. Attributes that the guest lacks are looked up in the object.
 
     Args:
         object: The object.
@@ -147,15 +147,15 @@ class Guest(Proxy[ObjectT]):
 
 
 def as_agent(someone: Any, where: str, kinds: dict[Any, type]) -> Agent:
-    """Return an agent for whoever is in a population; a guest gets the kind of its object.
+    """Return an agent for any member of a population. A guest gets the kind of its object.
 
     Args:
         someone: An agent, or an object of another class.
-        where: What returned it, for messages.
-        kinds: Kinds of guests, to which new ones are added.
+        where: Where it comes from, for messages.
+        kinds: Kinds of guests. New ones are added.
 
     Raises:
-        AgentError: If it can be none; says what its class lacks.
+        AgentError: If it cannot be an agent; the message says what its class lacks.
     """
     agent = someone if isinstance(someone, Agent) else _invited(someone, where)
     if isinstance(agent, Guest):
@@ -171,10 +171,10 @@ def as_agent(someone: Any, where: str, kinds: dict[Any, type]) -> Agent:
 
 
 def join(guests: Iterable[Any], lend: Callable[[BaseWriter], Lent]) -> None:
-    """Lend objects of other classes what they need, once, before anything happens.
+    """Give objects of other classes what they need, once, before anything happens.
 
     Raises:
-        AgentError: If what a class keeps does not bring an object back.
+        AgentError: If an object cannot be restored from its snapshot.
     """
     checked: set[type] = set()
     for guest in guests:
@@ -198,10 +198,10 @@ def _require_restoring(someone: Any) -> None:
 
 
 class TurnWriter(BaseWriter):
-    """Writes for an object of another class: its calls are asked in the waves of the tick.
+    """The writer of an object of another class, whose calls are asked with those of the tick.
 
     Args:
-        guest: The agent that stands for the object.
+        guest: The agent that represents the object.
     """
 
     def __init__(self, guest: Any) -> None:
@@ -212,7 +212,7 @@ class TurnWriter(BaseWriter):
         """Answer text calls, in their order.
 
         Raises:
-            SimulationError: If the run has no writer: such an agent has nothing to do without one.
+            SimulationError: If the run has no writer, without which such an agent cannot act.
         """
         if not self._guest._host.has_writer:
             raise SimulationError(
@@ -228,17 +228,17 @@ class TurnWriter(BaseWriter):
         *,
         logger: EventLogger | None = None,  # noqa: ARG002 - the run announces texts
     ) -> list[Written]:
-        """Answer text calls, in their order; the run announces the texts."""
+        """Answer text calls, in their order. The run logs the texts."""
         return await self.answer(calls)
 
 
 def act(world: Any, guest: Any) -> Any:
-    """Let an object take its turn: the step of every guest."""
+    """Let an object take its turn; this is the step of every guest."""
     return guest.object.act(world)
 
 
 def timed(steps: Mapping[Any, Callable[[Any, Any], Any]]) -> Callable[[Any, Any], Any]:
-    """Return the turn of a proxy: a time-out if one is due, else the step of its object's state.
+    """Return the turn of a proxy: a time-out if one is due, or else the step of its object's state.
 
     Args:
         steps: The steps by state.

@@ -1,4 +1,4 @@
-"""What agents and their world need of the run that they are in: random numbers, notes, messages."""
+"""What agents and their world need from their run: random numbers, notes, messages."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from ctypes import string_at
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import lru_cache
 from itertools import takewhile
 from math import inf, prod
 from operator import attrgetter
@@ -49,6 +51,8 @@ _NO_ATTRIBUTE = re.compile(r"'(\w+)' object (?:has no )?attribute '(\w+)'(?: is 
 
 _ALWAYS_GUARDED, _OF_SO_MANY = 40, 32
 _UNGUARDED = nullcontext()
+_BYTES_OF_MT19937 = 625 * 4
+"""Its words and its position among them."""
 
 _IN_SETUP, _AT_END = "setup", "end"
 """Parts of a run that have random numbers of their own."""
@@ -56,34 +60,34 @@ _IN_SETUP, _AT_END = "setup", "end"
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Of how many agents a log tells.
+    """How many agents a log covers.
 
     Args:
-        most: Of so many.
-        above: If there are more than these; of all, if there are not.
+        most: The number of agents that it covers.
+        above: It covers all agents unless there are more than these.
     """
 
     most: int
     above: int = 0
 
     def of(self, agents: int) -> int | None:
-        """Return of how many agents of so many the log tells; None for all."""
+        """Return how many of so many agents the log covers, or None for all."""
         return min(self.most, agents) if agents > self.above else None
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a run is made of, besides its agents.
+    """The parts of a run besides its agents.
 
     Args:
         world: The world.
-        parts: What its class marks.
+        parts: The marked methods of its class.
         seed: Seed of every random number.
         ticks_per_round: Ticks in a round.
         clock: The run's clock.
         logger: Where the run's events go.
-        answerers: Who decides and writes.
-        sampling: Of how many agents the log tells; None for all.
+        answerers: The reasoner and the writer.
+        sampling: How many agents the log covers, or None for all.
     """
 
     world: World[Any]
@@ -97,10 +101,10 @@ class Setting:
 
 
 def population(world: World[Any], agents: int | Iterable[Any] | AgentTable) -> Iterable[Any]:
-    """Return the agents of a run, who are given, counted, or in a table.
+    """Return the agents of a run, which may be given as objects, a number or a table.
 
     Raises:
-        FieldTypeError: If they are none of these.
+        FieldTypeError: If they are something else.
     """
     # True counts as 1 in Python, and the letters of a text as its items
     if isinstance(agents, (bool, str)) or not isinstance(agents, (int, Iterable, AgentTable)):
@@ -119,41 +123,41 @@ def population(world: World[Any], agents: int | Iterable[Any] | AgentTable) -> I
 
 
 class RunHost:
-    """One run, as its agents and its world see it.
+    """A run from the point of view of its agents and its world.
 
     Args:
-        setting: What the run is made of.
+        setting: The other parts of the run.
         logger: Where the world's own events go.
 
     Attributes:
         agents: The population, in the order in which it acts.
         seed: Seed of every random number.
-        acting: The agent whose step is under way.
-        fires: Takes what agents fire, or refuses it; None while it is carried out at once.
-        sends: Takes messages; None while they are delivered at once.
-        unawaited: A decision that was asked for and not awaited yet.
+        acting: The agent whose step is running.
+        fires: Receives or refuses the events that agents fire, or None while they are carried out
+            at once.
+        sends: Receives messages, or None while they are delivered at once.
+        unawaited: A decision that was requested but not yet awaited.
         phase: What the run is doing.
-        refusing: Why nothing may change now; None if it may.
-        meanings: What states mean, for a model.
-        draws: Draws the decisions of this tick, where nobody is told of them; else None.
+        refusing: Why nothing may change at the moment, or None if it may.
+        meanings: Descriptions of the states, for a model.
+        draws: Draws the decisions of this tick if nothing logs them, or None.
         has_guests: Whether objects of other classes are among the agents.
-        has_proxies: Whether agents have the states of objects, which may change by themselves.
-        wording: Length and language of texts, where a call names none.
-        has_writer: Whether a writer was given.
-        remembers: Whether a model is told what agents remember.
-        is_permuted: Whether loops over the agents go through them backwards, to see what that
-            changes.
-        epoch: What goes on now, as a number: everybody's random numbers belong to one epoch.
-        roster: Where agents are, from the end of `setup` on.
+        has_proxies: Whether agents represent objects, whose states may change on their own.
+        wording: Length and language of texts for calls that do not specify them.
+        has_writer: Whether the run has a writer.
+        remembers: Whether prompts contain what agents remember.
+        is_permuted: Whether loops over the agents run backwards, to see what that changes.
+        epoch: The number of the current part of the run. Random numbers belong to one epoch.
+        roster: The states of the agents, from the end of `setup` on.
         ticks_per_round: Ticks in a round.
-        logged: Ids of the agents that the log covers; None for all.
-        stopped: When the run was stopped, and why; None if it was not.
-        logger: Where the run's events go meanwhile.
-        timed_out: Takes note of a time-out, by the state that was left.
-        gone: Places of the agents that have left: they have no turn, and are in no state.
-        asleep: Places of agents that have no turn for the time being.
-        parameters: The world's parameters, as they are now.
-        router: Who puts questions to whoever answers for an agent; None if one answers for all.
+        logged: Ids of the agents that the log covers, or None for all.
+        stopped: When and why the run was stopped, or None.
+        logger: Where the run's events go at the moment.
+        timed_out: Called with the state that an agent left by a time-out.
+        gone: Places of the agents that have left, which have no turns and no state.
+        asleep: Places of agents that have no turns for now.
+        parameters: The world's current parameters.
+        router: Chooses who answers for an agent, or None if all agents share one.
         is_replayed: Whether decisions are taken from another run.
         world: The world.
     """
@@ -206,19 +210,19 @@ class RunHost:
 
     @property
     def assignments(self) -> Assignments:
-        """Who is treated."""
+        """The assignments to treatments."""
         if self._assignments is None:
             self._assignments = Assignments(self.seed)
         return self._assignments
 
     def newly_assigned(self) -> Iterable[Mapping[str, Any]]:
-        """Return what the log says of those who have been assigned since the last call."""
+        """Return the events of the assignments since the last call."""
         return () if self._assignments is None else self._assignments.drain()
 
     def guarding(self) -> AbstractContextManager[None]:
-        """Refuse draws from elsewhere inside the block, if it is one of the first, or of a sample.
+        """Refuse other random numbers inside the block, if it is one of the first or in a sample.
 
-        A look takes longer than the step of an agent; whoever draws elsewhere does it again.
+        Checking takes longer than an agent's step, and code that uses them will do so again.
         """
         if self._world._prism_is_alone:
             return _UNGUARDED
@@ -251,7 +255,7 @@ class RunHost:
 
     @property
     def late(self) -> str | None:
-        """Why a step may not change the world now; None if it may."""
+        """Why a step may not change the world at the moment, or None if it may."""
         if self.phase is not Phase.GOING_ON:
             return None
 
@@ -276,11 +280,11 @@ class RunHost:
         return max(self.round - 1, 0) * self.ticks_per_round + self.tick
 
     def populate(self, agents: Iterable[Any]) -> list[type[Agent]]:
-        """Take in the population; return its kinds, in the order in which they appear.
+        """Add the population, and return its kinds in the order in which they appear.
 
         Raises:
-            AgentError: If somebody is no agent, or in a run already.
-            FieldValueError: If there is nobody, or two have one id.
+            AgentError: If one of them is not an agent, or is already in a run.
+            FieldValueError: If there are no agents, or two have the same id.
         """
         numbers: dict[type, int] = {}
         taken: dict[str, Agent] = {}
@@ -319,7 +323,7 @@ class RunHost:
         return list(numbers)
 
     def join(self, kinds: Mapping[type, Kind]) -> None:
-        """Give every agent its chart, its state, and the fields that were not given."""
+        """Give every agent its chart, its state, and the fields without a value."""
         self.has_proxies = any(issubclass(cls, Proxy) for cls in kinds)
         for place, agent in enumerate(self.agents):
             kind = kinds[type(agent)]
@@ -345,17 +349,17 @@ class RunHost:
         return list(dict.fromkeys(map(type, self.agents)))
 
     def turn_round(self) -> None:
-        """Have loops over the agents go through them backwards from now on."""
+        """Make loops over the agents run backwards from now on."""
         self.is_permuted = True
         object.__setattr__(self.world, "_everybody", Backwards(self.agents))
 
     def begin_round(self) -> None:
-        """Begin a round, which has random numbers of its own."""
+        """Begin a round, which has its own random numbers."""
         self.phase, self.fires = Phase.BEGINNING, None
         self._begin_part("")
 
     def begin_ending(self) -> None:
-        """Begin the end of a round, which has random numbers of its own, too."""
+        """Begin the end of a round, which also has its own random numbers."""
         self.phase = Phase.ENDING
         self._begin_part(_AT_END)
 
@@ -365,7 +369,7 @@ class RunHost:
         self.epoch = 2 * self.round + (part == _AT_END)
 
     def keys_of(self, agent: Any) -> tuple[int, ...]:
-        """Return 64 bits of an agent's own for each of: its places, its steps, its decisions."""
+        """Return an agent's own 64-bit keys for its places, its steps and its decisions."""
         if agent._keys is None:
             agent._keys = keys_of(3, self.seed, "agent", agent.agent_id)
 
@@ -373,11 +377,11 @@ class RunHost:
         return keys
 
     def canonical(self) -> list[Any]:
-        """Return the agents in an order that does not depend on that of the list."""
+        """Return the agents in an order that does not depend on the list."""
         return sorted(self.agents, key=lambda each: (self.keys_of(each)[0], each.agent_id))
 
     def turn_stream(self) -> RandomStream:
-        """Return the random numbers of this round by which turns are drawn."""
+        """Return the random stream of this round for drawing turns."""
         if self._turn_random is None:
             self._turn_random = RandomStream(self.seed, "turn", self._part, self.round)
 
@@ -385,10 +389,10 @@ class RunHost:
 
     @contextmanager
     def within_tick(self, part: float) -> Iterator[None]:
-        """Show the time of an event inside of a tick.
+        """Set the time to that of an event within a tick.
 
         Args:
-            part: How much of the tick is over, from 0 to 1.
+            part: The fraction of the tick that has passed, from 0 to 1.
         """
         now = self._clock.moment
         time = now.time - timedelta(seconds=self._clock.seconds_per_tick * (1 - part))
@@ -410,11 +414,11 @@ class RunHost:
         return found
 
     def set_ticks(self, agent: Any, ticks: int) -> None:
-        """Let an agent have been in its state for so many ticks.
+        """Set the number of ticks that an agent has spent in its state.
 
         Raises:
-            FieldValueError: If it is no whole number, 0 or more.
-            SimulationError: If nothing may change now.
+            FieldValueError: If it is not a whole number of at least 0.
+            SimulationError: If nothing may change at the moment.
         """
         if not isinstance(ticks, int) or isinstance(ticks, bool) or ticks < 0:
             raise FieldValueError(
@@ -427,11 +431,11 @@ class RunHost:
         self.roster.set_ticks(agent, ticks)
 
     def stop(self, reason: str) -> None:
-        """End the run with this tick, or this event.
+        """End the run after this tick or event.
 
         Raises:
-            FieldTypeError: If the reason is no text.
-            SimulationError: If the run has not begun, or nothing may change now.
+            FieldTypeError: If the reason is not a text.
+            SimulationError: If the run has not begun, or nothing may change at the moment.
         """
         if not isinstance(reason, str):
             raise FieldTypeError(f"stop: the reason must be text, got {reason!r}")
@@ -443,7 +447,7 @@ class RunHost:
             self.stopped = {"tick": self.tick, "time": round(self.time, 9), "reason": reason}
 
     def is_to_end(self) -> bool:
-        """Return whether the run has been stopped, or the world says that it is to end."""
+        """Return whether the run was stopped, or its world's ``until`` is true."""
         if self.stopped is None and self._has_until:
             with self.only_looking("until must not change anything: use a hook"):
                 ends = self.world.until()
@@ -453,10 +457,10 @@ class RunHost:
         return self.stopped is not None
 
     def stream_of(self, agent: Any) -> RandomStream:
-        """Return an agent's random numbers for what goes on now.
+        """Return an agent's random stream for the current epoch.
 
         Raises:
-            SimulationError: If nothing may be drawn now.
+            SimulationError: If nothing may be drawn at the moment.
         """
         if self.refusing is not None:
             self._require_drawing(f"agent {agent.agent_id!r}")
@@ -468,7 +472,7 @@ class RunHost:
         return stream
 
     def decision_stream_of(self, agent: Any) -> RandomStream:
-        """Return the random numbers of an agent's decisions in this round."""
+        """Return the random stream for an agent's decisions in this round."""
         stream: RandomStream = agent._decision_random
         if agent._decision_epoch != self.epoch:
             stream.begin_epoch((agent._keys or self.keys_of(agent))[2], self.epoch)
@@ -477,7 +481,7 @@ class RunHost:
         return stream
 
     def chart_stream_of(self, agent: Any) -> RandomStream:
-        """Return the random numbers of an agent's chart in this round."""
+        """Return the random stream for an agent's chart in this round."""
         # few charts draw, so an agent has the stream of its chart when it first does
         kept: tuple[int, RandomStream] | None = agent._chart_random
         if kept is None or kept[0] != self.epoch:
@@ -487,10 +491,11 @@ class RunHost:
         return kept[1]
 
     def world_stream(self) -> RandomStream:
-        """Return the world's random numbers for what goes on now.
+        """Return the world's random stream for the current epoch.
 
         Raises:
-            SimulationError: If nothing may be drawn now, or the order of agents would decide.
+            SimulationError: If nothing may be drawn at the moment, or the draw would depend on the
+                order of agents.
         """
         self._require_drawing("the world")
         if self.late is not None:
@@ -507,7 +512,7 @@ class RunHost:
         return self._world_random
 
     def network_stream(self) -> RandomStream:
-        """Return the random numbers of the next network."""
+        """Return the random stream for the next network."""
         self._networks += self._part == _IN_SETUP
         return RandomStream(self.seed, "network", self._part, f"{self.round}.{self._networks}")
 
@@ -515,7 +520,7 @@ class RunHost:
         """Deliver a message.
 
         Raises:
-            AgentError: If it is for somebody else than an agent of the run.
+            AgentError: If the recipient is not an agent of the run.
             SimulationError: If nothing may change now.
         """
         if getattr(to, "_host", None) is not self:
@@ -529,7 +534,7 @@ class RunHost:
             self.sends(message, to)
 
     def deliver(self, message: Message, to: Any) -> None:
-        """Put a message into an inbox, and into what both remember."""
+        """Put a message into an inbox and into the memory of both agents."""
         to.inbox.append(message)
         if self.remembers:
             content = in_words(message.content)
@@ -537,16 +542,17 @@ class RunHost:
             self.remember(to, f"{message.sender.name} told you: {content}")
 
     def remember(self, agent: Any, text: str) -> None:
-        """Note what has happened to an agent, if a model is told what agents remember."""
+        """Store a note of what happened to an agent, if prompts contain what agents remember."""
         if self.remembers:
             add_note(agent, self._clock.moment.seconds, text)
 
     def note(self, agent: Any, text: str) -> None:
-        """Keep a note of the user's for an agent to remember.
+        """Store a note of the user's for an agent to remember.
 
         Raises:
-            FieldTypeError: If it is no text.
-            SimulationError: If nothing may change now, or the order of agents would decide.
+            FieldTypeError: If it is not a text.
+            SimulationError: If nothing may change at the moment, or the order of notes would depend
+                on that of the agents.
         """
         if not isinstance(text, str):
             raise FieldTypeError(f"a note must be text, got {text!r}")
@@ -561,7 +567,7 @@ class RunHost:
         add_note(agent, self._clock.moment.seconds, text)
 
     def settle(self, asked: Asked) -> Any:
-        """Carry out what leaves nothing to decide; return the asked itself if it is a question."""
+        """Carry out a request that leaves nothing to decide, or return it if it is a question."""
         agent = asked.agent
         options = agent._kind.targets_of(agent, asked.trigger, asked.context)
         if len(options) < 2:
@@ -587,11 +593,11 @@ class RunHost:
         return asked
 
     def log(self, event: str, keys: Mapping[str, Any]) -> None:
-        """Write an event of the world's own.
+        """Write one of the world's own events.
 
         Raises:
-            FieldValueError: If its name, or that of a key, cannot be one.
-            SimulationError: If nothing may be logged now.
+            FieldValueError: If its name or a key is invalid.
+            SimulationError: If nothing may be logged at the moment.
         """
         if self.refusing is not None:
             raise SimulationError(f"world.{event} cannot be logged: {self.refusing}")
@@ -609,7 +615,7 @@ class RunHost:
             logger.info(WORLD_EVENTS + event, **told)
 
     def able_to_be_in(self, state: Any) -> int:
-        """Return the number of agents whose chart has a state."""
+        """Return the number of agents whose chart contains a state."""
         # not by the state alone: states of two charts with one text are equal
         key = type(state), state
         if key not in self._able:
@@ -621,7 +627,7 @@ class RunHost:
         return self._able[key]
 
     def end_setup(self, *, is_resumed: bool) -> None:
-        """Write what `setup` has logged; a run that is resumed has written it already."""
+        """Write the events that `setup` logged, unless the run was resumed."""
         buffered, self._buffer = self._buffer or [], None
         logger = active_logger(self.logger)
         if logger is not None and not is_resumed:
@@ -640,7 +646,7 @@ class RunHost:
 
     @contextmanager
     def in_phase(self, phase: Phase) -> Iterator[None]:
-        """Do something else inside the block, and go on afterwards with what was being done."""
+        """Switch to another phase inside the block, and back afterwards."""
         before, self.phase = self.phase, phase
         try:
             yield
@@ -649,7 +655,7 @@ class RunHost:
 
     @contextmanager
     def explaining(self) -> Iterator[None]:
-        """Say where an exception of the user's code was raised, and what is to be declared."""
+        """Add to an exception of the user's code where it was raised, and what to declare."""
         try:
             yield
         except AttributeError as error:
@@ -712,7 +718,7 @@ class RunHost:
 
 
 def _leave_it(_state: Any) -> None:
-    """Take note of nothing."""
+    """Do nothing."""
 
 
 def _classes_below(cls: type[Thing]) -> Iterator[type[Thing]]:
@@ -723,13 +729,13 @@ def _classes_below(cls: type[Thing]) -> Iterator[type[Thing]]:
 
 
 def last_record(agent: Any) -> Any:
-    """Return the last transition of an agent: another one if it has moved, even if it came back."""
+    """Return an agent's last transition, which differs if the agent has moved, even back."""
     history: Sequence[Any] = agent._state_history
     return history[-1] if history else None
 
 
 def _name(agent: Agent, number: int) -> None:
-    """Give an agent its id and name: its own, else those of its kind and number."""
+    """Give an agent its id and name, by default from its kind and number."""
     own = given_name(agent.object) if isinstance(agent, Guest) else None
     own = own or agent._given.get("agent_id")
     agent.agent_id = own or f"{type(agent).__name__.lower()}_{number}"
@@ -748,10 +754,10 @@ def _require_event(event: str, keys: Iterable[str]) -> None:
 
 
 def _weights_by_option(asked: Asked, options: Sequence[Any]) -> Mapping[Any, float]:
-    """Return the weights of the targets; a configuration has that of the leaves that set it apart.
+    """Return the weights of the targets. A configuration gets that of its distinctive leaves.
 
     Raises:
-        FieldValueError: If a state is not of the chart, a weight cannot be one, or all are 0.
+        FieldValueError: If a state is not in the chart, a weight is invalid, or all weights are 0.
     """
     weights, kind = asked.weights or {}, asked.agent._kind
     counts = kind.counts
@@ -798,12 +804,12 @@ def _weights_of(asked: Asked) -> str:
 
 @contextmanager
 def drawing_nowhere_else() -> Iterator[None]:
-    """Refuse code inside the block that draws from Python's own random numbers, or numpy's.
+    """Refuse code inside the block that draws from Python's or numpy's global generators.
 
-    Where other threads run, a draw of theirs cannot be told from one of the block: it is warned of.
+    If other threads are running, only warn, since the draw may be theirs.
 
     Raises:
-        SimulationError: If it has, and no other thread runs.
+        SimulationError: If it did, and no other thread is running.
     """
     before, of_numpy = random.getstate(), _numpy_state()
     yield
@@ -817,7 +823,7 @@ def drawing_nowhere_else() -> Iterator[None]:
 
 
 def _blame(generator: str) -> None:
-    """Refuse a draw from a generator of others, or warn of it where threads of others run."""
+    """Refuse a draw from another generator, or warn of it if other threads are running."""
     others = [thread.name for thread in threading.enumerate() if _may_draw(thread)]
     if not others:
         raise SimulationError(
@@ -845,10 +851,26 @@ def _numpy_state() -> Any:
     if library is None:
         return None
 
-    # as a tuple it would take three times as long, at every step
-    state = library.get_state(legacy=False)
-    position = state["state"]["pos"]
-    return state["state"]["key"].tobytes(), position, state["has_gauss"], state["gauss"]
+    generator = library.get_bit_generator()
+    if type(generator) is not library.MT19937:
+        return repr(generator.state), _gauss()
+
+    # read where they are, as numpy takes a hundred times as long to copy its words
+    words = string_at(generator.ctypes.state_address, _BYTES_OF_MT19937)
+    gauss = _gauss_after(words)
+    # one that is kept may be taken without any other change
+    return words, _gauss() if gauss[0] else gauss
+
+
+@lru_cache(maxsize=1)
+def _gauss_after(_words: bytes) -> tuple[int, float]:
+    return _gauss()
+
+
+def _gauss() -> tuple[int, float]:
+    """Return whether numpy keeps a normal number for the next draw, and which."""
+    state = sys.modules["numpy.random"].get_state(legacy=False)
+    return state["has_gauss"], state["gauss"]
 
 
 MOST_NOTES = 50
@@ -856,12 +878,12 @@ MOST_NOTES = 50
 
 
 def add_note(agent: Any, time: float, text: str) -> None:
-    """Keep a note of an agent.
+    """Store a note about an agent.
 
     Args:
         agent: The agent.
-        time: When, in seconds of the run's clock.
-        text: What.
+        time: When it happened, in seconds of the run's clock.
+        text: The note.
     """
     if agent._notes is None:
         agent._notes = deque(maxlen=MOST_NOTES)
@@ -872,16 +894,16 @@ def add_note(agent: Any, time: float, text: str) -> None:
 
 
 def remembered(agent: Any) -> Callable[[int], Sequence[str]]:
-    """Return what gives the last notes and transitions of an agent, as they are now.
+    """Return a function that tells an agent's last notes and transitions as of now.
 
-    Not as they are when a prompt is made of them: others may send the agent messages meanwhile.
+    They are not read when the prompt is made, since messages may arrive in the meantime.
     """
     things = _in_order(agent)
     return lambda most: things[-most:]
 
 
 def _in_order(agent: Any) -> Sequence[str]:
-    """Return notes and transitions of an agent in words, oldest first."""
+    """Return an agent's notes and transitions in words, oldest first."""
     things: list[tuple[float, int, int, Any]] = []
     place, last = 0, None
     for record in agent._state_history:
@@ -902,7 +924,7 @@ def _time_of(record: Any) -> float:
 
 
 def kept_notes(agents: Sequence[Any]) -> dict[str, Any]:
-    """Return what a checkpoint keeps of notes: nothing where there are none."""
+    """Return the notes for a checkpoint, or nothing if there are none."""
     kept = [
         [place, [list(note) for note in agent._notes]]
         for place, agent in enumerate(agents)

@@ -1,4 +1,4 @@
-"""The parts of a world's class: kinds of agents, steps by kind and state, measures, treatments."""
+"""The parts of a world's class: kinds of agents, their steps, measures and treatments."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ _HOOKS = (
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """What happens to agents of a kind in a state at a rate, in events a round.
+    """An event that happens to agents of a kind in a state at a rate, in events per round.
 
     Args:
         kind: The kind.
         state: The state.
-        step: What happens.
-        rate: How often.
+        step: The event.
+        rate: Its rate.
     """
 
     kind: Kind
@@ -63,27 +63,27 @@ class Channel:
 
 @dataclass(slots=True, eq=False)
 class Kind:
-    """One kind of agents in a run.
+    """A kind of agents in a run.
 
     Args:
         cls: Its class.
         chart: The class's chart, with the run's logger and clock.
-        steps: What an agent does in each state; a state without a step is not among them.
-        due_after: Ticks in a state after which an agent times out, by state; empty where the
-            chart's own ticks say so.
+        steps: The step for each state that has one.
+        due_after: Ticks after which an agent times out, by state. Empty if the chart's own ticks
+            decide.
         agents: Its agents, in their order.
-        channels: What happens at rates.
+        channels: Events that happen at rates.
         counts: Number of agents in each state.
-        members: The agents in each state, where rates draw from them.
+        members: The agents in each state, if rates draw from them.
 
     Attributes:
         state_type: The enum of its states.
-        visited: States in which an agent has something to do in every tick.
+        visited: States in which agents have something to do in every tick.
         has_limits: Whether there are time-outs.
         has_regions: Whether an agent may be in several states at once.
-        is_ticked: Whether every tick is one of the chart: it has timers, rates or eventless
-            transitions, or regions, each of which may have a step.
-        definition: What the chart is.
+        is_ticked: Whether the chart itself needs every tick, because it has timers, rates,
+            eventless transitions or regions.
+        definition: The chart's definition.
     """
 
     cls: type[Agent]
@@ -103,7 +103,7 @@ class Kind:
     _unguarded: Mapping[Any, Mapping[str, tuple[Any, ...]]] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Find out in which states there is something to do, and something to decide."""
+        """Find the states in which there is something to do or to decide."""
         self.definition = self.chart.definition
         self._unguarded = {} if issubclass(self.cls, Proxy) else _unguarded(self.definition)
         self.state_type = self.definition.state_type
@@ -114,7 +114,7 @@ class Kind:
         self.visited = frozenset(() if self.is_ticked else self.steps)
 
     def targets_of(self, agent: Any, trigger: str, context: Any) -> tuple[Any, ...]:
-        """Return the targets among which an agent is to decide; none where it decides nothing."""
+        """Return the targets among which an agent must decide, or none."""
         state = agent._state
         if state not in self.definition.decision_states and not (
             self.has_regions and self.chart._decides(state)
@@ -128,13 +128,13 @@ class Kind:
         return tuple(self.chart.enabled_targets(agent._subject, trigger, context))
 
     def begin_counting(self) -> None:
-        """Count nobody in any state yet."""
+        """Begin with no agent in any state."""
         # of configurations there may be thousands, of which few are ever seen
         states = self.definition.states
         self.counts = Counter() if self.has_regions else dict.fromkeys(states, 0)
 
     def count(self, state: Any) -> int:
-        """Return how many of its agents are in a state of its enum, or inside of it."""
+        """Return how many of its agents are in a state, or in one nested inside."""
         found = self.counts.get(state)
         if found is not None:
             return found
@@ -147,7 +147,7 @@ class Kind:
         return sum(number for each, number in counts if not leaves_in(each).isdisjoint(leaves))
 
     def counted(self) -> dict[Any, int]:
-        """Return how many agents are in each state; with regions, in each that somebody is in."""
+        """Return the number of agents in each state or, with regions, in each occupied state."""
         if not self.has_regions:
             return self.counts
 
@@ -161,18 +161,18 @@ class Kind:
         return rows.place(state).leaves
 
     def begin_listing(self) -> None:
-        """Have nobody in the lists of those in each state."""
+        """Begin with empty lists of the agents in each state."""
         if self.has_regions:
             self.members = {channel.state: Listing() for channel in self.channels}
         else:
             self.members = {state: [] for state in self.definition.states}
 
     def listings_in(self, state: Any) -> list[Listing]:
-        """Return the lists that an agent in a state of a chart with regions is in."""
+        """Return the lists that contain an agent in a state of a chart with regions."""
         return [self.members[each] for each in self.chart.active(state) if each in self.members]
 
     def column_readers(self) -> Iterator[tuple[str, Callable[[Any], Any]]]:
-        """Yield the fields that a checkpoint keeps, with what reads each."""
+        """Yield the fields that a checkpoint keeps, each with its reader."""
         if issubclass(self.cls, Proxy):
             yield KEPT, attrgetter(KEPT)
             return
@@ -184,13 +184,13 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a world's class marks.
+    """The marked methods of a world's class.
 
     Args:
-        steps: Methods with the states in which they are steps.
-        measures: Methods that are measured, by name.
-        treatments: Rounds of treatments by name; 0 for one that is not applied by itself.
-        picture: The method that says how an agent is drawn, if there is one.
+        steps: Steps, with their states.
+        measures: Measures by name.
+        treatments: Rounds of treatments by name, or 0 for those that runs must ask for.
+        picture: The method that defines how an agent is drawn, if there is one.
     """
 
     steps: Sequence[tuple[str, Step, tuple[Any, ...]]]
@@ -201,10 +201,10 @@ class Parts:
 
 @lru_cache(maxsize=256)
 def parts_of(cls: type[World[Any]]) -> Parts:
-    """Return what a world's class marks.
+    """Return the marked methods of a world's class.
 
     Raises:
-        DefinitionError: If what is marked cannot work; lists all such methods.
+        DefinitionError: If marked methods cannot work; the message lists them all.
     """
     steps, measures, pictures, treatments = [], [], [], {}
     problems = [*type_problems(cls), *_activation_problems(cls)]
@@ -233,7 +233,7 @@ def parts_of(cls: type[World[Any]]) -> Parts:
 
 
 def measures_of(cls: Any) -> dict[str, Callable[[Any], Any]]:
-    """Return what reads each measure of a kind of agents: its fields, then its methods."""
+    """Return a reader for each measure of a kind of agents: its fields, then its methods."""
     fields = {
         name: slot_of(cls, name).__get__
         for name, field in getattr(cls, "fields", {}).items()
@@ -256,7 +256,8 @@ def make_kinds(
     """Return the kinds of a population, each with its chart and its steps.
 
     Raises:
-        DefinitionError: If a kind has no chart, or charts and steps do not fit; lists all.
+        DefinitionError: If a kind has no chart, or charts and steps do not match; the message lists
+            all problems.
     """
     refuse_all([problem for cls in classes for problem in _kind_problems(cls)])
     by_class = {cls: _own_steps(cls) for cls in classes}
@@ -297,14 +298,14 @@ def _kind(
 
 
 def _listed_in(kind: Kind, state: Any) -> Sequence[Any]:
-    """Return the states by which those in a state, or inside of it, are listed."""
+    """Return the states under which agents in a state, or nested inside it, are listed."""
     leaves = kind.definition.leaves_of(state)
     # in several regions of a state, an agent is in several of its leaves
     return (state,) if kind.has_regions and leaves else leaves
 
 
 def _channels_of_chart(kind: Kind) -> Iterator[Channel]:
-    """Yield what the chart itself lets happen at rates."""
+    """Yield the events that happen at rates in the chart itself."""
     schedule, tree = kind.chart._schedule, kind.definition.tree
     if schedule is None or tree is None or not kind.is_ticked:
         return
@@ -339,7 +340,7 @@ def _give_step(
     *,
     by_rate: bool,
 ) -> Iterator[str]:
-    """Give a step to the kinds whose charts have its states; yield what is wrong with it."""
+    """Give a step to the kinds whose charts have its states, and yield its problems."""
     wanted = _kind_wanted(method)
     fitting = [cls for cls in by_class if issubclass(cls, wanted)]
     unknown = [each for each in states if not any(_has_state(cls, each) for cls in fitting)]
@@ -360,16 +361,16 @@ def _give_step(
 def treatments_by_round(
     world: World[Any], parts: Parts, asked: Iterable[str], rounds: int
 ) -> dict[int, list[str]]:
-    """Return the names of the treatments to apply, by round.
+    """Return the names of the treatments to apply in each round.
 
     Args:
         world: The world.
-        parts: What its class marks.
-        asked: Treatments that the run asks for, such as ``warning@12``.
+        parts: The marked methods of its class.
+        asked: Treatments of the run, such as ``warning@12``.
         rounds: Number of rounds.
 
     Raises:
-        FieldValueError: If there is no such treatment, or no such round.
+        FieldValueError: If a treatment or a round does not exist.
     """
     # of a shorter run than the class has in mind, the later ones are not part
     found: dict[int, list[str]] = {}
@@ -395,7 +396,7 @@ def treatments_by_round(
 
 
 def _methods_of(cls: type) -> Iterator[tuple[str, Any]]:
-    """Yield the methods of a class in the order of their definition, those of bases first."""
+    """Yield the methods of a class in order of definition, those of bases first."""
     names = dict.fromkeys(name for base in reversed(cls.__mro__) for name in vars(base))
     for name in names:
         method = inspect.getattr_static(cls, name)
@@ -404,7 +405,7 @@ def _methods_of(cls: type) -> Iterator[tuple[str, Any]]:
 
 
 def _activation_problems(cls: type[World[Any]]) -> Iterator[str]:
-    """Yield what is wrong with the way in which agents get their turns."""
+    """Yield the problems of a world's activation."""
     for name, value, known in (
         ("order", cls.order, ORDERS),
         ("activation", cls.activation, ACTIVATIONS),
@@ -488,7 +489,7 @@ def _kind_problems(cls: Any) -> list[str]:
 
 
 def _kind_wanted(method: Any) -> type:
-    """Return the class of agents that a step names as its argument's type."""
+    """Return the class of agents that a step declares as the type of its argument."""
     try:
         hints = get_type_hints(method)
     except Exception:  # imported for type checkers only, or defined in a function
@@ -501,10 +502,10 @@ def _kind_wanted(method: Any) -> type:
 
 
 def chart_of(cls: type[Agent]) -> Statechart[Any]:
-    """Return the chart of a kind, by the name that it has in the log of a run.
+    """Return the chart of a kind, with the name that it has in logs.
 
     Raises:
-        DefinitionError: If it has none.
+        DefinitionError: If it has no chart.
     """
     refuse_all(_kind_problems(cls))
 
@@ -512,13 +513,13 @@ def chart_of(cls: type[Agent]) -> Statechart[Any]:
 
 
 def _chart_name(cls: type[Agent]) -> str:
-    """Return the name of the chart of a kind; one without a name is called after the kind."""
+    """Return the name of a kind's chart, by default that of the kind."""
     name = cls.chart.definition.name
     return cls.__name__.lower() if name == DEFAULT_NAME else name
 
 
 def _limited(definition: Definition[Any]) -> Collection[Any]:
-    """Return the leaves in which a limit of the chart may lead to a time-out."""
+    """Return the leaves in which a limit of the chart can cause a time-out."""
     tree = definition.tree
     # a limit in one region is an event to all
     if tree is not None and tree.tree.has_regions and definition.timeouts:
@@ -538,12 +539,12 @@ def _is_ticked(cls: type[Agent], chart: Statechart[Any]) -> bool:
 
 
 def _own_steps(cls: type[Agent]) -> dict[Any, Step]:
-    """Return the steps that agents of a kind bring: the turns of objects of other classes."""
+    """Return the steps that a kind brings itself: the turns of objects of other classes."""
     return dict.fromkeys(cls.chart.definition.states, act) if issubclass(cls, Guest) else {}
 
 
 def _timed_steps(cls: type[Agent], steps: dict[Any, Step]) -> dict[Any, Step]:
-    """Return the steps of a kind; of one that stands for objects, those that count their ticks."""
+    """Return the steps of a kind. Those of proxies count their objects' ticks."""
     if not issubclass(cls, Proxy) or issubclass(cls, Guest):
         return steps
 
@@ -551,7 +552,7 @@ def _timed_steps(cls: type[Agent], steps: dict[Any, Step]) -> dict[Any, Step]:
 
 
 def _limits_of(cls: type[Agent]) -> dict[Any, int]:
-    """Return after how many ticks an agent times out, by state."""
+    """Return the number of ticks after which an agent times out, by state."""
     definition = cls.chart.definition
     # what an object of another class does in time is up to its own turn
     has_timeouts = any(each.trigger == TIMEOUT for each in definition.transitions)
@@ -568,7 +569,7 @@ def _limits_of(cls: type[Agent]) -> dict[Any, int]:
 
 
 def _unguarded(definition: Definition[Any]) -> dict[Any, dict[str, tuple[Any, ...]]]:
-    """Return the targets of what has no guard, by state and trigger: they are always enabled."""
+    """Return the targets of transitions without a guard, by state and trigger."""
     if definition.tree is not None:
         return {}
 
@@ -589,7 +590,7 @@ def _has_state(cls: type[Agent], state: Any) -> bool:
 
 
 def _by_leaf(cls: type[Agent], steps: dict[Any, Step]) -> dict[Any, Step]:
-    """Return the steps by leaf: in each the step of the innermost state around it that has one."""
+    """Return the step for each leaf: that of the innermost enclosing state with one."""
     tree = cls.chart.definition.tree
     if tree is None:
         return steps

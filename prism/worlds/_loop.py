@@ -1,4 +1,4 @@
-"""The loop of every run: rounds, treatments, ticks and measures, kept and made again."""
+"""The loop of every run: rounds, treatments, ticks and measures, snapshots and restoring."""
 
 from __future__ import annotations
 
@@ -58,34 +58,34 @@ LOGGED_OF_MANY = 1_000
 
 
 class Loop:
-    """Runs a world through rounds and ticks, as a `Run` says.
+    """Runs a world through rounds and ticks, as its `Run` specifies.
 
     Args:
-        world: The world; a run takes it for itself.
-        agents: The agents, or how many the world is to make.
+        world: The world, which only this run may use.
+        agents: The agents, or the number for the world to make.
         rounds: Number of rounds.
         ticks: Ticks in a round.
         seed: Seed of every random number.
-        reasoner: Who decides; a `PolicyReasoner` by default.
-        writer: Who writes the texts that agents ask for; without one, their templates are taken.
-        wording: Length and language of these texts, where nothing else is said for one.
+        reasoner: Makes the decisions; a `PolicyReasoner` by default.
+        writer: Writes the texts that agents ask for. Without one, their templates are used.
+        wording: Length and language of texts for calls that do not specify them.
         treatments: The treatments.
-        logger: Where to write the run's events; None means structlog's own logger, once it is
+        logger: Where to write the run's events, or None for structlog's own logger, once it is
             configured.
         clock: The run's clock.
-        columns: Whether agents are columns, and their steps compiled.
-        log_agents: How many agents the log covers, if that was asked for.
+        columns: Whether agents are stored as columns, with compiled steps.
+        log_agents: How many agents the log covers, if specified.
 
     Attributes:
         world: The world.
         rounds: Number of rounds.
         ticks_per_round: Ticks in a round.
-        finished: The rounds that have ended.
-        reasoner: Who decides.
-        writer: Who writes; None if nobody was given.
+        finished: The completed rounds.
+        reasoner: Makes the decisions.
+        writer: Writes the texts, or None.
         clock: The run's clock.
         has_run: Whether it has been run.
-        pace: Awaited before every round and after every tick; who plays a world waits there.
+        pace: Awaited before every round and after every tick, so that a player can wait there.
     """
 
     def __init__(
@@ -155,19 +155,19 @@ class Loop:
 
     @property
     def open_questions(self) -> int:
-        """Number of questions that the reasoner has not answered yet; any thread may look."""
+        """The number of questions without an answer. Any thread may read it."""
         return self._stage.open_questions
 
     def run(self, on_round: Callable[[Any], object] | None = None) -> Any:
-        """Run the rounds that are left in an event loop of its own.
+        """Run the remaining rounds in an event loop of their own.
 
-        The reasoner's connections belong to that event loop, so they are closed.
+        The reasoner's connections belong to that event loop and are closed.
 
         Args:
-            on_round: Called with every round as it ends.
+            on_round: Called with every round when it ends.
 
         Raises:
-            SimulationError: If it has been run before: the agents are not what they were.
+            SimulationError: If it was run before, which has changed the agents.
         """
         try:
             with _collecting_now_and_then() as self._collect:
@@ -177,7 +177,7 @@ class Loop:
             raise
 
     async def arun(self, on_round: Callable[[Any], object] | None = None) -> Any:
-        """Run the rounds that are left; the async twin of `run`.
+        """Run the remaining rounds; the async twin of `run`.
 
         Raises:
             SimulationError: If it has been run before: the agents are not what they were.
@@ -204,7 +204,7 @@ class Loop:
         return results
 
     async def _rounds(self, on_round: Callable[[Any], object] | None) -> None:
-        """Run the rounds that are left, until the run is over."""
+        """Run the remaining rounds, until the run is over."""
         for number in range(len(self.finished) + 1, self.rounds + 1):
             if self._host.stopped is not None or self.world._prism_is_over(self.finished):
                 return
@@ -216,15 +216,15 @@ class Loop:
                     on_round(self.finished[-1])
 
     def kept_in(self, folder: Path) -> None:
-        """Learn in which folder the run is kept."""
+        """Set the folder in which the run is kept."""
         self.world._prism_kept_in(folder)
 
     def treat(self, treatment: str | Treatment) -> None:
-        """Apply one more treatment, in a round that has not begun.
+        """Add a treatment in a round that has not begun.
 
         Args:
-            treatment: One of the world's class and its round, as ``warning@12``, or a ready-made
-                one.
+            treatment: A treatment of the world's class and its round, such as ``warning@12``, or a
+                ready-made one.
 
         Raises:
             PrismError: If it cannot be applied.
@@ -236,10 +236,10 @@ class Loop:
         self._treatments, self._treating = given, treating
 
     def snapshot(self) -> dict[str, Any]:
-        """Return what the run is, between two rounds, as plain data; the log holds the rest.
+        """Return the state of the run between two rounds as plain data. The log holds the rest.
 
         Raises:
-            SimulationError: If a field holds what cannot be kept; names it.
+            SimulationError: If a field holds a value that cannot be kept; the message names it.
         """
         budget = self._answerers.budget
         arms = self._host.assignments.snapshot()
@@ -252,14 +252,14 @@ class Loop:
         }
 
     def restore(self, snapshot: Mapping[str, Any], events: Iterable[Event]) -> None:
-        """Go on where another run of the same options was.
+        """Continue where another run with the same options was.
 
         Args:
-            snapshot: What `snapshot` returned there.
-            events: Its log until then.
+            snapshot: What its `snapshot` returned.
+            events: Its log up to there.
 
         Raises:
-            SimulationError: If the snapshot is of another world or population.
+            SimulationError: If the snapshot belongs to another world or population.
         """
         if self._stage.has_fields and "kinds" not in snapshot:
             problem = "was begun by an earlier version in another format: start a new run, or"
@@ -281,7 +281,7 @@ class Loop:
     # Beginning
 
     def _prepare(self, agents: int | Iterable[Any] | AgentTable) -> None:
-        """Have world and agents ready for the first tick."""
+        """Prepare world and agents for the first tick."""
         world, stage = self.world, self._stage
         object.__setattr__(world, "_host", stage.host)
         with stage.host.explaining(), drawing_nowhere_else():
@@ -351,7 +351,7 @@ class Loop:
         return summary
 
     def _picture(self, *, first: bool = False) -> dict[str, Any]:
-        """Return what a picture shows, if anybody is told of agents."""
+        """Return the data of a picture, if the log covers agents."""
         if active_logger(self._stage.logger) is None or self._stage.logged_agents() == 0:
             return {}
 
@@ -381,7 +381,7 @@ class Loop:
         return taken
 
     def _taken(self) -> tuple[dict[str, Measured], list[dict[str, Any]]]:
-        """Return what the measures of the world come to now, and what is told of agents."""
+        """Return the current measures of the world and of its agents."""
         if not self._measured and self._of_agents is None:
             return {}, []
 
@@ -395,7 +395,7 @@ class Loop:
 
     @cached_property
     def _measured(self) -> dict[str, str]:
-        """Where each measure is, and its name."""
+        """The names of the measures, and where each is defined."""
         cls = type(self.world)
         return {
             name: f"{place_of_method(cls, name)}: {cls.__name__}.{name}"
@@ -441,7 +441,7 @@ class Loop:
             world.network.restore(snapshot["network"])
 
     def _noted(self, events: Iterable[Event]) -> Iterator[Event]:
-        """Pass events on; who replays takes note of its own, and the world of those it logged."""
+        """Pass events on to a reasoner that replays, and to the world those that it logged."""
         # a log may be long, so it is read once, for all
         replaying = {DECISION: self.reasoner, TEXT_WRITTEN: self.writer}
         for event in events:
@@ -469,7 +469,7 @@ class Loop:
 
 
 def _differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """Return the names of fields that differ between two snapshots."""
+    """Return the names of the fields that differ between two snapshots."""
     names = [
         name
         for old, new in zip(before.get("kinds", ()), after.get("kinds", ()), strict=True)
@@ -482,10 +482,10 @@ def _differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]
 
 
 def column_stage() -> Any:
-    """Return the stage whose agents are columns, which knows this room, and is loaded when asked.
+    """Return the stage for agents in columns, which imports this room and is loaded on demand.
 
     Raises:
-        MissingExtraError: If numba is not installed, which the extra ``columns`` brings.
+        MissingExtraError: If numba is not installed, which the extra ``columns`` provides.
     """
     try:
         return import_module(f"{COLUMNS}._stage").ColumnStage
@@ -494,11 +494,11 @@ def column_stage() -> Any:
 
 
 def sampling_of(agents: Any, asked: int | None) -> Sampling | None:
-    """Return of how many agents the log tells; None for all.
+    """Return how many agents the log covers, or None for all.
 
     Args:
-        agents: How many there are, or a table of them; those that are given are all told of.
-        asked: How many were asked for, if any were; 0 where rounds alone are told.
+        agents: Their number or a table; if they are objects, the log covers them all.
+        asked: How many were requested, if any; 0 if the log only has rounds.
     """
     if asked is not None:
         return Sampling(asked)
@@ -509,12 +509,12 @@ def sampling_of(agents: Any, asked: int | None) -> Sampling | None:
 
 
 def _leave_it() -> None:
-    """Leave garbage to the collector."""
+    """Do nothing, and leave garbage to the collector."""
 
 
 @contextmanager
 def _collecting_now_and_then() -> Iterator[Callable[[], object]]:
-    """Switch automatic garbage collection off; yield what collects the garbage of a round."""
+    """Switch automatic garbage collection off, and yield a function that collects after a round."""
     # the collector would search the growing history of all agents again and again, which took a
     # fifth of the time at 10,000 agents
     was_enabled = gc.isenabled()

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from prism._faults import place_of
 from prism.errors import DefinitionError, SimulationError
 from prism.worlds._addresses import code_of
 from prism.worlds._kinds import make_kinds, parts_of
@@ -116,7 +117,8 @@ def rehearse(
         if cls.populate is World.populate and (kinds := kinds_of(cls)):
             make_kinds(options.world_with_parameters, kinds, parts, None, lambda: 0.0)
     except DefinitionError as error:
-        return [Finding(problem) for problem in str(error).split("; ")]
+        where = str(place_of(error) or "")
+        return [Finding(problem, where=where) for problem in str(error).split("; ")]
 
     if treatments is None:
         options = options.replace(treatments=in_the_middle(options))

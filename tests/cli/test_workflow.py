@@ -80,9 +80,11 @@ def test_a_run_prints_what_came_of_it(prism: Prism, asking: tuple[str, ...]) -> 
 
 def test_a_run_prints_json(prism: Prism, asking: tuple[str, ...]) -> None:
     """The summary is printed as ``run.json`` has it."""
-    ran = prism(*RUN, *asking, "--out", "run", "--json", "--set", "n=3", "--set", "who=me")
+    ran = prism(
+        *RUN, *asking, "--out", "run", "--json", "--set", "n=3", "--set", "x=-.5", "--set", "who=me"
+    )
     assert json.loads(ran.out) == json.loads((prism.folder / "run" / "run.json").read_text())
-    assert json.loads(ran.out)["config"]["variables"] == {"n": 3, "who": "me"}
+    assert json.loads(ran.out)["config"]["variables"] == {"n": 3, "x": -0.5, "who": "me"}
 
 
 def test_nothing_is_written_without_a_folder(prism: Prism, asking: tuple[str, ...]) -> None:

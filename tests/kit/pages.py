@@ -42,7 +42,7 @@ from tests.kit import processes
 
 ROOT = Path(__file__).parents[2]
 
-REASONS = ("needs a model", "needs a browser", "takes minutes")
+REASONS = ("needs a model", "needs a browser", "needs a cluster", "takes minutes")
 DIRECTIVES = ("{eval-rst}", "{include}", "{toctree}")
 OTHER_PROGRAMS = (".", "cmp", "ollama", "pip", "pytest")
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

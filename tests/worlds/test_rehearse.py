@@ -88,6 +88,14 @@ def findings(folder: Path, **planted: str) -> list[str]:
     ]
 
 
+def test_a_definition_that_is_refused_is_found_by_its_line(tmp_path: Path) -> None:
+    """What cannot even be declared is a finding, with the file and the line that declare it."""
+    (found,) = findings(
+        tmp_path, fields="late: Any = Transition(None, Mood.CALM, Mood.KEEN, after=3)"
+    )
+    assert re.match(r".*planted\.py:\d+, in Planted: transition None: needs a trigger", found)
+
+
 @pytest.mark.slow
 def test_several_faults_are_named_at_once(tmp_path: Path) -> None:
     """An order, a global and a class attribute are told apart, with round, place and mend."""
