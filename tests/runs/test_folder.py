@@ -72,7 +72,7 @@ def test_folder_with_a_run_is_refused(held: list[str], tmp_path: Path) -> None:
 
 
 def test_folder_with_the_files_of_others_is_refused(tmp_path: Path) -> None:
-    """A folder that holds anything else is refused by the names of some of it, hidden ones apart."""
+    """A folder that holds anything else is refused by name, hidden files apart."""
     for name in ("thesis.tex", "data.csv", "a.txt", "notes", ".git"):
         (tmp_path / name).write_bytes(b"precious")
     with pytest.raises(InputError, match=r"holds other files \(a.txt, data.csv, notes, \.\.\.\)"):
