@@ -42,7 +42,7 @@ def _of(
         least: The least that it may be.
         most: The most that it may be.
         among: The texts that it may be.
-        settled: Whether population, chart or clock are made by it, so that no treatment can change it.
+        settled: Whether population, chart or clock depend on it, so no treatment can change it.
     """
     known = {"least": least, "most": most, "among": among, "settled": settled}
     return field(default=default, metadata=known)
