@@ -142,7 +142,7 @@ class WorldResults(Measuring):
 
     def totals(self) -> dict[str, Any]:
         """Return the counts of all rounds together, as plain data."""
-        sums = {name: sum(_counts_of(each)[name] for each in self.rounds) for name in _COUNTS}
+        sums = {name: sum(getattr(each, name) for each in self.rounds) for name in _COUNTS}
         timeouts, texts, fallbacks = (
             _added(getattr(each, name) for each in self.rounds)
             for name in ("timeouts", "texts", "fallbacks")
@@ -185,7 +185,7 @@ def _told_fallbacks(
 
 def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     total: Counter[str] = Counter()
-    for each in counts:
+    for each in filter(None, counts):
         total.update(each)
 
     return dict(sorted(total.items()))
