@@ -12,7 +12,7 @@ from markupsafe import Markup
 from prism.drawing import draw_svg, showable
 from prism.errors import InputError
 from prism.report._facts.run_facts import Recorded, RunFacts, with_tables
-from prism.report._figures.html_table import html_table
+from prism.report._figures.html_table import html_table, shown
 from prism.report._figures.page_figures import PageFigures
 from prism.report._figures.timeline import are_many
 from prism.report._sections import sections_of
@@ -248,7 +248,7 @@ def _numbers(event: Mapping[str, Any] | None) -> Markup:
 
     cells = _EMPTY.join(
         Markup("<div><dt>{}</dt><dd>{}</dd></div>").format(
-            cut(str(name).replace("_", " ")), f"{value:,.4g}" if type(value) is float else value
+            cut(str(name).replace("_", " ")), shown(value)
         )
         for name, value in told.items()
     )

@@ -87,6 +87,8 @@
     [...place.querySelectorAll(".tall, .scroll, .happened")].forEach((each, number) => {
       if (scrolled[number]) [each.scrollLeft, each.scrollTop] = scrolled[number];
     });
+    // a chart shrinks as long as its letters can be read, then it scrolls
+    for (const each of place.querySelectorAll(".scroll svg")) each.style.minWidth = `${Math.min(620, 0.75 * each.width.baseVal.value)}px`;
     for (const each of place.querySelectorAll("[data-state], [data-source]")) {
       each.setAttribute("tabindex", "0");
       each.setAttribute("role", "button");
