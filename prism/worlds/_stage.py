@@ -352,6 +352,20 @@ class AgentStage:
                 "ids": [agent.agent_id for agent in kind.agents],
                 "states": [agent._state.value for agent in kind.agents],
                 "ticks": [agent.ticks_in_state for agent in kind.agents],
+                **held,
+            }
+            for kind, held in zip(self._kinds.values(), self.held(code), strict=True)
+        ]
+
+        attributes = [dict(agent._attributes) for agent in self.host.agents]
+
+        # only where a table has been read: others are kept as they always were
+        return {"kinds": kinds, **({"attributes": attributes} if any(attributes) else {})}
+
+    def held(self, code: Encoder) -> list[dict[str, Any]]:
+        """Return the agents' inboxes, notes and fields, by kind: what code of the user's sets."""
+        return [
+            {
                 "inboxes": self._inboxes(kind, code),
                 **kept_notes(kind.agents),
                 **_kept_memories(kind),
@@ -362,11 +376,6 @@ class AgentStage:
             }
             for kind in self._kinds.values()
         ]
-
-        attributes = [dict(agent._attributes) for agent in self.host.agents]
-
-        # only where a table has been read: others are kept as they always were
-        return {"kinds": kinds, **({"attributes": attributes} if any(attributes) else {})}
 
     def restore(self, snapshot: Mapping[str, Any], code: Decoder) -> None:
         """Make the agents what those of another run were.
