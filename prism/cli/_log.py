@@ -151,6 +151,14 @@ def _flag(name: str, words: str) -> Parameter:
     return option(name, bool, False, f"--{name.replace('_', '-')}", help=words)
 
 
+_DEPTH = option(
+    "depth",
+    int | None,
+    None,
+    metavar="N",
+    min=1,
+    help="The level of states inside states to count: 1 for the outermost.",
+)
 _OF_DECISIONS = ("asked", "fallback_share", "latency_p50", "latency_p99", "entropy")
 _BY_ROUND = _flag("by_round", "Add rows for each round, before those for all rounds.")
 
@@ -165,22 +173,14 @@ TABLES = (
             "prism log states runs/first --format csv -o states.csv",
             "prism log states runs/day --depth 1",
         ),
-        options=(
-            option(
-                "depth",
-                int | None,
-                None,
-                metavar="N",
-                min=1,
-                help="The level of states inside states to count: 1 for the outermost.",
-            ),
-        ),
+        options=(_DEPTH,),
         drawn=forms.side_by_side,
     ),
     LogTable(
         "transitions",
         "Count each transition, with its probability among those that leave the same state.",
         made_by="transition_counts",
+        options=(_DEPTH,),
     ),
     LogTable(
         "dwell",
@@ -188,10 +188,10 @@ TABLES = (
 
         Visits that are cut short by the end of a round or of the run are censored.""",
         made_by="dwell_times",
-        options=(_BY_ROUND,),
+        options=(_BY_ROUND, _DEPTH),
         shown="round chart state visits complete cut open mean median p90 p",
     ),
-    LogTable("timeouts", "Count the time-outs of each state in each round."),
+    LogTable("timeouts", "Count the time-outs of each state in each round.", options=(_DEPTH,)),
     LogTable(
         "decisions",
         "Describe the decisions: number, fallbacks, requests, tokens, latency and entropy.",
@@ -396,7 +396,7 @@ TABLES = (
 
         Visits that are cut short by the end of a round or of the run are censored.""",
         made_by="dwell_survival",
-        options=(_BY_ROUND,),
+        options=(_BY_ROUND, _DEPTH),
         shown="round chart state ticks at_risk exits censored hazard survival",
     ),
     LogTable(

@@ -13,15 +13,16 @@ from contextlib import contextmanager
 from typing import Any
 
 from prism.errors import SimulationError
+from prism.statechart import Decision
 from prism.telemetry._loggers import EventLogger
-from prism.worlds._agent import Agent, Message, Writing
-from prism.worlds._asking import Answer, Answerers, Asked, Asking, TickByTick
+from prism.worlds._agent import Agent, Asked, Message, Waited
+from prism.worlds._asking import Answer, Answerers, Asking, Put, TickByTick
 from prism.worlds._fields import Fields, slot_of
 from prism.worlds._guest import Proxy
 from prism.worlds._host import RunHost
 from prism.worlds._kinds import Step
 from prism.worlds._phase import OVERLAP_RULE, Phase
-from prism.worlds._ticks import Ticks, Waiting, asked_by
+from prism.worlds._ticks import Ticks
 from prism.worlds._turns import InTurn
 from prism.worlds._world import World
 
@@ -46,9 +47,11 @@ class OverlapTicks(Ticks):
         asking: Asking,
     ) -> None:
         super().__init__(world, host, answerers, logger)
+        # who is asked while others go on is asked a question, a policy, too
+        host.draws = None
         asking.apply = self._answered
         self._asking = asking
-        self._running: dict[int, Waiting] = {}
+        self._running: dict[int, Waited] = {}
         self._in_turn = InTurn(self.roster, self._time_out)
         self._busy: set[int] = set()
         # an object that an agent stands for has one step, whatever its state
@@ -158,12 +161,12 @@ class OverlapTicks(Ticks):
 
         return [each for each in self._ordered if each._place not in away]
 
-    def _turn(self, agent: Any) -> Asked | None:
+    def _turn(self, agent: Any) -> Put | None:
         """Let an agent take its turn; return what it asks, if it does."""
         step = self._proxied.get(agent._kind) or self._in_turn.step_of(agent)
         return None if step is None else self._step(agent, step)
 
-    def _step(self, agent: Any, step: Any) -> Asked | None:
+    def _step(self, agent: Any, step: Any) -> Put | None:
         """Let an agent take a step; return what it asks, if it does."""
         host = self._host
         host.phase, host.acting = Phase.STEPPING, agent
@@ -176,7 +179,7 @@ class OverlapTicks(Ticks):
         host.phase, host.acting = Phase.WAITING, None
         return self._asked_next() if self._waiting else None
 
-    def _answered(self, question: Asked, answer: Answer) -> Asked | None:
+    def _answered(self, question: Put, answer: Answer) -> Put | None:
         """Let a step continue with its answer; return what it asks next, if anything."""
         self.counts.add((answer,))
         waiting = self._running.pop(id(question))
@@ -192,7 +195,7 @@ class OverlapTicks(Ticks):
 
         return self._asked_next()
 
-    def _go_on_with(self, waiting: Waiting, answer: Answer) -> None:
+    def _go_on_with(self, waiting: Waited, answer: Answer) -> None:
         """Let the step of a proxy go on, whose rest is no code of the user's."""
         host = self._host
         host.phase, host.acting = Phase.STEPPING, waiting.owner
@@ -201,25 +204,25 @@ class OverlapTicks(Ticks):
         finally:
             host.phase, host.acting = Phase.WAITING, None
 
-    def _advance_with(self, waiting: Waiting, answer: Answer) -> None:
-        if isinstance(waiting.wanted, Writing):
-            value: Any = self._wrote(waiting.wanted, answer)
+    def _advance_with(self, waiting: Waited, answer: Answer) -> None:
+        if isinstance(waiting, Asked) and isinstance(answer, Decision):
+            waiting.decision = answer
+            waiting.answer = answer.chosen
         else:
-            asked: Any = waiting.wanted
-            asked.decision = answer
-            value = self._apply(asked, answer.chosen)
+            waiting.answer = answer
+        value = self._value_of(waiting)
 
         self._advance(waiting.owner, waiting.running, value)
 
-    def _asked_next(self) -> Asked | None:
+    def _asked_next(self) -> Put | None:
         """Return what the step that has just gone on asks."""
         if not self._waiting:
             return None
 
         waiting = self._waiting.pop()
         waiting.is_open = True
-        question = asked_by(waiting)
-        if question is None or waiting.wanted.agent is not waiting.owner:
+        question: Put | None = waiting.put()
+        if question is None or waiting.agent is not waiting.owner:
             waiting.running.close()
             raise SimulationError(
                 f"the step of {waiting.owner!r} waits for another agent: {OVERLAP_RULE}"
