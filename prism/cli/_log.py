@@ -467,21 +467,8 @@ for _table in TABLES:
 @logs.command(rich_help_panel="Runs as a whole")
 def check(
     runs: Runs,
-    chart: Annotated[
-        str,
-        typer.Option(
-            metavar="CHART",
-            help="Name of a chart, a .json or .scxml file, a workflow (.yaml), or "
-            "package.module:attribute, which may be a class of a world's agents "
-            "(rumour.py:Person).",
-        ),
-    ],
-    timeout: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="The agents' timeout_threshold, if neither the chart nor the log has it."
-        ),
-    ] = None,
+    chart: Annotated[str, typer.Option(metavar="CHART")],
+    timeout: Annotated[int | None, typer.Option(min=1)] = None,
     as_format: TableFile = None,
     out: OutFile = None,
 ) -> None:
@@ -489,6 +476,11 @@ def check(
 
     A table to read shows the first; the other formats have all. Exit status 0 if there are none, 1
     if there are some, or if nothing of a run belongs to the chart.
+
+    Options:
+        chart: Name of a chart, a .json or .scxml file, a workflow (.yaml), or
+            package.module:attribute, which may be a class of a world's agents (rumour.py:Person).
+        timeout: The agents' timeout_threshold, if neither the chart nor the log has it.
 
     [bold]Example[/bold]
 

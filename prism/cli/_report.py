@@ -26,12 +26,6 @@ _STDOUT = Path("-")
 _PAGE = b"<!DOCTYPE html>"
 
 
-Output = Annotated[
-    Path,
-    typer.Option(
-        "--output", "-o", metavar="FILE", help="File for the page; - for standard output."
-    ),
-]
 Figures = Annotated[
     Path | None,
     typer.Option(
@@ -52,7 +46,7 @@ Charts = Annotated[
 
 def report(
     runs: Runs,
-    output: Output = Path("report.html"),
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE")] = Path("report.html"),
     figures: Figures = None,
     figure_format: FigureKind = "svg",
     chart: Charts = None,
@@ -60,6 +54,9 @@ def report(
     """Make one self-contained HTML page of a run, which works offline.
 
     An existing page is replaced; any other file is not. Exit status 1 if a figure fails.
+
+    Options:
+        output: File for the page; - for standard output.
 
     [bold]Examples[/bold]
 
