@@ -17,7 +17,6 @@ from prism.statechart._engine.pending import MOST_QUEUED_FIRES, restless
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Edge, StateT
 from prism.telemetry._instrument import engine_hooks
-from prism.telemetry._loggers import somebody_listens
 
 if TYPE_CHECKING:
     from prism.statechart._engine.documents import Session
@@ -153,12 +152,7 @@ class Running(Committing[StateT]):
         if memory is not None:
             remember(memory, plan)
         if target != made.from_state:
-            # as `_commit`, without its call
-            dwell = write(agent, made, self._clock(), context)
-            if self._questions:
-                self._questions.pop(id(agent), None)
-            if self._has_logger or somebody_listens():
-                self._reporter.moved(agent, made, dwell, context)
+            self._commit(agent, made, write, context)
         if plan.after and not self._definition.strict:
             self._call(agent, plan.after, edge, context)
         elif plan.after:
