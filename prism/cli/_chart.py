@@ -119,30 +119,22 @@ def check(
 @charts.command()
 def explain(
     chart: ChartArgument,
-    trigger: Annotated[
-        str, typer.Argument(metavar="TRIGGER", help="Name of the event.", show_default=False)
-    ],
-    state: Annotated[str, typer.Option("--state", metavar="STATE", help="State of the agent.")],
-    context: Annotated[
-        str | None,
-        typer.Option(
-            "--context", metavar="JSON", help="Context of the event, which is passed to guards."
-        ),
-    ] = None,
-    agent: Annotated[
-        str,
-        typer.Option(
-            "--agent",
-            metavar="JSON",
-            help="Fields of the agent, as a JSON object. For a chart of social agents, the agent "
-            "is a social agent.",
-        ),
-    ] = "{}",
+    trigger: Annotated[str, typer.Argument(metavar="TRIGGER", show_default=False)],
+    state: Annotated[str, typer.Option("--state", metavar="STATE")],
+    context: Annotated[str | None, typer.Option("--context", metavar="JSON")] = None,
+    agent: Annotated[str, typer.Option("--agent", metavar="JSON")] = "{}",
     as_json: AsJson = False,
 ) -> None:
     """Show every transition that an event could cause, the result of its guard, and the outcome.
 
     The exit status is 0 if a transition would be made, 1 if not, and 2 if the input is wrong.
+
+    Options:
+        trigger: Name of the event.
+        state: State of the agent.
+        context: Context of the event, which is passed to guards.
+        agent: Fields of the agent, as a JSON object. For a chart of social agents, the agent is a
+            social agent.
 
     [bold]Examples[/bold]
 
@@ -170,15 +162,7 @@ def explain(
 @charts.command()
 def fits(
     chart: ChartArgument,
-    agent: Annotated[
-        str,
-        typer.Argument(
-            metavar="AGENT",
-            help="package.module:attribute (also file.py:attribute): a class, an agent, or a "
-            "function that returns one.",
-            show_default=False,
-        ),
-    ],
+    agent: Annotated[str, typer.Argument(metavar="AGENT", show_default=False)],
     as_json: AsJson = False,
 ) -> None:
     """List what a chart needs and a class or agent lacks, one name on each line.
@@ -187,6 +171,10 @@ def fits(
     judged by its code, an agent by the attributes that it has.
 
     The exit status is 0 if nothing is missing, 1 if something is, and 2 if the input is wrong.
+
+    Options:
+        agent: package.module:attribute (also file.py:attribute): a class, an agent, or a function
+            that returns one.
 
     [bold]Example[/bold]
 

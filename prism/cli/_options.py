@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from inspect import Parameter, Signature, cleandoc
+from inspect import Parameter, Signature, cleandoc, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin
 
@@ -154,6 +155,32 @@ def with_signature(
     command.__signature__ = Signature(list(parameters))  # type: ignore[attr-defined]
     command.__annotations__ = {}
     return command
+
+
+OPTIONS_SECTION = re.compile(r"^Options:\n((?: .*\n?)+)\n?", re.MULTILINE)
+"""The part of a command's docstring that says what its arguments and options are."""
+
+_ENTRY = re.compile(r"^    (\w+): ((?:.|\n     )+)", re.MULTILINE)
+
+
+def documented(function: Callable[..., Any]) -> dict[str, Parameter]:
+    """Return the parameters of a command, with the help that its docstring has for them.
+
+    Args:
+        function: The command. A parameter is a whole one already where its annotation has help.
+    """
+    section = OPTIONS_SECTION.search(cleandoc(function.__doc__ or ""))
+    entries = _ENTRY.findall(section[1] if section else "")
+    found = dict(signature(function, eval_str=True).parameters)
+    for name, text in entries:
+        kind = found[name].annotation
+        if get_origin(kind) is not Annotated:
+            is_option = found[name].default is not Parameter.empty
+            kind = Annotated[kind, typer.Option() if is_option else typer.Argument()]
+        kind.__metadata__[0].help = " ".join(text.split())
+        found[name] = found[name].replace(annotation=kind)
+
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,26 @@ from pathlib import Path
 from typing import IO
 
 from prism.cli._screen import standard_output
-from prism.errors import InputError
+from prism.errors import InputError, MissingExtraError
 
 _STDOUT = Path("/dev/stdout")
+
+
+@contextmanager
+def missing_runs_first(runs: Iterable[Path]) -> Iterator[None]:
+    """Complain about a run that does not exist before an extra that is not installed.
+
+    Raises:
+        InputError: If a run does not exist, and neither does the extra that reads it.
+    """
+    try:
+        yield
+    except MissingExtraError:
+        from prism.runlog._reader import locate_log
+
+        for run in runs:
+            locate_log(run)
+        raise
 
 
 @contextmanager

@@ -22,38 +22,11 @@ _COMMAND = "prism rerun"
 def rerun(
     context: typer.Context,
     *,
-    run: Annotated[
-        Path | None,
-        typer.Argument(metavar="RUN", help="Folder of the run.", show_default=False),
-    ] = None,
-    from_round: Annotated[
-        int | None,
-        typer.Option(min=1, help="First round in which something is different."),
-    ] = None,
-    change: Annotated[
-        Path | None,
-        typer.Option(
-            "--with",
-            metavar="FILE",
-            help="TOML file of treatments that make the difference. Without it, the run is "
-            "repeated unchanged.",
-        ),
-    ] = None,
-    treatments: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--treat",
-            metavar="NAME@ROUND",
-            help="Apply a treatment of the world. Repeat it for several.",
-        ),
-    ] = None,
-    then: Annotated[
-        Literal["model", "policy"],
-        typer.Option(
-            help="If a model decided in the run, who answers the questions that its log does not "
-            "answer."
-        ),
-    ] = "model",
+    run: Annotated[Path | None, typer.Argument(metavar="RUN", show_default=False)] = None,
+    from_round: Annotated[int | None, typer.Option(min=1)] = None,
+    change: Annotated[Path | None, typer.Option("--with", metavar="FILE")] = None,
+    treatments: Annotated[list[str] | None, typer.Option("--treat", metavar="NAME@ROUND")] = None,
+    then: Literal["model", "policy"] = "model",
     model: Annotated[Mapping[str, Any], model_panel("host")],
     keeping: Annotated[
         Keeping,
@@ -67,6 +40,14 @@ def rerun(
 
     The rounds before are repeated from the log, with the same random numbers and the recorded
     answers of a model.
+
+    Options:
+        run: Folder of the run.
+        from_round: First round in which something is different.
+        change: TOML file of treatments that make the difference. Without it, the run is repeated
+            unchanged.
+        treatments: Apply a treatment of the world. Repeat it for several.
+        then: If a model decided in the run, who answers the questions that its log does not answer.
 
     [bold]Examples[/bold]
 

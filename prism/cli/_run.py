@@ -201,32 +201,23 @@ _KEEPING = keeping_panel(_OUT, resume=None, seconds=None)
 
 def run(
     *,
-    world: Annotated[
-        str,
-        typer.Argument(
-            metavar="WORLD",
-            help="A world: package.module:Name, file.py:Name, or a short name of prism world "
-            "list; an agent in YAML (.yaml); or the configuration of a thinking agent (.json).",
-            show_default=False,
-        ),
-    ],
+    world: Annotated[str, typer.Argument(metavar="WORLD", show_default=False)],
     asked: Annotated[Given, _RUN],
     alone: Annotated[Given, Panel(lambda: _ALONE, essential=("action", "memory"))],
     model: Annotated[Given, model_panel(without=("server",))],
     writer: Annotated[Given, writer_panel()],
     keeping: Annotated[Keeping, _KEEPING],
-    watch: Annotated[
-        bool,
-        typer.Option(
-            "--watch",
-            help="Also open the run in the browser, as prism watch does. Needs --out.",
-        ),
-    ] = False,
+    watch: Annotated[bool, typer.Option("--watch")] = False,
 ) -> None:
     """Run a world, an agent in YAML, or a thinking agent, through rounds and ticks.
 
     For a single agent, a round is a turn or a cycle of thinking. The exit status is 1 if such a run
     fails: a step whose policy is to stop failed, or the agent stopped thinking early.
+
+    Options:
+        world: A world: package.module:Name, file.py:Name, or a short name of prism world list; an
+            agent in YAML (.yaml); or the configuration of a thinking agent (.json).
+        watch: Also open the run in the browser, as prism watch does. Needs --out.
 
     [bold]Examples[/bold]
 
@@ -245,29 +236,20 @@ def run(
 
 def simulate(
     *,
-    posts: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Initial posts: JSON Lines with author_id and text, and optionally topics and "
-            "post_id. By default, agents begin with one post each, unless their file has "
-            "posts.",
-        ),
-    ] = None,
-    preset: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Parameters of the feed, calibrated to published figures: conversation (the "
-            "default), participation, twitter, browsing or rumour; or classic.",
-        ),
-    ] = None,
+    posts: Annotated[Path | None, typer.Option(metavar="FILE")] = None,
+    preset: Annotated[str | None, typer.Option(metavar="NAME")] = None,
     asked: Annotated[Given, _RUN],
     model: Annotated[Given, model_panel(without=("server",))],
     writer: Annotated[Given, writer_panel()],
     keeping: Annotated[Keeping, _KEEPING],
 ) -> None:
     """Run the social feed, where agents scroll, weigh, write and share. Short for prism run feed.
+
+    Options:
+        posts: Initial posts: JSON Lines with author_id and text, and optionally topics and post_id.
+            By default, agents begin with one post each, unless their file has posts.
+        preset: Parameters of the feed, calibrated to published figures: conversation (the default),
+            participation, twitter, browsing or rumour; or classic.
 
     [bold]Examples[/bold]
 
@@ -295,7 +277,7 @@ def simulate(
 
 
 def resume(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of the run.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN")],
     *,
     model: Annotated[Given, model_panel("host")],
     checkpoint_every: CheckpointEvery = None,
@@ -304,6 +286,9 @@ def resume(
     """Continue a stopped run from its last checkpoint, however it was stopped.
 
     Everything that the run depends on is in its folder.
+
+    Options:
+        run: Folder of the run.
 
     [bold]Example[/bold]
 
@@ -333,13 +318,16 @@ def resume(
 
 
 def replay(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of the run.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN")],
     *,
     keeping: Annotated[Keeping, _KEEPING],
 ) -> None:
     """Repeat an earlier run with the decisions and texts from its log, and write the same log.
 
     No model is asked.
+
+    Options:
+        run: Folder of the run.
 
     [bold]Example[/bold]
 

@@ -345,7 +345,7 @@ class _Reader:
             return
 
         number = own.get("place", "")
-        self._made.append((int(number) if number.isdecimal() else -1, item))
+        self._made.append((int(number) if number.isdecimal() else len(self._made), item))
 
     def _trigger(self, given: Mapping[str, str]) -> str | None:
         if "event" not in given:
@@ -446,8 +446,8 @@ class _Reader:
         )
         places = self._places.values()
         made = dict[int, Transition[Any]]()
-        for number, (place, item) in enumerate(self._made):
-            made.setdefault(place if place >= 0 else number, item)
+        for place, item in self._made:
+            made.setdefault(place, item)
 
         return Definition(
             self._tree,
