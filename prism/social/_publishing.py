@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import islice, takewhile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, chain, islice
 from typing import Literal
 
 from prism.agents import SeedPost
@@ -18,6 +18,9 @@ from prism.social._readers import Reader
 
 Action = Literal["follow", "unfollow", "mute", "unmute"]
 """What an agent does about another one."""
+
+_MOST_SHUFFLED = 2000
+"""Opening posts of which a first feed is shuffled; of more, as many are drawn as it holds."""
 
 
 class Network:
@@ -223,36 +226,40 @@ class Network:
                     break
                 fresh[post.number] = post
 
-        newest = [fresh[number] for number in sorted(fresh, reverse=True)]
+        newest: Iterable[Post] = [fresh[number] for number in sorted(fresh, reverse=True)]
         if since == 0:
             newest = self._with_a_draw(reader, newest, length, seed)
 
         unwanted = {reader.agent_id, *reader.muted}
         wanted = (post for post in newest if post.author_id not in unwanted)
-        reader.unread = deque(islice((*wanted, *reader.unread), length))
+        reader.unread = deque(islice(chain(wanted, reader.unread), length))
 
         return bool(reader.unread)
 
     def _with_a_draw(
-        self, reader: Reader, newest: list[Post], length: int, seed: int
-    ) -> list[Post]:
+        self, reader: Reader, newest: Iterable[Post], length: int, seed: int
+    ) -> Iterable[Post]:
         """Return a first feed, of whose opening posts each is as likely to be in it as the others.
 
         Where all of them fit, they keep their order.
         """
         opened = bisect_right(self.published, self.published[0])
+        stream = RandomStream(seed, "opening", reader.agent_id)
+        later = (post for post in newest if post.number >= opened)
+        counts = [bisect_left(posts, opened, key=_number) for posts in reader.sources]
+        # so many that they cannot all fit, in whatever number of sources each of them is
+        if sum(counts) > max(_MOST_SHUFFLED, len(counts) * length):
+            return chain(later, _in_random_order(reader, counts, stream))
+
         opening = {
             post.number: post
-            for posts in reader.sources
-            for post in takewhile(lambda post: post.number < opened, posts)
+            for posts, count in zip(reader.sources, counts, strict=True)
+            for post in islice(posts, count)
         }
         if len(opening) <= length:
             return newest
 
-        stream = RandomStream(seed, "opening", reader.agent_id)
-        later = (post for post in newest if post.number >= opened)
-
-        return [*later, *stream.shuffled(list(opening.values()))]
+        return chain(later, stream.shuffled(list(opening.values())))
 
     def _add(
         self, author_id: str, draft: Draft, parent: Post | None, post_id: str | None = None
@@ -290,6 +297,47 @@ class Network:
             number += 1
 
         return post_id
+
+
+def _in_random_order(reader: Reader, counts: Sequence[int], stream: RandomStream) -> Iterator[Post]:
+    """Yield the opening posts of a reader's sources, without a look at those that are not read.
+
+    Args:
+        reader: The reader.
+        counts: How many opening posts stand at the beginning of each of its sources.
+        stream: Random numbers.
+    """
+    edges = [0, *accumulate(counts)]
+    pool = {post.number for post in islice(reader.sources[0], counts[0])}
+    told: dict[int, None] = {}
+    for _ in range(edges[-1]):
+        place = stream.index(edges[-1])
+        source = bisect_right(edges, place) - 1
+        post = reader.sources[source][place - edges[source]]
+        # a post stands in several sources, and counts in the first of them alone
+        first = 0 if post.number in pool else _first_source(reader, post)
+        if source == first and post.number not in told:
+            told[post.number] = None
+            yield post
+
+    # a reader who mutes nearly everybody is still looking
+    left = {
+        post.number: post
+        for posts, count in zip(reader.sources, counts, strict=True)
+        for post in islice(posts, count)
+        if post.number not in told
+    }
+    yield from stream.shuffled(left.values())
+
+
+def _first_source(reader: Reader, post: Post) -> int:
+    """Return the first source with posts on a topic of a post."""
+    topics = post.terms.topics
+    return next(place for place, topic in enumerate(reader.topics, start=1) if topic in topics)
+
+
+def _number(post: Post) -> int:
+    return post.number
 
 
 _CHANGES: Mapping[Action, Callable[[Network, Reader, str], None]] = {

@@ -1,5 +1,6 @@
 """Posts, and the network that carries them to readers."""
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import chisquare
 
 from prism.agents import SeedPost, SocialAgent
 from prism.errors import FieldValueError
@@ -117,6 +119,37 @@ def test_of_more_opening_posts_than_a_feed_holds_each_reader_has_a_draw() -> Non
     assert all(reader.unread[0] is later and len(reader.unread) == LENGTH for reader in readers)
     shown = {post.number for reader in readers for post in reader.unread}
     assert len(shown) > 0.95 * len(opening)
+
+
+def test_of_many_opening_posts_each_is_as_likely_to_be_read() -> None:
+    """Posts on one topic, on two, or by somebody followed come into first feeds equally often."""
+    names = [f"reader_{number}" for number in range(600)]
+    agents = [SocialAgent(each, interests=["art", "tea"], following=["ben"]) for each in names]
+    network = network_of_agents(agents)
+    kinds = [("amy", "art")] * 30 + [("amy", "art", "tea")] * 30 + [("cem", "tea")] * 30
+    kinds += [("ben", "music")]
+    for _ in range(40):
+        for kind in kinds:
+            write(network, *kind)
+    shown = Counter[tuple[str, ...]]()
+    for reader in network.readers:
+        network.refresh(reader, LENGTH, seed=1)
+        assert len({post.number for post in reader.unread}) == len(reader.unread) == LENGTH
+        shown.update((post.author_id, *post.topics) for post in reader.unread)
+    share = shown.total() / len(kinds)
+    expected = [share * count for count in Counter(kinds).values()]
+    assert chisquare([shown[kind] for kind in Counter(kinds)], expected).pvalue > 0.001
+
+
+def test_who_mutes_nearly_everybody_still_finds_a_post() -> None:
+    """Of many opening posts, the only ones that are not muted are in the first feed."""
+    network, reader = network_of(interests=["art"])
+    for _ in range(3000):
+        write(network, "amy", "art")
+    wanted = [write(network, "ben", "art") for _ in range(2)]
+    network.change(reader, "mute", "amy")
+    network.refresh(reader, LENGTH, seed=1)
+    assert {post.number for post in reader.unread} == {post.number for post in wanted}
 
 
 def test_refresh_tells_whether_there_is_anything_to_read() -> None:
