@@ -19,7 +19,7 @@ from prism.social._readers import Reader
 Action = Literal["follow", "unfollow", "mute", "unmute"]
 """What an agent does about another one."""
 
-_MOST_SHUFFLED = 2000
+_MOST_SHUFFLED = 200
 """Opening posts of which a first feed is shuffled; of more, as many are drawn as it holds."""
 
 
