@@ -201,7 +201,11 @@ def _pace(happened: Happened) -> pl.DataFrame:
         .filter(pl.col("place").is_not_nan())
     )
 
-    return and_in_all(_that_count(places, happened)).group_by(IN_ALL).agg(median_place=pl.col("place").mean())
+    return (
+        and_in_all(_that_count(places, happened))
+        .group_by(IN_ALL)
+        .agg(median_place=pl.col("place").mean())
+    )
 
 
 def _reshares(happened: Happened) -> pl.DataFrame:
