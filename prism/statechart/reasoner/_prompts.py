@@ -490,7 +490,6 @@ class Request:
         place: Position of the question among all that were asked with it.
         text: The prompt of a chat, or what the decision is about.
         choice: The question in the wire format of decision models; None in chat.
-        size: Bytes that a decision request takes.
         fault: What keeps it from being asked, such as a post that cannot be read.
         asks_reason: Whether a chat asks for a reason beside the choice.
         rotation: How many of the options go from the beginning of the list to its end where the
@@ -505,7 +504,6 @@ class Request:
     place: int
     text: str
     choice: Mapping[str, Any] | None = None
-    size: int = 0
     fault: Exception | None = None
     asks_reason: bool = False
     rotation: int | None = None
@@ -552,8 +550,12 @@ def _request(kind: Kind, question: Question, place: int, settings: PromptSetting
         return Request(kind, question, place, text, asks_reason=asks, hash=hash_of(text))
 
     # json.dumps escapes non-ASCII text, which takes more bytes than UTF-8
-    size = len(json.dumps([text, choice]))
-    return Request(kind, question, place, text, choice, size, hash=prompt_hash(question, settings))
+    size, most, fault = len(json.dumps([text, choice])), MOST_DECISION_BYTES, None
+    if size > most:
+        fault = ReasonerError(f"not asked: {size} bytes, of {most} that a request may have")
+
+    same = prompt_hash(question, settings)
+    return Request(kind, question, place, text, choice, fault, hash=same)
 
 
 def _as_asked(
