@@ -367,15 +367,19 @@ class Interpreter(Running[StateT]):
             self._require_one_thread(agent, other[0])
 
         try:
-            if candidate[3].plan is None:
+            plan = candidate[3].plan
+            if plan is None:
                 self._make(agent, candidate, context)
+            elif not plan.settles:
+                self._make_nested(agent, candidate, context)
             elif not self._step(agent, candidate, context):
                 return None
             if firing[1] is not None:
                 self._drain(agent, firing[1])
             # without `cast`, whose call would be a twentieth of it
             state: StateT = agent.state
-            return self._members.get(state, state)
+            # the look-up hashes the member, which Enum does in Python
+            return state if state is candidate[2] else self._members.get(state, state)
         except BaseException as error:
             note_dropped(error, self.definition.name, agent, firing[1] or ())
             raise

@@ -62,6 +62,9 @@ class Resolver:
     is_open = True
     """That it must be resolved, which a `Plan` has been."""
 
+    settles = True
+    """That more may follow: what it is resolved to says whether it does."""
+
     def __init__(
         self,
         planner: Planner,

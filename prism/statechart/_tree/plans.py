@@ -28,7 +28,7 @@ class Plan:
         stopped: Texts of the states that are left and whose time is kept.
         started: Texts of the states that are entered and whose time is kept.
         raised: Triggers of what is done now, in order.
-        settles: Whether eventless transitions or raised events may follow.
+        settles: Whether something may follow of itself: eventless transitions, or raised events.
         remembers: Whether the step changes the agent's memory.
     """
 
@@ -140,7 +140,7 @@ class Planner:
             stopped,
             started,
             raised,
-            bool(raised or active & self.reacting),
+            bool(raised or active & self.reacting or self.is_document),
             bool(left or stopped or started),
         )
 
