@@ -1,4 +1,4 @@
-"""What only the moment tells: which transitions an event enables in several regions, or by chance.
+"""Choices that only the moment decides: between regions, by chance, and by history.
 
 A candidate whose edge has a `Resolver` is not a transition yet: it asks guards, each once, draws
 where transitions have probabilities, leaves out conflicts, and returns the candidate of what is
@@ -161,7 +161,7 @@ def _once(ask: Ask) -> Ask:
 
 
 def _first(group: Sequence[Arc], ask: Ask, draw: Draw) -> Arc | None:
-    """Return the transition that one leaf takes: the first enabled, or the one that is drawn."""
+    """Return the transition that one leaf takes: the first enabled one, or the one drawn."""
     for arc in group:
         rivals = [other for other in group if other.source == arc.source]
         if any(other.written.probability for other in rivals):
@@ -175,7 +175,7 @@ def _first(group: Sequence[Arc], ask: Ask, draw: Draw) -> Arc | None:
 
 
 def _drawn(arcs: Sequence[Arc], number: float) -> Arc | None:
-    """Return the transition that a number from 0 up to 1 means; the rest goes to the first."""
+    """Return the transition that a number below 1 selects; one without a share gets the rest."""
     total = 0.0
     for arc in arcs:
         total += arc.written.probability or 0.0

@@ -1,6 +1,6 @@
-"""What a tick brings in a chart with limits of composites, `after`, rates or eventless transitions.
+"""Ticks of charts with limits of composites, `after`, rates or eventless transitions.
 
-In one tick come time-outs, then ``after``, both outermost first, then rates, then settling.
+Within a tick, time-outs come first, then ``after`` (both outermost first), rates, and settling.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Schedule:
 
 
 def schedule_of(hierarchy: Hierarchy | None) -> Schedule | None:
-    """Return what a tick looks at; None if it is the agent's own limit alone, as in flat charts."""
+    """Return what a tick looks at; None in flat charts, where it is only the limit."""
     if hierarchy is None:
         return None
 
@@ -83,7 +83,7 @@ def schedule_of(hierarchy: Hierarchy | None) -> Schedule | None:
 
 
 class Timing(Interpreter[StateT]):
-    """Lets ticks pass."""
+    """Runs the ticks of agents."""
 
     def __init__(
         self,
@@ -110,9 +110,9 @@ class Timing(Interpreter[StateT]):
         object without ``ticks_in_state`` never times out, nor does an agent in a final state or on
         a chart without the trigger ``timeout``.
 
-        In a chart with timers and eventless transitions come time-outs, then ``after``, both
-        outermost first, then rates, each only if its state is still active. Then the agent settles,
-        since guards read what others may have changed.
+        In a chart with timers, time-outs come first, then ``after`` (both outermost first), then
+        rates, each only if its state is still active. Then the agent settles, since guards may read
+        what other agents have changed.
 
         Returns:
             The new state if the tick moved the agent, else None.
@@ -149,7 +149,7 @@ class Timing(Interpreter[StateT]):
     def _times_out(
         self, agent: Any, ticks: int, context: Any, *, by_chance: bool = True
     ) -> StateT | None:
-        """Make what one tick brings; return the new state, or None if nothing was made.
+        """Make the transitions of one tick; return the new state, or None if there were none.
 
         Args:
             agent: The agent.
@@ -177,7 +177,7 @@ class Timing(Interpreter[StateT]):
         return (self._delivered(agent) or made) if schedule.sends else made
 
     def _delivered(self, agent: Any) -> StateT | None:
-        """Bring what a document has sent and is due, in order; return the new state, if any."""
+        """Fire the delayed events of a document that are due; return the new state, if any."""
         from prism.statechart._engine.documents import Event, next_due
 
         made = None
@@ -191,7 +191,7 @@ class Timing(Interpreter[StateT]):
     def _due(
         self, agent: Any, ticks: int, active: list[int], context: Any, *, by_chance: bool
     ) -> Iterator[StateT | None]:
-        """Make what is due, one after the other, each only if its state is still active."""
+        """Make the transitions that are due, each only if its state is still active."""
         schedule = self._schedule
         assert schedule is not None
         if TIMEOUT in self._triggers:

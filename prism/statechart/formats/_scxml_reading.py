@@ -216,7 +216,7 @@ class _Reader:
     # Reading
 
     def read(self) -> None:
-        """Read everything; what is wrong goes among the problems."""
+        """Read everything, and collect the problems."""
         self._require_known_children()
         self._content.declare(self._root)
         if self._problems.found:
@@ -357,7 +357,7 @@ class _Reader:
         return EventDescriptor(" ".join(events))
 
     def _is_internal(self, place: _Place, targets: Sequence[Any] | None) -> bool:
-        """Return whether a transition stays in its composite; else it is an external one."""
+        """Return whether a transition stays in its composite; any other is external."""
         if not targets or place.element.tag != "state" or not place.inside:
             return False
         inside = {each.text for each in _all_inside(place)}
@@ -437,7 +437,7 @@ class _Reader:
             self._tree = [_started(state, Start(model)) for state in self._tree]
 
     def definition(self) -> Definition[Any]:
-        """Return the chart; nothing is wrong with the document."""
+        """Return the chart of a document without problems."""
         root, own = self._root.attributes, self._root.own
         initial = (
             self._targets(self._root, root["initial"])
