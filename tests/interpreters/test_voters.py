@@ -93,14 +93,9 @@ def test_scion_and_xstate_agree_or_appendix_d_sides_with_prism(tmp_path: Path) -
     ballots = [found for seed in range(CHARTS) if (found := ballot(seed)) is not None]
     (tmp_path / "charts.json").write_text(json.dumps([each.chart for each in ballots]))
     (tmp_path / "voters.js").write_text(Path(__file__).with_name("voters.js").read_text())
-    ran = subprocess.run(
-        ["node", "voters.js", "charts.json"],
-        cwd=tmp_path,
-        check=True,
-        capture_output=True,
-        timeout=900,
-    )
-    votes = json.loads(ran.stdout)
+    run = ["node", "voters.js", "charts.json"]
+    subprocess.run(run, cwd=tmp_path, check=True, capture_output=True, timeout=900)
+    votes = json.loads((tmp_path / "votes.json").read_text())
 
     agreed = Counter[str]()
     differ = dict[str, list[int]]()

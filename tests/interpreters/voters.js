@@ -1,8 +1,9 @@
 // Runs charts by two other libraries: node voters.js charts.json
 //
-// Prints the leaves that are active at the beginning and after each event, or what went wrong.
+// Writes to votes.json the leaves that are active at the beginning and after each event, or what
+// went wrong.
 
-const { readFileSync } = require('fs')
+const { readFileSync, writeFileSync } = require('fs')
 const { Worker, isMainThread, parentPort } = require('worker_threads')
 const scion = require('@scion-scxml/core')
 const xstate = require('xstate')
@@ -95,7 +96,7 @@ async function vote(charts) {
   for (const chart of charts) {
     votes.push({ SCION: await ask('SCION', chart), XState: await ask('XState', chart) })
   }
-  console.log(JSON.stringify(votes))
+  writeFileSync('votes.json', JSON.stringify(votes))
   process.exit()
 }
 

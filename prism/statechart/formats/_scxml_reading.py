@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
 from prism.errors import DefinitionError
 from prism.statechart._definition import DEFAULT_NAME, Definition
 from prism.statechart._nesting import (
+    DONE,
     DocumentHistory,
     DocumentState,
     EventDescriptor,
@@ -469,12 +470,8 @@ class _Reader:
 
 def done_text(event: str) -> str:
     """Return the trigger that prism has written as an event's name."""
-    prefix = "done.state."
-    return (
-        prefix + scxml_text(event.removeprefix(prefix))
-        if event.startswith(prefix)
-        else (scxml_text(event))
-    )
+    prefix = DONE if event.startswith(DONE) else ""
+    return prefix + scxml_text(event.removeprefix(prefix))
 
 
 def _all_inside(place: _Place) -> Iterator[_Place]:
@@ -499,19 +496,7 @@ def _are_plain(triggers: Sequence[str]) -> bool:
 
 
 def _plainly(item: Transition[Any]) -> Transition[Any]:
-    if item.trigger is None:
-        return item
-    return Transition(
-        str(item.trigger),
-        item.source,
-        item.target,
-        item.guard,
-        item.action,
-        internal=item.internal,
-        after=item.after,
-        rate=item.rate,
-        probability=item.probability,
-    )
+    return item if item.trigger is None else replace(item, trigger=str(item.trigger))
 
 
 def _without_done(state: Any) -> Any:
@@ -521,19 +506,10 @@ def _without_done(state: Any) -> Any:
     states = tuple(map(_without_done, state.states))
     if not states and not entry and not state.exit:
         return state.state
-    return _changed(state, states=states, entry=entry)
+    return replace(state, states=states, entry=entry)
 
 
 def _started(state: Any, start: Callable[[Any, Any], object]) -> Any:
     if not isinstance(state, State):
         return State(state, entry=start)
-    return _changed(state, entry=(start, *state.entry))
-
-
-def _changed(state: State[Any], **changes: Any) -> State[Any]:
-    """Return a state with other attributes, whose constructor takes them in another form."""
-    made = object.__new__(type(state))
-    names = ["state", "states", "initial", "parallel", "entry", "exit"]
-    for name in [*names, *(["start"] if isinstance(state, DocumentState) else [])]:
-        object.__setattr__(made, name, changes.get(name, getattr(state, name)))
-    return made
+    return replace(state, entry=(start, *state.entry))
