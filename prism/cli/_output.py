@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,11 +16,14 @@ _STDOUT = Path("/dev/stdout")
 
 
 @contextmanager
-def missing_runs_first(runs: Iterable[Path]) -> Iterator[None]:
+def missing_runs_first(runs: Iterable[Path | str]) -> Iterator[None]:
     """Complain about a run that does not exist before an extra that is not installed.
 
+    Args:
+        runs: Runs, or patterns of their names.
+
     Raises:
-        InputError: If a run does not exist, and neither does the extra that reads it.
+        InputError: If a run does not exist, and the extra that reads it is not installed.
     """
     try:
         yield
@@ -27,7 +31,8 @@ def missing_runs_first(runs: Iterable[Path]) -> Iterator[None]:
         from prism.runlog._reader import locate_log
 
         for run in runs:
-            locate_log(run)
+            if not glob.has_magic(str(run)) and not Path(run).exists():
+                locate_log(run)
         raise
 
 
