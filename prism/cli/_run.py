@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
@@ -331,7 +332,9 @@ def carry_out_new(
         alone: What is for an agent that is run alone.
         is_watched: Whether to open it in the browser.
     """
-    from prism.cli._running import carried_out, kept_in, naming_options, run_screen, tell
+    from prism.cli._running import kept_in, naming_options, run_screen, tell
+    from prism.runs._folder import RunFolder
+    from prism.runs._running import carry_out
 
     if isinstance(world, str):
         import_from_here()
@@ -349,22 +352,33 @@ def carry_out_new(
         return
 
     folder = kept_in(keeping)
-    if not is_watched:
-        with run_screen(folder, _NAMES) as screen:
-            outcome = carried_out(make(), folder, screen, keeping)
-        tell(outcome, as_json=keeping.as_json)
-        return
-
-    from prism.cli._watch import opening_beside
-
-    with opening_beside(folder) as begin:
+    with _shown_beside(folder, is_watched=is_watched) as begin:
         with run_screen(folder, _NAMES) as screen:
             screen.begins = begin
-            outcome = carried_out(make(), folder, screen, keeping)
+            outcome = carry_out(
+                make(),
+                None if folder is None else RunFolder.for_new(folder),
+                on_round=screen.round_ended,
+                checkpoint_every=keeping.checkpoint_every,
+                observer=screen,
+                told=folder is not None or keeping.as_json,
+            )
         tell(outcome, as_json=keeping.as_json)
 
 
 _NAMES = {"world": "WORLD"}
+
+
+def _shown_beside(
+    folder: Path | None, *, is_watched: bool
+) -> AbstractContextManager[Callable[[], object]]:
+    """Return what shows a run in the browser, if it is asked for."""
+    if not is_watched:
+        return nullcontext(dict)
+
+    from prism.cli._watch import opening_beside
+
+    return opening_beside(folder)
 
 
 def _made(world: str, asked: Given, model: Given, writer: Given, given: Given, alone: Given) -> Any:
