@@ -111,16 +111,14 @@ class NestedRows(dict[Any, dict[str, tuple[Candidate[Any], ...]]]):
             leaves = self._leaves_of(state)
             if leaves is None:
                 raise KeyError(state)
-            found = self._keep(leaves)
+            found = self._keep(self._state_of(leaves), leaves)
 
         return found
 
     def at(self, leaves: tuple[int, ...]) -> Any:
         """Return the state of an agent in some leaves: a member, or the one configuration."""
-        members = [self._tree.nodes[number].state for number in leaves]
-        key = members[0] if len(members) == 1 else Configuration(members)
-        found = self._places.get(key)
-        return self._keep(leaves).state if found is None else found.state
+        state = self._state_of(leaves)
+        return (self._places.get(state) or self._keep(state, leaves)).state
 
     def alone(self, state: Any, number: int) -> Candidate[Any] | None:
         """Return the candidate of one written transition; None if its source is not active."""
@@ -198,9 +196,11 @@ class NestedRows(dict[Any, dict[str, tuple[Candidate[Any], ...]]]):
 
         return None, None, state, edge
 
-    def _keep(self, leaves: tuple[int, ...]) -> Place:
+    def _state_of(self, leaves: Iterable[int]) -> Any:
         members = [self._tree.nodes[number].state for number in leaves]
-        state = members[0] if len(members) == 1 else Configuration(members)
+        return members[0] if len(members) == 1 else Configuration(members)
+
+    def _keep(self, state: Any, leaves: tuple[int, ...]) -> Place:
         if len(self._places) >= MOST_ROWS:
             del self._places[next(iter(self._places))]
         place = self._places[state] = Place(state, leaves, self._tree.active(leaves))

@@ -5,7 +5,7 @@ Within a tick, time-outs come first, then ``after`` (both outermost first), rate
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import expm1, inf, isfinite
 from typing import TYPE_CHECKING, Any
@@ -62,14 +62,8 @@ def schedule_of(hierarchy: Hierarchy | None) -> Schedule | None:
         return None
 
     numbers = hierarchy.tree.numbers
-    after: dict[int, list[Arc]] = {}
-    rates: dict[int, list[Arc]] = {}
-    for arc in hierarchy.arcs:
-        if arc.written.after is not None:
-            after.setdefault(arc.source, []).append(arc)
-        if arc.written.rate is not None:
-            rates.setdefault(arc.source, []).append(arc)
-
+    after = _by_source(arc for arc in hierarchy.arcs if arc.written.after is not None)
+    rates = _by_source(arc for arc in hierarchy.arcs if arc.written.rate is not None)
     limits = {numbers[state_text(state)]: ticks for state, ticks in hierarchy.timeouts.items()}
     planner = hierarchy.planner
     sends = hierarchy.is_document
@@ -80,6 +74,13 @@ def schedule_of(hierarchy: Hierarchy | None) -> Schedule | None:
     has_timers = bool(limits or after or rates or sends or by_own_limit)
 
     return schedule if has_timers or schedule.is_eventless else None
+
+
+def _by_source(arcs: Iterable[Arc]) -> dict[int, list[Arc]]:
+    found: dict[int, list[Arc]] = {}
+    for arc in arcs:
+        found.setdefault(arc.source, []).append(arc)
+    return found
 
 
 class Timing(Interpreter[StateT]):

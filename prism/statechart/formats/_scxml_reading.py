@@ -120,7 +120,6 @@ class _Reader:
         self._places: dict[int, _Place] = {}
         self._histories: dict[str, tuple[_Place, Element]] = {}
         self._members: dict[str, Any] = {}
-        self._after: dict[str, Any] = {}
         self._made: list[tuple[int, Transition[Any]]] = []
         self._top: list[_Place] = []
         self._require_root()
@@ -421,21 +420,26 @@ class _Reader:
 
     def _simplify(self) -> None:
         """Take descriptors for plain triggers where nothing else is particular to documents."""
-        triggers = [item.trigger for _, item in self._made if item.trigger is not None]
-        parts = [item.guard for _, item in self._made] + [item.action for _, item in self._made]
-        parts += [each for state in self._tree for each in _functions_of(state)]
-        is_plain = (
-            not any(isinstance(each, DocumentPart) and type(each) is not Done for each in parts)
-            and not self._content.has_data
-            and not any(isinstance(each, Done) and each.payload for each in parts)
-            and (self._is_own or _are_plain(triggers))
-        )
-        if is_plain:
+        if self._is_plain():
             self._tree = [_without_done(state) for state in self._tree]
             self._made = [(place, _plainly(item)) for place, item in self._made]
         else:
             model = self._content.model
             self._tree = [_started(state, Start(model)) for state in self._tree]
+
+    def _is_plain(self) -> bool:
+        """Return whether the document says nothing that a chart written in Python could not."""
+        items = [item for _, item in self._made]
+        parts = [part for item in items for part in (item.guard, item.action)]
+        parts += [each for state in self._tree for each in _functions_of(state)]
+        of_document = [each for each in parts if isinstance(each, DocumentPart)]
+        if self._content.has_data or any(
+            not isinstance(each, Done) or each.payload for each in of_document
+        ):
+            return False
+
+        triggers = [item.trigger for item in items if item.trigger is not None]
+        return self._is_own or _are_plain(triggers)
 
     def definition(self) -> Definition[Any]:
         """Return the chart of a document without problems."""
