@@ -112,7 +112,8 @@ def test_a_schema_is_filled_from_the_prompt() -> None:
 
 def test_names_in_a_schema_are_those_of_lettered_options() -> None:
     """A schema may list names of options that the prompt offers by letters, in capitals."""
-    prompt = "Your last decisions: continue, continue, continue\n\nA) CONTINUE - keep working\nB) SHIP - move on\n"
+    lately = "Your last decisions: continue, continue, continue"
+    prompt = f"{lately}\n\nA) CONTINUE - keep working\nB) SHIP - move on\n"
     assert Reading(prompt).fill({"enum": ["continue", "ship"]}) == "ship"
 
 
