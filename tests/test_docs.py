@@ -281,6 +281,18 @@ def test_every_file_that_a_guide_names_exists(page: str) -> None:
         assert place.exists() != bool(is_new), path
 
 
+def test_the_module_in_the_guide_can_be_taken_as_it_is() -> None:
+    """What a contributor copies has nothing to mend, and imports its room's parts, not the room."""
+    text = (DOCS / "contributing.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert "from prism.analysis import" not in block
+    place = re.search(r"new `(prism/[\w/]+\.py)`", text)
+    assert place is not None
+    command = [sys.executable, "-m", "ruff", "check", "--stdin-filename", place[1], "-"]
+    done = subprocess.run(command, cwd=DOCS.parent, input=block, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
 @pytest.mark.slow
 def test_the_site_has_sources_copy_buttons_and_an_icon(tmp_path: Path) -> None:
     """Names of the reference link to their source; blocks can be copied; pages have an icon."""

@@ -17,7 +17,7 @@ import typer
 from prism.cli import _log_forms as forms
 from prism.cli._log_decision import list_decisions
 from prism.cli._options import OutFile, Runs, TableFile, command_group, command_of, option
-from prism.cli._output import write_bytes
+from prism.cli._output import missing_runs_first, write_bytes
 from prism.cli._screen import note
 from prism.cli._table_output import TableFormat, choose_format, write
 from prism.errors import InputError
@@ -125,7 +125,8 @@ class LogTable:
                 passed |= {} if value is True else {name: value}
 
         room, _, name = function.rpartition(":")
-        table_of = getattr(import_module(f"prism.{room or 'analysis'}"), name)
+        with missing_runs_first(runs):
+            table_of = getattr(import_module(f"prism.{room or 'analysis'}"), name)
 
         def made(opened: RunLogs) -> Any:
             try:
@@ -466,21 +467,8 @@ for _table in TABLES:
 @logs.command(rich_help_panel="Runs as a whole")
 def check(
     runs: Runs,
-    chart: Annotated[
-        str,
-        typer.Option(
-            metavar="CHART",
-            help="Name of a chart, a .json or .scxml file, a workflow (.yaml), or "
-            "package.module:attribute, which may be a class of a world's agents "
-            "(rumour.py:Person).",
-        ),
-    ],
-    timeout: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="The agents' timeout_threshold, if neither the chart nor the log has it."
-        ),
-    ] = None,
+    chart: Annotated[str, typer.Option(metavar="CHART")],
+    timeout: Annotated[int | None, typer.Option(min=1)] = None,
     as_format: TableFile = None,
     out: OutFile = None,
 ) -> None:
@@ -488,6 +476,11 @@ def check(
 
     A table to read shows the first; the other formats have all. Exit status 0 if there are none, 1
     if there are some, or if nothing of a run belongs to the chart.
+
+    Options:
+        chart: Name of a chart, a .json or .scxml file, a workflow (.yaml), or
+            package.module:attribute, which may be a class of a world's agents (rumour.py:Person).
+        timeout: The agents' timeout_threshold, if neither the chart nor the log has it.
 
     [bold]Example[/bold]
 
@@ -521,7 +514,8 @@ def make(runs: Sequence[Path], table_of: Callable[[RunLogs], TableT]) -> TableT:
     Raises:
         InputError: If the logs are all empty.
     """
-    from prism.analysis import read_log
+    with missing_runs_first(runs):
+        from prism.analysis import read_log
 
     opened = read_log(*runs)
     table = table_of(opened)

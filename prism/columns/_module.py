@@ -19,7 +19,7 @@ from prism.columns._unit import Unit
 from prism.files._durable import write_durably
 
 _HERE = Path(__file__).parent
-_KERNEL = ("numbers", "orders", "transitions", "decisions", "turns")
+_KERNEL = ("numbers", "orders", "transitions", "turns")
 _BEGINNING = "# The kernel begins here"
 _HEAD = """from __future__ import annotations
 
