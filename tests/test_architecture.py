@@ -119,7 +119,6 @@ SUB_ROOMS = {
         "_numbers",
         "_orders",
         "_transitions",
-        "_decisions",
         "_turns",
         "_types",
         "_language",

@@ -1,5 +1,6 @@
 """How many files of prism a call enters: few, so that its way can be read."""
 
+import asyncio
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -17,7 +18,14 @@ from prism.cli import main
 from prism.llm import OllamaChatClient
 from prism.runlog import RunLog, SimulatedClock
 from prism.social import Feed
-from prism.statechart import AgentState, Reasoner, Statechart, Transition, social_media_chart
+from prism.statechart import (
+    AgentState,
+    Question,
+    Reasoner,
+    Statechart,
+    Transition,
+    social_media_chart,
+)
 from prism.testing import FakeOllama, ReadingModel
 from prism.worlds._loop import Loop
 from tests.kit.ways import Way, table_of_ways
@@ -67,6 +75,26 @@ def a_logged_fire(folder: Path) -> Way:
         way = Way()
         way.take(lambda: chart.fire(lamp, "turns", {"by": "ada"}))
     assert (folder / "events.jsonl").read_text(encoding="utf-8").count("\n") == 3
+    return way
+
+
+def an_answer() -> Way:
+    """Follow a reasoner's second answer, from the question to the server and back."""
+    ada = SocialAgent("ada", interests=["trains"])
+    options = (AgentState.SCROLLING, AgentState.COMPOSING)
+    asked = [
+        Question(ada, AgentState.EVALUATING, "decides", options, post) for post in ("Dawn", "Dusk")
+    ]
+
+    way = Way()
+    server = FakeOllama(models=["tiny"], reader=ReadingModel())
+    with server, asyncio.Runner() as runner:
+        reasoner = Reasoner(OllamaChatClient(server.host, "tiny"))
+        answers = runner.run(reasoner.answer(asked[:1]))
+        way.take(lambda: answers.extend(runner.run(reasoner.answer(asked[1:]))))
+        runner.run(reasoner.close())
+
+    assert [answer.source for answer in answers] == ["model", "model"]
     return way
 
 
@@ -164,6 +192,13 @@ def test_a_decision_enters_few_files(tmp_path: Path) -> None:
     assert len(a_decision(tmp_path, committed=False).files) <= 20
 
 
+def test_an_answer_enters_few_files() -> None:
+    """A reasoner's answer enters at most 14 files on the way to the server and back."""
+    way = an_answer()
+    assert len(way.files) <= 14
+    assert {"llm/_wire.py", "llm/_ollama.py"} <= {*way.files}
+
+
 def test_a_simulation_is_reached_through_few_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """``prism simulate`` reaches its simulation through at most 11 files."""
     assert len(a_simulation(monkeypatch).files) <= 11
@@ -181,6 +216,7 @@ def test_the_architecture_page_has_the_counts(
     ways = {
         "a plain fire": a_fire(),
         "a fire with guard, action and log": a_logged_fire(tmp_path),
+        "a question to a reasoner, until it has the answer": an_answer(),
         "a decision, until the simulation has the answer": a_decision(tmp_path, committed=False),
         "`prism simulate`, until its simulation is made": a_simulation(monkeypatch),
         "`prism run`, until an agent's first step": a_world(monkeypatch),

@@ -17,21 +17,21 @@ _MODEL = model_panel(without=("concurrency", "hedge", "record_prompts"), decides
 
 
 def ask(
-    memory: Annotated[
-        Path, typer.Argument(metavar="MEMORY", help="The memory: a JSON file or a SQLite database.")
-    ],
-    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What to ask.")],
+    memory: Annotated[Path, typer.Argument(metavar="MEMORY")],
+    question: Annotated[str, typer.Argument(metavar="QUESTION")],
     *,
-    config: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The agent's configuration: role, goal and limits."),
-    ] = None,
+    config: Annotated[Path | None, typer.Option(metavar="FILE")] = None,
     model: Annotated[Mapping[str, Any], _MODEL],
 ) -> None:
     """Ask a question of an agent that is not running, and print its answer from memory.
 
     The model sees the working memory, the thoughts, and what the storage holds on the question.
     Nothing is changed, so an agent may be using the memory at the same time.
+
+    Options:
+        memory: The memory: a JSON file or a SQLite database.
+        question: What to ask.
+        config: The agent's configuration: role, goal and limits.
 
     [bold]Examples[/bold]
 

@@ -47,14 +47,6 @@ On = Annotated[
         "machines must share the folder.",
     ),
 ]
-Part = Annotated[
-    str | None,
-    typer.Option(
-        metavar="K/N",
-        help="Carry out only part K of N, for example as one job on a cluster. Each part has its "
-        "own folder and a fixed share of the budget. prism merge combines them.",
-    ),
-]
 Model = Annotated[
     Mapping[str, Any],
     model_panel(
@@ -79,14 +71,6 @@ Keep = Annotated[
         "is faster.",
     ),
 ]
-DryRun = Annotated[
-    bool,
-    typer.Option(
-        "--dry-run",
-        help="Ask no model and write nothing. Estimate the decisions, tokens and money of all "
-        "runs from a few rounds of each configuration, which the policy plays.",
-    ),
-]
 Samples = Annotated[
     int,
     typer.Option(
@@ -95,12 +79,6 @@ Samples = Annotated[
         help="For Morris, the number of trajectories, each of which takes one run more than "
         "there are parameters. For Sobol, a power of 2; each sample takes two runs, and two "
         "more for every parameter.",
-    ),
-]
-Method = Annotated[
-    Literal["morris", "sobol"],
-    typer.Option(
-        help="Morris screens many parameters with few runs; Sobol decomposes the variance."
     ),
 ]
 Figures = Annotated[
@@ -120,9 +98,9 @@ def batch(
     seeds: Seeds = None,
     workers: Workers = None,
     on: On = None,
-    part: Part = None,
+    part: Annotated[str | None, typer.Option(metavar="K/N")] = None,
     keep: Keep = "logs",
-    dry_run: DryRun = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run")] = False,
     model: Model,
     keeping: KeepingBatch,
 ) -> None:
@@ -130,6 +108,12 @@ def batch(
 
     Limits on calls, tokens and time apply to all runs together. A failed run is marked in the
     table, and the exit status is then 1.
+
+    Options:
+        part: Carry out only part K of N, for example as one job on a cluster. Each part has its own
+            folder and a fixed share of the budget. prism merge combines them.
+        dry_run: Ask no model and write nothing. Estimate the decisions, tokens and money of all
+            runs from a few rounds of each configuration, which the policy plays.
 
     [bold]Examples[/bold]
 
@@ -165,13 +149,18 @@ def batch(
 
 def merge(
     *,
-    parts: Annotated[list[Path], typer.Argument(metavar="PARTS...", help="Folders of all parts.")],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the whole batch.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    parts: Annotated[list[Path], typer.Argument(metavar="PARTS...")],
+    out: Annotated[Path, typer.Option(metavar="DIR")],
+    as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
     """Combine the parts that prism batch --part K/N carried out into one batch.
 
     The result is the same as if the batch had been carried out as a whole.
+
+    Options:
+        parts: Folders of all parts.
+        out: Folder for the whole batch.
+        as_json: Print JSON.
 
     [bold]Examples[/bold]
 
@@ -190,7 +179,7 @@ def sensitivity(
     context: typer.Context,
     *,
     plan: PlanFile = None,
-    method: Method = "morris",
+    method: Literal["morris", "sobol"] = "morris",
     samples: Samples = 16,
     seeds: Seeds = None,
     workers: Workers = None,
@@ -203,6 +192,9 @@ def sensitivity(
 
     The runs form a batch, which can be stopped and resumed like any other. The indices are in
     sensitivity.csv and sensitivity.parquet, beside its tables.
+
+    Options:
+        method: Morris screens many parameters with few runs; Sobol decomposes the variance.
 
     [bold]Examples[/bold]
 

@@ -31,71 +31,36 @@ _DIVERGENCE = ("of", "n", "divergence", "low", "high", "halves", "floor_high", "
 
 def calibrate(
     runs: Runs,
-    model: Annotated[
-        Literal["markov", "logit"],
-        typer.Option(
-            help="markov estimates shares by state, event and archetype; logit adds a "
-            "multinomial logit on relevance."
-        ),
-    ] = "markov",
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="File for the policy, for use with simulate --policy.",
-        ),
-    ] = None,
-    by: Annotated[
-        str, typer.Option(metavar="NAME", help="Attribute to group the agents by.")
-    ] = "archetype",
-    covariates: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--covariate",
-            metavar="NAME",
-            help="Numeric variable that the logit depends on; relevance by default. Repeat it "
-            "for several.",
-        ),
-    ] = None,
-    least: Annotated[
-        int, typer.Option(min=1, help="Minimum number of decisions to identify a probability.")
-    ] = 10,
-    charts: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--chart",
-            metavar="CHART",
-            help="Chart of the agents, which shows the states in which nobody decided.",
-        ),
-    ] = None,
-    against: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="RUN",
-            help="Compare the decisions with those of this run, for example one that used the "
-            "policy. By default, a policy estimated from one half of the agents is compared "
-            "with the other half.",
-        ),
-    ] = None,
-    smoothing: Annotated[
-        float,
-        typer.Option(min=0, help="Number added to every count before the divergence is computed."),
-    ] = 0.0,
-    seed: Annotated[int, typer.Option(min=0, help="Seed for halving the agents.")] = 0,
-    table: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Save the divergence to this .csv, .json or .parquet file."
-        ),
-    ] = None,
-    figure: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Draw the divergence in this .svg or .pdf file."),
-    ] = None,
+    model: Literal["markov", "logit"] = "markov",
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE")] = None,
+    by: Annotated[str, typer.Option(metavar="NAME")] = "archetype",
+    covariates: Annotated[list[str] | None, typer.Option("--covariate", metavar="NAME")] = None,
+    least: Annotated[int, typer.Option(min=1)] = 10,
+    charts: Annotated[list[str] | None, typer.Option("--chart", metavar="CHART")] = None,
+    against: Annotated[list[Path] | None, typer.Option(metavar="RUN")] = None,
+    smoothing: Annotated[float, typer.Option(min=0)] = 0.0,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    table: Annotated[Path | None, typer.Option(metavar="FILE")] = None,
+    figure: Annotated[Path | None, typer.Option(metavar="FILE")] = None,
 ) -> None:
     """Estimate a policy from a run's decisions, and measure how far it deviates from them.
+
+    Options:
+        model: markov estimates shares by state, event and archetype; logit adds a multinomial logit
+            on relevance.
+        output: File for the policy, for use with simulate --policy.
+        by: Attribute to group the agents by.
+        covariates: Numeric variable that the logit depends on; relevance by default. Repeat it for
+            several.
+        least: Minimum number of decisions to identify a probability.
+        charts: Chart of the agents, which shows the states in which nobody decided.
+        against: Compare the decisions with those of this run, for example one that used the policy.
+            By default, a policy estimated from one half of the agents is compared with the other
+            half.
+        smoothing: Number added to every count before the divergence is computed.
+        seed: Seed for halving the agents.
+        table: Save the divergence to this .csv, .json or .parquet file.
+        figure: Draw the divergence in this .svg or .pdf file.
 
     [bold]Examples[/bold]
 

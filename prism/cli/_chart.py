@@ -56,14 +56,14 @@ def show(chart: ChartArgument) -> None:
 
     found = chart_from(chart)
     title = f"{found.name}: {len(found.states)} states, {len(found.transitions)} transitions"
-    say(_showable(title))
+    say(title)
     _print_states(found)
     if found.transitions:
         _print_transitions(found)
     else:
         say("No transitions.")
     if found.needs:
-        say(_showable(f"The agent needs these attributes: {', '.join(found.needs)}"))
+        say(f"The agent needs these attributes: {', '.join(found.needs)}")
 
 
 @charts.command()
@@ -112,37 +112,29 @@ def check(
         {"kind": each.kind, "state": state_text(each.state), "message": each.message}
         for each in findings
     ]
-    lines = [_showable(f"{each.kind}: {each}") for each in findings]
+    lines = [f"{each.kind}: {each}" for each in findings]
     print_findings(lines, {"chart": found.name, "findings": listing}, as_json=as_json)
 
 
 @charts.command()
 def explain(
     chart: ChartArgument,
-    trigger: Annotated[
-        str, typer.Argument(metavar="TRIGGER", help="Name of the event.", show_default=False)
-    ],
-    state: Annotated[str, typer.Option("--state", metavar="STATE", help="State of the agent.")],
-    context: Annotated[
-        str | None,
-        typer.Option(
-            "--context", metavar="JSON", help="Context of the event, which is passed to guards."
-        ),
-    ] = None,
-    agent: Annotated[
-        str,
-        typer.Option(
-            "--agent",
-            metavar="JSON",
-            help="Fields of the agent, as a JSON object. For a chart of social agents, the agent "
-            "is a social agent.",
-        ),
-    ] = "{}",
+    trigger: Annotated[str, typer.Argument(metavar="TRIGGER", show_default=False)],
+    state: Annotated[str, typer.Option("--state", metavar="STATE")],
+    context: Annotated[str | None, typer.Option("--context", metavar="JSON")] = None,
+    agent: Annotated[str, typer.Option("--agent", metavar="JSON")] = "{}",
     as_json: AsJson = False,
 ) -> None:
     """Show every transition that an event could cause, the result of its guard, and the outcome.
 
     The exit status is 0 if a transition would be made, 1 if not, and 2 if the input is wrong.
+
+    Options:
+        trigger: Name of the event.
+        state: State of the agent.
+        context: Context of the event, which is passed to guards.
+        agent: Fields of the agent, as a JSON object. For a chart of social agents, the agent is a
+            social agent.
 
     [bold]Examples[/bold]
 
@@ -161,7 +153,7 @@ def explain(
         pour_json(explanation.to_dict())
     else:
         for line in str(explanation).splitlines():
-            say(_showable(line))
+            say(line)
 
     if explanation.outcome not in _MADE:
         raise typer.Exit(1)
@@ -170,15 +162,7 @@ def explain(
 @charts.command()
 def fits(
     chart: ChartArgument,
-    agent: Annotated[
-        str,
-        typer.Argument(
-            metavar="AGENT",
-            help="package.module:attribute (also file.py:attribute): a class, an agent, or a "
-            "function that returns one.",
-            show_default=False,
-        ),
-    ],
+    agent: Annotated[str, typer.Argument(metavar="AGENT", show_default=False)],
     as_json: AsJson = False,
 ) -> None:
     """List what a chart needs and a class or agent lacks, one name on each line.
@@ -187,6 +171,10 @@ def fits(
     judged by its code, an agent by the attributes that it has.
 
     The exit status is 0 if nothing is missing, 1 if something is, and 2 if the input is wrong.
+
+    Options:
+        agent: package.module:attribute (also file.py:attribute): a class, an agent, or a function
+            that returns one.
 
     [bold]Example[/bold]
 
@@ -203,7 +191,7 @@ def fits(
             say(f"missing: {name}")
 
     if not found.needs:
-        name = shown(_showable(found.name))
+        name = shown(found.name)
         note(f"chart {name!r} declares no needs, so only 'state' is checked")
     if lacks:
         raise typer.Exit(1)
@@ -223,7 +211,7 @@ def _print_states(chart: Statechart[Any]) -> None:
         }
         limit = chart.timeouts.get(state)
         notes = ", ".join(name for name, holds in of_kind.items() if holds)
-        return _showable(state_text(state)), notes, "" if limit is None else f"{limit} ticks"
+        return state_text(state), notes, "" if limit is None else f"{limit} ticks"
 
     print_table(map(row, chart.definition.states), "state", "", "time-out after")
 
@@ -238,17 +226,9 @@ def _print_transitions(chart: Statechart[Any]) -> None:
         for place, each in enumerate(own):
             # a source is named once, above all of its transitions
             source = "" if place else state_text(state)
-            cells = (source, label_of(each), state_text(each.target))
-            rows.append(tuple(map(_showable, cells)))
+            rows.append((source, label_of(each), state_text(each.target)))
 
     print_table(rows, "source", "trigger [guard] / action", "target")
-
-
-def _showable(text: str) -> str:
-    """Replace characters that neither XML nor a terminal can show."""
-    from prism.drawing import showable
-
-    return showable(text)
 
 
 # agents

@@ -51,7 +51,7 @@ def chart_from(text: str) -> Statechart[Any]:
         return _of_workflow(Path(text))
 
     if _names_an_attribute(text):
-        return _called(text, imported_attribute(text))
+        return _called(text, _owner_of_chart(text) or imported_attribute(text))
 
     from prism.worlds._addresses import known_worlds
 
@@ -145,6 +145,21 @@ def imported_attribute(where: str) -> Any:
         found = getattr(found, name)
 
     return found
+
+
+def _owner_of_chart(where: str) -> Any:
+    """Return the class of a world's agents whose chart is named; None for any other thing.
+
+    In logs, a chart without a name of its own has that of the class.
+    """
+    owner, _, attribute = where.rpartition(".")
+    if attribute != "chart" or ":" not in owner:
+        return None
+
+    from prism.worlds._agent import Agent
+
+    found = imported_attribute(owner)
+    return found if isinstance(found, type) and issubclass(found, Agent) else None
 
 
 def _called(where: str, found: Any) -> Statechart[Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from prism.cli._options import FigureKind, OutFile, TableFile
+from prism.cli._output import missing_runs_first
 from prism.cli._report import Figures, check_figures, check_page, save_figures, write_page
 from prism.cli._screen import Screen, note, say, table_of
 from prism.cli._table_output import MOST_ROWS, TableFormat, choose_format, write
@@ -24,68 +25,6 @@ _SHOWN = (
 )
 """Columns to read, the last of which are left out where there is no room."""
 
-Groups = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="GROUP...",
-        help="For each group, a run, a folder that holds runs, or a pattern in quotes. A single "
-        "folder is split into groups: a batch by its arms, any other folder by its "
-        "subfolders.",
-        show_default=False,
-    ),
-]
-By = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FACTOR",
-        help="Factor of a batch whose levels are compared: arm (the default), or a parameter "
-        "that the plan varies.",
-        show_default=False,
-    ),
-]
-Within = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="FACTOR",
-        help="Factor of a batch at each of whose levels to compare, averaging over the other "
-        "factors. Use 'none' to average over all; repeat the option for several. By default, "
-        "compare at every setting.",
-        show_default=False,
-    ),
-]
-Rounds = Annotated[int, typer.Option(min=1, help="First round to include.")]
-LastRound = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        help="Last round to include. By default, all runs must have the same rounds.",
-        show_default=False,
-    ),
-]
-Way = Annotated[
-    Literal["pairs", "groups"] | None,
-    typer.Option(
-        "--as",
-        help="Compare pairs of runs with the same seed, or groups as a whole. By default, pairs "
-        "where the seeds allow it.",
-        show_default=False,
-    ),
-]
-Measures = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--measure",
-        metavar="NAME",
-        help="Compare only this measure. Repeat it for several.",
-        show_default=False,
-    ),
-]
-Confidence = Annotated[float, typer.Option(help="Confidence level of the intervals.")]
-Page = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Also write the comparison as a page.", show_default=False),
-]
-
 
 Paper = Annotated[
     Path | None,
@@ -99,15 +38,19 @@ Paper = Annotated[
 
 
 def compare(
-    groups: Groups,
-    by: By = None,
-    within: Within = None,
-    from_round: Rounds = 1,
-    to_round: LastRound = None,
-    compared_as: Way = None,
-    measure: Measures = None,
-    confidence: Confidence = 0.95,
-    page: Page = None,
+    groups: Annotated[list[str], typer.Argument(metavar="GROUP...", show_default=False)],
+    by: Annotated[str | None, typer.Option(metavar="FACTOR", show_default=False)] = None,
+    within: Annotated[list[str] | None, typer.Option(metavar="FACTOR", show_default=False)] = None,
+    from_round: Annotated[int, typer.Option(min=1)] = 1,
+    to_round: Annotated[int | None, typer.Option(min=1, show_default=False)] = None,
+    compared_as: Annotated[
+        Literal["pairs", "groups"] | None, typer.Option("--as", show_default=False)
+    ] = None,
+    measure: Annotated[
+        list[str] | None, typer.Option("--measure", metavar="NAME", show_default=False)
+    ] = None,
+    confidence: float = 0.95,
+    page: Annotated[Path | None, typer.Option(metavar="FILE", show_default=False)] = None,
     figures: Figures = None,
     figure_format: FigureKind = "svg",
     paper: Paper = None,
@@ -119,6 +62,22 @@ def compare(
     Every group is compared with the first. In a batch, each arm is compared with the first arm at
     each setting of the other parameters, with main effects and interactions. The printed table
     leaves out what is the same in every run; the other formats have all rows and columns.
+
+    Options:
+        groups: For each group, a run, a folder that holds runs, or a pattern in quotes. A single
+            folder is split into groups: a batch by its arms, any other folder by its subfolders.
+        by: Factor of a batch whose levels are compared: arm (the default), or a parameter that the
+            plan varies.
+        within: Factor of a batch at each of whose levels to compare, averaging over the other
+            factors. Use 'none' to average over all; repeat the option for several. By default,
+            compare at every setting.
+        from_round: First round to include.
+        to_round: Last round to include. By default, all runs must have the same rounds.
+        compared_as: Compare pairs of runs with the same seed, or groups as a whole. By default,
+            pairs where the seeds allow it.
+        measure: Compare only this measure. Repeat it for several.
+        confidence: Confidence level of the intervals.
+        page: Also write the comparison as a page.
 
     [bold]Examples[/bold]
 
@@ -145,8 +104,9 @@ def compare(
 
     from rich.progress import Progress
 
-    # Imported here, since it takes two seconds and needs an extra.
-    from prism.science import compare as compare_groups
+    # imported here, since it takes two seconds and needs an extra
+    with missing_runs_first(groups):
+        from prism.science import compare as compare_groups
 
     screen = Screen(err=True)
     with Progress(console=screen, transient=True, disable=not screen.is_terminal) as progress:

@@ -17,27 +17,23 @@ _MARKS = {True: ("ok   ", "green"), False: ("wrong", "red"), None: ("...  ", "")
 
 
 def doctor(
-    model: Annotated[str, typer.Option(help="Name of the model.")],
-    host: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="Server; by default Ollama's http://127.0.0.1:11434."),
-    ] = None,
-    reasoner: Annotated[
-        Literal["ollama", "openai"] | None,
-        typer.Option(
-            help="Kind of server: ollama (the default), or openai for any server with OpenAI's "
-            "API (vLLM, llama.cpp, LM Studio)."
-        ),
-    ] = None,
-    key_variable: Annotated[
-        str | None,
-        typer.Option(metavar="VARIABLE", help="Environment variable that holds the server's key."),
-    ] = None,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to wait for one answer.")] = 60.0,
+    model: Annotated[str, typer.Option()],
+    host: Annotated[str | None, typer.Option(metavar="URL")] = None,
+    reasoner: Literal["ollama", "openai"] | None = None,
+    key_variable: Annotated[str | None, typer.Option(metavar="VARIABLE")] = None,
+    timeout: Annotated[float, typer.Option(min=0.1)] = 60.0,
 ) -> None:
     """Check a server and a model, and explain what is wrong and how to fix it.
 
     The exit status is 0 if a simulation can use them, and 1 if not.
+
+    Options:
+        model: Name of the model.
+        host: Server; by default Ollama's http://127.0.0.1:11434.
+        reasoner: Kind of server: ollama (the default), or openai for any server with OpenAI's API
+            (vLLM, llama.cpp, LM Studio).
+        key_variable: Environment variable that holds the server's key.
+        timeout: Seconds to wait for one answer.
 
     [bold]Examples[/bold]
 

@@ -31,16 +31,6 @@ Samples = Annotated[
         min=20, metavar="N", help="Samples in the first generation; later ones have half as many."
     ),
 ]
-Generations = Annotated[
-    int,
-    typer.Option(
-        min=1,
-        metavar="N",
-        help="Maximum number of generations; the fit stops earlier once "
-        "hardly any sample is closer.",
-    ),
-]
-Seed = Annotated[int, typer.Option(help="Seed for drawing the samples.")]
 
 
 def fit(
@@ -48,8 +38,8 @@ def fit(
     *,
     plan: PlanFile = None,
     samples: Samples = 200,
-    generations: Generations = 8,
-    seed: Seed = 0,
+    generations: Annotated[int, typer.Option(min=1, metavar="N")] = 8,
+    seed: int = 0,
     seeds: Seeds = None,
     workers: Workers = None,
     on: On = None,
@@ -64,6 +54,11 @@ def fit(
     The plan gives bounds for the parameters, and targets: each a measure, its value and its spread.
     Targets that are held out test the fit. The runs form a batch, which can be stopped and resumed
     like any other.
+
+    Options:
+        generations: Maximum number of generations; the fit stops earlier once hardly any sample is
+            closer.
+        seed: Seed for drawing the samples.
 
     [bold]Examples[/bold]
 

@@ -17,7 +17,7 @@ import typer
 from prism.cli import _log_forms as forms
 from prism.cli._log_decision import list_decisions
 from prism.cli._options import OutFile, Runs, TableFile, command_group, command_of, option
-from prism.cli._output import write_bytes
+from prism.cli._output import missing_runs_first, write_bytes
 from prism.cli._screen import note
 from prism.cli._table_output import TableFormat, choose_format, write
 from prism.errors import InputError
@@ -125,7 +125,8 @@ class LogTable:
                 passed |= {} if value is True else {name: value}
 
         room, _, name = function.rpartition(":")
-        table_of = getattr(import_module(f"prism.{room or 'analysis'}"), name)
+        with missing_runs_first(runs):
+            table_of = getattr(import_module(f"prism.{room or 'analysis'}"), name)
 
         def made(opened: RunLogs) -> Any:
             try:
@@ -151,6 +152,14 @@ def _flag(name: str, words: str) -> Parameter:
     return option(name, bool, False, f"--{name.replace('_', '-')}", help=words)
 
 
+_DEPTH = option(
+    "depth",
+    int | None,
+    None,
+    metavar="N",
+    min=1,
+    help="The level of states inside states to count: 1 for the outermost.",
+)
 _OF_DECISIONS = ("asked", "fallback_share", "latency_p50", "latency_p99", "entropy")
 _BY_ROUND = _flag("by_round", "Add rows for each round, before those for all rounds.")
 
@@ -165,22 +174,14 @@ TABLES = (
             "prism log states runs/first --format csv -o states.csv",
             "prism log states runs/day --depth 1",
         ),
-        options=(
-            option(
-                "depth",
-                int | None,
-                None,
-                metavar="N",
-                min=1,
-                help="The level of states inside states to count: 1 for the outermost.",
-            ),
-        ),
+        options=(_DEPTH,),
         drawn=forms.side_by_side,
     ),
     LogTable(
         "transitions",
         "Count each transition, with its probability among those that leave the same state.",
         made_by="transition_counts",
+        options=(_DEPTH,),
     ),
     LogTable(
         "dwell",
@@ -188,10 +189,10 @@ TABLES = (
 
         Visits that are cut short by the end of a round or of the run are censored.""",
         made_by="dwell_times",
-        options=(_BY_ROUND,),
+        options=(_BY_ROUND, _DEPTH),
         shown="round chart state visits complete cut open mean median p90 p",
     ),
-    LogTable("timeouts", "Count the time-outs of each state in each round."),
+    LogTable("timeouts", "Count the time-outs of each state in each round.", options=(_DEPTH,)),
     LogTable(
         "decisions",
         "Describe the decisions: number, fallbacks, requests, tokens, latency and entropy.",
@@ -396,7 +397,7 @@ TABLES = (
 
         Visits that are cut short by the end of a round or of the run are censored.""",
         made_by="dwell_survival",
-        options=(_BY_ROUND,),
+        options=(_BY_ROUND, _DEPTH),
         shown="round chart state ticks at_risk exits censored hazard survival",
     ),
     LogTable(
@@ -466,21 +467,8 @@ for _table in TABLES:
 @logs.command(rich_help_panel="Runs as a whole")
 def check(
     runs: Runs,
-    chart: Annotated[
-        str,
-        typer.Option(
-            metavar="CHART",
-            help="Name of a chart, a .json or .scxml file, a workflow (.yaml), or "
-            "package.module:attribute, which may be a class of a world's agents "
-            "(rumour.py:Person).",
-        ),
-    ],
-    timeout: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="The agents' timeout_threshold, if neither the chart nor the log has it."
-        ),
-    ] = None,
+    chart: Annotated[str, typer.Option(metavar="CHART")],
+    timeout: Annotated[int | None, typer.Option(min=1)] = None,
     as_format: TableFile = None,
     out: OutFile = None,
 ) -> None:
@@ -488,6 +476,11 @@ def check(
 
     A table to read shows the first; the other formats have all. Exit status 0 if there are none, 1
     if there are some, or if nothing of a run belongs to the chart.
+
+    Options:
+        chart: Name of a chart, a .json or .scxml file, a workflow (.yaml), or
+            package.module:attribute, which may be a class of a world's agents (rumour.py:Person).
+        timeout: The agents' timeout_threshold, if neither the chart nor the log has it.
 
     [bold]Example[/bold]
 
@@ -521,7 +514,8 @@ def make(runs: Sequence[Path], table_of: Callable[[RunLogs], TableT]) -> TableT:
     Raises:
         InputError: If the logs are all empty.
     """
-    from prism.analysis import read_log
+    with missing_runs_first(runs):
+        from prism.analysis import read_log
 
     opened = read_log(*runs)
     table = table_of(opened)

@@ -27,27 +27,23 @@ PANEL = "Decisions and what they cost"
 
 
 def decision(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of the run, or its log.")],
-    record_id: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="ID",
-            help="A decision or text, such as agent_0001:3, the agent's third. Without it, all "
-            "are listed.",
-        ),
-    ] = None,
-    agent: Annotated[
-        str | None, typer.Option(metavar="NAME", help="List only those of this agent.")
-    ] = None,
-    round_: Annotated[
-        int | None, typer.Option("--round", min=0, help="List only those of this round.")
-    ] = None,
+    run: Annotated[Path, typer.Argument(metavar="RUN")],
+    record_id: Annotated[str | None, typer.Argument(metavar="ID")] = None,
+    agent: Annotated[str | None, typer.Option(metavar="NAME")] = None,
+    round_: Annotated[int | None, typer.Option("--round", min=0)] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show a decision or a text: the question, the prompt, the reply, and the result.
 
     Prompts and replies are there if the run was begun with --record-prompts; --json has every
     request and reply as it was sent.
+
+    Options:
+        run: Folder of the run, or its log.
+        record_id: A decision or text, such as agent_0001:3, the agent's third. Without it, all are
+            listed.
+        agent: List only those of this agent.
+        round_: List only those of this round.
 
     [bold]Examples[/bold]
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import cache, wraps
 from importlib import import_module
-from inspect import Parameter, signature
+from inspect import Parameter, cleandoc
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from prism._version import __version__
 from prism.cli._next import tell_next
-from prism.cli._options import Panel, option, with_signature
+from prism.cli._options import OPTIONS_SECTION, Panel, documented, option, with_signature
 from prism.cli._screen import note, say
 from prism.errors import LLMError, PrismError, TooManyFallbacksError
 
@@ -130,16 +130,17 @@ def _make(name: str) -> Any:
 
 
 def _with_panels(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a command that has the options of a panel in the place of the panel's argument."""
-    own = signature(function, eval_str=True).parameters
+    """Return a command whose options have their help, and that has those of its panels.
+
+    The options of a panel stand in the place of the panel's argument.
+    """
+    own = documented(function)
     panels = {
         name: (panel.options(), panel)
         for name, each in own.items()
         for panel in getattr(each.annotation, "__metadata__", ())
         if isinstance(panel, Panel)
     }
-    if not panels:
-        return function
 
     @wraps(function)
     def command(**given: Any) -> Any:
@@ -149,6 +150,7 @@ def _with_panels(function: Callable[..., Any]) -> Callable[..., Any]:
             given[name] = panel.gather(**_given_among(values))
         return function(**given)
 
+    command.__doc__ = OPTIONS_SECTION.sub("", cleandoc(function.__doc__ or ""))
     parameters = [
         each.replace(kind=Parameter.KEYWORD_ONLY)
         for name, own_one in own.items()

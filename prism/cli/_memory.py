@@ -46,21 +46,20 @@ File = Annotated[
 @memories.command()
 def show(
     file: File,
-    tag: Annotated[
-        str | None, typer.Argument(metavar="TAG", help="Show only this memory or thought, in full.")
-    ] = None,
-    stored: Annotated[
-        int, typer.Option(min=0, help="Maximum number of stored memories to list.")
-    ] = MOST_STORED,
-    versions: Annotated[
-        bool, typer.Option("--versions", help="Also show the old values of each memory.")
-    ] = False,
+    tag: Annotated[str | None, typer.Argument(metavar="TAG")] = None,
+    stored: Annotated[int, typer.Option(min=0)] = MOST_STORED,
+    versions: Annotated[bool, typer.Option("--versions")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the state, the working memory with its tokens, the thoughts and the storage.
 
     With TAG, show the values under that tag; the exit status is 1 if there are none. An agent may
     be using the memory.
+
+    Options:
+        tag: Show only this memory or thought, in full.
+        stored: Maximum number of stored memories to list.
+        versions: Also show the old values of each memory.
 
     [bold]Examples[/bold]
 
@@ -83,15 +82,17 @@ def show(
 @memories.command()
 def search(
     file: File,
-    words: Annotated[list[str], typer.Argument(metavar="WORD...", help="What to search for.")],
-    most: Annotated[
-        int, typer.Option(min=1, help="Maximum number of matches to list.")
-    ] = DEFAULT_MOST,
+    words: Annotated[list[str], typer.Argument(metavar="WORD...")],
+    most: Annotated[int, typer.Option(min=1)] = DEFAULT_MOST,
     as_json: AsJson = False,
 ) -> None:
     """Search the working memory, the thoughts and the storage for words, best matches first.
 
     The exit status is 1 if nothing is found. An agent may be using the memory.
+
+    Options:
+        words: What to search for.
+        most: Maximum number of matches to list.
 
     [bold]Examples[/bold]
 
@@ -116,14 +117,14 @@ def search(
 def export(
     file: File,
     out: OutFile = None,
-    storage: Annotated[
-        Literal["json", "sqlite"],
-        typer.Option(help="sqlite writes a new database, named by --out."),
-    ] = "json",
+    storage: Literal["json", "sqlite"] = "json",
 ) -> None:
     """Export a memory to JSON, or to a new SQLite database.
 
     Use it to convert a memory from one to the other, too. An agent may be using the memory.
+
+    Options:
+        storage: sqlite writes a new database, named by --out.
 
     [bold]Examples[/bold]
 
@@ -194,15 +195,16 @@ def edit(file: File) -> None:
 @memories.command()
 def forget(
     file: File,
-    tags: Annotated[
-        list[str], typer.Argument(metavar="TAG", help="Tags of the memories to forget.")
-    ],
+    tags: Annotated[list[str], typer.Argument(metavar="TAG")],
 ) -> None:
     """Remove memories by tag from working memory and storage, along with their old values.
 
     Backups beside the file and folders of runs still hold the memories; prism memory compact
     --backups 0 removes the backups. No agent may be using the memory meanwhile. If one of the tags
     does not exist, nothing is removed and the exit status is 1.
+
+    Options:
+        tags: Tags of the memories to forget.
 
     [bold]Examples[/bold]
 
@@ -223,19 +225,17 @@ def forget(
 @memories.command()
 def compact(
     file: File,
-    backups: Annotated[
-        int | None,
-        typer.Option(min=0, metavar="N", help="Keep only the newest N backups."),
-    ] = None,
-    versions: Annotated[
-        int | None,
-        typer.Option(min=0, metavar="N", help="Keep only the newest N old values of each memory."),
-    ] = None,
+    backups: Annotated[int | None, typer.Option(min=0, metavar="N")] = None,
+    versions: Annotated[int | None, typer.Option(min=0, metavar="N")] = None,
 ) -> None:
     """Make the file of a memory as small as possible, without losing any current value.
 
     A database is reindexed and vacuumed. Unfinished files of a killed process are removed. No agent
     may be using the memory meanwhile.
+
+    Options:
+        backups: Keep only the newest N backups.
+        versions: Keep only the newest N old values of each memory.
 
     [bold]Examples[/bold]
 

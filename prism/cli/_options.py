@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from inspect import Parameter, Signature, cleandoc
+from inspect import Parameter, Signature, cleandoc, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin
 
@@ -35,12 +36,9 @@ _OPTIONS = {
 }
 """Parameters that are called otherwise on the command line."""
 
-MODEL_PANEL = "Asking a model"
-KEEPING_PANEL = "Keeping the run"
-
 _WORLD: dict[str, Any] = {"rich_help_panel": "A world"}
-_MODEL: dict[str, Any] = {"rich_help_panel": MODEL_PANEL}
-_KEEPING: dict[str, Any] = {"rich_help_panel": KEEPING_PANEL}
+MODEL: dict[str, Any] = {"rich_help_panel": "Asking a model"}
+_KEEPING: dict[str, Any] = {"rich_help_panel": "Keeping the run"}
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON instead of text.")]
 Runs = Annotated[
@@ -156,6 +154,32 @@ def with_signature(
     return command
 
 
+OPTIONS_SECTION = re.compile(r"^Options:\n((?: .*\n?)+)\n?", re.MULTILINE)
+"""The part of a command's docstring that says what its arguments and options are."""
+
+_ENTRY = re.compile(r"^    (\w+): ((?:.|\n     )+)", re.MULTILINE)
+
+
+def documented(function: Callable[..., Any]) -> dict[str, Parameter]:
+    """Return the parameters of a command, with the help that its docstring has for them.
+
+    Args:
+        function: The command. A parameter is a whole one already where its annotation has help.
+    """
+    section = OPTIONS_SECTION.search(cleandoc(function.__doc__ or ""))
+    entries = _ENTRY.findall(section[1] if section else "")
+    found = dict(signature(function, eval_str=True).parameters)
+    for name, text in entries:
+        kind = found[name].annotation
+        if get_origin(kind) is not Annotated:
+            is_option = found[name].default is not Parameter.empty
+            kind = Annotated[kind, typer.Option() if is_option else typer.Argument()]
+        kind.__metadata__[0].help = " ".join(text.split())
+        found[name] = found[name].replace(annotation=kind)
+
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Panel:
     """Options that a command takes together: as the one argument that is annotated with them.
@@ -175,6 +199,20 @@ class Panel:
         """Return those of the options that ``--help-all`` alone shows."""
         essential = self.essential
         return [] if essential is None else [one for one in options if one.name not in essential]
+
+
+def declared_panel(*declared: type[Any], essential: Collection[str]) -> Panel:
+    """Return a panel of the fields of data classes, which `documented` reads as commands.
+
+    Args:
+        declared: The classes.
+        essential: Names of those that ``--help`` shows.
+    """
+
+    def options() -> tuple[Parameter, ...]:
+        return tuple(each for cls in declared for each in documented(cls).values())
+
+    return Panel(options, essential=essential)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +314,7 @@ def writer_panel() -> Panel:
             *("writer", Server | None),
             help="Have a model write the texts, instead of templates: ollama or openai, the kind "
             "of its server. It shares servers, limits and budget with the model that decides.",
-            **_MODEL,
+            **MODEL,
         )
         declared = settings_of(WriterSettings).values()
         return (writer, *(_option_of(each, name=f"writer_{each.name}") for each in declared))
@@ -289,7 +327,7 @@ _MODELS = option(
     metavar="FILE",
     help="TOML file with models by archetype, kind, chart or name of agents. Other options "
     "override its defaults.",
-    **_MODEL,
+    **MODEL,
 )
 
 

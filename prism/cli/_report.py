@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prism.cli._options import FigureKind, Runs
-from prism.cli._output import output_file, refuse_read_output, write_bytes
+from prism.cli._output import (
+    missing_runs_first,
+    output_file,
+    refuse_read_output,
+    write_bytes,
+)
 from prism.cli._screen import Screen, note, say
 from prism.errors import InputError
 
@@ -21,12 +26,6 @@ _STDOUT = Path("-")
 _PAGE = b"<!DOCTYPE html>"
 
 
-Output = Annotated[
-    Path,
-    typer.Option(
-        "--output", "-o", metavar="FILE", help="File for the page; - for standard output."
-    ),
-]
 Figures = Annotated[
     Path | None,
     typer.Option(
@@ -47,7 +46,7 @@ Charts = Annotated[
 
 def report(
     runs: Runs,
-    output: Output = Path("report.html"),
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE")] = Path("report.html"),
     figures: Figures = None,
     figure_format: FigureKind = "svg",
     chart: Charts = None,
@@ -55,6 +54,9 @@ def report(
     """Make one self-contained HTML page of a run, which works offline.
 
     An existing page is replaced; any other file is not. Exit status 1 if a figure fails.
+
+    Options:
+        output: File for the page; - for standard output.
 
     [bold]Examples[/bold]
 
@@ -72,10 +74,10 @@ def report(
     check_figures(figures)
     charts = [chart_from(name) for name in chart or ()]
 
-    # Imported here, since other commands need no extra; this room names the one of reports.
-    # imported late for the reason above: the room's extra is named by that of reports
+    # imported here, since other commands need no extra
+    with missing_runs_first(runs):
+        from prism.report import make_report
     from prism.analysis import read_log
-    from prism.report import make_report
 
     logs = read_log(*runs)
     with Screen(err=True).status("Reading the log" if len(runs) == 1 else "Reading the logs"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -22,38 +23,11 @@ _COMMAND = "prism rerun"
 def rerun(
     context: typer.Context,
     *,
-    run: Annotated[
-        Path | None,
-        typer.Argument(metavar="RUN", help="Folder of the run.", show_default=False),
-    ] = None,
-    from_round: Annotated[
-        int | None,
-        typer.Option(min=1, help="First round in which something is different."),
-    ] = None,
-    change: Annotated[
-        Path | None,
-        typer.Option(
-            "--with",
-            metavar="FILE",
-            help="TOML file of treatments that make the difference. Without it, the run is "
-            "repeated unchanged.",
-        ),
-    ] = None,
-    treatments: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--treat",
-            metavar="NAME@ROUND",
-            help="Apply a treatment of the world. Repeat it for several.",
-        ),
-    ] = None,
-    then: Annotated[
-        Literal["model", "policy"],
-        typer.Option(
-            help="If a model decided in the run, who answers the questions that its log does not "
-            "answer."
-        ),
-    ] = "model",
+    run: Annotated[Path | None, typer.Argument(metavar="RUN", show_default=False)] = None,
+    from_round: Annotated[int | None, typer.Option(min=1)] = None,
+    change: Annotated[Path | None, typer.Option("--with", metavar="FILE")] = None,
+    treatments: Annotated[list[str] | None, typer.Option("--treat", metavar="NAME@ROUND")] = None,
+    then: Literal["model", "policy"] = "model",
     model: Annotated[Mapping[str, Any], model_panel("host")],
     keeping: Annotated[
         Keeping,
@@ -68,6 +42,14 @@ def rerun(
     The rounds before are repeated from the log, with the same random numbers and the recorded
     answers of a model.
 
+    Options:
+        run: Folder of the run.
+        from_round: First round in which something is different.
+        change: TOML file of treatments that make the difference. Without it, the run is repeated
+            unchanged.
+        treatments: Apply a treatment of the world. Repeat it for several.
+        then: If a model decided in the run, who answers the questions that its log does not answer.
+
     [bold]Examples[/bold]
 
     prism rerun runs/first --from-round 5 --with treatment.toml --out runs/otherwise
@@ -76,7 +58,7 @@ def rerun(
 
     prism rerun --resume runs/otherwise
     """
-    from prism.cli._running import begin_or_resume, round_screen
+    from prism.cli._running import begin_or_resume, run_screen
 
     # what experiments need is loaded by their commands alone
     from prism.science import read_change, resume_rerun
@@ -102,7 +84,8 @@ def rerun(
     def resume(folder: Path, screen: RunScreen) -> Rerun:
         return resume_rerun(folder, on_round=screen.round_ended, observer=screen, **more)
 
-    found = begin_or_resume(context, keeping, begin, resume, round_screen(_COMMAND))
+    screen = partial(run_screen, command=f"{_COMMAND} --resume")
+    found = begin_or_resume(context, keeping, begin, resume, screen)
     _print(found, as_json=keeping.as_json)
 
 

@@ -23,18 +23,16 @@ thinking = command_group("Create and check a thinking agent. To run it, use pris
 
 @thinking.command()
 def init(
-    folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Folder to write them to; created if missing.")
-    ] = Path(),
-    goal: Annotated[str | None, typer.Option(metavar="TEXT", help="Goal of the agent.")] = None,
-    storage: Annotated[
-        Literal["json", "sqlite"],
-        typer.Option(
-            help="Where to keep the memory: in memory.json, or in the database memory.db."
-        ),
-    ] = "json",
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER")] = Path(),
+    goal: Annotated[str | None, typer.Option(metavar="TEXT")] = None,
+    storage: Literal["json", "sqlite"] = "json",
 ) -> None:
     """Write a first configuration and an empty memory, without overwriting anything.
+
+    Options:
+        folder: Folder to write them to; created if missing.
+        goal: Goal of the agent.
+        storage: Where to keep the memory: in memory.json, or in the database memory.db.
 
     [bold]Examples[/bold]
 
@@ -62,16 +60,17 @@ def init(
 
 @thinking.command()
 def check(
-    config: Annotated[Path, typer.Argument(metavar="FILE", help="The configuration, a JSON file.")],
-    goal: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="Goal of the agent, instead of the configuration's."),
-    ] = None,
+    config: Annotated[Path, typer.Argument(metavar="FILE")],
+    goal: Annotated[str | None, typer.Option(metavar="TEXT")] = None,
     as_json: AsJson = False,
 ) -> None:
     """List mistakes in a configuration, one on each line.
 
     Exit status 0 if there is nothing, 1 if there is something, 2 if the file cannot be read.
+
+    Options:
+        config: The configuration, a JSON file.
+        goal: Goal of the agent, instead of the configuration's.
 
     [bold]Example[/bold]
 

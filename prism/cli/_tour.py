@@ -23,15 +23,17 @@ Event = Mapping[str, Any]
 
 
 def tour(
-    out: Annotated[
-        Path, typer.Option(metavar="DIR", help="New folder for the figure and for two of the runs.")
-    ] = Path("tour"),
-    seeds: Annotated[int, typer.Option(min=6, max=1000, help="Number of runs in each arm.")] = 20,
+    out: Annotated[Path, typer.Option(metavar="DIR")] = Path("tour"),
+    seeds: Annotated[int, typer.Option(min=6, max=1000)] = 20,
 ) -> None:
     """Answer a question in seconds: does a warning stop a rumour? Needs no model.
 
     Run the rumour with and without a warning, once each for every seed. The output has the
     difference with its interval, one figure, and what one agent did and why.
+
+    Options:
+        out: New folder for the figure and for two of the runs.
+        seeds: Number of runs in each arm.
 
     [bold]Example[/bold]
 

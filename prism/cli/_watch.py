@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prism.cli._options import Parameters, named_values, option_of
+from prism.cli._output import missing_runs_first
 from prism.cli._screen import note, say
 from prism.errors import InputError
 
@@ -23,15 +24,6 @@ _MAIN = "from prism.cli import main; main()"
 _NICENESS = 10
 _LOOPBACK = "127.0.0.1"
 
-Watched = Annotated[
-    str,
-    typer.Argument(
-        metavar="RUN|WORLD",
-        help="A run to watch (its folder or log), a folder that holds runs, or a world to play "
-        "with: package.module:Name, file.py:Name, or a name that prism world list shows.",
-        show_default=False,
-    ),
-]
 Charts = Annotated[
     list[str] | None,
     typer.Option(
@@ -44,39 +36,14 @@ _PLAY = "A world to play with"
 
 
 def watch(
-    run: Watched,
+    run: Annotated[str, typer.Argument(metavar="RUN|WORLD", show_default=False)],
     chart: Charts = None,
-    host: Annotated[
-        str,
-        typer.Option(
-            help="Address to listen on; with any other than this, other machines have access."
-        ),
-    ] = _LOOPBACK,
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")
-    ] = 0,
-    no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Print the address instead of opening a browser.")
-    ] = False,
-    agents: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N|FILE",
-            help="Number of agents, or a file of them, as for prism run.",
-            rich_help_panel=_PLAY,
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of every random number.", rich_help_panel=_PLAY)
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL",
-            help="Model that decides, such as ollama:llama3.2; its cost is estimated first.",
-            rich_help_panel=_PLAY,
-        ),
-    ] = None,
+    host: str = _LOOPBACK,
+    port: Annotated[int, typer.Option(min=0, max=65535)] = 0,
+    no_browser: Annotated[bool, typer.Option("--no-browser")] = False,
+    agents: Annotated[str | None, typer.Option(metavar="N|FILE", rich_help_panel=_PLAY)] = None,
+    seed: Annotated[int | None, typer.Option(rich_help_panel=_PLAY)] = None,
+    model: Annotated[str | None, typer.Option(metavar="MODEL", rich_help_panel=_PLAY)] = None,
     parameters: Parameters = None,
 ) -> None:
     """Show a run in the browser, live or afterwards, or play with a world.
@@ -85,6 +52,16 @@ def watch(
     It works for a run that is under way in another process, has ended, or was killed, and only
     reads its folder. A world is played in a process of its own, with its parameters as sliders.
     The address is good for one browser, once. End it with Ctrl-C.
+
+    Options:
+        run: A run to watch (its folder or log), a folder that holds runs, or a world to play with:
+            package.module:Name, file.py:Name, or a name that prism world list shows.
+        host: Address to listen on; with any other than this, other machines have access.
+        port: Port to listen on; 0 picks a free one.
+        no_browser: Print the address instead of opening a browser.
+        agents: Number of agents, or a file of them, as for prism run.
+        seed: Seed of every random number.
+        model: Model that decides, such as ollama:llama3.2; its cost is estimated first.
 
     [bold]Examples[/bold]
 
@@ -112,7 +89,8 @@ def watch(
     if not is_world:
         _give_way()
     # the room's extra is named by its import
-    from prism.watch import watch
+    with missing_runs_first([] if is_world else [run]):
+        from prism.watch import watch
     from prism.watch._guard import is_loopback
     from prism.watch._server import play
 

@@ -35,14 +35,7 @@ File = Annotated[Path, typer.Argument(metavar="FILE", help="The workflow, a YAML
 @workflows.command()
 def check(
     file: File,
-    provided: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--provided",
-            metavar="NAMES",
-            help="Variables that the host application provides, separated by commas.",
-        ),
-    ] = None,
+    provided: Annotated[list[str] | None, typer.Option("--provided", metavar="NAMES")] = None,
     components: Components = None,
     as_json: AsJson = False,
 ) -> None:
@@ -50,6 +43,9 @@ def check(
 
     The exit status is 0 if there is nothing, or only parts that prism ignores, 1 if there is
     something, and 2 if the file cannot be read.
+
+    Options:
+        provided: Variables that the host application provides, separated by commas.
 
     [bold]Examples[/bold]
 

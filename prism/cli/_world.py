@@ -169,35 +169,14 @@ def _indented(text: str) -> Iterable[str]:
 @worlds.command()
 def check(
     world: WorldArgument,
-    agents: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N|FILE",
-            help="Number of agents, or a table of them; 100 by default, and 300 with --columns.",
-        ),
-    ] = None,
-    columns: Annotated[
-        bool,
-        typer.Option(
-            "--columns",
-            help="Check whether the world can be compiled, and gives the same run in columns as "
-            "with objects.",
-        ),
-    ] = False,
-    keep: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMNS", help="Columns of the table to keep, separated by commas."),
-    ] = None,
+    agents: Annotated[str | None, typer.Option(metavar="N|FILE")] = None,
+    columns: Annotated[bool, typer.Option("--columns")] = False,
+    keep: Annotated[list[str] | None, typer.Option(metavar="COLUMNS")] = None,
     parameters: Parameters = None,
     treatments: Treatments = None,
-    rounds: Annotated[
-        int | None,
-        typer.Option(min=1, help="Number of rounds; by default the world's own, but at most 20."),
-    ] = None,
-    ticks: Annotated[
-        int | None, typer.Option(min=1, help="Ticks in a round; by default the world's own.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of every random number.")] = 0,
+    rounds: Annotated[int | None, typer.Option(min=1)] = None,
+    ticks: Annotated[int | None, typer.Option(min=1)] = None,
+    seed: int = 0,
     as_json: AsJson = False,
 ) -> None:
     """Rehearse a world: run it in fresh processes, with and without resuming, and compare.
@@ -208,6 +187,15 @@ def check(
     objects and in columns, and compare them.
 
     The exit status is 0 if nothing is found, 1 if something is, and 2 if the input is wrong.
+
+    Options:
+        agents: Number of agents, or a table of them; 100 by default, and 300 with --columns.
+        columns: Check whether the world can be compiled, and gives the same run in columns as with
+            objects.
+        keep: Columns of the table to keep, separated by commas.
+        rounds: Number of rounds; by default the world's own, but at most 20.
+        ticks: Ticks in a round; by default the world's own.
+        seed: Seed of every random number.
 
     [bold]Examples[/bold]
 

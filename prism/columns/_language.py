@@ -11,40 +11,15 @@ import ast
 import builtins
 import inspect
 import math
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from enum import Enum
 from typing import Any
 
-from prism.columns._types import (
-    AGENT,
-    BOOL,
-    FLOAT,
-    INT,
-    MAYBE_AGENT,
-    MAYBE_STATE,
-    NEIGHBOURS,
-    NONE,
-    STATE,
-    STREAM,
-    TEXT,
-    TRUTH,
-    WEIGHTS,
-    Layout,
-    RefusedError,
-    Type,
-    Value,
-)
+from prism.columns import _types as types
+from prism.columns._types import Layout, RefusedError, Type, Value
 from prism.worlds import Agent, World
 
-_MATH: Mapping[Any, str] = {
-    getattr(math, name): name
-    for name in (
-        *("sqrt", "exp", "expm1", "log", "log1p", "log10", "sin", "cos", "tan", "asin", "acos"),
-        *("atan", "sinh", "cosh", "tanh", "fabs"),
-    )
-}
 _COMPARED: Mapping[type, str] = {
     ast.Lt: "<",
     ast.LtE: "<=",
@@ -55,20 +30,66 @@ _COMPARED: Mapping[type, str] = {
     ast.Is: "==",
     ast.IsNot: "!=",
 }
-_WHOLE: Mapping[type, str] = {
-    ast.Add: "plus",
-    ast.Sub: "minus",
-    ast.Mult: "times",
-    ast.FloorDiv: "whole_floor",
-    ast.Mod: "whole_rest",
+_OPERATIONS: Mapping[type, tuple[str, str]] = {
+    ast.Add: ("plus(run, {}, {}, {})", "({} + {})"),
+    ast.Sub: ("minus(run, {}, {}, {})", "({} - {})"),
+    ast.Mult: ("times(run, {}, {}, {})", "({} * {})"),
+    ast.FloorDiv: ("whole_floor(run, {}, {}, {})", "float_floor(run, {}, {}, {})"),
+    ast.Mod: ("whole_rest(run, {}, {}, {})", "float_rest(run, {}, {}, {})"),
+    ast.Div: ("", "divided(run, {}, {}, {})"),
+    ast.Pow: ("", "power(run, {}, {}, {})"),
 }
-_FLOATS: Mapping[type, str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
-_WITH_LINE: Mapping[type, str] = {
-    ast.Div: "divided",
-    ast.FloorDiv: "float_floor",
-    ast.Mod: "float_rest",
+"""Operations of whole numbers, and of floats: both sides and the line."""
+
+MATH: Sequence[Callable[[float], float]] = (
+    *(math.sqrt, math.exp, math.expm1, math.log, math.log1p, math.log10, math.fabs),
+    *(math.sin, math.cos, math.tan, math.asin, math.acos, math.atan),
+    *(math.sinh, math.cosh, math.tanh),
+)
+"""Functions of `math` that take a float and return one."""
+
+_Signature = tuple[tuple[Type, ...], Type, str]
+_FUNCTIONS: Mapping[Any, _Signature] = {
+    len: ((types.NEIGHBOURS,), types.INT, "degree(run, {0})"),
+    math.floor: ((types.FLOAT,), types.INT, "truncated(run, np.floor({0}), {line})"),
+    math.ceil: ((types.FLOAT,), types.INT, "truncated(run, np.ceil({0}), {line})"),
+    math.pow: ((types.FLOAT, types.FLOAT), types.FLOAT, "power(run, {0}, {1}, {line})"),
+    **{
+        each: ((types.FLOAT,), types.FLOAT, f"{each.__name__}_of(run, {{0}}, {{line}})")
+        for each in MATH
+    },
 }
+"""Functions: what they take, what they return, and the text of a call."""
+
+_OF_WORLD: Mapping[str, _Signature] = {
+    "count": ((types.STATE,), types.INT, "get_i8(run.counts, {0})"),
+    "share": ((types.STATE,), types.FLOAT, "(get_i8(run.counts, {0}) / run.size)"),
+}
+_METHODS: Mapping[Type, tuple[str, Mapping[str, _Signature]]] = {
+    types.NEIGHBOURS: (
+        "count(state), len, for and in",
+        {"count": ((types.STATE,), types.INT, "count_neighbours(run, {of}, {0})")},
+    ),
+    types.STREAM: (
+        "random, chance, index, between, exponential and choice",
+        {
+            "random": ((), types.FLOAT, "draw(run, {of}, {line})"),
+            "chance": ((types.FLOAT,), types.BOOL, "chance(run, {of}, {0}, {line})"),
+            "index": ((types.FLOAT,), types.INT, "index(run, {of}, {0}, {line})"),
+            "between": (
+                (types.FLOAT, types.FLOAT),
+                types.FLOAT,
+                "between(run, {of}, {0}, {1}, {line})",
+            ),
+            "exponential": ((types.FLOAT,), types.FLOAT, "exponential(run, {of}, {0}, {line})"),
+            "choice": ((types.NEIGHBOURS,), types.AGENT, "choose(run, {of}, {0}, {line})"),
+        },
+    ),
+}
+"""Methods: which there are in words, and the signature of each."""
+
 _ELSEWHERE = "run this world without columns"
+IN_THE_MIDDLE = "an answer in the middle of something: give it a name first, name = await ..."
 
 _AGENTS_OWN: Mapping[str, str] = {
     **dict.fromkeys(("send", "receive", "inbox"), "messages have no column"),
@@ -123,13 +144,13 @@ class Scope:
     def can_be_given(self, name: str) -> bool:
         """Return whether a name has a value that a function can be called with."""
         value = self.names[name]
-        return name in self.defined and value.type is not WEIGHTS and value.text != "self"
+        return name in self.defined and value.type is not types.WEIGHTS and value.text != "self"
 
     def inside(self, given: Mapping[str, Type], variable: str) -> Scope:
         """Return the scope of a loop in an expression, which is given names as arguments."""
         inner = copy(self)
         own = {name: Value(f"v_{name}", kind) for name, kind in given.items()}
-        inner.names = {**self.names, **own, variable: Value(f"v_{variable}", AGENT)}
+        inner.names = {**self.names, **own, variable: Value(f"v_{variable}", types.AGENT)}
         inner.defined = {*self.defined, variable}
         return inner
 
@@ -167,7 +188,7 @@ class Language:
         """
         method = getattr(self, f"_{type(node).__name__.lower()}", None)
         if method is None:
-            raise RefusedError(node, f"{_shown(node)} is not supported in columns: {_ELSEWHERE}")
+            raise _unsupported(node)
         found: Value = method(node)
         return found
 
@@ -178,40 +199,39 @@ class Language:
     def truth_of(self, value: Value, node: ast.AST) -> str:
         """Return a value as a condition."""
         kind = value.type
-        if kind in (BOOL, TRUTH):
+        if kind in (types.BOOL, types.TRUTH):
             return value.text
         if kind.is_number:
             return f"({value.text} != 0)"
-        if kind in (AGENT, MAYBE_AGENT, STATE, MAYBE_STATE):
+        if kind in (types.AGENT, types.MAYBE_AGENT, types.STATE, types.MAYBE_STATE):
             return f"({value.text} >= 0)"
-        if kind is NEIGHBOURS:
+        if kind is types.NEIGHBOURS:
             return f"(degree(run, {value.text}) > 0)"
 
         raise RefusedError(node, f"{kind.name} has no truth value here: compare it with something")
 
-    def number(self, node: ast.expr, wanted: Type = FLOAT) -> str:
+    def number(self, node: ast.expr, wanted: Type = types.FLOAT) -> str:
         """Return an expression as a number of a type."""
         return self.number_of(self.value(node), node, wanted)
 
-    def number_of(self, value: Value, node: Any, wanted: Type = FLOAT) -> str:
+    def number_of(self, value: Value, node: Any, wanted: Type = types.FLOAT) -> str:
         """Return a value as a number of a type."""
         if value.type == wanted:
             return value.text
-        if wanted is FLOAT and value.type is INT:
+        if wanted is types.FLOAT and value.type is types.INT:
             if value.constant is not None and abs(value.constant) <= 2**53:
                 return repr(float(value.constant))
             return f"real(run, {value.text}, {node.lineno})"
 
-        raise RefusedError(
-            node, f"{_shown(node)} is {value.type.name}, but {wanted.name} is needed here"
-        )
+        told = f"must be {wanted.name} here, not {value.type.name}"
+        raise RefusedError(node, f"{_shown(node)} {told}")
 
     def agent(self, node: ast.expr) -> str:
         """Return an expression as an agent."""
         value = self.value(node)
-        if value.type is MAYBE_AGENT:
+        if value.type is types.MAYBE_AGENT:
             return f"somebody(run, {value.text}, {node.lineno})"
-        if value.type is not AGENT:
+        if value.type is not types.AGENT:
             raise RefusedError(node, f"{_shown(node)} is {value.type.name}, not an agent")
         return value.text
 
@@ -263,7 +283,7 @@ class Language:
     def _state_or(self, found: Any, node: ast.AST) -> Value:
         number = self.layout.number_of(found)
         if number is not None:
-            return Value(str(number), STATE, found)
+            return Value(str(number), types.STATE, found)
         return _constant(found, node)
 
     def _is_self(self, node: ast.expr) -> bool:
@@ -276,7 +296,7 @@ class Language:
             stored = self.layout.values[name]
             return stored.of("run")
         if name in ("round", "tick"):
-            return Value(f"run.{name}", INT)
+            return Value(f"run.{name}", types.INT)
         if name in self.layout.cls.fields:
             raise RefusedError(
                 node,
@@ -294,14 +314,14 @@ class Language:
     def _of_agent(self, agent: str, node: ast.Attribute) -> Value:
         name, cls = node.attr, self.layout.agent
         if name == "state":
-            return Value(f"state_of(run, {agent})", STATE)
+            return Value(f"state_of(run, {agent})", types.STATE)
         if name == "ticks_in_state":
-            return Value(f"ticks_of(run, {agent})", INT)
+            return Value(f"ticks_of(run, {agent})", types.INT)
         if name == "neighbours":
             self.is_apart = False
-            return Value(agent, NEIGHBOURS)
+            return Value(agent, types.NEIGHBOURS)
         if name == "random":
-            return Value(agent, STREAM)
+            return Value(agent, types.STREAM)
         if name in self.layout.fields:
             stored = self.layout.fields[name]
             return stored.of(f"agent_at(run, {agent})")
@@ -312,7 +332,7 @@ class Language:
 
         found = inspect.getattr_static(cls, name, _UNKNOWN)
         if isinstance(found, property) and found.fget is not None:
-            return self._called(found.fget, [Value(agent, AGENT)], node, is_bound=False)
+            return self._called(found.fget, [Value(agent, types.AGENT)], node, is_bound=False)
         return _constant(found, node)
 
     # Operations
@@ -322,65 +342,54 @@ class Language:
 
     def operate(self, op: ast.operator, left: Value, right: Value, node: Any) -> Value:
         """Return an operation on two numbers."""
-        kind, line = type(op), node.lineno
         for each in (left, right):
             if not each.type.is_number:
-                raise RefusedError(
-                    node, f"{each.type.name} in arithmetic: use whole numbers and floats"
-                )
-        if left.type is INT and right.type is INT and kind in _WHOLE:
-            return self._whole(kind, left, right, node)
-        if kind is ast.Pow:
-            return self._power(left, right, node)
+                told = "in arithmetic: use whole numbers and floats"
+                raise RefusedError(node, f"{each.type.name} {told}")
+        if type(op) not in _OPERATIONS:
+            raise RefusedError(node, f"{_shown(node)}: the operators are + - * / // % and **")
+
+        whole, real = _OPERATIONS[type(op)]
+        if left.type is right.type is types.INT:
+            if isinstance(op, ast.Pow):
+                return self._whole_power(left, right, node)
+            if whole:
+                return Value(whole.format(left.text, right.text, node.lineno), types.INT)
 
         one, other = self.number_of(left, node), self.number_of(right, node)
-        if kind in _FLOATS:
-            return Value(f"({one} {_FLOATS[kind]} {other})", FLOAT)
-        if kind in _WITH_LINE:
-            return Value(f"{_WITH_LINE[kind]}(run, {one}, {other}, {line})", FLOAT)
+        return Value(real.format(one, other, node.lineno), types.FLOAT)
 
-        raise RefusedError(node, f"{_shown(node)}: the operators are + - * / // % and **")
-
-    def _whole(self, kind: type, left: Value, right: Value, node: Any) -> Value:
-        if kind in _FOLDED and None not in (left.constant, right.constant):
-            return _constant(_FOLDED[kind](left.constant, right.constant), node)
-        return Value(f"{_WHOLE[kind]}(run, {left.text}, {right.text}, {node.lineno})", INT)
-
-    def _power(self, left: Value, right: Value, node: Any) -> Value:
-        if left.type is INT and right.type is INT:
-            if not (isinstance(right.constant, int) and 0 <= right.constant <= 64):
-                raise RefusedError(
-                    node,
-                    "a whole number to a whole power may or may not be a float: write one of "
-                    "them as a float, or the power as a number from 0 to 64",
-                )
-            text = f"whole_power(run, {left.text}, {right.constant}, {node.lineno})"
-            return Value(text, INT)
-
-        one, other = self.number_of(left, node), self.number_of(right, node)
-        return Value(f"power(run, {one}, {other}, {node.lineno})", FLOAT)
+    def _whole_power(self, left: Value, right: Value, node: Any) -> Value:
+        if not (isinstance(right.constant, int) and 0 <= right.constant <= 64):
+            raise RefusedError(
+                node,
+                "a whole number to a whole power may or may not be a float: write one of them as a "
+                "float, or the power as a number from 0 to 64",
+            )
+        text = f"whole_power(run, {left.text}, {right.constant}, {node.lineno})"
+        return Value(text, types.INT)
 
     def _unaryop(self, node: ast.UnaryOp) -> Value:
         if isinstance(node.op, ast.Not):
-            return Value(f"(not {self.truth(node.operand)})", BOOL)
+            return Value(f"(not {self.truth(node.operand)})", types.BOOL)
 
         value = self.value(node.operand)
         if not value.type.is_number or isinstance(node.op, ast.Invert):
-            raise RefusedError(node, f"{_shown(node)} is not supported in columns: {_ELSEWHERE}")
+            raise _unsupported(node)
         if isinstance(node.op, ast.UAdd):
             return value
         if value.constant is not None:
             return _constant(-value.constant, node)
-        if value.type is INT:
-            return Value(f"minus(run, 0, {value.text}, {node.lineno})", INT)
-        return Value(f"(-{value.text})", FLOAT)
+        if value.type is types.INT:
+            return Value(f"minus(run, 0, {value.text}, {node.lineno})", types.INT)
+        return Value(f"(-{value.text})", types.FLOAT)
 
     def _boolop(self, node: ast.BoolOp) -> Value:
         values = [self.value(each) for each in node.values]
         word = " and " if isinstance(node.op, ast.And) else " or "
         text = word.join(self.truth_of(each, node) for each in values)
         # Python returns one of the operands, which is a bool if all are
-        kind = BOOL if all(each.type is BOOL for each in values) else TRUTH
+        kind = types.BOOL if all(each.type is types.BOOL for each in values) else types.TRUTH
         return Value(f"({text})", kind)
 
     def _ifexp(self, node: ast.IfExp) -> Value:
@@ -403,7 +412,7 @@ class Language:
             self._compared(op, one, other, node)
             for op, one, other in zip(node.ops, operands[:-1], operands[1:], strict=True)
         ]
-        return Value(f"({' and '.join(found)})", BOOL)
+        return Value(f"({' and '.join(found)})", types.BOOL)
 
     def _compared(self, op: ast.cmpop, one: ast.expr, other: ast.expr, node: ast.AST) -> str:
         if isinstance(op, (ast.In, ast.NotIn)):
@@ -429,16 +438,16 @@ class Language:
 
     def _pair(self, left: Value, right: Value, node: ast.AST) -> tuple[Value, Value]:
         """Return two values, a text or a member among them as the number of an option."""
-        if left.type.options and right.type is TEXT:
+        if left.type.options and right.type is types.TEXT:
             return left, as_option(right, left.type, node)
-        if right.type.options and left.type is TEXT:
+        if right.type.options and left.type is types.TEXT:
             return as_option(left, right.type, node), right
         left, right = map(self._as_state, (left, right))
-        nothing = {AGENT: MAYBE_AGENT, STATE: MAYBE_STATE}
-        if NONE in (left.type, right.type):
+        nothing = {types.AGENT: types.MAYBE_AGENT, types.STATE: types.MAYBE_STATE}
+        if types.NONE in (left.type, right.type):
             kinds = [nothing.get(each.type, each.type) for each in (left, right)]
-            known = next((each for each in kinds if each is not NONE), NONE)
-            if known in (MAYBE_AGENT, MAYBE_STATE):
+            known = next((each for each in kinds if each is not types.NONE), types.NONE)
+            if known in (types.MAYBE_AGENT, types.MAYBE_STATE):
                 return Value(left.text, known), Value(right.text, known)
 
         return left, right
@@ -446,12 +455,12 @@ class Language:
     def _as_state(self, value: Value) -> Value:
         """Return the value of a field whose type is that of the states as a state."""
         is_state = value.type.options and value.type.options == tuple(self.layout.states)
-        return Value(value.text, STATE) if is_state else value
+        return Value(value.text, types.STATE) if is_state else value
 
     def _among(self, op: ast.cmpop, one: ast.expr, other: ast.expr) -> str:
         if not isinstance(other, (ast.Tuple, ast.List, ast.Set)) or not other.elts:
             value = self.value(other)
-            if value.type is not NEIGHBOURS:
+            if value.type is not types.NEIGHBOURS:
                 raise RefusedError(other, "write the values to look for in brackets: in (A, B)")
             found = f"is_neighbour(run, {value.text}, {self.agent(one)})"
         else:
@@ -478,62 +487,41 @@ class Language:
         if self._outside(func.value) is not _UNKNOWN:
             return None
         if self._is_self(func.value):
-            if func.attr in ("count", "share"):
-                return self._counted(func.attr, node)
-            return None
+            if func.attr not in _OF_WORLD:
+                return None
+            self.is_apart = False
+            return self._applied(_OF_WORLD[func.attr], node)
 
         value = self.value(func.value)
-        if value.type is STREAM:
-            return self._drawn(value.text, func.attr, node)
-        if value.type is NEIGHBOURS:
-            if func.attr == "count":
-                number = self.state(self._only(node))
-                return Value(f"count_neighbours(run, {value.text}, {number})", INT)
-            raise RefusedError(
-                node, f"neighbours.{func.attr}: neighbours support count(state), len, for and in"
-            )
+        if value.type in _METHODS:
+            told, methods = _METHODS[value.type]
+            if func.attr not in methods:
+                raise RefusedError(node, f"{_shown(func)}: {value.type.name} support {told}")
+            return self._applied(methods[func.attr], node, value.text)
         if func.attr == "fire":
             return self._fired(node, func)
         if func.attr == "decide":
             raise RefusedError(node, "decide is awaited: write  await  before it")
         return None
 
-    def _counted(self, name: str, node: ast.Call) -> Value:
-        self.is_apart = False
-        count = f"get_i8(run.counts, {self.state(self._only(node))})"
-        if name == "count":
-            return Value(count, INT)
-        return Value(f"({count} / run.size)", FLOAT)
-
-    def _drawn(self, whose: str, name: str, node: ast.Call) -> Value:
-        line = node.lineno
-        if name == "random":
-            self._none(node)
-            return Value(f"draw(run, {whose}, {line})", FLOAT)
-        if name in _DRAWS:
-            number, kind = _DRAWS[name]
-            if len(node.args) != number or node.keywords:
-                raise RefusedError(node, f"random.{name} takes {number} positional arguments")
-            given = ", ".join(self.number(each) for each in node.args)
-            return Value(f"{name}(run, {whose}, {given}, {line})", kind)
-        if name == "choice":
-            among = self.value(self._only(node))
-            if among.type is NEIGHBOURS:
-                return Value(f"choose(run, {whose}, {among.text}, {line})", AGENT)
-            raise RefusedError(node, "choice draws from neighbours here: use index for the rest")
-
-        raise RefusedError(
-            node,
-            f"random.{name} is not supported in columns: use random, chance, index, between, "
-            "exponential or choice",
+    def _applied(self, signature: _Signature, node: ast.Call, of: str = "") -> Value:
+        """Return a call of what takes arguments of known types."""
+        takes, gives, text = signature
+        if len(node.args) != len(takes) or node.keywords:
+            told = f"takes {len(takes)} positional argument{'s' * (len(takes) != 1)} here"
+            raise RefusedError(node, f"{_shown(node.func)} {told}")
+        given = (
+            self.state(each) if kind is types.STATE else self.number(each, kind)
+            for each, kind in zip(node.args, takes, strict=True)
         )
+        return Value(text.format(*given, of=of, line=node.lineno), gives)
 
     def _fired(self, node: ast.Call, func: ast.Attribute) -> Value:
         agent = self.agent(func.value)
         if not (isinstance(func.value, ast.Name) and agent == "me"):
             self.is_apart = False
         trigger, context = self.event(node)
-        return Value(f"fire(run, {agent}, {trigger}, {context})", MAYBE_STATE)
+        return Value(f"fire(run, {agent}, {trigger}, {context})", types.MAYBE_STATE)
 
     def event(self, node: ast.Call) -> tuple[int, str]:
         """Return the trigger and the context that a call of fire or decide names."""
@@ -549,7 +537,7 @@ class Language:
             return self.layout.triggers.index(text), "-1"
 
         context = self.value(given["context"])
-        if context.type not in (AGENT, MAYBE_AGENT, NONE):
+        if context.type not in (types.AGENT, types.MAYBE_AGENT, types.NONE):
             raise RefusedError(
                 given["context"], f"{context.type.name} as context: an agent or None can be one"
             )
@@ -575,7 +563,7 @@ class Language:
             return self._called(found.__func__, self._arguments(node), node, is_bound=False)
         if not inspect.isfunction(found):
             raise RefusedError(node, f"{_shown(func)}(...) is unknown here: {_ELSEWHERE}")
-        owner = [] if is_worlds else [Value(self.agent(func.value), AGENT)]
+        owner = [] if is_worlds else [Value(self.agent(func.value), types.AGENT)]
         return self._called(found, [*owner, *self._arguments(node)], node, is_bound=is_worlds)
 
     def _arguments(self, node: ast.Call) -> list[Value]:
@@ -586,8 +574,8 @@ class Language:
     def _called(
         self, function: Any, given: Sequence[Value], node: ast.AST, *, is_bound: bool = True
     ) -> Value:
-        types = [each.type for each in given]
-        name, returned = self._compile((function, is_bound), types, node)
+        kinds = [each.type for each in given]
+        name, returned = self._compile((function, is_bound), kinds, node)
         return Value(
             f"{name}({', '.join(['run', 'me', *(each.text for each in given)])})", returned
         )
@@ -595,54 +583,38 @@ class Language:
     def _function(self, called: Any, node: ast.Call) -> Value:
         if called in _LOOPS and node.args and isinstance(node.args[0], ast.GeneratorExp):
             return self._part(called.__name__, node.args[0], node)
-        if called in _MATH:
-            one = self.number(self._only(node))
-            return Value(f"{_MATH[called]}_of(run, {one}, {node.lineno})", FLOAT)
+        if called in (min, max):
+            return self._least(called, node)
+        if called in (abs, int, float, bool):
+            return self._converted(called, node)
         if called in _FUNCTIONS:
-            found: Value = getattr(self, _FUNCTIONS[called])(called, node)
-            return found
+            return self._applied(_FUNCTIONS[called], node)
         if inspect.isfunction(called):
             return self._called(called, self._arguments(node), node, is_bound=False)
 
-        raise RefusedError(
-            node, f"{_shown(node.func)}(...) is not supported in columns: {_ELSEWHERE}"
-        )
-
-    def _length(self, _called: Any, node: ast.Call) -> Value:
-        value = self.value(self._only(node))
-        if value.type is not NEIGHBOURS:
-            raise RefusedError(node, f"{_shown(node)} is not supported in columns: {_ELSEWHERE}")
-        return Value(f"degree(run, {value.text})", INT)
-
-    def _to_whole(self, called: Any, node: ast.Call) -> Value:
-        number = self.number(self._only(node))
-        return Value(f"truncated(run, np.{called.__name__}({number}), {node.lineno})", INT)
-
-    def _raised(self, _called: Any, node: ast.Call) -> Value:
-        if len(node.args) != 2:
-            raise RefusedError(node, "math.pow takes two arguments here")
-        one, other = (self.number(each) for each in node.args)
-        return Value(f"power(run, {one}, {other}, {node.lineno})", FLOAT)
+        raise _unsupported(node, f"{_shown(node.func)}(...)")
 
     def _converted(self, to: Any, node: ast.Call) -> Value:
         value, line = self.value(self._only(node)), node.lineno
         if to is bool:
-            return Value(self.truth_of(value, node.args[0]), BOOL)
-        if to is int and value.type is BOOL:
-            return Value(f"(1 if {value.text} else 0)", INT)
+            return Value(self.truth_of(value, node.args[0]), types.BOOL)
+        if to is int and value.type is types.BOOL:
+            return Value(f"(1 if {value.text} else 0)", types.INT)
         if not value.type.is_number:
             raise RefusedError(node, f"{to.__name__}() of {value.type.name}: give it a number")
         if to is float:
-            return Value(self.number_of(value, node), FLOAT)
-        if value.type is INT:
-            return value if to is int else Value(f"whole_size(run, {value.text}, {line})", INT)
+            return Value(self.number_of(value, node), types.FLOAT)
+        if value.type is types.INT:
+            return (
+                value if to is int else Value(f"whole_size(run, {value.text}, {line})", types.INT)
+            )
         if to is int:
-            return Value(f"truncated(run, {value.text}, {line})", INT)
-        return Value(f"abs({value.text})", FLOAT)
+            return Value(f"truncated(run, {value.text}, {line})", types.INT)
+        return Value(f"abs({value.text})", types.FLOAT)
 
     def _least(self, called: Any, node: ast.Call) -> Value:
         if len(node.args) < 2 or node.keywords:
-            raise RefusedError(node, f"{_shown(node)} is not supported in columns: {_ELSEWHERE}")
+            raise _unsupported(node)
         first, *others = [self.value(each) for each in node.args]
         if any(each.type is not first.type for each in others) or not first.type.is_number:
             name = called.__name__
@@ -682,67 +654,48 @@ class Language:
         loop = node.generators[0]
         source = self.value(loop.iter)
         is_plain = len(node.generators) == 1 and isinstance(loop.target, ast.Name)
-        if not is_plain or source.type is not NEIGHBOURS:
+        if not is_plain or source.type is not types.NEIGHBOURS:
             raise RefusedError(node, f"{name}(...) goes through the neighbours of one agent")
         return source, loop.target.id  # type: ignore[attr-defined]
 
     def _found(self, name: str, element: Value, node: ast.AST) -> tuple[dict[str, str], Type]:
-        if element.type is FLOAT:
+        if element.type is types.FLOAT:
             raise RefusedError(node, "a float has no truth value here: compare it with something")
         truth, is_any = self.truth_of(element, node), name == "any"
         do = f"if {truth if is_any else f'not {truth}'}:\n                return {is_any}"
-        return {"begin": "pass", "do": do, "end": f"return {not is_any}"}, BOOL
+        return {"begin": "pass", "do": do, "end": f"return {not is_any}"}, types.BOOL
 
     def _summed(self, element: Value, call: ast.Call) -> tuple[dict[str, str], Type]:
         begin = [self.value(each).constant for each in call.args[1:]]
-        if begin != ([0.0] if element.type is FLOAT else []):
+        if begin != ([0.0] if element.type is types.FLOAT else []):
             raise RefusedError(
                 call,
                 "begin a sum of floats with 0.0, so that an empty one is a float, too: sum(..., "
                 "0.0); a sum of whole numbers needs no start",
             )
-        if element.type is FLOAT:
+        if element.type is types.FLOAT:
             do = f"total, lost = added(total, lost, {element.text})"
             end = "return summed(total, lost)"
-            return {"begin": "total, lost = 0.0, 0.0", "do": do, "end": end}, FLOAT
-        if element.type not in (INT, BOOL):
+            return {"begin": "total, lost = 0.0, 0.0", "do": do, "end": end}, types.FLOAT
+        if element.type not in (types.INT, types.BOOL):
             raise RefusedError(call, f"a sum of {element.type.name}: sum numbers")
 
-        more = element.text if element.type is INT else f"(1 if {element.text} else 0)"
+        more = element.text if element.type is types.INT else f"(1 if {element.text} else 0)"
         do = f"total = plus(run, total, {more}, {call.lineno})"
-        return {"begin": "total = 0", "do": do, "end": "return total"}, INT
+        return {"begin": "total = 0", "do": do, "end": "return total"}, types.INT
 
     def _only(self, node: ast.Call) -> ast.expr:
         if len(node.args) != 1 or node.keywords or isinstance(node.args[0], ast.Starred):
             raise RefusedError(node, f"{_shown(node.func)} takes one argument here")
         return node.args[0]
 
-    def _none(self, node: ast.Call) -> None:
-        if node.args or node.keywords:
-            raise RefusedError(node, f"{_shown(node.func)} takes no argument")
-
     def _await(self, node: ast.Await) -> Value:
-        raise RefusedError(
-            node, "an answer in the middle of something: give it a name first, name = await ..."
-        )
+        raise RefusedError(node, IN_THE_MIDDLE)
 
 
 _UNKNOWN: Any = object()
 _EVENT = ("trigger", "context")
-_DRAWS: Mapping[str, tuple[int, Type]] = {
-    "chance": (1, BOOL),
-    "index": (1, INT),
-    "between": (2, FLOAT),
-    "exponential": (1, FLOAT),
-}
 _LOOPS = (sum, any, all)
-_FUNCTIONS: Mapping[Any, str] = {
-    len: "_length",
-    math.pow: "_raised",
-    **dict.fromkeys((math.floor, math.ceil), "_to_whole"),
-    **dict.fromkeys((min, max), "_least"),
-    **dict.fromkeys((abs, int, float, bool), "_converted"),
-}
 
 _PART = """
 {head}
@@ -753,13 +706,6 @@ _PART = """
             {do}
     {end}
 """
-
-
-_FOLDED: Mapping[type, Callable[[int, int], int]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-}
 
 
 def as_option(value: Value, kind: Type, node: ast.AST) -> Value:
@@ -775,19 +721,19 @@ def as_option(value: Value, kind: Type, node: ast.AST) -> Value:
 
 def _constant(value: Any, node: ast.AST) -> Value:
     if value is None:
-        return Value("-1", NONE)
+        return Value("-1", types.NONE)
     if isinstance(value, bool):
-        return Value(str(value), BOOL, value)
+        return Value(str(value), types.BOOL, value)
     if isinstance(value, Enum):
         options = tuple(type(value))
         return Value(str(options.index(value)), Type(type(value).__name__, options), value)
     if isinstance(value, int) and -(2**63) <= value < 2**63:
-        return Value(repr(value), INT, value)
+        return Value(repr(value), types.INT, value)
     if isinstance(value, float):
         text = repr(value).replace("inf", "np.inf").replace("nan", "np.nan")
-        return Value(f"({text})", FLOAT, value if math.isfinite(value) else None)
+        return Value(f"({text})", types.FLOAT, value if math.isfinite(value) else None)
     if isinstance(value, str):
-        return Value("-1", TEXT, value)
+        return Value("-1", types.TEXT, value)
 
     raise RefusedError(
         node, f"{_shown(node)} is not supported in columns: use numbers, states, agents"
@@ -795,10 +741,15 @@ def _constant(value: Any, node: ast.AST) -> Value:
 
 
 def _are_alike(one: Type, other: Type) -> bool:
-    agents, states = (AGENT, MAYBE_AGENT), (STATE, MAYBE_STATE)
+    agents, states = (types.AGENT, types.MAYBE_AGENT), (types.STATE, types.MAYBE_STATE)
     if one in agents or one in states:
         return other in (agents if one in agents else states)
-    return one == other and (one is BOOL or bool(one.options))
+    return one == other and (one is types.BOOL or bool(one.options))
+
+
+def _unsupported(node: ast.AST, what: str = "") -> RefusedError:
+    told = what or _shown(node)
+    return RefusedError(node, f"{told} is not supported in columns: {_ELSEWHERE}")
 
 
 def _shown(node: ast.AST) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,9 +16,10 @@ from typing import Any
 
 from prism._version import __version__
 from prism.columns._unit import Unit
+from prism.files._durable import write_durably
 
 _HERE = Path(__file__).parent
-_KERNEL = ("numbers", "orders", "transitions", "decisions", "turns")
+_KERNEL = ("numbers", "orders", "transitions", "turns")
 _BEGINNING = "# The kernel begins here"
 _HEAD = """from __future__ import annotations
 
@@ -125,12 +125,8 @@ def _write(path: Path, whole: str) -> None:
             return
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(
-        "w", dir=path.parent, suffix=".new", delete=False, encoding="utf-8"
-    ) as file:
-        file.write(whole)
     # at once, as another process may be reading it
-    Path(file.name).replace(path)
+    write_durably(path, whole.encode())
 
 
 def _imported(name: str, path: Path) -> ModuleType:

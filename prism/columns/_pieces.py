@@ -10,30 +10,12 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from prism.columns._language import Language, Scope, as_option
-from prism.columns._types import (
-    AGENT,
-    BOOL,
-    FLOAT,
-    INT,
-    MAYBE_STATE,
-    NEIGHBOURS,
-    NONE,
-    STATE,
-    TEXT,
-    TRUTH,
-    WEIGHTS,
-    ZERO,
-    RefusedError,
-    Type,
-    Value,
-    kind_of,
-    read_as,
-)
+from prism.columns import _types as types
+from prism.columns._language import IN_THE_MIDDLE, Language, Scope, as_option
+from prism.columns._types import RefusedError, Type, Value, kind_of, read_as
 
-_NAMES = (TEXT, NONE)
+_NAMES = (types.TEXT, types.NONE)
 _WRITTEN_OUT = "weights are written out: {State.A: 0.3, State.B: 0.7}"
-_IN_THE_MIDDLE = "an answer in the middle of something: give it a name first, name = await ..."
 
 
 class Writer:
@@ -85,7 +67,7 @@ class Writer:
     def beginning(self) -> Iterator[str]:
         """Yield what gives local values their types, and what a step had kept."""
         for name, kind in self._scope.locals.items():
-            yield f"{name} = {ZERO.get(kind, '0')}"
+            yield f"{name} = {types.ZERO.get(kind, '0')}"
         if self.kept:
             yield "if piece != 0:"
             for name, kind in self.kept.items():
@@ -120,14 +102,10 @@ class Writer:
             return
         self._line(self._lifted(node.value).text)
 
-    def _pass(self, _node: ast.Pass) -> None:
-        self._line("pass")
+    def _pass(self, node: ast.stmt) -> None:
+        self._line(ast.unparse(node))
 
-    def _break(self, _node: ast.Break) -> None:
-        self._line("break")
-
-    def _continue(self, _node: ast.Continue) -> None:
-        self._line("continue")
+    _break = _continue = _pass
 
     def _return(self, node: ast.Return) -> None:
         if self._number is not None:
@@ -141,14 +119,16 @@ class Writer:
                 )
             value = self._language.value(node.value)
             if self._is_guard:
-                value = Value(self._language.truth_of(value, node), BOOL)
+                value = Value(self._language.truth_of(value, node), types.BOOL)
             self._returned(value, node)
             self._line(f"return {value.text}")
         self._scope.defined = set(self._scope.names)
 
     def _returned(self, value: Value, node: ast.AST) -> None:
         known = self._scope.returned
-        if value.type in (*_NAMES, WEIGHTS, NEIGHBOURS) or (known and known != value.type):
+        if value.type in (*_NAMES, types.WEIGHTS, types.NEIGHBOURS) or (
+            known and known != value.type
+        ):
             raise RefusedError(
                 node,
                 f"a return of {value.type.name}: return values of one type, numbers, truth "
@@ -168,7 +148,7 @@ class Writer:
 
     def _augassign(self, node: ast.AugAssign) -> None:
         if _waits(node):
-            raise RefusedError(node, _IN_THE_MIDDLE)
+            raise RefusedError(node, IN_THE_MIDDLE)
         target: Any = ast.copy_location(ast.parse(ast.unparse(node.target), mode="eval").body, node)
         for each in ast.walk(target):
             ast.copy_location(each, node)
@@ -203,7 +183,7 @@ class Writer:
         name, scope = target.id, self._scope
         if name in scope.fixed:
             raise RefusedError(target, f"{name} is an argument: give the new value another name")
-        kind = WEIGHTS if isinstance(value, dict) else value.type
+        kind = types.WEIGHTS if isinstance(value, dict) else value.type
         known = scope.names.get(name)
         if known is not None and known.type != kind:
             raise RefusedError(
@@ -217,7 +197,7 @@ class Writer:
         scope.defined.add(name)
         if isinstance(value, dict):
             for state in range(len(self._language.layout.states)):
-                scope.locals[f"{text}_{state}"] = FLOAT
+                scope.locals[f"{text}_{state}"] = types.FLOAT
                 self._line(f"{text}_{state} = {value.get(state, '0.0')}")
         else:
             scope.locals[text] = kind
@@ -237,7 +217,9 @@ class Writer:
             told = f"{ast.unparse(target)} cannot be set in a step: a step sets fields of agents"
             raise RefusedError(target, language.layout.others.get(name, told))
         if stored.type.options and value.type != stored.type:
-            is_state = value.type is STATE and stored.type.options == tuple(language.layout.states)
+            is_state = value.type is types.STATE and stored.type.options == tuple(
+                language.layout.states
+            )
             value = (
                 Value(value.text, stored.type)
                 if is_state
@@ -247,7 +229,11 @@ class Writer:
             raise RefusedError(
                 target,
                 f"{name} is {stored.type.name}, and gets {value.type.name}: "
-                + ("write 0.0 for 0, or float(...)" if stored.type is FLOAT else "use one type"),
+                + (
+                    "write 0.0 for 0, or float(...)"
+                    if stored.type is types.FLOAT
+                    else "use one type"
+                ),
             )
 
         if agent != "me":
@@ -303,18 +289,18 @@ class Writer:
         if isinstance(source, ast.Call) and self._language._outside(source.func) is range:
             if len(source.args) > 2 or source.keywords:
                 raise RefusedError(node, "range takes one or two numbers here")
-            ends = ", ".join(self._language.number(each, INT) for each in source.args)
-            self._bind(node.target, INT)
+            ends = ", ".join(self._language.number(each, types.INT) for each in source.args)
+            self._bind(node.target, types.INT)
             self._line(f"for v_{name} in range({ends}):")
             self._loop(node.body, name)
             return
 
         value = self._language.value(source)
-        if value.type is not NEIGHBOURS:
+        if value.type is not types.NEIGHBOURS:
             raise RefusedError(node, "a loop goes through neighbours, or a range of numbers")
         self._loops += 1
         of, number = f"of_{self._loops}", f"number_{self._loops}"
-        self._bind(node.target, AGENT)
+        self._bind(node.target, types.AGENT)
         self._line(f"{of} = {value.text}")
         self._line(f"for {number} in range(degree(run, {of})):")
         self._indent += 1
@@ -360,7 +346,7 @@ class Writer:
             return self._asked(node)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             value = self._lifted(node.operand)
-            return Value(f"(not {self._language.truth_of(value, node)})", BOOL)
+            return Value(f"(not {self._language.truth_of(value, node)})", types.BOOL)
         if isinstance(node, ast.BoolOp):
             return self._one_by_one(node)
         if isinstance(node, ast.Compare) and not any(map(_waits, node.comparators)):
@@ -370,11 +356,11 @@ class Writer:
                 ast.copy_location(ast.Compare(left, node.ops, node.comparators), node)
             )
 
-        raise RefusedError(node, _IN_THE_MIDDLE)
+        raise RefusedError(node, IN_THE_MIDDLE)
 
     def _one_by_one(self, node: ast.BoolOp) -> Value:
         """Ask for a part of an and, or of an or, only where those before leave it open."""
-        name = self._temporary(Value("False", TRUTH))
+        name = self._temporary(Value("False", types.TRUTH))
         text, behind = f"v_{name}", self._new()
         for number, each in enumerate(node.values):
             truth = self._language.truth_of(self._lifted(each), node)
@@ -388,7 +374,7 @@ class Writer:
 
         self._go(str(behind))
         self._at = behind
-        return Value(text, TRUTH)
+        return Value(text, types.TRUTH)
 
     def _temporary(self, value: Value) -> str:
         self._names += 1
@@ -422,7 +408,7 @@ class Writer:
         self._go(str(following))
         self._at = following
 
-        return self._scope.names[self._temporary(Value("answer", MAYBE_STATE))]
+        return self._scope.names[self._temporary(Value("answer", types.MAYBE_STATE))]
 
     def _question(self, node: ast.Await) -> ast.Call:
         """Return the call of decide that is awaited; refuse whatever else is."""
@@ -448,7 +434,7 @@ class Writer:
                 "columns do not ask: leave it out, or run without columns",
             )
         if len(call.args) > 2 or any(map(_waits, (func.value, *call.args))):
-            raise RefusedError(node, _IN_THE_MIDDLE)
+            raise RefusedError(node, IN_THE_MIDDLE)
         return call
 
     def _put_weights(self, call: ast.Call) -> int:
@@ -462,7 +448,7 @@ class Writer:
             weights = self._weights(given)
         else:
             value = self._language.value(given)
-            if value.type is not WEIGHTS:
+            if value.type is not types.WEIGHTS:
                 raise RefusedError(given, _WRITTEN_OUT)
             weights = {state: f"{value.text}_{state}" for state in states}
         for state in states:
@@ -488,9 +474,9 @@ class Writer:
     def _locals_of(self, name: str) -> dict[str, Type]:
         """Return the local values that a name stands for, if it has a value here."""
         value = self._scope.names[name]
-        if value.type is WEIGHTS:
+        if value.type is types.WEIGHTS:
             states = range(len(self._language.layout.states))
-            return dict.fromkeys((f"{value.text}_{state}" for state in states), FLOAT)
+            return dict.fromkeys((f"{value.text}_{state}" for state in states), types.FLOAT)
         is_local = name in self._scope.defined and value.text in self._scope.locals
         return {value.text: value.type} if is_local else {}
 

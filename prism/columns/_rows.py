@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
-from functools import partial
 from types import MappingProxyType
 from typing import Any
 from weakref import WeakValueDictionary
@@ -156,12 +155,6 @@ class RowSet(AgentSet[Any]):
             return super().values(of)
         return columns.values(stored, self._places)
 
-    def sum(self, of: Any) -> float:
-        """Return the sum of a number of each, which their order does not change."""
-        from math import fsum
-
-        return fsum(self.values(of))
-
     def _numbers(self) -> Any:
         if self._places is None:
             return np.arange(len(self), dtype=np.int32)
@@ -285,10 +278,10 @@ def _kept(rows: Rows, name: str) -> property:
 
 
 def _refused(why: str) -> property:
-    def refuse(what: str, self: Any) -> Any:
-        raise SimulationError(f"agent {self.agent_id!r}: {why}: {_INSTEAD}{what}")
+    def refuse(self: Any) -> Any:
+        raise SimulationError(f"agent {self.agent_id!r}: {why}: {_INSTEAD}")
 
-    return property(partial(refuse, ""))
+    return property(refuse)
 
 
 def is_row(agent: Any, rows: Rows) -> bool:

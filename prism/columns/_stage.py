@@ -484,19 +484,23 @@ class ColumnStage(AgentStage):
         """Return the agents' states and fields, as those of objects are kept."""
         columns, rows = self._columns, self._rows
         texts = [state.value for state in self.unit.layout.states]
-        cls: Any = next(iter(self._kinds))
         kept = {
             "ids": [rows.id_of(place) for place in range(columns.size)],
             "states": [texts[number] for number in columns["state"].tolist()],
             "ticks": (self.host.ticks - columns.agents["since"]).tolist(),
-            "inboxes": [],
-            "fields": {
-                name: self._shown(name, code)
-                for name, each in cls.fields.items()
-                if name not in Agent.fields and each.declared.kept
-            },
+            **self.held(code)[0],
         }
         return {"kinds": [kept]}
+
+    def held(self, code: Encoder) -> list[dict[str, Any]]:
+        """Return the agents' fields, as those of objects are kept."""
+        cls: Any = next(iter(self._kinds))
+        fields = {
+            name: self._shown(name, code)
+            for name, each in cls.fields.items()
+            if name not in Agent.fields and each.declared.kept
+        }
+        return [{"inboxes": [], "fields": fields}]
 
     def _shown(self, name: str, code: Encoder) -> Any:
         """Return the values of a field as plain data."""

@@ -12,7 +12,6 @@ from prism.columns import _table as T  # noqa: N812
 from prism.columns import _world as W  # noqa: N812
 
 if TYPE_CHECKING:
-    from prism.columns._decisions import wait, waves
     from prism.columns._numbers import degree, draw_turn, neighbour, state_of
     from prism.columns._orders import fetch_ahead, pop, sort
     from prism.columns._transitions import (
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
         put_off,
         put_off_time_out,
         take_back,
+        wait,
+        waves,
     )
 
 # The kernel begins here

@@ -15,21 +15,10 @@ from typing import Any
 
 from prism._faults import Place
 from prism.columns import _table as T  # noqa: N812
-from prism.columns._language import _MATH, Language, Scope
+from prism.columns import _types as types
+from prism.columns._language import MATH, Language, Scope
 from prism.columns._pieces import Writer, kept_name
-from prism.columns._types import (
-    AGENT,
-    MAYBE_AGENT,
-    NONE,
-    WORLD,
-    Layout,
-    RefusedError,
-    Stored,
-    Type,
-    Value,
-    kind_of,
-    type_of,
-)
+from prism.columns._types import Layout, RefusedError, Stored, Type, Value, kind_of, type_of
 from prism.statechart import Statechart
 from prism.statechart._definition import TIMEOUT
 from prism.worlds import Agent, World
@@ -211,9 +200,9 @@ class _Builder:
         if node is None:
             return
 
-        values = [Value("self", WORLD), Value("me", AGENT)]
+        values = [Value("self", types.WORLD), Value("me", types.AGENT)]
         if self._cls.activation == "pair":
-            values.append(Value("other", AGENT))
+            values.append(Value("other", types.AGENT))
             self._language.is_apart = False
         scope = Scope(method, _named(node, values), own)
         head = f"step_{number}(run, me, other, piece, slot, answer)"
@@ -226,20 +215,20 @@ class _Builder:
         own = f"the guard {getattr(guard, '__qualname__', guard)!s}"
         node = self._source(guard, own)
         if node is not None:
-            values = [Value("agent", AGENT), Value("context", MAYBE_AGENT)]
+            values = [Value("agent", types.AGENT), Value("context", types.MAYBE_AGENT)]
             scope = Scope(guard, _named(node, values), own)
             self._write(scope, node, f"guard_{number}(run, me, agent, context)", is_guard=True)
 
     def _called(
-        self, called: tuple[Any, bool], types: Sequence[Type], node: ast.AST
+        self, called: tuple[Any, bool], kinds: Sequence[Type], node: ast.AST
     ) -> tuple[str, Type]:
         """Translate a function that another one calls, once for each types of its arguments."""
         function = called[0]
-        key = function, tuple(types)
+        key = function, tuple(kinds)
         if key not in self._helpers:
             name = f"help_{len(self._helpers)}"
             self._helpers[key] = name, None
-            self._helpers[key] = name, self._helper(name, *called, types, node)
+            self._helpers[key] = name, self._helper(name, *called, kinds, node)
 
         name, returned = self._helpers[key]
         if returned is None:
@@ -247,7 +236,7 @@ class _Builder:
         return name, returned
 
     def _helper(
-        self, name: str, function: Any, is_bound: bool, types: Sequence[Type], node: ast.AST
+        self, name: str, function: Any, is_bound: bool, kinds: Sequence[Type], node: ast.AST
     ) -> Type:
         own = function.__qualname__
         source = self._source(function, own)
@@ -257,14 +246,14 @@ class _Builder:
         given = source.args
         names = [each.arg for each in given.args][is_bound:]
         more = given.vararg, given.kwonlyargs, given.kwarg
-        if len(names) != len(types) or any(more):
+        if len(names) != len(kinds) or any(more):
             raise RefusedError(node, f"{own} takes other arguments: give all of them, in order")
-        values = [Value(f"v_{each}", of) for each, of in zip(names, types, strict=True)]
-        first = [Value("self", WORLD)] if is_bound else []
+        values = [Value(f"v_{each}", of) for each, of in zip(names, kinds, strict=True)]
+        first = [Value("self", types.WORLD)] if is_bound else []
         scope = Scope(function, _named(source, [*first, *values]), own)
         head = f"{name}({', '.join(['run', 'me', *(each.text for each in values)])})"
         self._write(scope, source, head)
-        return scope.returned or NONE
+        return scope.returned or types.NONE
 
     def _write(
         self,
@@ -366,25 +355,18 @@ class _Builder:
         }
         yield "\n".join(f"{name} = {value!r}" for name, value in plain.items())
         yield "\n".join(f"{name} = np.array({of}, np.int64)" for name, of in tables.items())
-        for name in sorted(_MATH.values()):
+        for name in (each.__name__ for each in MATH):
             yield (
                 f"@jit\ndef {name}_of(run, number, line):\n"
                 f"    return finite(run, math.{name}(number), number, line)\n"
             )
 
     def _dispatch(self, steps: int) -> Iterator[str]:
-        given = "run, me, other, piece, slot, answer"
-        lines = [
-            f"    if step == {each}:\n        return step_{each}({given})" for each in range(steps)
-        ]
-        yield _function(
-            "run_step(run, step, me, other, piece, slot, answer)", *lines, "    return 0"
-        )
-        lines = [
-            f"    if guard == {each}:\n        return guard_{each}(run, agent, agent, context)"
-            for each in range(len(self._guards))
-        ]
-        yield _function("passes(run, guard, agent, context)", *lines, "    return True")
+        given = "me, other, piece, slot, answer"
+        yield _switch(f"run_step(run, step, {given})", "step", f"(run, {given})", steps, "0")
+        guards = len(self._guards)
+        given = "(run, agent, agent, context)"
+        yield _switch("passes(run, guard, agent, context)", "guard", given, guards, "True")
 
         names = list(self._language.written) if self._cls.together else []
         yield from _shadowing([self._layout.fields[name].name for name in names])
@@ -450,6 +432,14 @@ def _named(node: Any, values: Sequence[Value]) -> dict[str, Value]:
 def _function(head: str, *lines: str) -> str:
     body = "\n".join(lines)
     return f"@jit\ndef {head}:\n{body}\n"
+
+
+def _switch(head: str, which: str, given: str, count: int, otherwise: str) -> str:
+    """Return a function that calls one of several, by a number."""
+    lines = (
+        f"    if {which} == {each}:\n        return {which}_{each}{given}" for each in range(count)
+    )
+    return _function(head, *lines, f"    return {otherwise}")
 
 
 def _is_source(node: ast.AST, code: Any) -> bool:

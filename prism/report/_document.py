@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,7 +16,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 import jinja2
-import vl_convert
 from markupsafe import Markup
 
 from prism._version import __version__
@@ -26,6 +27,11 @@ from prism.report._figures.rendering import VEGA_LITE, FigureFormat, draw, in_fo
 from prism.report._sections.kinds import Section
 
 _SCRIPTS = ("figures.js", "page.js")
+_BUNDLING = """
+import sys, vl_convert
+sys.stdout.reconfigure(encoding="utf-8")
+sys.stdout.write(vl_convert.javascript_bundle(vl_version=sys.argv[1]))
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +133,14 @@ def library() -> Future[str]:
 
 
 def _bundle() -> str:
-    return vl_convert.javascript_bundle(vl_version=VEGA_LITE)  # type: ignore[call-arg]
+    # vl_convert stops all threads of its process for a second or two
+    made = subprocess.run(
+        [sys.executable, "-P", "-c", _BUNDLING, VEGA_LITE],
+        capture_output=True,
+        check=True,
+        encoding="utf-8",
+    )
+    return made.stdout
 
 
 def resource(name: str) -> str:

@@ -100,7 +100,7 @@ def make_report(logs: RunLogs, charts: Iterable[Statechart[Any]] = ()) -> Report
     Raises:
         InputError: If the logs hold no event of prism, or no transition by one of the charts.
     """
-    library()  # takes half a second, while the logs are read
+    library()  # takes a second or two, while the logs are read
     known = [to_diagram(chart.definition) for chart in charts]
     runs, notes = facts_of(logs, known, familiar_charts())
     if not runs:

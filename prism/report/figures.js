@@ -28,9 +28,18 @@ const drawFigure = (() => {
     return list;
   };
 
+  // A page may show what it knows before the library is there.
+  const library = typeof vegaEmbed === "undefined"
+    ? new Promise((loaded, failed) => {
+      const script = document.getElementById("library");
+      script.addEventListener("load", loaded);
+      script.addEventListener("error", () => failed(new Error("the library could not be loaded")));
+    })
+    : Promise.resolve();
+
   // A view that keeps its first failure: what fails while Vega computes a figure, it only logs.
   // The class to extend is nowhere in the library but in its views.
-  const strictView = (async () => {
+  const strictView = library.then(async () => {
     const { view } = await vegaEmbed(document.createElement("div"), {}, { ...options, mode: "vega" });
     view.finalize();
     return class extends view.constructor {
@@ -39,7 +48,7 @@ const drawFigure = (() => {
         return super.error(...problems);
       }
     };
-  })();
+  });
 
   // What is saved is the figure as a paper needs it: with its legend, and in light colours.
   const embed = async (place, id, spec) => {

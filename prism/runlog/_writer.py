@@ -58,7 +58,7 @@ class Moment:
 
 
 class SimulatedClock:
-    """A clock that only the simulation advances: one minute a tick, from a fixed start.
+    """A clock that only the simulation advances, by a fixed time a tick, from a fixed start.
 
     Calling it returns seconds since the epoch, so it can be a chart's ``clock``. Two runs of the
     same simulation get the same times from it. A `RunLog` with this clock writes its time; other
@@ -66,14 +66,20 @@ class SimulatedClock:
 
     Args:
         start: Time at which the first round begins; in UTC if it has no time zone.
+        seconds_per_tick: Seconds from one tick to the next; a minute by default. In a run of the
+            feed it is what the parameter ``ticks_per_hour`` comes to.
 
     Attributes:
         moment: The current instant.
+        seconds_per_tick: Seconds from one tick to the next.
     """
 
-    def __init__(self, start: datetime = DEFAULT_START) -> None:
+    def __init__(
+        self, start: datetime = DEFAULT_START, seconds_per_tick: float = SECONDS_PER_TICK
+    ) -> None:
         aware = start.replace(tzinfo=UTC) if start.tzinfo is None else start.astimezone(UTC)
         self.moment: Moment = Moment(aware)
+        self.seconds_per_tick: float = seconds_per_tick
         self._start = self.moment.seconds
         self._is_bound = False
 
@@ -100,7 +106,7 @@ class SimulatedClock:
     @property
     def ticks(self) -> int:
         """Ticks since the start."""
-        return round((self.moment.seconds - self._start) / SECONDS_PER_TICK)
+        return round((self.moment.seconds - self._start) / self.seconds_per_tick)
 
     @property
     def timestamp(self) -> str:
@@ -114,7 +120,8 @@ class SimulatedClock:
     def advance(self) -> None:
         """Advance by one tick."""
         now = self.moment
-        self._show(Moment(now.time + timedelta(seconds=SECONDS_PER_TICK), now.round, now.tick + 1))
+        later = now.time + timedelta(seconds=self.seconds_per_tick)
+        self._show(Moment(later, now.round, now.tick + 1))
 
     @contextmanager
     def at(self, moment: Moment) -> Iterator[None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import copyfileobj
@@ -26,6 +26,9 @@ from prism.telemetry.events import SCHEMA_VERSION
 
 SUMMARY_NAME = "run.json"
 ASIDE_NAME = f"damaged_{LOG_NAME}"
+RERUN_NAME = "rerun.json"
+TRACEBACK_NAME = "traceback.txt"
+_MOST_NAMED = 3
 
 _RESULTS = "results"
 _SUMMARY_KINDS = {"prism": str, "schema": int, "config": dict, _RESULTS: dict}
@@ -70,7 +73,7 @@ class RunFolder:
         Nothing is written yet.
 
         Raises:
-            InputError: If it holds a run already, is no folder, or cannot be written to.
+            InputError: If it holds a run or anything else, is no folder, or cannot be written to.
         """
         try:
             _require_free(path)
@@ -396,6 +399,27 @@ def _require_free(path: Path) -> None:
     if found and not (is_empty and (path / found[0]).stat().st_size == 0):
         hint = "choose another folder" + (", or resume it" if SUMMARY_NAME in found else "")
         raise InputError(f"already holds a run ({', '.join(found)}): {hint}", path=path)
+
+    # what reruns and batches note beside a run is there before it
+    require_nothing_else(path, own=(*_OWN, RERUN_NAME, TRACEBACK_NAME))
+
+
+def require_nothing_else(path: Path, own: Container[str] = ()) -> None:
+    """Refuse a folder for results that holds the files of somebody else; hidden ones may stay.
+
+    Args:
+        path: The folder, which may be a new one.
+        own: Names of what may be there.
+
+    Raises:
+        InputError: If it holds anything else.
+    """
+    there = sorted(each.name for each in path.iterdir()) if path.exists() else []
+    others = [name for name in there if not name.startswith(".") and name not in own]
+    if others:
+        listed = ", ".join(others[:_MOST_NAMED]) + ", ..." * (len(others) > _MOST_NAMED)
+        problem = f"holds other files ({listed}): choose an empty folder, or a new one"
+        raise InputError(problem, path=path)
 
 
 def _require_writable(path: Path) -> None:

@@ -34,7 +34,7 @@ from prism.errors import PrismError
 from prism.files import make_folder
 from prism.llm._credentials import with_credentials
 from prism.runs import Observer
-from prism.runs._folder import is_begun
+from prism.runs._folder import TRACEBACK_NAME, is_begun
 from prism.runs._ledger import Ledger, lending
 from prism.runs._running import carry_out, telling_warnings
 from prism.science._batch_folder import (
@@ -43,7 +43,6 @@ from prism.science._batch_folder import (
     LOGS,
     PLAN_NAME,
     STOP_NOW,
-    TRACEBACK_NAME,
     BatchFolder,
 )
 from prism.science._batch_tables import is_of_feed, measure_log, measure_run, with_measures

@@ -16,7 +16,7 @@ import orjson
 from prism._version import __version__
 from prism.errors import InputError
 from prism.files import make_folder, parse_json, write_durably
-from prism.runs._folder import SUMMARY_NAME, is_begun, read_summary
+from prism.runs._folder import SUMMARY_NAME, is_begun, read_summary, require_nothing_else
 
 try:
     import fcntl
@@ -30,7 +30,6 @@ LOGS: Final = "logs"
 TABLES: Final = "tables"
 PLAN_NAME = "plan.json"
 LEDGER_NAME = "budget.bin"
-TRACEBACK_NAME = "traceback.txt"
 ROWS_NAME = "runs.jsonl"
 FAILURES_NAME = "failures.json"
 LOCK_NAME = "batch.lock"
@@ -64,10 +63,10 @@ class BatchFolder:
         return (self.path / PLAN_NAME).exists()
 
     def require_free(self) -> None:
-        """Refuse a folder that another batch or run has.
+        """Refuse a folder that is no folder, or is not empty.
 
         Raises:
-            InputError: If it is one.
+            InputError: If another batch or run has it, or it holds anything else.
         """
         if self.path.exists() and not self.path.is_dir():
             raise InputError("is a file, not a folder: choose another folder", path=self.path)
@@ -76,6 +75,8 @@ class BatchFolder:
                 what = "a batch" if name == PLAN_NAME else "a run"
                 hint = "choose another folder, or resume it"
                 raise InputError(f"already holds {what} ({name}): {hint}", path=self.path)
+
+        require_nothing_else(self.path, own=(LOCK_NAME, _WORKING_NAME, _STOP_NAME))
 
     @contextmanager
     def locked(self) -> Iterator[str]:

@@ -18,14 +18,12 @@ from prism.llm import Model
 from prism.llm._credentials import with_credentials
 from prism.runs import Observer, Outcome, ReplayOptions
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
-from prism.runs._folder import SUMMARY_NAME, RunFolder, read_summary
+from prism.runs._folder import RERUN_NAME, SUMMARY_NAME, RunFolder, read_summary
 from prism.runs._options import DeciderOptions
 from prism.telemetry.events import DECISION, TRANSITION
 from prism.worlds import Run, SwitchModel, Treatment, resume
 from prism.worlds._treatment_tables import read_treatment_file
 from prism.worlds._treatments import later_models
-
-RERUN_NAME = "rerun.json"
 
 _WHEN = ("round", "tick", "agent_id")
 _COMPARED: Mapping[str, Sequence[str]] = {

@@ -16,7 +16,14 @@ from prism.social._activity import FREQUENCY, Hours, activities, first_hour, wai
 from prism.social._composing import Composer, TemplateComposer, share_topics
 from prism.social._feeds import Feeds, Rank
 from prism.social._networks import code_in, follow_network
-from prism.social._parameters import DEFAULTS, SETTLED, Parameters, loaded, made_up
+from prism.social._parameters import (
+    DEFAULTS,
+    SECONDS_PER_HOUR,
+    SETTLED,
+    Parameters,
+    loaded,
+    made_up,
+)
 from prism.social._population import (
     NEEDS,
     acts_with,
@@ -516,6 +523,7 @@ class Feed(FeedSteps):
     def _prism_begin(self, setting: Any, host: Any) -> None:
         """Take note of what the run is made of."""
         now, answerers = self.parameters, setting.answerers
+        setting.clock.seconds_per_tick = SECONDS_PER_HOUR / now.ticks_per_hour
         acts, chooses_acts_for = acts_with(answerers.reasoner, self.model_acts)
         texts = PostTexts(answerers.wording, self.writer_prompt, tells_thread=acts)
         playing = Playing(
@@ -625,9 +633,7 @@ class Feed(FeedSteps):
         if now.posts_per_tick and not self._playing.has_ideas:
             changed.append("posts_per_tick")
         if changed:
-            raise FieldValueError(
-                f"{changed[0]} cannot change during a run, since the population depends on it"
-            )
+            raise FieldValueError(f"{changed[0]} cannot change during a run, which was made by it")
 
         self._playing.parameters = now
         if now.posts_per_tick != before.posts_per_tick:

@@ -21,7 +21,6 @@ from prism.agents import SocialAgent
 from prism.errors import FieldValueError
 from prism.randomness import RandomStream
 from prism.runlog import SimulatedClock
-from prism.runlog._writer import SECONDS_PER_TICK
 from prism.social._networks import function_at
 from prism.social._parameters import Parameters
 from prism.social._posts import Post
@@ -101,7 +100,7 @@ class Feeds:
         self._parameters = parameters
         self._rank = rank
         self._functions: dict[str, Rank] = {}
-        self._hot = HotPosts(network, seed)
+        self._hot = HotPosts(network, seed, clock.seconds_per_tick)
         self._rankings: dict[str, Ranking] = {
             "chronological": self._chronological,
             INTERESTS: self._interests,
@@ -298,11 +297,13 @@ class HotPosts:
     Args:
         network: The posts.
         seed: Seed of the run, to which ties belong.
+        seconds_per_tick: Length of a tick.
     """
 
-    def __init__(self, network: Network, seed: int) -> None:
+    def __init__(self, network: Network, seed: int, seconds_per_tick: float) -> None:
         self._network = network
         self._seed = seed
+        self._seconds_per_tick = seconds_per_tick
         self._half_life = 0.0
         self._ties: list[float] = []
         self._keys: list[Key] = []
@@ -354,7 +355,7 @@ class HotPosts:
         if number == len(self._ties):
             self._ties.append(RandomStream(self._seed, "tie", post.post_id).random())
 
-        age = network.published[number] / SECONDS_PER_TICK
+        age = network.published[number] / self._seconds_per_tick
         return hot_score(network.score(post), age, self._half_life), self._ties[number], number
 
 

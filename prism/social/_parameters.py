@@ -42,7 +42,7 @@ def _of(
         least: The least that it may be.
         most: The most that it may be.
         among: The texts that it may be.
-        settled: Whether population and chart are made by it, so that no treatment can change it.
+        settled: Whether population, chart or clock depend on it, so no treatment can change it.
     """
     known = {"least": least, "most": most, "among": among, "settled": settled}
     return field(default=default, metadata=known)
@@ -87,7 +87,8 @@ class Parameters:
     Args:
         carries_over: Whether what is under way when a round ends continues in the next; else drafts
             are published at once, and all return to IDLE.
-        ticks_per_hour: Ticks in an hour of the day, from 1 on, for ``hours`` and ``hot_half_life``.
+        ticks_per_hour: Ticks in an hour, from 1 on: the length of a tick on the run's clock, for
+            ``hours``, and for the times in the log. A tick is five minutes by default.
         hours: When agents are awake: ``always``; ``file``, by the attribute
             ``activity_level_frequency`` of each agent, 24 numbers, the largest of which is awake
             all hour; or ``diurnal``, the curve of the day below.
@@ -154,8 +155,8 @@ class Parameters:
         mix_random: Weight of a random order.
         mix_collaborative: Weight of the order by what similar agents like.
         hot_half_life: Ticks by which a post must be younger to stand where one of twice the score
-            does, above 0; Reddit's 45,000 seconds for ten times the score are 45 ticks of five
-            minutes for twice.
+            does, above 0; Reddit's 45,000 seconds for ten times the score are 45 ticks of the
+            default length for twice.
         similar_agents: Agents whose likes a collaborative feed goes by, from 1 on.
         likes_compared: Latest likes by which agents are compared, from 1 on.
         network: Who follows whom: as ``given``; else generated, ``scale_free``, ``small_world``,
@@ -208,7 +209,7 @@ class Parameters:
     """
 
     carries_over: bool = True
-    ticks_per_hour: int = _of(12, 1)
+    ticks_per_hour: int = _of(12, 1, settled=True)
     hours: str = _of("always", among=("always", "file", "diurnal"), settled=True)
     diurnal_curve: tuple[float, ...] = _of(DIURNAL, settled=True)
     first_hour: int | None = _of(0, 0, 23)
@@ -398,6 +399,8 @@ def _plain(value: Any) -> Any:
     """Return a value as JSON has it: parameters are numbers, texts, and the one tuple."""
     return list(value) if isinstance(value, tuple) else value
 
+
+SECONDS_PER_HOUR = 3600
 
 SETTLED: tuple[str, ...] = tuple(
     each.name for each in fields(Parameters) if each.metadata.get("settled")

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from prism.drawing import draw_svg, showable
 from prism.errors import InputError
 from prism.report._facts.run_facts import Recorded, RunFacts, with_tables
-from prism.report._figures.html_table import html_table
+from prism.report._figures.html_table import html_table, shown
 from prism.report._figures.page_figures import PageFigures
 from prism.report._figures.timeline import are_many
 from prism.report._sections import sections_of
@@ -31,7 +31,6 @@ from prism.runlog._reader import BLOCK_BYTES
 from prism.telemetry.events import DECISION, TRANSITION
 from prism.watch import _looking as looking
 from prism.watch._facts import (
-    MOST_READ_WHOLE,
     blank_facts,
     busiest,
     counted_facts,
@@ -40,7 +39,7 @@ from prism.watch._facts import (
     whole_facts,
 )
 from prism.watch._tally import Tally
-from prism.watch._watched import Watched
+from prism.watch._watched import MOST_READ_WHOLE, Watched
 
 _COUNTED: tuple[Kind, ...] = (
     *(FAULTS, MEASURES, STATES, DECISIONS, COSTS, TREATMENTS, WORLD_EVENTS),
@@ -248,7 +247,7 @@ def _numbers(event: Mapping[str, Any] | None) -> Markup:
 
     cells = _EMPTY.join(
         Markup("<div><dt>{}</dt><dd>{}</dd></div>").format(
-            cut(str(name).replace("_", " ")), f"{value:,.4g}" if type(value) is float else value
+            cut(str(name).replace("_", " ")), shown(value)
         )
         for name, value in told.items()
     )

@@ -97,9 +97,9 @@ const worldPlayed = (() => {
   };
 
   const OF_THE_RUN = [
-    { name: "agents", kind: "whole", type: "int", least: 1, help: "how many; after Reset" },
-    { name: "rounds", kind: "whole", type: "int", least: 1, help: "length of the run; after Reset" },
-    { name: "seed", kind: "whole", type: "int", help: "of every random number; after Reset" },
+    { name: "agents", kind: "whole", type: "int", least: 1, help: "number of agents; needs Reset" },
+    { name: "rounds", kind: "whole", type: "int", least: 1, help: "number of rounds; needs Reset" },
+    { name: "seed", kind: "whole", type: "int", help: "needs Reset" },
   ];
   const isOfTheRun = (name) => OF_THE_RUN.some((each) => each.name === name);
 

@@ -1,6 +1,8 @@
 "use strict";
 {
   const get = (id) => document.getElementById(id);
+  // it moves into a section, which may go and come again
+  const kindsOfEvents = get("kinds");
   const counted = (count) => Number(count).toLocaleString("en");
   const isPlayed = typeof worldPlayed !== "undefined";
   const PANEL = ["agent", "state", "tick", "source", "target", "words", "chosen", "by", "event"];
@@ -87,6 +89,8 @@
     [...place.querySelectorAll(".tall, .scroll, .happened")].forEach((each, number) => {
       if (scrolled[number]) [each.scrollLeft, each.scrollTop] = scrolled[number];
     });
+    // a chart shrinks as long as its letters can be read, then it scrolls
+    for (const each of place.querySelectorAll(".scroll svg")) each.style.minWidth = `${Math.min(620, 0.75 * each.width.baseVal.value)}px`;
     for (const each of place.querySelectorAll("[data-state], [data-source]")) {
       each.setAttribute("tabindex", "0");
       each.setAttribute("role", "button");
@@ -111,7 +115,8 @@
   const showSections = (holder, prefix, view) => {
     const shown = view.sections.map((each) => {
       const section = sectionOf(holder, prefix, each.anchor);
-      const [heading, explanation, body] = section.children;
+      const [heading, explanation] = section.children;
+      const body = section.lastChild;
       heading.textContent = each.heading;
       explanation.textContent = each.explanation;
       if (section.contents !== each.html) {
@@ -161,8 +166,8 @@
     const words = [];
     if (head.rounds !== null) words.push(`round ${outOf(head.rounds, head.planned)}`);
     if (head.tick !== null && head.state !== "complete") words.push(`tick ${outOf(head.tick, head.ticks)}`);
-    if (head.questions !== null) words.push(`${counted(head.questions)} question${head.questions === 1 ? "" : "s"} open`);
-    if (head.seconds_left !== null) words.push(`${timeText(head.seconds_left)} left`);
+    if (head.questions) words.push(`${counted(head.questions)} question${head.questions === 1 ? "" : "s"} open`);
+    if (head.seconds_left !== null && !isPlayed) words.push(`${timeText(head.seconds_left)} left`);
     if (head.spent) {
       const tokens = head.spent.tokens;
       words.push(`${counted(head.spent.calls)} calls, ${counted(tokens)} tokens`);
@@ -246,7 +251,7 @@
     showKinds(view.kinds ?? []);
     await showSections(get("at"), "at", view);
     const listed = get("at-happened");
-    if (listed && listed.children[1].nextSibling !== get("kinds")) listed.children[1].after(get("kinds"));
+    if (listed && listed.children[1].nextSibling !== kindsOfEvents) listed.children[1].after(kindsOfEvents);
     get("at").dataset.round = String(number);
     if (number !== wantedRound()) loadRound();
   });
@@ -263,7 +268,7 @@
   });
 
   const showKinds = (kinds) => {
-    const holder = get("kinds");
+    const holder = kindsOfEvents;
     const chosen = looked().get("kind") ?? "";
     const names = ["", ...kinds];
     holder.hidden = kinds.length < 2;

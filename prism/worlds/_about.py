@@ -76,7 +76,7 @@ def _field(field: Field, hint: Any) -> dict[str, Any]:
     declared = field.declared
     found: dict[str, Any] = {
         "name": field.name,
-        "type": words_of_type(hint or field.annotation, field.annotation),
+        "type": words_of_type(hint, field.annotation),
     }
     if declared.default is not MISSING:
         default = shown_value(declared.default)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, overload
@@ -578,11 +578,42 @@ class Agent(_Parts, metaclass=Fields):
         return host
 
 
+class Waited:
+    """What a step waits for.
+
+    Attributes:
+        agent: Who is asked.
+        owner: Whose step it is.
+        running: The step.
+        was_late: Whether another question of the same agent went before it.
+        is_open: Whether it is a question that is asked in this wave.
+        answer: What was chosen or written, or what the step goes on with if nothing was asked.
+    """
+
+    __slots__ = ("agent", "answer", "is_open", "owner", "running", "was_late")
+
+    agent: Any
+    answer: Any
+    is_open: bool
+    owner: Any
+    running: Coroutine[Any, Any, Any]
+    was_late: bool
+
+    def begin(self, owner: Any, running: Coroutine[Any, Any, Any]) -> None:
+        """Note whose step waits."""
+        self.owner, self.running = owner, running
+        self.was_late = self.is_open = False
+        self.answer = None
+
+    def put(self) -> Any:
+        """Return what somebody is to answer; None if there is nothing to ask."""
+
+
 WAITING: Any = object()
 """In place of an agent's last transition, where it makes none before it has its answer."""
 
 
-class Asked:
+class Asked(Waited):
     """An agent's decision: carried out at once, or a question to wait for.
 
     Args:
@@ -601,7 +632,6 @@ class Asked:
     """
 
     __slots__ = (
-        "agent",
         "context",
         "decision",
         "options",
@@ -649,8 +679,12 @@ class Asked:
 
         return (yield self) if settled is self else settled
 
+    def put(self) -> Any:
+        """Return the question, if it is open and nobody draws the answer without one."""
+        return self.question if self.is_open else None
 
-class Writing:
+
+class Writing(Waited):
     """A text for an agent to write. Awaiting it returns what was `Written`.
 
     Args:
@@ -658,7 +692,7 @@ class Writing:
         call: The call to the run's writer.
     """
 
-    __slots__ = ("_only_value", "agent", "call")
+    __slots__ = ("_only_value", "call")
 
     def __init__(self, agent: Any, call: TextCall) -> None:
         self.agent = agent
@@ -678,15 +712,19 @@ class Writing:
 
         return written.value if self._only_value else written
 
+    def put(self) -> Any:
+        """Return the call."""
+        return self.call
 
-class Receiving:
+
+class Receiving(Waited):
     """An agent's wait for a message.
 
     Args:
         agent: The agent that waits.
     """
 
-    __slots__ = ("agent",)
+    __slots__ = ()
 
     def __init__(self, agent: Any) -> None:
         self.agent = agent
@@ -701,7 +739,7 @@ class Receiving:
         return self.agent.inbox.popleft() if self.agent.inbox else None
 
 
-def _begin_waiting(waiting: Asked | Writing | Receiving, doing: str, instead: str) -> None:
+def _begin_waiting(waiting: Waited, doing: str, instead: str) -> None:
     """Register something to be awaited. Only steps can wait.
 
     Args:

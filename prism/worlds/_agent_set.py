@@ -101,7 +101,7 @@ class AgentSet(tuple[AgentT, ...]):
         Args:
             of: Name of a field, or a function of an agent.
         """
-        return fsum(map(_reader(of), self))
+        return fsum(self.values(of))
 
     @overload
     def mean(self, of: str | Callable[[AgentT], float]) -> float: ...

@@ -37,13 +37,13 @@ from prism.statechart.states import state_text
 from prism.telemetry._instrument import Level
 from prism.telemetry._loggers import EventLogger, report
 
-Asked = Question | TextCall
+Put = Question | TextCall
 """What an agent may wait for."""
 
 Answer = Any
 """A `Decision` on a question, or what was `Written` for a text call."""
 
-Apply = Callable[[Any, Any], Asked | None]
+Apply = Callable[[Any, Any], Put | None]
 """Carries out an answer; returns what the agent asks next in the same tick, if anything."""
 
 Buffer = list[tuple[Moment, Level, str, dict[str, Any]]]
@@ -96,19 +96,14 @@ class Answerers:
         budgets = (getattr(each, "budget", None) for each in (self.reasoner, self._writer))
         return next((each for each in budgets if isinstance(each, Budget)), None)
 
-    def drawing(self, logger: EventLogger | None) -> PolicyReasoner | None:
-        """Return the policy, if it draws all decisions and nobody logs them.
-
-        Args:
-            logger: Where decisions would be logged.
-        """
-        reasoner = self.reasoner
+    @property
+    def policy(self) -> PolicyReasoner | None:
+        """The policy that draws all decisions; None if somebody else decides."""
         # one that is derived from it may answer in its own way
-        if type(reasoner) is not PolicyReasoner or reasoner.is_heard(logger):
-            return None
-        return reasoner
+        reasoner = self.reasoner
+        return reasoner if type(reasoner) is PolicyReasoner else None
 
-    async def answers_to(self, asked: Sequence[Asked], logger: EventLogger | None) -> list[Answer]:
+    async def answers_to(self, asked: Sequence[Put], logger: EventLogger | None) -> list[Answer]:
         """Ask for decisions and texts together, and log them, the decisions first.
 
         Args:
@@ -177,7 +172,7 @@ class Asking(Protocol):
     def logger(self) -> EventLogger | None:
         """The logger for the run's events in the meantime."""
 
-    async def ask(self, question: Asked) -> None:
+    async def ask(self, question: Put) -> None:
         """Ask one agent's question, or request its text."""
 
     async def settle_next(self) -> None:
@@ -216,9 +211,9 @@ class TickByTick:
         self.next_agent: Any = None
         self.open_questions: int = 0
         self._answerers = answerers
-        self._questions: list[Asked] = []
+        self._questions: list[Put] = []
 
-    async def ask(self, question: Asked) -> None:
+    async def ask(self, question: Put) -> None:
         """Ask one agent's question."""
         self._questions.append(question)
 
@@ -316,7 +311,7 @@ class _Wave:
 class _Open:
     """An agent's question, and those that it asks in the same tick once it has the answer."""
 
-    question: Asked
+    question: Put
     moment: Moment
     waves: list[_Wave] = field(default_factory=list)
     answered: asyncio.Task[None] = field(init=False)
@@ -350,7 +345,7 @@ class AsTheyCome:
         self._settled: list[_Wave] = []
         self._later: Buffer = []
 
-    async def ask(self, question: Asked) -> None:
+    async def ask(self, question: Put) -> None:
         """Ask one agent's question, and let the open requests make progress."""
         asked = _Open(question, self._clock.moment)
         asked.answered = asyncio.create_task(self._carry(asked))
@@ -418,7 +413,7 @@ class AsTheyCome:
 
     async def _carry(self, asked: _Open) -> None:
         """Apply an agent's answers until it asks nothing more."""
-        question: Asked | None = asked.question
+        question: Put | None = asked.question
         while question is not None:
             wave = _Wave()
             asked.waves.append(wave)
@@ -438,7 +433,7 @@ class AsTheyCome:
         finally:
             self.logger.buffer = before
 
-    async def _answer(self, question: Asked, logger: OrderedLogger) -> Answer:
+    async def _answer(self, question: Put, logger: OrderedLogger) -> Answer:
         self.open_questions += 1
         try:
             (answer,) = await self._answerers.answers_to([question], logger)

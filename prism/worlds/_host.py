@@ -7,13 +7,16 @@ import re
 import sys
 import threading
 import warnings
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from ctypes import string_at
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import lru_cache
 from itertools import takewhile
 from math import inf, prod
+from operator import attrgetter
 from typing import Any
 
 from prism._faults import note_place
@@ -22,7 +25,7 @@ from prism.randomness import RandomStream
 from prism.randomness._stream import keys_of, mixed
 from prism.runlog import ReplayReasoner, SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
-from prism.runlog._writer import SECONDS_PER_TICK, Moment
+from prism.runlog._writer import Moment
 from prism.statechart import Configuration, PolicyReasoner, Question, Wording
 from prism.statechart._identity import given_name, identify
 from prism.statechart.reasoner._attributes import in_words
@@ -48,6 +51,8 @@ _NO_ATTRIBUTE = re.compile(r"'(\w+)' object (?:has no )?attribute '(\w+)'(?: is 
 
 _ALWAYS_GUARDED, _OF_SO_MANY = 40, 32
 _UNGUARDED = nullcontext()
+_BYTES_OF_MT19937 = 625 * 4
+"""Its words and its position among them."""
 
 _IN_SETUP, _AT_END = "setup", "end"
 """Parts of a run that have random numbers of their own."""
@@ -390,7 +395,7 @@ class RunHost:
             part: The fraction of the tick that has passed, from 0 to 1.
         """
         now = self._clock.moment
-        time = now.time - timedelta(seconds=SECONDS_PER_TICK * (1 - part))
+        time = now.time - timedelta(seconds=self._clock.seconds_per_tick * (1 - part))
         self._time = now.round - 1 + (now.tick - 1 + part) / self.ticks_per_round
         try:
             with self._clock.at(Moment(time, now.round, now.tick)):
@@ -614,8 +619,9 @@ class RunHost:
         # not by the state alone: states of two charts with one text are equal
         key = type(state), state
         if key not in self._able:
+            charts = Counter(map(attrgetter("_chart"), self.agents))
             self._able[key] = sum(
-                bool(agent._chart.definition.leaves_of(state)) for agent in self.agents
+                number for chart, number in charts.items() if chart.definition.leaves_of(state)
             )
 
         return self._able[key]
@@ -754,8 +760,12 @@ def _weights_by_option(asked: Asked, options: Sequence[Any]) -> Mapping[Any, flo
         FieldValueError: If a state is not in the chart, a weight is invalid, or all weights are 0.
     """
     weights, kind = asked.weights or {}, asked.agent._kind
+    counts = kind.counts
     for key, weight in weights.items():
-        if key not in kind.counts and not _is_state(kind, key):
+        # the usual case, without the checks of the general one
+        if key in counts and type(weight) is float and 0 <= weight < inf:
+            continue
+        if key not in counts and not _is_state(kind, key):
             raise FieldValueError(
                 f"{_weights_of(asked)} must be by states of its chart, got {key!r}"
             )
@@ -841,10 +851,26 @@ def _numpy_state() -> Any:
     if library is None:
         return None
 
-    # as a tuple it would take three times as long, at every step
-    state = library.get_state(legacy=False)
-    position = state["state"]["pos"]
-    return state["state"]["key"].tobytes(), position, state["has_gauss"], state["gauss"]
+    generator = library.get_bit_generator()
+    if type(generator) is not library.MT19937:
+        return repr(generator.state), _gauss()
+
+    # read where they are, as numpy takes a hundred times as long to copy its words
+    words = string_at(generator.ctypes.state_address, _BYTES_OF_MT19937)
+    gauss = _gauss_after(words)
+    # one that is kept may be taken without any other change
+    return words, _gauss() if gauss[0] else gauss
+
+
+@lru_cache(maxsize=1)
+def _gauss_after(_words: bytes) -> tuple[int, float]:
+    return _gauss()
+
+
+def _gauss() -> tuple[int, float]:
+    """Return whether numpy keeps a normal number for the next draw, and which."""
+    state = sys.modules["numpy.random"].get_state(legacy=False)
+    return state["has_gauss"], state["gauss"]
 
 
 MOST_NOTES = 50

@@ -248,7 +248,7 @@ class Loop:
             "moment": self.clock.to_list(),
             "spent": None if budget is None else budget.to_dict(),
             **({"arms": arms} if arms else {}),
-            **self._fields(),
+            **self._fields(self._stage.snapshot),
         }
 
     def restore(self, snapshot: Mapping[str, Any], events: Iterable[Event]) -> None:
@@ -370,9 +370,9 @@ class Loop:
         # the fields are compared once, and show what no later checkpoint could keep, too
         self._is_to_be_checked = False
         of_agents_too = self._stage.has_fields
-        before = self._fields(of_agents=of_agents_too)
+        before = self._held(of_agents=of_agents_too)
         taken = self._taken()
-        if any(taken) and (after := self._fields(of_agents=of_agents_too)) != before:
+        if any(taken) and (after := self._held(of_agents=of_agents_too)) != before:
             raise SimulationError(
                 f"a measure of {type(self.world).__name__} changes a field "
                 f"({', '.join(_differing(before, after))}): {_ONLY_LOOKS}"
@@ -404,10 +404,15 @@ class Loop:
 
     # Keeping
 
-    def _fields(self, *, of_agents: bool = True) -> dict[str, Any]:
+    def _held(self, *, of_agents: bool) -> dict[str, Any]:
+        """Return what a measure could change, as plain data."""
+        held = self._stage.held
+        return self._fields(lambda code: {"kinds": held(code)} if of_agents else {})
+
+    def _fields(self, of_agents: Callable[[Encoder], dict[str, Any]]) -> dict[str, Any]:
         world, agents = self.world, self._host.agents
         code = Encoder(agents, type(world).__module__)
-        kinds = self._stage.snapshot(code) if of_agents else {}
+        kinds = of_agents(code)
         of_world = {
             name: code.column([world], lambda each, name=name: getattr(each, name), name)[0]  # type: ignore[misc]
             for name, field in type(world).fields.items()

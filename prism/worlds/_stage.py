@@ -352,6 +352,21 @@ class AgentStage:
                 "ids": [agent.agent_id for agent in kind.agents],
                 "states": [agent._state.value for agent in kind.agents],
                 "ticks": [agent.ticks_in_state for agent in kind.agents],
+                **_kept_histories(kind, self.host.logged),
+                **held,
+            }
+            for kind, held in zip(self._kinds.values(), self.held(code), strict=True)
+        ]
+
+        attributes = [dict(agent._attributes) for agent in self.host.agents]
+
+        # only where a table has been read: others are kept as they always were
+        return {"kinds": kinds, **({"attributes": attributes} if any(attributes) else {})}
+
+    def held(self, code: Encoder) -> list[dict[str, Any]]:
+        """Return the agents' inboxes, notes and fields, by kind: what code of the user's sets."""
+        return [
+            {
                 "inboxes": self._inboxes(kind, code),
                 **kept_notes(kind.agents),
                 **_kept_memories(kind),
@@ -362,11 +377,6 @@ class AgentStage:
             }
             for kind in self._kinds.values()
         ]
-
-        attributes = [dict(agent._attributes) for agent in self.host.agents]
-
-        # only where a table has been read: others are kept as they always were
-        return {"kinds": kinds, **({"attributes": attributes} if any(attributes) else {})}
 
     def restore(self, snapshot: Mapping[str, Any], code: Decoder) -> None:
         """Make the agents what those of another run were.
@@ -391,20 +401,17 @@ class AgentStage:
         """Take histories from the log; return the rounds that had ended."""
         world = self._world
         finished = []
-        # a guest keeps its history itself, or has none
         histories = {
-            agent.agent_id: (agent, agent._subject.state_history)
-            if isinstance(agent, Proxy)
-            else (agent, agent._state_history)
+            agent.agent_id: (agent._chart, history)
             for agent in self.host.agents
-            if not isinstance(agent, Guest)
+            if (history := _history_of(agent)) is not None
         }
         for event in events:
             world._prism_recall(event)
             if event["event"] == TRANSITION:
                 if event["agent_id"] in histories:
-                    agent, history = histories[event["agent_id"]]
-                    history.append(_record(agent._chart, event))
+                    chart, history = histories[event["agent_id"]]
+                    history.append(_record(chart, event))
             elif event["event"] == ROUND_ENDED:
                 finished.append(world._prism_summary_of(event))
 
@@ -468,6 +475,9 @@ def _restore_kind(kind: Kind, kept: Mapping[str, Any], code: Decoder, now: int) 
     for name, column in kept["fields"].items():
         for agent, value in zip(kind.agents, column, strict=True):
             object.__setattr__(agent, name, code.value(value))
+    for place, records in kept.get("histories", ()):
+        history = _history_of(kind.agents[place])
+        history.extend(_kept_record(kind.chart, *record) for record in records)
     restore_notes(kind.agents, kept)
     for place, messages in kept["inboxes"]:
         kind.agents[place].inbox.extend(code.value(messages))
@@ -496,10 +506,42 @@ def _kept_memories(kind: Kind) -> dict[str, Any]:
     return {"memories": [deepcopy(agent._subject.state_memory) for agent in kind.agents]}
 
 
+def _history_of(agent: Any) -> Any:
+    """Return an agent's history, or that of its object; None for a guest, which keeps its own."""
+    if isinstance(agent, Guest):
+        return None
+
+    return agent._subject.state_history if isinstance(agent, Proxy) else agent._state_history
+
+
+def _kept_histories(kind: Kind, logged: frozenset[str] | None) -> dict[str, Any]:
+    """Return what a checkpoint keeps of histories: those of the agents that the log leaves out."""
+    if logged is None or issubclass(kind.cls, Guest):
+        return {}
+
+    kept = [
+        [place, list(map(_as_kept, history))]
+        for place, agent in enumerate(kind.agents)
+        if agent.agent_id not in logged and (history := _history_of(agent))
+    ]
+    return {"histories": kept} if kept else {}
+
+
+def _as_kept(record: StateTransition) -> list[Any]:
+    ends = state_text(record.from_state), state_text(record.to_state)
+    return [*ends, record.trigger, record._time, record.context]
+
+
 def _record(chart: Statechart[Any], event: Event) -> StateTransition:
-    edge = _edge(chart, event["from_state"], event["to_state"], event["trigger"])
     time = datetime.fromisoformat(event["timestamp"]).timestamp()
-    return make_record(edge, time, event["context"])
+    ends = event["from_state"], event["to_state"]
+    return _kept_record(chart, *ends, event["trigger"], time, event["context"])
+
+
+def _kept_record(
+    chart: Statechart[Any], source: str, target: str, trigger: str, time: float, context: Any
+) -> StateTransition:
+    return make_record(_edge(chart, source, target, trigger), time, context)
 
 
 @lru_cache(maxsize=1024)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, cast
@@ -16,9 +16,8 @@ from prism.statechart.reasoner._recollection import stay_in_words
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, active_logger
 from prism.telemetry.events import ANSWER_DISCARDED
-from prism.worlds._agent import WAITING, Asked, Receiving, Writing
-from prism.worlds._asking import Answer, Answerers
-from prism.worlds._asking import Asked as Put
+from prism.worlds._agent import WAITING, Asked, Receiving, Waited, Writing
+from prism.worlds._asking import Answerers
 from prism.worlds._guest import Guest
 from prism.worlds._host import RunHost, last_record
 from prism.worlds._phase import Phase
@@ -72,27 +71,6 @@ class Counts:
             self.fallback_examples.setdefault(group, example)
 
 
-@dataclass(slots=True)
-class Waiting:
-    """A step that waits.
-
-    Args:
-        owner: Whose step it is.
-        running: The step.
-        wanted: What it waits for.
-        was_late: Whether another question of the same agent went before it.
-        is_open: Whether its question is asked in this wave.
-        answer: What it goes on with, if its question turned out to need no asking.
-    """
-
-    owner: Any
-    running: Coroutine[Any, Any, Any]
-    wanted: Asked | Receiving | Writing
-    was_late: bool = False
-    is_open: bool = False
-    answer: Any = None
-
-
 class Ticks:
     """Runs the ticks of a world.
 
@@ -118,11 +96,12 @@ class Ticks:
         self._host = host
         self._answerers = answerers
         self._logger = logger
-        self._waiting: list[Waiting] = []
+        self._waiting: list[Waited] = []
         self._elsewhere = Elsewhere()
         self._is_by_event = world.activation == "rate"
         self._activation = self._activated_by()
         host.roster = self.roster
+        host.draws = answerers.policy
 
     def _activated_by(self) -> Activation:
         """Return the way in which the world gives turns."""
@@ -140,7 +119,6 @@ class Ticks:
         with host.explaining():
             try:
                 host.phase = Phase.BEGINNING
-                host.draws = self._answerers.drawing(self._logger)
                 self.roster.begin_tick(host.ticks, host.ticks)
                 with host.guarding():
                     world.tick_begins()
@@ -260,7 +238,8 @@ class Ticks:
                 "chart"
             )
 
-        self._waiting.append(Waiting(owner, running, wanted))
+        wanted.begin(owner, running)
+        self._waiting.append(wanted)
 
     async def _waves(self) -> None:
         for _ in range(MOST_WAVES):
@@ -282,63 +261,50 @@ class Ticks:
             "tick: end it, and continue in the next"
         )
 
-    async def _wave(self, wave: Sequence[Waiting]) -> None:
+    async def _wave(self, wave: Sequence[Waited]) -> None:
         """Ask for all decisions and texts together; let steps go on in the order of the turns."""
         late = self._open(wave)
-        draws = self._host.draws
-        asked = [put for each in wave if (put := asked_by(each)) is not None]
-        told = await self._ask(asked)
-        answers = self._drawn(draws, wave, told) if draws is not None else _said(told)
+        if self._host.draws is not None:
+            self._draw(self._host.draws, wave)
+
+        await self._ask(wave)
         with self._host.guarding():
-            await self._go_on(wave, late, iter(answers))
+            await self._go_on(wave, late)
 
-    def _drawn(
-        self, policy: PolicyReasoner, wave: Sequence[Waiting], written: Sequence[Any]
-    ) -> list[Any]:
-        """Return what is drawn and what is written, in the order of a wave."""
+    def _draw(self, policy: PolicyReasoner, wave: Sequence[Waited]) -> None:
+        """Have the policy draw all decisions of a wave."""
         self._host.acting = None
-        found, texts = [], iter(written)
-        for each in wave:
-            if each.is_open:
-                found.append(policy.choose(each.wanted))
-            elif type(each.wanted) is Writing:
-                found.append(next(texts))
+        asked = [each for each in wave if type(each) is Asked and each.is_open]
+        drawn = policy.choose([each.question or each for each in asked], self._logger)
+        for each, chosen in zip(asked, drawn, strict=True):
+            each.answer = chosen
 
-        drawn = len(found) - len(written)
-        self.counts.decisions_asked += drawn
-        self.counts.decisions_answered += drawn
+        self.counts.decisions_asked += len(asked)
+        self.counts.decisions_answered += len(asked)
 
-        return found
-
-    async def _go_on(self, wave: Sequence[Waiting], late: set[int], answers: Iterator[Any]) -> None:
+    async def _go_on(self, wave: Sequence[Waited], late: set[int]) -> None:
         # those who wait for a message that nobody will send any more get none
-        is_quiet = all(
-            type(each.wanted) is Receiving and not each.wanted.agent.inbox for each in wave
-        )
+        is_quiet = all(type(each) is Receiving and not each.agent.inbox for each in wave)
 
         for each in wave:
-            stays = type(each.wanted) is Receiving and not (is_quiet or each.wanted.agent.inbox)
+            stays = type(each) is Receiving and not (is_quiet or each.agent.inbox)
             if stays or id(each) in late:
                 self._waiting.append(each)
                 continue
 
             self._host.acting = each.owner
-            self._advance(each.owner, each.running, self._value_of(each, answers))
+            self._advance(each.owner, each.running, self._value_of(each))
             if self._elsewhere.is_open:
                 await self._elsewhere.settle(self._advance)
 
-    def _value_of(self, waiting: Waiting, answers: Iterator[Any]) -> Any:
+    def _value_of(self, waited: Waited) -> Any:
         """Return what a step goes on with; what it has decided is carried out."""
-        wanted = waiting.wanted
-        if type(wanted) is Writing:
-            return self._wrote(wanted, next(answers))
-        if type(wanted) is not Asked or not waiting.is_open:
-            return waiting.answer
+        if type(waited) is Asked and waited.is_open:
+            return self._apply(waited, waited.answer)
 
-        waiting.is_open = False
-        return self._apply(wanted, next(answers))
+        return self._wrote(waited) if type(waited) is Writing else waited.answer
 
-    def _open(self, wave: Sequence[Waiting]) -> set[int]:
+    def _open(self, wave: Sequence[Waited]) -> set[int]:
         """Choose what is asked in a wave: one question an agent; return those that are too late.
 
         A second question to an agent waits for the first one's answer. If the agent has moved by
@@ -347,10 +313,9 @@ class Ticks:
         taken: set[int] = set()
         late: set[int] = set()
         for each in wave:
-            asked = each.wanted
-            if type(asked) is not Asked:
+            if type(each) is not Asked:
                 continue
-            if id(asked.agent) in taken:
+            if id(each.agent) in taken:
                 each.was_late = True
                 late.add(id(each))
                 continue
@@ -358,31 +323,36 @@ class Ticks:
             each.is_open = True
             if each.was_late:
                 self._host.acting = each.owner
-                has_moved = last_record(asked.agent) is not asked.since
-                each.answer = None if has_moved else self._host.settle(asked)
-                each.is_open = each.answer is asked
+                has_moved = last_record(each.agent) is not each.since
+                each.answer = None if has_moved else self._host.settle(each)
+                each.is_open = each.answer is each
 
             if each.is_open:
-                taken.add(id(asked.agent))
+                taken.add(id(each.agent))
 
         return late
 
-    async def _ask(self, asked: Sequence[Put]) -> list[Answer]:
+    async def _ask(self, wave: Sequence[Waited]) -> None:
+        """Ask whoever answers, and keep the answers with what was asked."""
+        asked = {id(each): put for each in wave if (put := each.put()) is not None}
         if not asked:
-            return []
+            return
 
         self.open_questions = len(asked)
         # whose step went on last has nothing to do with who decides now
         self._host.phase, self._host.acting = Phase.WAITING, None
         try:
-            answers = await self._answerers.answers_to(asked, self._logger)
+            answers = await self._answerers.answers_to([*asked.values()], self._logger)
         finally:
             self.open_questions = 0
             self._host.phase = Phase.STEPPING
 
         self.counts.add(answers)
-
-        return answers
+        told = iter(answers)
+        for each in wave:
+            if id(each) in asked:
+                answer = next(told)
+                each.answer = answer.chosen if isinstance(answer, Decision) else answer
 
     def _apply(self, asked: Asked, chosen: Any) -> Any:
         """Carry out an answer; return the state now, or None if the agent has moved."""
@@ -403,8 +373,9 @@ class Ticks:
             stays = stay_in_words(asked.state, asked.trigger, asked.context)
             self._host.remember(asked.agent, stays)
 
-    def _wrote(self, writing: Writing, written: Written) -> Written:
+    def _wrote(self, writing: Writing) -> Written:
         """Note what an agent has written, if a model is told what agents remember."""
+        written: Written = writing.answer
         if isinstance(written.value, str):
             self._host.remember(writing.agent, f'You wrote: "{written.value}"')
 
@@ -427,7 +398,7 @@ class Ticks:
             reason="moved",
         )
 
-    def _in_order(self, waiting: list[Waiting]) -> list[Waiting]:
+    def _in_order(self, waiting: list[Waited]) -> list[Waited]:
         """Return who waits in the order in which they go on: that of the turns."""
         return waiting
 
@@ -440,20 +411,6 @@ class Ticks:
             f"agent {left.agent.agent_id!r}: {call} was not awaited, so that nothing came of it: "
             "write  await  before it, in a step that is  async def"
         )
-
-
-def _said(answers: Iterable[Answer]) -> list[Any]:
-    """Return what was chosen of each decision; texts stay as they were written."""
-    return [each.chosen if isinstance(each, Decision) else each for each in answers]
-
-
-def asked_by(waiting: Waiting) -> Put | None:
-    """Return what a step asks in this wave; None if it waits for something else."""
-    wanted = waiting.wanted
-    if type(wanted) is Asked:
-        return wanted.question if waiting.is_open else None
-
-    return wanted.call if type(wanted) is Writing else None
 
 
 class Elsewhere:

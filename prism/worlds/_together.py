@@ -16,12 +16,12 @@ from prism.randomness import RandomStream
 from prism.statechart._definition import TIMEOUT
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger
-from prism.worlds._agent import Agent, Asked, Message
+from prism.worlds._agent import Agent, Asked, Message, Waited
 from prism.worlds._asking import Answerers
 from prism.worlds._fields import Fields, slot_of
 from prism.worlds._host import RunHost
 from prism.worlds._kinds import Kind
-from prism.worlds._ticks import Ticks, Waiting
+from prism.worlds._ticks import Ticks
 from prism.worlds._world import World
 
 _CONTAINERS = frozenset((list, dict, deque, tuple))
@@ -138,7 +138,7 @@ class TogetherTicks(Ticks):
         for _, message, to in sent:
             self._host.deliver(message, to)
 
-    def _in_order(self, waiting: list[Waiting]) -> list[Waiting]:
+    def _in_order(self, waiting: list[Waited]) -> list[Waited]:
         return sorted(waiting, key=lambda each: self._place(each.owner))
 
 

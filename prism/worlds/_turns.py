@@ -208,11 +208,11 @@ class Roster:
             self._due.setdefault(tick, []).append(agent)
 
     def _has_had_turn(self, agent: Any) -> bool:
-        return self.at == _AFTER or (self.at != _BEFORE and self.place_of(agent) <= self.at)
+        return self.at == _AFTER or self.place_of(agent) <= self.at
 
     def _give_turn(self, agent: Any, state: Any) -> None:
         """Give an agent its turn in this tick, if there is something to do, and it is to come."""
-        if self.at == _BEFORE or not (agent._due <= self.now or state in agent._kind.visited):
+        if not (agent._due <= self.now or state in agent._kind.visited):
             return
 
         place = self.place_of(agent)

@@ -1,9 +1,8 @@
 """The options that commands share: what help says of them is what the library does."""
 
-from inspect import signature
 from typing import get_args
 
-from prism.cli._options import DEFAULT_SECONDS_BETWEEN
+from prism.cli._options import DEFAULT_SECONDS_BETWEEN, documented
 from prism.cli._world import check
 from prism.llm._settings import WriterSettings
 from prism.runs import WriterOptions
@@ -14,7 +13,7 @@ from prism.worlds._world import DEFAULT_AGENTS
 
 def test_help_shows_the_defaults_of_the_library() -> None:
     """Defaults that the command line repeats, to load nothing for its help, are the real ones."""
-    (_, option) = get_args(signature(check, eval_str=True).parameters["agents"].annotation)
+    (_, option) = get_args(documented(check)["agents"].annotation)
     assert f"; {DEFAULT_AGENTS} by default" in option.help
     assert DEFAULT_SECONDS_BETWEEN == SECONDS
     assert WriterSettings.max_length == WriterOptions().max_length == POST_LENGTH

@@ -57,6 +57,26 @@ def test_a_world_without_a_docstring_shows_that_of_its_module(prism: Prism) -> N
     assert third == "40 rounds of 1 tick"
 
 
+def test_a_world_says_which_values_its_fields_take(prism: Prism) -> None:
+    """A choice is shown with its options, and a value that is made with what makes it."""
+    code = """
+from typing import Literal
+
+from prism.worlds import Agent, World, state
+
+
+class Own(World[Agent]):
+    mood: Literal["calm", "cross"] = "calm"
+    seen: list[str] = state(list)
+    said: dict[str, int] = state(lambda: {"hello": 1})
+"""
+    (prism.folder / "own_fields.py").write_text(f"from __future__ import annotations\n{code}")
+    about: dict[str, list[dict[str, object]]]
+    about = prism("world", "show", "own_fields.py", "--json").rows  # type: ignore[assignment]
+    assert [each["type"] for each in about["parameters"]] == ["one of calm, cross"]
+    assert [each["made"] for each in about["state"]] == ["list", "a function"]
+
+
 def test_a_world_is_shown_as_data(prism: Prism) -> None:
     """``--json`` has all of it for programs."""
     about: dict[str, object] = prism("world", "show", "market", "--json").rows  # type: ignore[assignment]

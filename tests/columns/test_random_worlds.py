@@ -1,7 +1,11 @@
 """Worlds made at random, of all that a step may say, are the same in both engines."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from textwrap import indent
 from typing import Any
 
@@ -9,6 +13,7 @@ import pytest
 
 from tests.columns.same import require_same
 from tests.columns.written import loaded
+from tests.kit.interpreted import machine_of
 
 _WAYS = ("", "order = 'listed'", "together = True", "activation = 'one'", "activation = 'pair'")
 
@@ -213,9 +218,31 @@ def test_random_worlds_are_the_same(seed: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_many_random_worlds_are_the_same(tmp_path: Path) -> None:
-    """A thousand of them do."""
+def test_many_random_worlds_are_the_same(tmp_path: Path, monkeypatch: Any) -> None:
+    """A thousand of them do, carried out by Python itself."""
+    monkeypatch.setattr("prism.columns._stage.machine_of", machine_of)
     for seed in range(100, 1100):
-        folder = tmp_path / str(seed)
-        folder.mkdir()
-        check(seed, folder)
+        with TemporaryDirectory(dir=tmp_path) as folder:
+            check(seed, Path(folder))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(100, 140, 8))
+def test_machine_code_of_random_worlds_is_the_same(first: int, tmp_path: Path) -> None:
+    """Some of them do as machine code, in processes of their own, as each world is kept there."""
+    program = (
+        "from pathlib import Path\n"
+        "from tests.columns.test_random_worlds import check\n"
+        f"for seed in range({first}, {first + 8}):\n"
+        f"    (folder := Path({str(tmp_path)!r}, str(seed))).mkdir()\n"
+        "    check(seed, folder)\n"
+    )
+    # a cache that cannot be written: nothing is kept of worlds that nobody runs again
+    environment = {**os.environ, "XDG_CACHE_HOME": os.devnull}
+    subprocess.run(
+        [sys.executable, "-c", program],
+        check=True,
+        cwd=Path(__file__).parents[2],
+        env=environment,
+        timeout=1800,
+    )

@@ -71,6 +71,19 @@ def test_folder_with_a_run_is_refused(held: list[str], tmp_path: Path) -> None:
     assert tree(tmp_path) == before
 
 
+def test_folder_with_the_files_of_others_is_refused(tmp_path: Path) -> None:
+    """A folder that holds anything else is refused by name, hidden files apart."""
+    for name in ("thesis.tex", "data.csv", "a.txt", "notes", ".git"):
+        (tmp_path / name).write_bytes(b"precious")
+    with pytest.raises(InputError, match=r"holds other files \(a.txt, data.csv, notes, \.\.\.\)"):
+        RunFolder.for_new(tmp_path)
+
+    for name in ("thesis.tex", "data.csv", "a.txt", "notes"):
+        (tmp_path / name).unlink()
+    throw_in(RunFolder.for_new(tmp_path))
+    assert (tmp_path / ".git").read_bytes() == b"precious"
+
+
 @pytest.mark.parametrize(
     "left", [{}, {LOG_NAME: b""}, {LOG_NAME: b"", f".{SUMMARY_NAME}.part": b'{"prism": "0.'}]
 )
@@ -145,7 +158,7 @@ def test_nothing_is_kept_before_the_folder_is_opened(tmp_path: Path) -> None:
 # Failing
 
 
-@pytest.mark.parametrize("kept_before", [[], ["notes.txt"]])
+@pytest.mark.parametrize("kept_before", [[], [".notes"]])
 def test_run_that_fails_in_its_first_round_leaves_nothing(
     kept_before: list[str], tmp_path: Path
 ) -> None:

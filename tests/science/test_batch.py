@@ -108,6 +108,14 @@ def test_a_batch_is_found_again_and_not_overwritten(done: Batch) -> None:
     assert tree(done.folder) == before
 
 
+def test_a_batch_needs_an_empty_folder(tmp_path: Path) -> None:
+    """A folder that holds anything else is refused by name, and stays as it was."""
+    (tmp_path / "thesis.tex").write_bytes(b"precious")
+    with pytest.raises(InputError, match=r"holds other files \(thesis.tex\)"):
+        batch(Plan(SMALL), tmp_path)
+    assert tree(tmp_path) == {"thesis.tex": b"precious"}
+
+
 def test_nothing_is_written_of_a_plan_with_impossible_runs(tmp_path: Path) -> None:
     """What is wrong in any configuration is said before the first run begins."""
     with pytest.raises(InputError, match="must be int, got 'many'"):

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import fields
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from prism import Run
 from prism.agents import ARCHETYPES, SocialAgent
 from prism.errors import FieldValueError
 from prism.social import Feed, Parameters
+from prism.worlds import SetParameters
 
 TWITTER = Path(__file__).parents[1] / "data" / "twitter.csv"
 
@@ -203,3 +205,15 @@ def test_what_cannot_be_together_is_refused(given: dict[str, Any], told: str) ->
     """The message names the parameters and what they were."""
     with pytest.raises(FieldValueError, match=told):
         Parameters(**given)
+
+
+@pytest.mark.parametrize(("preset", "minutes"), [("conversation", 5), ("rumour", 10)])
+def test_the_clock_moves_by_the_length_of_a_tick(preset: str, minutes: int) -> None:
+    """The run's clock moves by what ``ticks_per_hour`` says, which nobody can change meanwhile."""
+    run = Run(Feed, 100, rounds=2, ticks=3, parameters={"preset": preset})
+    before = run.clock.moment.time
+    run.run()
+    assert run.clock.moment.time - before == timedelta(minutes=6 * minutes)
+    assert run.clock.ticks == 6
+    with pytest.raises(FieldValueError, match="ticks_per_hour cannot change during a run"):
+        Run(Feed, 10, rounds=2, treatments=[SetParameters(2, {"ticks_per_hour": 60})]).run()

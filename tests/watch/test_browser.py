@@ -110,6 +110,9 @@ def test_the_slider_the_keys_and_the_fragment_choose_the_round(
     browser.run(press % "ArrowRight")
     browser.wait("document.getElementById('at').dataset.round === '3'")
     assert "round=3" in browser.run("return location.hash")
+    kinds = "return document.querySelectorAll('#at-happened > #kinds > button').length"
+    assert browser.run("return document.querySelectorAll('.happened').length") == 1
+    assert browser.run(kinds) > 2
     browser.driver.refresh()
     browser.wait("document.getElementById('at').dataset.round === '3'")
     browser.run(press % "l")

@@ -154,6 +154,7 @@ def test_what_cannot_be_noted_is_refused() -> None:
 DRAWS: dict[str, Callable[[], Any]] = {
     "python": random.random,
     "numpy": numpy.random.random,
+    "normal": numpy.random.normal,
 }
 
 
@@ -203,6 +204,16 @@ def test_numbers_from_elsewhere_are_refused_at_once(source: str, name: str, wher
     """Whoever draws from a generator of the process is told in the tick in which it happens."""
     with pytest.raises(SimulationError, match=f"the world draws from {name}.*use agent.random"):
         Run(Careless(source=source, where=where), 3).run()
+
+
+def test_a_normal_number_that_numpy_keeps_is_seen() -> None:
+    """The second of two normal numbers is refused, too, though no word of the generator changes."""
+    numpy.random.seed(1)
+    numpy.random.normal()
+    words = numpy.random.get_state()[1].tobytes()
+    with pytest.raises(SimulationError, match=r"the world draws from numpy\.random"):
+        Run(Careless(source="normal", where="step"), 1).run()
+    assert numpy.random.get_state()[1].tobytes() == words
 
 
 def test_a_careful_world_is_let_be() -> None:

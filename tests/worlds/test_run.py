@@ -1,5 +1,6 @@
 """What holds for a run of any world: the shipped ones, and one that does everything at random."""
 
+import json
 import os
 import random
 import subprocess
@@ -421,15 +422,18 @@ def test_a_run_without_a_log_is_that_with_one(tmp_path: Path) -> None:
     assert silent.run().to_dict()["rounds"] == [each.to_dict() for each in logged.run.finished]
 
 
-def test_histories_are_those_of_the_run_after_a_resume(tmp_path: Path) -> None:
-    """A resumed run's agents remember the transitions that they made before."""
+@pytest.mark.parametrize("options", [{}, {"log_agents": 5}, {"log": "rounds"}])
+def test_histories_are_those_of_the_run_after_a_resume(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    """A resumed run's agents remember the transitions that they made, logged or not."""
     clock = SimulatedClock()
     with RunLog(tmp_path / "a.jsonl", clock) as log:
-        first = Run(Rumour(), 20, rounds=30, logger=log.logger, clock=clock)
+        first = Run(Rumour(), 20, rounds=30, logger=log.logger, clock=clock, **options)
         first.run()
-    lines = run_logged(tmp_path, Rumour(), 20, rounds=30).events()
-    again = Run(Rumour(), 20, rounds=30)
-    again.loop.restore(first.loop.snapshot(), lines)
+    lines = map(json.loads, (tmp_path / "a.jsonl").read_text().splitlines())
+    again = Run(Rumour(), 20, rounds=30, **options)
+    again.loop.restore(json.loads(json.dumps(first.loop.snapshot())), lines)
 
     moved = [each for each in first.agents if each.state_history]
     assert len(moved) > 1

@@ -429,3 +429,35 @@ def _numbers_of(agents: int, rounds: int) -> list[list[list[float]]]:
 
     Run(Drawing(), agents, rounds=rounds, seed=11).run()
     return drawn
+
+
+class Hurried(World[Lamp]):
+    """A lit lamp, whose time is up before the first turn of the second round."""
+
+    rounds = 3
+
+    def setup(self) -> None:
+        """Light one."""
+        self.agents[1].begin_in(Light.ON)
+
+    def tick_begins(self) -> None:
+        """Let its time be up."""
+        if self.round == 2:
+            self.agents[1].ticks_in_state = 3
+
+    @measure
+    def spent(self) -> int:
+        """Count the lamps that have gone out."""
+        return self.count(Light.SPENT)
+
+
+class HurriedInTurn(Hurried):
+    """The same, with the turn of one lamp in a tick."""
+
+    activation = "one"
+
+
+@pytest.mark.parametrize("world", [Hurried, HurriedInTurn])
+def test_a_time_out_may_be_due_before_the_first_turn(world: type[World[Any]]) -> None:
+    """A lamp times out in the tick in whose beginning its time was up."""
+    assert Run(world, 6, seed=0).run().series("spent") == [0, 1, 1]

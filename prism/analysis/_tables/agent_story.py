@@ -24,7 +24,7 @@ _KEYS = (
     *("cycle", "next_state", "type", "tags", "why", "moved_out", "moved_in", "shortened"),
     OWN_KEYS,
 )
-_READ = (*STAMP, *_KEYS, "archetype", "cut", "error")
+_READ = (*STAMP, *_KEYS, "archetype", "cut", "error", "succeeded")
 _MOST_NAMES = 3
 _MOST_CHARACTERS = 200
 
@@ -216,6 +216,11 @@ def _takes_step(event: Mapping[str, Any], _agent_id: str) -> str:
     return f"turn {event['turn']}, step {event['step']} {event['outcome']}{led}{why}"
 
 
+def _carries_out(event: Mapping[str, Any], _agent_id: str) -> str:
+    ended = "done" if event["succeeded"] else "failed"
+    return f"turn {event['turn']}, the action of step {event['step']} {ended}"
+
+
 def _is_refused(event: Mapping[str, Any], _agent_id: str) -> str:
     target = event["target"]
     what = f"may not go to {target}" if target else "may not run"
@@ -263,12 +268,14 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any], str], str]] = {
     events.ACTION_FAILED: _says("the action of {trigger} fails: {error}"),
     events.TEXT_WRITTEN: _has_written,
     events.WORKFLOW_STEP: _takes_step,
+    events.WORKFLOW_ACTION: _carries_out,
     events.WORKFLOW_REFUSED: _is_refused,
     events.WORKFLOW_RESET: _says("starts over in {to_state}: its workflow has no {from_state}"),
     events.COGNITION_CYCLE: _ends_cycle,
     events.COGNITION_ACTION: _acts,
     events.COGNITION_REFUSED: _may_not_act,
     events.COGNITION_PAGED: _pages,
+    events.COGNITION_STOPPED: _says("stops after cycle {cycle}: {reason}"),
     events.COGNITION_RESET: _says("starts over in {to_state}: there is no state {from_state}"),
     events.COGNITION_MEMORY_CHANGED: _says(
         "continues with a memory of {cycle} cycles that was changed from outside"

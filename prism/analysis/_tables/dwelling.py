@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.merging import COUNT, merge_by_first, merge_by_last, merge_by_sum
 from prism.analysis._tables.happened import and_in_all
+from prism.analysis._tables.levels import Level
 from prism.analysis._tables.states import GONE, AgentPaths, closes_round, dated, states_by_number
 from prism.analysis._tables.transitions import without_lone_chart
 from prism.statechart._definition import TIMEOUT
@@ -30,12 +33,34 @@ _MOVED = [
     *("run", "chart", "round", "tick", "from_state", "to_state", "trigger"),
     *("ticks_in_state", "closing"),
 ]
+_FOLLOWED = [
+    *("from_state", "to_state", "state", "trigger", "ticks_in_state"),
+    *("round", "tick", "closing"),
+]
+_UNSEEN = (0, None, None, 0)
+_NAMED = {"run": pl.UInt32(), "chart": pl.String()}
+_MOMENT = {"round": pl.Int64(), "tick": pl.Int64()}
+_ENDED = {
+    **_NAMED,
+    **_MOMENT,
+    **dict.fromkeys(("from_state", "to_state", "trigger"), pl.String()),
+    "ticks_in_state": pl.Int64(),
+    "closing": pl.Int8(),
+    "count": pl.Int64(),
+}
+_OPEN = {
+    **_NAMED,
+    "agent_id": pl.String(),
+    **_MOMENT,
+    "closing": pl.Int8(),
+    "state": pl.String(),
+}
 _IS_THERE = pl.col("state") != GONE
 _ROUNDING = 1e-12
 _PERCENTILES = {"median": 0.5, "p90": 0.9, "p99": 0.99}
 
 
-def dwell_times(logs: RunLogs, *, by_round: bool = False) -> pl.DataFrame:
+def dwell_times(logs: RunLogs, *, by_round: bool = False, depth: int | None = None) -> pl.DataFrame:
     """Describe how many ticks agents stay in each state.
 
     A visit is measured by ``ticks_in_state`` of the transition that ends it: the number of ticks in
@@ -58,6 +83,10 @@ def dwell_times(logs: RunLogs, *, by_round: bool = False) -> pl.DataFrame:
     Args:
         logs: The logs, from `read_log`.
         by_round: Whether there are rows for each round, too, of the visits that ended in it.
+        depth: The level whose visits are measured, in charts with states inside states: 1 for the
+            outermost states. A visit to a composite goes on while its agent is anywhere inside, and
+            whoever is in several regions visits a state in each. By default the states are those
+            of the log.
 
     Returns:
         One row for each state, by name, behind those of each round if they were asked for:
@@ -75,7 +104,8 @@ def dwell_times(logs: RunLogs, *, by_round: bool = False) -> pl.DataFrame:
         visit took a tick. With ``run`` first if there are several. If several charts drive agents
         of a run, each is described by itself, and named in ``chart`` before ``state``.
     """
-    return _described(logs, _read(logs), by_round=by_round)
+    level = None if depth is None else Level.of(logs, depth)
+    return _described(logs, _read(logs, level), level, by_round=by_round)
 
 
 def dwell_tables(logs: RunLogs) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -84,7 +114,9 @@ def dwell_tables(logs: RunLogs) -> tuple[pl.DataFrame, pl.DataFrame]:
     return _described(logs, found), _survival(logs, found)
 
 
-def _described(logs: RunLogs, found: _Visits, *, by_round: bool = False) -> pl.DataFrame:
+def _described(
+    logs: RunLogs, found: _Visits, level: Level | None = None, *, by_round: bool = False
+) -> pl.DataFrame:
     lengths = found.lengths if by_round else found.lengths.filter(pl.col("round").is_null())
     curve = survival_of(lengths)
     described = lengths.group_by(_OF_STATE).agg(*_description())
@@ -93,6 +125,8 @@ def _described(logs: RunLogs, found: _Visits, *, by_round: bool = False) -> pl.D
     table = described
     in_rounds = _agent_ticks_by_round(logs) if by_round else found.agent_ticks.clear()
     ticks = pl.concat([in_rounds, found.agent_ticks])
+    if level is not None:
+        ticks = level.states(ticks, "agent_ticks")
     for part in (of_curve, ticks, _geometric_fits(curve)):
         # a log of an application's own loop may name no chart
         table = table.join(part, on=_OF_STATE, how="left", nulls_equal=True)
@@ -102,7 +136,9 @@ def _described(logs: RunLogs, found: _Visits, *, by_round: bool = False) -> pl.D
     return logs.labelled(without_lone_chart(whole if by_round else whole.drop("round")))
 
 
-def dwell_survival(logs: RunLogs, *, by_round: bool = False) -> pl.DataFrame:
+def dwell_survival(
+    logs: RunLogs, *, by_round: bool = False, depth: int | None = None
+) -> pl.DataFrame:
     """Estimate, tick by tick, how many visits of a state go on.
 
     Visits are complete, cut or open as in `dwell_times`. The hazard is the number of exits per
@@ -114,6 +150,7 @@ def dwell_survival(logs: RunLogs, *, by_round: bool = False) -> pl.DataFrame:
         logs: The logs, from `read_log`.
         by_round: Whether to add rows for each round, before those of all rounds, of the visits that
             ended in it.
+        depth: The level whose visits are measured, as in `dwell_times`.
 
     Returns:
         A row for each state and each length at which a visit ended, was cut or was open: ``state``,
@@ -123,7 +160,8 @@ def dwell_survival(logs: RunLogs, *, by_round: bool = False) -> pl.DataFrame:
         and ``survival_se``. With ``run`` first if there are several, ``round`` with ``by_round``
         (null in all), and ``chart`` before ``state`` if several drive agents of a run.
     """
-    return _survival(logs, _read(logs), by_round=by_round)
+    level = None if depth is None else Level.of(logs, depth)
+    return _survival(logs, _read(logs, level), by_round=by_round)
 
 
 def _survival(logs: RunLogs, found: _Visits, *, by_round: bool = False) -> pl.DataFrame:
@@ -155,8 +193,9 @@ class _Visits:
     agent_ticks: pl.DataFrame
 
 
-def _read(logs: RunLogs) -> _Visits:
+def _read(logs: RunLogs, level: Level | None = None) -> _Visits:
     paths, moments = AgentPaths(), merge_by_first(["run", "round", "tick"])
+    visits = None if level is None else _LevelVisits(level)
     moved, begun = merge_by_sum(_MOVED), merge_by_sum(_STATE)
     last = merge_by_last(_AGENT)
 
@@ -166,6 +205,8 @@ def _read(logs: RunLogs) -> _Visits:
             whole = made.drop_nulls(["from_state", "to_state"])
             moved.add(whole.group_by(_MOVED).agg(count=COUNT))
             yield frame
+            if visits is not None:
+                visits.follow(frame, paths.charts)
 
     for steps in paths.follow(noted()):
         first = steps.filter(pl.col("before").is_null())
@@ -181,10 +222,17 @@ def _read(logs: RunLogs) -> _Visits:
         known = table.join(per_round, on="run", how="left").join(charts, on="run", how="left")
         return known.with_columns(chart=pl.coalesce("chart", "first")).drop("first")
 
-    is_closing = closes_round(pl.col("per_round"))
-    ended = with_run(moved.table()).with_columns(is_closing=is_closing.fill_null(value=False))
-    open_visits = _open(with_run(last.table()))
-    lengths = pl.concat([_ended(ended), open_visits], how="diagonal")
+    def with_closing(table: pl.DataFrame) -> pl.DataFrame:
+        is_closing = closes_round(pl.col("per_round"))
+        return with_run(table).with_columns(is_closing=is_closing.fill_null(value=False))
+
+    ended = with_closing(moved.table())
+    in_states, at_end = (
+        (ended, with_run(last.table()))
+        if visits is None
+        else (with_closing(visits.ended()), with_run(visits.open()))
+    )
+    lengths = pl.concat([_ended(in_states), _open(at_end)], how="diagonal")
     of_length = (
         and_in_all(lengths.drop_nulls("ticks"))
         .group_by(*_OF_STATE, "ticks")
@@ -195,6 +243,73 @@ def _read(logs: RunLogs) -> _Visits:
         of_length.sort(*_OF_STATE, "ticks", nulls_last=True),
         _agent_ticks(ended, with_run(last.table()), with_run(begun.table())),
     )
+
+
+class _LevelVisits:
+    """Follows agents through the states of a level, over the visits inside of each.
+
+    Args:
+        level: The level.
+    """
+
+    def __init__(self, level: Level) -> None:
+        self._level = level
+        self._ended: Counter[tuple[Any, ...]] = Counter()
+        # of each agent, by its state in each region: the ticks so far, and when it came
+        self._stays: dict[tuple[Any, ...], dict[tuple[str, ...], tuple[Any, ...]]] = {}
+
+    def follow(self, frame: pl.DataFrame, charts: Mapping[int, str]) -> None:
+        """Follow agents through a block of events, as `dated` returns them."""
+        for run, chart, agent, *event in frame.select(*_AGENT, *_FOLLOWED).iter_rows():
+            named = charts.get(run) if chart is None else chart
+            if agent is not None:
+                self._step(run, named, agent, *event)
+
+    def _step(
+        self,
+        run: int,
+        chart: str | None,
+        agent: str,
+        begin: str | None,
+        end: str | None,
+        joined: str | None,
+        trigger: str | None,
+        ticks: int | None,
+        *moment: Any,
+    ) -> None:
+        entered = joined if end is None else end
+        if entered is None or (begin is None) != (end is None):
+            return
+
+        after = () if entered == GONE else self._level.paths(run, chart, entered)
+        before = () if begin is None else self._level.paths(run, chart, begin)
+        known = self._stays.get((run, chart, agent), {})
+        stays = dict.fromkeys(after, (0, *moment))
+        for path in before:
+            so_far, *came = known.get(path, _UNSEEN)
+            total = None if ticks is None or so_far is None else so_far + ticks
+            if path in stays:
+                stays[path] = (total, *came)
+            else:
+                round_, tick, closing = moment
+                key = (run, chart, round_, tick, path[-1], entered, trigger, total, closing)
+                self._ended[key] += 1
+
+        self._stays[run, chart, agent] = stays
+
+    def ended(self) -> pl.DataFrame:
+        """Return the transitions that ended visits, with the ticks of these."""
+        rows = [(*key, count) for key, count in self._ended.items()]
+        return pl.DataFrame(rows, schema=_ENDED, orient="row")
+
+    def open(self) -> pl.DataFrame:
+        """Return the visits of agents at the end, with the moments at which they began."""
+        rows = [
+            (*agent, *came, path[-1])
+            for agent, stays in self._stays.items()
+            for path, (_, *came) in stays.items()
+        ]
+        return pl.DataFrame(rows, schema=_OPEN, orient="row")
 
 
 def _ticks_per_round(logs: RunLogs, moments: pl.DataFrame) -> pl.DataFrame:

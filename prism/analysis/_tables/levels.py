@@ -1,52 +1,129 @@
-"""States of charts with others inside, on a level of their tree."""
+"""States of charts with others inside, and the transitions between them, on a level of the tree.
+
+Level 1 has the outermost states. A state without others inside is on every level from its own on.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import polars as pl
 
+from prism.analysis._reading.logs import RunLogs
 from prism.statechart._nesting import SEPARATOR
 
 Inside = Mapping[str, Sequence[str]]
 """The states inside of each state that has others inside."""
 
+Path = tuple[str, ...]
+"""A state on a level, with the states around it before it, outermost first."""
 
-def on_level(
-    table: pl.DataFrame, inside_of: Callable[[int, str | None], Inside], depth: int
-) -> pl.DataFrame:
-    """Return the numbers of agents on a level of their charts.
 
-    Who is in several regions counts in each of them.
+@dataclass(frozen=True)
+class Level:
+    """One level of all charts of some logs.
 
     Args:
-        table: The numbers by ``run``, ``chart`` and ``state``, as ``agents`` and ``share``.
+        depth: The level, 1 for the outermost states.
         inside_of: Returns what lies inside of what, in a run and a chart.
-        depth: The level: 1 for the outermost states. A state without others inside counts on every
-            level below its own.
     """
-    found = table.select("run", "chart", "state").unique()
-    rows = [
-        (run, chart, state, level)
-        for run, chart, state in found.iter_rows()
-        for level in _levels(state, inside_of(run, chart), depth)
-    ]
-    columns = {"run": pl.UInt32, "chart": pl.String, "state": pl.String, "level": pl.String}
-    levels = pl.DataFrame(rows, schema=columns, orient="row")
 
-    key = ["run", "chart", "state"]
-    joined = table.join(levels, on=key, nulls_equal=True, maintain_order="left")
-    named = joined.with_columns(state="level").drop("level")
-    others = [name for name in named.columns if name not in ("agents", "share")]
-    counted = named.group_by(others, maintain_order=True)
+    depth: int
+    inside_of: Callable[[int, str | None], Inside]
+    _known: dict[tuple[int, str | None, str], tuple[Path, ...]] = field(default_factory=dict)
 
-    return counted.agg(pl.col("agents").sum(), pl.col("share").sum()).select(table.columns)
+    @classmethod
+    def of(cls, logs: RunLogs, depth: int) -> Level:
+        """Return a level of the charts of logs."""
+        return cls(depth, lambda run, chart: logs.runs[run].charts.get(chart or "", {}))
+
+    def paths(self, run: int, chart: str | None, state: str) -> tuple[Path, ...]:
+        """Return the states that an agent in a state is in on the level, one for each region."""
+        key = run, chart, state
+        if key not in self._known:
+            found = _paths(state, self.inside_of(run, chart), self.depth)
+            self._known[key] = tuple(dict.fromkeys(found))
+        return self._known[key]
+
+    def states(self, table: pl.DataFrame, *sums: str) -> pl.DataFrame:
+        """Add up the numbers of a table by state on the level.
+
+        Whoever is in several regions counts in each of them.
+
+        Args:
+            table: Has ``run``, ``chart`` and ``state``.
+            sums: The columns to add up; a sum with an unknown part is unknown.
+        """
+        placed = self._replaced(
+            table,
+            ["state"],
+            lambda run, chart, state: ((path[-1],) for path in self.paths(run, chart, state)),
+        )
+        others = [name for name in table.columns if name not in sums]
+        added = (
+            pl.when(pl.col(name).null_count() == 0).then(pl.col(name).sum()).alias(name)
+            for name in sums
+        )
+        return placed.group_by(others, maintain_order=True).agg(*added).select(table.columns)
+
+    def transitions(self, table: pl.DataFrame) -> pl.DataFrame:
+        """Return a table of transitions with the states on the level that each leaves and enters.
+
+        A transition within one state of the level is none there. One that leaves or enters several
+        regions is in several rows.
+
+        Args:
+            table: Has ``run``, ``chart``, ``from_state`` and ``to_state``.
+        """
+        return self._replaced(
+            table,
+            ["from_state", "to_state"],
+            lambda run, chart, source, target: changes(
+                self.paths(run, chart, source), self.paths(run, chart, target)
+            ),
+        )
+
+    def _replaced(
+        self, table: pl.DataFrame, columns: list[str], by: Callable[..., Iterable[tuple[str, ...]]]
+    ) -> pl.DataFrame:
+        """Replace columns of a table by what stands for their values, in one row for each."""
+        key = ["run", "chart", *columns]
+        rows = [
+            (*known, *new) for known in table.select(key).unique().iter_rows() for new in by(*known)
+        ]
+        schema: dict[str, Any] = {name: table.schema[name] for name in key}
+        schema |= {f"{name} on level": pl.String() for name in columns}
+        levels = pl.DataFrame(rows, schema=schema, orient="row")
+        joined = table.join(levels, on=key, nulls_equal=True, maintain_order="left")
+
+        return joined.with_columns(
+            pl.col(f"{name} on level").alias(name) for name in columns
+        ).select(table.columns)
+
+
+def changes(before: Sequence[Path], after: Sequence[Path]) -> Iterator[tuple[str, str]]:
+    """Yield the states that are left and entered on a level, paired within their regions."""
+    left = [path for path in before if path not in after]
+    entered = [path for path in after if path not in before]
+    pairs = [(path, other) for path in left for other in _nearest(path, entered)]
+    pairs += [(other, path) for path in entered for other in _nearest(path, left)]
+    for path, other in dict.fromkeys(pairs):
+        yield path[-1], other[-1]
+
+
+def _nearest(path: Path, others: Sequence[Path]) -> list[Path]:
+    """Return those of other states that have most of the states around them in common with one."""
+    shared = [len({*path}.intersection(other)) for other in others]
+    return [other for other, number in zip(others, shared, strict=True) if number == max(shared)]
 
 
 def on_level_of(table: pl.DataFrame, inside: Inside, depth: int) -> pl.DataFrame:
-    """Return `on_level` of one run and one chart, which are no columns."""
+    """Return the agents and shares on a level of one run and one chart, which are no columns."""
     named = table.with_columns(run=pl.lit(0, pl.UInt32), chart=pl.lit(None, pl.String))
-    return on_level(named, lambda _run, _chart: inside, depth).drop("run", "chart")
+    level = Level(depth, lambda _run, _chart: inside)
+    return level.states(named, "agents", "share").drop("run", "chart")
 
 
 def depth_of(inside: Inside) -> int:
@@ -55,13 +132,10 @@ def depth_of(inside: Inside) -> int:
     return max((len([*_path(state, around)]) for state in around), default=1)
 
 
-def _levels(state: str, inside: Inside, depth: int) -> Iterator[str]:
+def _paths(state: str, inside: Inside, depth: int) -> Iterator[Path]:
     around = {each: composite for composite, states in inside.items() for each in states}
-    leaves = [state] if state in around else state.split(SEPARATOR)
-    # several regions may have one state around them
-    yield from dict.fromkeys(
-        [*_path(leaf, around)][:depth][-1] for leaf in (leaves if around else [state])
-    )
+    leaves = state.split(SEPARATOR) if around and state not in around else [state]
+    return (tuple(_path(leaf, around))[:depth] for leaf in leaves)
 
 
 def _path(state: str, around: Mapping[str, str]) -> Iterator[str]:

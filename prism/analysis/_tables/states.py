@@ -10,7 +10,7 @@ import polars as pl
 from prism.analysis._reading.logs import STAMP, RunLogs, parse_time
 from prism.analysis._reading.merging import COUNT, TableMerger, merge_by_first, merge_by_sum
 from prism.analysis._reading.runs import Note, NoteKind, Run
-from prism.analysis._tables.levels import on_level
+from prism.analysis._tables.levels import Level
 from prism.statechart.social import ACTION_DONE, COMPOSE_DONE, ROUND_ENDS
 from prism.telemetry.events import AGENT_JOINED, AGENT_REMOVED, RUN_STARTED, TRANSITION
 
@@ -265,7 +265,7 @@ def state_counts(logs: RunLogs, *, depth: int | None = None) -> pl.DataFrame:
     moments = [name for name in _MOMENT if name in table.columns]
     if depth is not None:
         told = table.select("run", *moments, "chart", "state", "agents", "share")
-        table = on_level(told, lambda run, chart: logs.runs[run].charts.get(chart or "", {}), depth)
+        table = Level.of(logs, depth).states(told, "agents", "share")
 
     return logs.labelled(table.select("run", *moments, *charts, "state", "agents", "share"))
 

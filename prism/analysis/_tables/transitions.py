@@ -7,16 +7,20 @@ import polars as pl
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.merging import COUNT, merge_by_sum
 from prism.analysis._reading.scanning import columns_of_schema
+from prism.analysis._tables.levels import Level
 from prism.errors import InputError
 from prism.statechart._definition import TIMEOUT
 from prism.telemetry.events import TRANSITION
 
 
-def transition_counts(logs: RunLogs) -> pl.DataFrame:
+def transition_counts(logs: RunLogs, *, depth: int | None = None) -> pl.DataFrame:
     """Count every kind of transition.
 
     Args:
         logs: The logs, from `read_log`.
+        depth: The level to count, in charts with states inside states: 1 for the outermost states.
+            A transition counts there if it leaves a state of the level; one that leaves or enters
+            several regions counts in each. By default the states are those of the log.
 
     Returns:
         ``from_state``, ``to_state``, ``trigger``, ``count`` and ``probability``: the proportion of
@@ -27,6 +31,9 @@ def transition_counts(logs: RunLogs) -> pl.DataFrame:
         ``from_state``.
     """
     counts = count_transitions(logs, ["chart", "from_state", "to_state", "trigger"])
+    if depth is not None:
+        moved = Level.of(logs, depth).transitions(counts)
+        counts = moved.group_by(pl.exclude("count")).agg(pl.col("count").sum())
     leaving = pl.col("count").sum().over("run", "chart", "from_state")
     order = ["run", "chart", "from_state", pl.col("count").neg(), "to_state", "trigger"]
     table = counts.with_columns(probability=pl.col("count") / leaving).sort(order)
@@ -34,11 +41,13 @@ def transition_counts(logs: RunLogs) -> pl.DataFrame:
     return logs.labelled(without_lone_chart(table))
 
 
-def timeouts(logs: RunLogs) -> pl.DataFrame:
+def timeouts(logs: RunLogs, *, depth: int | None = None) -> pl.DataFrame:
     """Count the time-outs of each state in each round.
 
     Args:
         logs: The logs, from `read_log`.
+        depth: The level to count, as in `transition_counts`: a time-out within a state of the level
+            is none there.
 
     Returns:
         ``round`` (null if the log has none), ``state`` (the one that was left), ``timeouts``,
@@ -46,7 +55,11 @@ def timeouts(logs: RunLogs) -> pl.DataFrame:
         only rows with time-outs. With ``run`` first if there are several. If several charts drive
         agents of a run, each is counted by itself, and named in ``chart`` before ``state``.
     """
-    counts = count_transitions(logs, ["round", "chart", "from_state", "trigger"])
+    counts = count_transitions(logs, ["round", "chart", "from_state", "to_state", "trigger"])
+    if depth is not None:
+        written = counts.with_columns(written=pl.struct("from_state", "to_state"))
+        # one that enters several regions leaves a state only once
+        counts = Level.of(logs, depth).transitions(written).drop("to_state").unique()
     is_timeout = pl.col("trigger") == TIMEOUT
     table = (
         counts.group_by("run", "round", "chart", state="from_state")

@@ -97,6 +97,7 @@ _CONFIG: dict[str, Any] = {
     "font": "sans-serif",
     "axis": {
         "labelFontSize": 11,
+        "labelSeparation": 4,
         "titleFontSize": 12,
         "titleFontWeight": "normal",
         "labelColor": INK,

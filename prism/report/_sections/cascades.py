@@ -18,6 +18,7 @@ from prism.drawing import showable
 from prism.report._facts.run_facts import MOST_CHARACTERS, RunFacts
 from prism.report._figures.html_table import html_table
 from prism.report._figures.page_figures import BLUE, HEIGHT, INK, PAPER, PageFigures, in_dark, tips
+from prism.report._figures.timeline import whole_numbers
 from prism.report._sections.kinds import Kind, has_feed
 
 KINDS = {"post": "#332288", "reply": "#44aa99", "reshare": "#cc6677", MISSING: "#999999"}
@@ -64,9 +65,10 @@ def _make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
 CASCADES = Kind(
     "cascades",
     "Cascades",
-    "A post and all that replies to it or reshares it. Depth is the most steps from the root, "
-    "breadth the most posts at one depth, virality the mean distance between two posts of the tree "
-    "(Goel et al. 2016), ticks the time to the last post.",
+    "A cascade is a post and everything that replies to it or reshares it, directly or not. Depth"
+    " is the longest chain from the root, breadth the most posts at one depth, virality the mean "
+    "distance between two posts of the tree (Goel et al. 2016), and ticks the time until the last"
+    " post.",
     "No post was replied to or reshared.",
     _make,
     has_feed,
@@ -113,7 +115,7 @@ def _shapes(spread: pl.DataFrame) -> alt.Chart:
             alt.Y(
                 "depth:Q",
                 title="depth",
-                axis=alt.Axis(format=",d", tickMinStep=1),
+                axis=whole_numbers(counts["depth"].to_list()),
                 scale=alt.Scale(zero=True),
             ),
             alt.Size("cascades:Q", scale=alt.Scale(range=[16, 220]), legend=None),

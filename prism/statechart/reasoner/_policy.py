@@ -10,7 +10,7 @@ from weakref import finalize
 
 from prism.errors import FieldValueError
 from prism.randomness import RandomStream, Taken
-from prism.statechart._identity import given_name, is_heard
+from prism.statechart._identity import announce, given_name, is_heard
 from prism.statechart.reasoner._questions import BaseReasoner, Decision, Question
 from prism.statechart.states import AgentState, state_text
 from prism.telemetry._loggers import EventLogger
@@ -152,18 +152,35 @@ class PolicyReasoner(BaseReasoner):
         total = sum(weights)
         return [weight / total for weight in weights]
 
-    def is_heard(self, logger: EventLogger | None) -> bool:
-        """Return whether anybody is told of decisions that are announced to a logger."""
-        return is_heard(logger or self._logger)
-
-    def choose(self, question: Any) -> Any:
-        """Draw an option where nobody is told how likely each was.
+    def choose(self, asked: Sequence[Any], logger: EventLogger | None = None) -> list[Any]:
+        """Draw an option for every question, and announce the decisions where anybody listens.
 
         Args:
-            question: A `Question`, or what has its agent, options, context, weights and pulls.
+            asked: Questions, or what has their agents, states, triggers, options, contexts, weights
+                and pulls.
+            logger: Where to announce them, if not to this reasoner's own logger.
         """
-        stream = self._streams.of(question.agent)
-        return question.options[stream.weighted_index(self.probabilities(question))]
+        given = logger or self._logger
+        is_told = is_heard(given)
+        chosen = []
+        for question in asked:
+            chances = self.probabilities(question)
+            stream = self._streams.of(question.agent)
+            chosen.append(question.options[stream.weighted_index(chances)])
+            if is_told:
+                announce(
+                    given,
+                    agent=question.agent,
+                    state=question.state,
+                    trigger=question.trigger,
+                    options=question.options,
+                    chosen=chosen[-1],
+                    source="policy",
+                    context=question.context,
+                    how={"reason": None, "probabilities": _rounded(question, chances)},
+                )
+
+        return chosen
 
     def skip(self, question: Question) -> None:
         """Draw what a question takes of random numbers, as somebody else has answered it."""
@@ -172,12 +189,8 @@ class PolicyReasoner(BaseReasoner):
     def _draw(self, question: Question, chances: Sequence[float]) -> Decision:
         stream = self._streams.of(question.agent)
         chosen = question.options[stream.weighted_index(chances)]
-        rounded = {
-            state_text(option): round(chance, 6)
-            for option, chance in zip(question.options, chances, strict=True)
-        }
 
-        return Decision(chosen, "policy", probabilities=rounded)
+        return Decision(chosen, "policy", probabilities=_rounded(question, chances))
 
     def _utilities(self, question: Question) -> list[float]:
         agent = question.agent
@@ -197,3 +210,10 @@ class PolicyReasoner(BaseReasoner):
             utility + pulls.get(option, 0.0)
             for utility, option in zip(utilities, question.options, strict=True)
         ]
+
+
+def _rounded(question: Any, chances: Sequence[float]) -> dict[str, float]:
+    return {
+        state_text(option): round(chance, 6)
+        for option, chance in zip(question.options, chances, strict=True)
+    }

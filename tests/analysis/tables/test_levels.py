@@ -1,12 +1,22 @@
 """Numbers of agents on a level of their chart, and logs of regions against the chart."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
-from prism.analysis import check_log, read_log, state_counts
+from prism.analysis import (
+    check_log,
+    dwell_survival,
+    dwell_times,
+    read_log,
+    state_counts,
+    timeouts,
+    transition_counts,
+)
 from prism.analysis._conformance import Rules
 from prism.worlds import Run
 from prism.worlds.examples import Day
@@ -49,6 +59,81 @@ def test_states_are_counted_on_a_level(log: Any, depth: int, states: dict[str, i
     by_configuration = counted(log, None, at_noon)
     assert sum(by_configuration.values()) == 20
     assert {*by_configuration} >= {"work+feed", "work+pocket", "asleep"}
+
+
+def moves(folder: Path) -> list[dict[str, Any]]:
+    """Return the transitions of a log."""
+    return read_log(folder).scan("statechart.transition").collect().to_dicts()
+
+
+def on_top(state: str) -> str:
+    """Return the outermost state around a state of the day."""
+    return state if "+" not in state else "awake"
+
+
+def test_transitions_are_counted_on_a_level(log: Any) -> None:
+    """Only those that leave a state of the level, by the region that reacts."""
+    logs = read_log(log[0])
+    made = Counter(
+        (on_top(each["from_state"]), on_top(each["to_state"]), each["trigger"])
+        for each in moves(log[0])
+    )
+    found = transition_counts(logs, depth=1)
+    counts = {tuple(row[:3]): row[3] for row in found.iter_rows()}
+    assert counts == {key: n for key, n in made.items() if key[0] != key[1]}
+
+    inner = transition_counts(logs, depth=3).select("from_state", "to_state", "trigger")
+    rows = set(inner.iter_rows())
+    assert ("pocket", "feed", "buzzes") in rows
+    assert not any("+" in state for row in rows for state in row[:2])
+    assert not {row for row in rows if {"work", "feed"} == {*row[:2]}}
+    probabilities = transition_counts(logs, depth=2).group_by("from_state")
+    sums = probabilities.agg(pl.col("probability").sum())["probability"]
+    assert sums.to_list() == pytest.approx([1.0] * len(sums))
+
+
+def test_visits_to_a_composite_go_on_while_agents_are_inside(log: Any) -> None:
+    """The ticks of the visits inside add up, whichever region has moved."""
+    lengths: Counter[int] = Counter()
+    stayed: Counter[str] = Counter()
+    for each in moves(log[0]):
+        if on_top(each["from_state"]) == "awake":
+            stayed[each["agent_id"]] += each["ticks_in_state"]
+            if on_top(each["to_state"]) != "awake":
+                lengths[stayed.pop(each["agent_id"])] += 1
+        else:
+            stayed[each["agent_id"]] = 0
+
+    logs = read_log(log[0])
+    described = dwell_times(logs, depth=1).row(by_predicate=pl.col("state") == "awake", named=True)
+    assert lengths
+    assert described["complete"] == sum(lengths.values())
+    assert described["open"] == len(stayed)
+    ended = dwell_survival(logs, depth=1).filter(pl.col("state") == "awake", pl.col("exits") > 0)
+    assert dict(ended.select("ticks", "exits").iter_rows()) == lengths
+    counted = state_counts(logs, depth=1).filter(pl.col("state") == "awake")
+    assert described["agent_ticks"] == counted["agents"].sum()
+
+
+def test_visits_of_one_region_do_not_end_with_those_of_another(log: Any) -> None:
+    """Agents visit a state in each region, and are at work while they look at the phone."""
+    found = dwell_times(read_log(log[0]), depth=3, by_round=True)
+    whole = found.filter(pl.col("round").is_null())
+    visits = dict(whole.select("state", "visits").iter_rows())
+    assert {*visits} >= {"work", "home", "pocket", "feed", "asleep"}
+    begun = Counter({"work": 20, "pocket": 20})
+    for each in moves(log[0]):
+        before, after = (each[key].split("+") for key in ("from_state", "to_state"))
+        begun.update({*after} - {*before})
+    assert {state: begun[state] for state in visits} == visits
+
+
+@pytest.mark.parametrize("table", [transition_counts, dwell_times, dwell_survival, timeouts])
+def test_a_flat_chart_has_one_level(table: Any, carried: Path) -> None:
+    """Its tables are the same on every level."""
+    logs = read_log(carried)
+    assert_frame_equal(table(logs, depth=1), table(logs), check_row_order=False)
+    assert table(logs, depth=1).height
 
 
 def test_a_log_of_a_chart_with_regions_agrees_with_it(log: Any) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from prism.errors import AgentError, DefinitionError, InputError, RunawayError
-from prism.statechart import Statechart, state_enum
+from prism.statechart import Statechart, Transition, state_enum
 from tests.kit.commands import Prism
 
 HEAD = '<scxml xmlns="http://www.w3.org/2005/07/scxml" version="1.0"'
@@ -67,6 +67,23 @@ def test_a_state_without_an_id_gets_a_name() -> None:
     """Only what is named elsewhere needs one."""
     chart = Statechart.from_scxml(document("<state/><state/>"))
     assert sorted(chart.states) == ["state1", "state2"]
+
+
+def test_transitions_keep_their_order_whatever_the_states_order() -> None:
+    """The first transition stays first, though the state that it leaves is last in the document."""
+    on, off = state_enum("Lamp", ["on", "off"])
+    moves = [
+        Transition("go", off, on),
+        Transition("go", on, off),
+        Transition("stop", on, off, after=3),
+    ]
+    chart = Statechart([on, off], moves, on)
+    read = Statechart.from_scxml(chart.to_scxml())
+    assert [(each.trigger, str(each.source)) for each in read.transitions] == [
+        ("go", "off"),
+        ("go", "on"),
+        ("stop", "on"),
+    ]
 
 
 def test_the_states_may_be_members_of_an_enum() -> None:
