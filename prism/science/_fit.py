@@ -118,8 +118,8 @@ class Fit:
         """Return a row per target, including those held out, with the fit's figures for it.
 
         Columns are ``measure``, ``statistic``, ``arm``, ``round``, ``value``, ``spread``,
-        ``held_out`` and ``source``, as the plan has them; ``mean``, ``low`` and ``high`` (the 90 % interval) of what
-        came of the samples that are near enough; and ``within``, whether the value lies there.
+        ``held_out`` and ``source``, as the plan has them; ``mean``, ``low`` and ``high`` (the
+        90 % interval) of what came of the samples that are near enough; and ``within``, whether the value lies there.
         """
         figures, weights = self._figures[self.population.places], self.population.weights
         rows = []

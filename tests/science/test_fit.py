@@ -22,9 +22,9 @@ from prism.science import (
 from tests.kit.dice import tree
 from tests.kit.kept import begin
 
-np = pytest.importorskip("numpy")
 pytest.importorskip("scipy")
 
+import numpy as np
 import polars as pl
 
 from prism.science._abc import Search, Targets, first_points

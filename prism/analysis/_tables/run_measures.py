@@ -78,8 +78,8 @@ def run_measures(
         ``cascade_size`` and ``cascade_depth`` (means), ``largest_cascade``, ``deepest_cascade``,
         ``virality`` and ``median_place`` (means over those of two posts or more; the latter is when
         the median answer came, as a share of the time from the root to the last answer), and, of
-        trees of reshares alone that grow from posts and replies, ``reshare_singletons``, ``reshare_beyond_one_degree`` and
-        ``deepest_reshare`` (Goel, Watts and Goldstein 2012); ``views_per_post`` (of the posts that
+        trees of reshares alone that grow from posts and replies, ``reshare_singletons``,
+        ``reshare_beyond_one_degree`` and ``deepest_reshare`` (Goel, Watts and Goldstein 2012); ``views_per_post`` (of the posts that
         were opened at least once), ``readers`` (the share of the agents that opened any post),
         ``reach`` and ``largest_reach`` (mean and maximum over the opened cascades of the share of
         the agents that opened a post of it); ``intervals``, ``interval`` (their mean in ticks),
