@@ -21,7 +21,7 @@ from prism.statechart._nesting import (
     In,
     State,
 )
-from prism.statechart.formats._names import Functions, joined
+from prism.statechart.formats._names import Functions, joined, looked_up, unknown
 from prism.statechart.formats._scxml_actions import ContentReader, Problems
 from prism.statechart.formats._scxml_content import Done, LateStart, Start
 from prism.statechart.formats._scxml_data import (
@@ -407,14 +407,10 @@ class _Reader:
         return [each for each in found if each is not None]
 
     def _named(self, known: Functions, kind: str, name: str, element: Element) -> Any:
-        try:
-            return known[name]
-        except KeyError:
-            listing = joined([*map(repr, known)], ", ") or "none"
-            self._problems.add(
-                element, f"unknown {kind} {name!r}; known are {listing}: pass it in {kind}s="
-            )
-            return None
+        found = looked_up(known, name)
+        if found is None:
+            self._problems.add(element, unknown(kind, name, known))
+        return found
 
     # The chart
 
