@@ -15,11 +15,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from prism.cognition._config._values import PAGING_ACTIONS
 from prism.cognition._memory._values import to_text
 from prism.errors import UnknownStateError
 from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
 
+_PAGING_ACTIONS = ("page_out", "page_in")
 _WITH_VALUE = ("working_memory_add", "storage_save")
 _NEXT_STATES = ("thinking", "executing", "paging")
 
@@ -189,7 +189,7 @@ def reply_schema(
         next_state = {"type": "string", "enum": names}
         return _agent({"next_state": next_state, "thinking_log": log})
 
-    types = [name for name in actions if (name in PAGING_ACTIONS) == (state == "paging")]
+    types = [name for name in actions if (name in _PAGING_ACTIONS) == (state == "paging")]
     parts: dict[str, Any] = {"type": {"type": "string", "enum": [*types, *own]}}
     parts |= {"tags": {"type": "string"}}
     if state == "executing":
@@ -251,7 +251,7 @@ def _now(config: PromptTexts, state: str, own: Mapping[str, str]) -> str:
     actions = {
         name: text
         for name, text in config.available_actions.items()
-        if (name in PAGING_ACTIONS) == (state == "paging")
+        if (name in _PAGING_ACTIONS) == (state == "paging")
     }
     offered = {**actions, **(own if state == "executing" else {})}
     form = _filled(actions, own) if state == "executing" else _FORMS[state].format()
