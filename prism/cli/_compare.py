@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from prism.cli._options import FigureKind, OutFile, TableFile
+from prism.cli._output import missing_runs_first
 from prism.cli._report import Figures, check_figures, check_page, save_figures, write_page
 from prism.cli._screen import Screen, note, say, table_of
 from prism.cli._table_output import MOST_ROWS, TableFormat, choose_format, write
@@ -103,8 +104,9 @@ def compare(
 
     from rich.progress import Progress
 
-    # Imported here, since it takes two seconds and needs an extra.
-    from prism.science import compare as compare_groups
+    # imported here, since it takes two seconds and needs an extra
+    with missing_runs_first(groups):
+        from prism.science import compare as compare_groups
 
     screen = Screen(err=True)
     with Progress(console=screen, transient=True, disable=not screen.is_terminal) as progress:

@@ -17,7 +17,7 @@ import typer
 from prism.cli import _log_forms as forms
 from prism.cli._log_decision import list_decisions
 from prism.cli._options import OutFile, Runs, TableFile, command_group, command_of, option
-from prism.cli._output import write_bytes
+from prism.cli._output import missing_runs_first, write_bytes
 from prism.cli._screen import note
 from prism.cli._table_output import TableFormat, choose_format, write
 from prism.errors import InputError
@@ -125,7 +125,8 @@ class LogTable:
                 passed |= {} if value is True else {name: value}
 
         room, _, name = function.rpartition(":")
-        table_of = getattr(import_module(f"prism.{room or 'analysis'}"), name)
+        with missing_runs_first(runs):
+            table_of = getattr(import_module(f"prism.{room or 'analysis'}"), name)
 
         def made(opened: RunLogs) -> Any:
             try:
@@ -513,7 +514,8 @@ def make(runs: Sequence[Path], table_of: Callable[[RunLogs], TableT]) -> TableT:
     Raises:
         InputError: If the logs are all empty.
     """
-    from prism.analysis import read_log
+    with missing_runs_first(runs):
+        from prism.analysis import read_log
 
     opened = read_log(*runs)
     table = table_of(opened)

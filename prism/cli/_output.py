@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -9,9 +10,30 @@ from pathlib import Path
 from typing import IO
 
 from prism.cli._screen import standard_output
-from prism.errors import InputError
+from prism.errors import InputError, MissingExtraError
 
 _STDOUT = Path("/dev/stdout")
+
+
+@contextmanager
+def missing_runs_first(runs: Iterable[Path | str]) -> Iterator[None]:
+    """Complain about a run that does not exist before an extra that is not installed.
+
+    Args:
+        runs: Runs, or patterns of their names.
+
+    Raises:
+        InputError: If a run does not exist, and the extra that reads it is not installed.
+    """
+    try:
+        yield
+    except MissingExtraError:
+        from prism.runlog._reader import locate_log
+
+        for run in runs:
+            if not glob.has_magic(str(run)) and not Path(run).exists():
+                locate_log(run)
+        raise
 
 
 @contextmanager

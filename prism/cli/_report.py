@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prism.cli._options import FigureKind, Runs
-from prism.cli._output import output_file, refuse_read_output, write_bytes
+from prism.cli._output import (
+    missing_runs_first,
+    output_file,
+    refuse_read_output,
+    write_bytes,
+)
 from prism.cli._screen import Screen, note, say
 from prism.errors import InputError
 
@@ -69,10 +74,10 @@ def report(
     check_figures(figures)
     charts = [chart_from(name) for name in chart or ()]
 
-    # Imported here, since other commands need no extra; this room names the one of reports.
-    # imported late for the reason above: the room's extra is named by that of reports
+    # imported here, since other commands need no extra
+    with missing_runs_first(runs):
+        from prism.report import make_report
     from prism.analysis import read_log
-    from prism.report import make_report
 
     logs = read_log(*runs)
     with Screen(err=True).status("Reading the log" if len(runs) == 1 else "Reading the logs"):

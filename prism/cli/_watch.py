@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prism.cli._options import Parameters, named_values, option_of
+from prism.cli._output import missing_runs_first
 from prism.cli._screen import note, say
 from prism.errors import InputError
 
@@ -88,7 +89,8 @@ def watch(
     if not is_world:
         _give_way()
     # the room's extra is named by its import
-    from prism.watch import watch
+    with missing_runs_first([] if is_world else [run]):
+        from prism.watch import watch
     from prism.watch._guard import is_loopback
     from prism.watch._server import play
 

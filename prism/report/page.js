@@ -7,6 +7,9 @@
     document.body.dataset.failed = drawn.length - document.body.dataset.drawn;
   });
 
+  // a chart shrinks as long as its letters can be read, then it scrolls
+  for (const each of document.querySelectorAll(".scroll svg")) each.style.minWidth = `${Math.min(620, 0.75 * each.width.baseVal.value)}px`;
+
   const showAgents = () => {
     const MOST_SHOWN = 200;
     const { columns, rows } = read("agents-data");

@@ -131,7 +131,8 @@ def zstd() -> Any:
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
-        raise MissingExtraError("runlog", str(error.name), extra="zstd") from error
+        # the error may name only the package around it
+        raise MissingExtraError("runlog", name, extra="zstd") from error
 
 
 class ZstdFile(FileIO):

@@ -414,3 +414,12 @@ def test_without_polars_the_extra_is_named(run: Path) -> None:
         [sys.executable, "-c", blocked, "log", "--help"], capture_output=True, text=True
     )
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize("command", [("log", "states"), ("report",), ("watch",), ("compare",)])
+def test_a_run_that_does_not_exist_is_named_before_a_missing_extra(command: tuple[str]) -> None:
+    """Nobody installs an extra only to learn that the name of the run was wrong."""
+    blocked = "import sys; sys.modules['polars'] = None; from prism.cli import main; main()"
+    words = [sys.executable, "-c", blocked, *command, "nope"]
+    done = processes.run(words, capture_output=True, text=True)
+    assert done.stderr == "prism: nope: cannot be read: No such file or directory\n"

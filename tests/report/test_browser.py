@@ -109,7 +109,7 @@ def numbers_of(logs: RunLogs) -> dict[str, object]:
         "transitions": transition_counts(logs)["count"].sum(),
         "time-outs": timeouts(logs)["timeouts"].sum(),
         "decisions asked": asked["asked"].sum(),
-        "of these fallbacks": asked["from_fallback"].sum() / asked["asked"].sum(),
+        "share of fallbacks": asked["from_fallback"].sum() / asked["asked"].sum(),
         **{name: acts[name].sum() for name in ("posts", "replies", "reshares", "likes")},
         "Gini of all that was given": given["gini"],
         "share of the most active 1 %": given["top_1_percent"],

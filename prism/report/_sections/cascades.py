@@ -65,9 +65,10 @@ def _make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
 CASCADES = Kind(
     "cascades",
     "Cascades",
-    "A post and all that replies to it or reshares it. Depth is the most steps from the root, "
-    "breadth the most posts at one depth, virality the mean distance between two posts of the tree "
-    "(Goel et al. 2016), ticks the time to the last post.",
+    "A cascade is a post and everything that replies to it or reshares it, directly or not. Depth"
+    " is the longest chain from the root, breadth the most posts at one depth, virality the mean "
+    "distance between two posts of the tree (Goel et al. 2016), and ticks the time until the last"
+    " post.",
     "No post was replied to or reshared.",
     _make,
     has_feed,

@@ -35,24 +35,24 @@ def _table_of(what: str, *of_some: str) -> Maker:
 COSTS = Kind(
     "costs",
     "Costs",
-    "What each model cost, in decisions and texts together. Calls are requests, those that failed "
-    "included; seconds are those of the last request of each answer.",
+    "What each model cost, for decisions and texts together. Calls are requests, including failed"
+    " ones. Seconds count the last request of each answer.",
     "No model was asked.",
     _table_of("costs"),
 )
 STEPS = Kind(
     "steps",
     "Steps of the workflow",
-    "How often each step ran and how that ended, in the order in which they first ran. Seconds are "
-    "those of the model or the code.",
+    "How often each step ran and how it ended, in the order of their first runs. Seconds are "
+    "spent in the model or the code.",
     "No step of a workflow ran.",
     _table_of("steps", "skipped", "failed", *_TOKENS),
 )
 CYCLES = Kind(
     "cycles",
     "Cycles",
-    "How often a cycle ended how, by the state that it ran in. The largest prompt is in tokens by "
-    "the agent's own count, the other tokens are the model's.",
+    "How cycles ended, by their state. The largest prompt is in tokens by the agent's own count. "
+    "The other tokens are the model's.",
     "No agent had a cycle of thinking.",
     _table_of("cycles", "refused", "unusable", "failed", *_TOKENS),
 )

@@ -67,9 +67,9 @@ def _make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
 DECISIONS = Kind(
     "decisions",
     "Decisions",
-    "What was chosen where an event was ambiguous, and by which source. The entropy is that of the "
-    "probabilities given to the options, in bits: 0 if one was certain; its share is relative to "
-    "the most that it could have been.",
+    "What was chosen when an event enabled several transitions, and which source chose. Entropy, "
+    "in bits, measures how undecided the probabilities of the options were: 0 means that one "
+    "option was certain. Its share is relative to the largest possible value.",
     "No reasoner was asked.",
     _make,
     lambda facts: facts.has_decisions,

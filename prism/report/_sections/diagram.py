@@ -51,8 +51,8 @@ def _make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
 CHART = Kind(
     "chart",
     "The chart and its traffic",
-    "The wider an arrow, the more often agents made its transitions; a faint one was never used. "
-    "The report knows prism's own chart and those that it was given by --chart. Of others it draws "
+    "The wider an arrow, the more often its transitions were made. A faint arrow was never used. "
+    "The report knows prism's own charts and those named with --chart. Of other charts, it draws "
     "the transitions that were made.",
     "No agent made a transition.",
     _make,

@@ -51,8 +51,8 @@ def _faults(facts: RunFacts, name: str, _figures: PageFigures) -> Markup | None:
 FAULTS = Kind(
     "faults",
     "What went wrong",
-    "A transition whose guard fails is not enabled; one whose action fails takes place "
-    "nevertheless. The log has the traceback of each.",
+    "A transition is not enabled if its guard fails. If its action fails, it is made "
+    "nevertheless. The log has the traceback of each fault.",
     "The log has no faults.",
     _faults,
 )
@@ -96,9 +96,9 @@ def _recorded(facts: RunFacts, _name: str, _figures: PageFigures) -> Markup | No
 RECORDED = Kind(
     "prompts",
     "Prompts worth a look",
-    "The prompts and replies of the first decisions by fallback, and of those in which the "
-    "model's own probabilities favoured another option most. They hold what agents were told: "
-    "this page is as private as they are. The command shows a decision in full.",
+    "Prompts and replies of the first fallbacks, and of decisions against the model's own "
+    "preference. They contain what agents were told, so keep this page as private as they are. "
+    "The command shows a decision in full.",
     "No prompt was recorded, or no decision stands out.",
     _recorded,
 )

@@ -14,7 +14,7 @@ from prism.report._figures.html_table import cell, framed, headed, shown
 from prism.report._sections.kinds import Section
 
 _ACTS = ("posts", "replies", "reshares", "likes")
-_SHARES = ("of these fallbacks", "share of the most active 1 %", "share of the most active 10 %")
+_SHARES = ("share of fallbacks", "share of the most active 1 %", "share of the most active 10 %")
 _NO_DIFFERENCE = ("seed",)
 
 Number = int | float | None
@@ -42,7 +42,7 @@ def key_numbers(facts: RunFacts) -> dict[str, Number]:
         "actions": int(facts.calls["actions"].sum()) if of_turns else None,
         "time-outs": None if of_turns else int(facts.timeouts["timeouts"].sum()),
         "decisions asked": asked if facts.has_decisions else None,
-        "of these fallbacks": fallbacks / asked if asked else None,
+        "share of fallbacks": fallbacks / asked if asked else None,
         **{name: int(facts.agents[name].sum()) if has_feed else None for name in _ACTS},
         "Gini of all that was given": _only(given["gini"]),
         "share of the most active 1 %": _only(given["top_1_percent"]),

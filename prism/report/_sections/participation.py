@@ -58,10 +58,10 @@ def _percent() -> alt.Axis:
 ENGAGEMENT = Kind(
     "engagement",
     "Who takes part",
-    "All agents count, also those that did nothing. The Lorenz curve shows which share of all "
-    "posts, replies, reshares and likes came from which share of the agents; the further it hangs "
-    "below the dashed line, the more unequal they are. The Gini coefficient is 0 if all give the "
-    "same, near 1 if one gives everything.",
+    "All agents count, including those that did nothing. The Lorenz curve shows what share of all"
+    " posts, replies, reshares and likes came from what share of the agents. The further it lies "
+    "below the dashed line, the more unequal they are. The Gini coefficient is 0 if all agents "
+    "give the same, and near 1 if one agent gives everything.",
     "Nobody has posted, replied, reshared or liked.",
     _engagement,
     has_feed,
@@ -116,11 +116,11 @@ PARTICIPATION = Kind(
     "participation",
     "Silent, writing, creating",
     "An agent creates if it publishes a post of its own, writes if it only replies or reshares, "
-    "and is silent otherwise: the figure has their shares in each round, the first table those of "
-    "all rounds, with the shares of all that was written by the top 1 %, the next 9 % and the "
-    "other 90 % (van Mierlo 2014). Every post that an agent opens is decided on, ignored, or cut "
-    "short. Burstiness is -1 for a regular rhythm, about 0 for a random one and 1 for a single "
-    "burst (Goh and Barabási 2008; Kim and Jo 2016).",
+    "and is silent otherwise. The figure shows their shares in each round. The first table has "
+    "those of the whole run, and how much of all writing came from the top 1 %, the next 9 % and "
+    "the other 90 % of agents (van Mierlo 2014). Every post that an agent opens is decided on, "
+    "ignored, or cut short. Burstiness is -1 for a regular rhythm, about 0 for a random one, and "
+    "1 for a single burst (Goh and Barabási 2008; Kim and Jo 2016).",
     "Nobody has posted.",
     _participation,
     has_feed,

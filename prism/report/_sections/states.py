@@ -18,7 +18,7 @@ from prism.statechart._nesting import SEPARATOR
 
 _BY_CHART = Markup("<h3>By the chart {}</h3>")
 _LEVEL = Markup("<h3>Level {} of the chart</h3>")
-_SEVERAL = Markup('<p class="soft">Whoever is in several regions counts in each of them.</p>')
+_SEVERAL = Markup('<p class="soft">An agent in several regions counts in each of them.</p>')
 _MOST_LEVELS = 4
 _RHYTHM = Markup(
     '<h3>Within a round</h3><p class="soft">How many agents are in each state at each tick: '
@@ -67,8 +67,8 @@ def _by_level(counts: pl.DataFrame, inside: Inside, name: str, figures: PageFigu
 STATES = Kind(
     "states",
     "Agents in each state",
-    "Counted at the end of every tick, before anything that ends a round; in a log without ticks, "
-    "at the end of every round or step of time.",
+    "Counted at the end of every tick, before the transitions that close a round. Without ticks, "
+    "counted at the end of every round or step of time.",
     "The log names no agent.",
     _states,
     lambda facts: not facts.is_of_turns,
@@ -153,13 +153,12 @@ def _dwelling(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None
 DWELLING = Kind(
     "dwell",
     "How long agents stay",
-    "Ticks from entering a state to leaving it. Visits that the end of a round cut short, or that "
-    "were open at the end, count as long as they were seen (Kaplan and Meier 1958). Above: the "
-    "tick is the median, the bar reaches from it to the 90th percentile, the line on to the 99th, "
-    "the diamond is the mean. Below, for states not always left after one tick: bars are the "
-    "share of visits that end after each length, up to the 99th percentile; dots are a geometric "
-    "distribution, as if agents left with the same probability p in every tick. Visits of no tick "
-    "are outside of it. The distance, 0 to 1, is how far the two are apart (Kolmogorov).",
+    "The number of ticks from entering a state to leaving it. Visits that were cut short, or "
+    "still open at the end, are censored (Kaplan and Meier 1958). Above: a tick marks the median "
+    "and a diamond the mean, the bar ends at the 90th percentile, and the line at the 99th. "
+    "Below: bars are the share of visits of each length, up to the 99th percentile, and dots are "
+    "the geometric distribution that has the same chance p of leaving in every tick. Visits of no"
+    " ticks are left out. The distance (Kolmogorov) says how much the two differ, from 0 to 1.",
     "No transition says how long its agent had stayed.",
     _dwelling,
     lambda facts: not facts.is_of_turns,

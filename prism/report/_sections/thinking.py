@@ -106,8 +106,8 @@ def _thoughts(facts: RunFacts, name: str, _figures: PageFigures) -> Markup | Non
 SIZES = Kind(
     "sizes",
     "Prompt and memory",
-    "Tokens of every prompt and of working memory by the agent's own count, beside its limits. "
-    "Triangles are pagings, at the size of the prompt after them.",
+    "The tokens of every prompt and of working memory, by the agent's own count, with its limits."
+    " Triangles mark pagings, at the size of the prompt afterwards.",
     "No agent had a cycle of thinking.",
     _sizes,
     concerns=has_cycles,
@@ -115,8 +115,8 @@ SIZES = Kind(
 ACTIONS = Kind(
     "actions",
     "Actions",
-    "What the model asked for, and what came of it: done, missing (this memory does not exist), "
-    "or refused.",
+    "The actions that the model asked for, and their results: done, missing (there is no such "
+    "memory), or refused.",
     "No action was asked for.",
     _actions,
     concerns=has_cycles,

@@ -84,8 +84,8 @@ def _calls(facts: RunFacts, name: str, _figures: PageFigures) -> Markup | None:
 TURNS = Kind(
     "turns",
     "States",
-    "The state in which each turn ended, and how often each was entered. A turn can pass through "
-    "several.",
+    "The state at the end of each turn, and how often each state was entered. A turn can pass "
+    "through several states.",
     "No turn was taken.",
     _turns,
     concerns=has_steps,
@@ -93,8 +93,8 @@ TURNS = Kind(
 REFUSED = Kind(
     "refused",
     "Refused transitions",
-    "Transitions that steps asked for and did not get, with the condition that refused them. Such "
-    "a step has succeeded, and the state stays as it is.",
+    "Transitions that a step named but did not get, with the condition that refused them. The "
+    "step still counts as successful, and the state stays the same.",
     "None was refused.",
     _refused,
     concerns=has_steps,
@@ -102,9 +102,8 @@ REFUSED = Kind(
 CALLS = Kind(
     "calls",
     "Calls",
-    "What each step asked a model. Requests are those that were sent, those of retries included; "
-    "asked again are calls whose reply was unclear. Actions are what replies asked the application "
-    "to do.",
+    "The calls of each step to a model. Requests include retries. Calls whose reply was unclear "
+    "are asked again. Actions are what replies asked the application to do.",
     "No step asked a model.",
     _calls,
     concerns=has_steps,

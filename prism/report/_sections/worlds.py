@@ -81,8 +81,7 @@ def _series(values: pl.DataFrame, treatments: pl.DataFrame, measure: str) -> alt
 MEASURES = Kind(
     "measures",
     "Measures",
-    "What the world measured at the end of each round. A dashed line marks a round at whose "
-    "beginning a treatment was applied.",
+    "Measured at the end of each round. A dashed line marks a round that began with a treatment.",
     "The run measured nothing.",
     _measures,
 )
@@ -238,9 +237,9 @@ def _shares(values: Sequence[float], edges: Sequence[float]) -> pl.DataFrame:
 AGENT_MEASURES = Kind(
     "agent-measures",
     "Agents\u2019 measures",
-    "What was measured of each agent: on the left the median, the band that holds nine of ten, and "
-    "some agents; on the right the last round, with the first as an outline. All of it:  "
-    "prism log agent-measures RUN",
+    "Measures of each agent. Left: the median, a band with nine of ten agents, and the courses of"
+    " some. Right: the distribution in the last round, with the first as an outline. For all "
+    "values:  prism log agent-measures RUN",
     "Nothing was measured of agents.",
     _agent_measures,
 )
@@ -278,7 +277,7 @@ def _value(value: Any) -> str:
 TREATMENTS = Kind(
     "treatments",
     "Treatments",
-    "The rounds at whose beginning a treatment was applied, and the parameters it changed.",
+    "The rounds that began with a treatment, and the parameters that it changed.",
     "The run was given no treatment.",
     _treatments,
 )
@@ -317,8 +316,8 @@ def _bars(counts: pl.DataFrame, figures: PageFigures) -> alt.Chart:
 WORLD_EVENTS = Kind(
     "events",
     "World events",
-    "What the world logged by names of its own. Round 0 is its setup. One kind with all its keys:  "
-    "prism log world RUN --event NAME",
+    "Events that the world logged under its own names. Round 0 is its setup. For one kind with "
+    "all its keys:  prism log world RUN --event NAME",
     "The world logged no events of its own.",
     _world_events,
 )
@@ -331,8 +330,8 @@ def _picture(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
 PICTURE = Kind(
     "picture",
     "The world",
-    "Where the agents are after the last round, each in the colour of its state, or in that which "
-    "the world gives it.",
+    "The agents after the last round, in the colours of their states or those that the world "
+    "defines.",
     "The run has no picture.",
     _picture,
 )

@@ -1,4 +1,4 @@
-"""What one step does, worked out once: what is left, what is entered, and what is called when."""
+"""The plan of a step, made once: what is exited and entered, and which actions run when."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Plan:
         stopped: Texts of the states that are left and whose time is kept.
         started: Texts of the states that are entered and whose time is kept.
         raised: Triggers of what is done now, in order.
-        settles: Whether eventless transitions or raised events may follow.
+        settles: Whether something may follow of itself: eventless transitions, or raised events.
         remembers: Whether the step changes the agent's memory.
     """
 
@@ -140,7 +140,7 @@ class Planner:
             stopped,
             started,
             raised,
-            bool(raised or active & self.reacting),
+            bool(raised or active & self.reacting or self.is_document),
             bool(left or stopped or started),
         )
 
@@ -176,7 +176,7 @@ class Planner:
         return node.kind == "final" and node.parent == CHART
 
     def done(self, composite: int, active: Collection[int]) -> list[str]:
-        """Return what a final state raises: done is its parent, perhaps the parallel around it."""
+        """Return the ``done`` events of a final state: its parent's, and perhaps a parallel's."""
         if composite == CHART:
             return []
         nodes = self.tree.nodes

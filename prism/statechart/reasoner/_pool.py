@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import inf
 from typing import Any, Generic, TypeVar, cast
 
 from prism.errors import CircuitOpenError, DecisionsUnsupportedError, LLMError, ModelMissingError
@@ -99,7 +98,6 @@ class UnusableError(Exception):
         lease: The slot that was used.
         error: What was raised; None if there is a reply.
         reply: The reply.
-        lacking: How many answers it lacks.
     """
 
     def __init__(
@@ -108,12 +106,10 @@ class UnusableError(Exception):
         *,
         error: LLMError | None = None,
         reply: ChatReply | DecisionReply | None = None,
-        lacking: float = inf,
     ) -> None:
         self.lease = lease
         self.error = error
         self.reply = reply
-        self.lacking = lacking
         super().__init__(
             f"{lease.host.address} gave no valid answer" if error is None else str(error)
         )
@@ -183,8 +179,7 @@ class Pool(Generic[HostT]):
             format: JSON schema that the reply must follow.
             cost: Where to add what it costs, however it ends.
             lacks: Returns how many of the answers that were asked for a reply lacks, 0 if it is
-                valid. One that lacks any is asked for on another server, once; of two such replies
-                the one that lacks fewer is returned.
+                valid. One that lacks any is asked for on another server, once.
             variation: What is added to the seed, so that the same prompt may be answered otherwise.
 
         Raises:
@@ -414,8 +409,7 @@ class Pool(Generic[HostT]):
             question.go_to((host,))
             return 0.0
 
-        # a reply, even one that lacks some of the answers, is better than none
-        raise first if first is not None and first.lacking < unusable.lacking else unusable
+        raise _saying_more(first, unusable)
 
     def _others(self, question: Question[ReplyT], host: Host) -> Hosts:
         """Return the other hosts that can be asked, if possible those that were of use lately."""
@@ -492,7 +486,8 @@ class Pool(Generic[HostT]):
 
         try:
             reply = await question.put(host, cost)
-            lacking = self._lacking(question, reply)
+            # where nobody else can be asked, a reply is as good as the answer
+            is_useless = len(self.servers) > 1 and question.lacks and question.lacks(reply)
         except LLMError as error:
             question.cost.allowance.trouble = str(error)
             doubted = self._after_error(question, lease, error, was_sent=cost.attempts > attempts)
@@ -507,8 +502,8 @@ class Pool(Generic[HostT]):
         else:
             if question.pace is not None:
                 question.pace.note(loop_time() - began)
-            if lacking:
-                raise self._doubted(UnusableError(lease, reply=reply, lacking=lacking))
+            if is_useless:
+                raise self._doubted(UnusableError(lease, reply=reply))
 
             host.unusable, host.has_answered = 0, True
             host.breaker.succeeded()
@@ -529,12 +524,6 @@ class Pool(Generic[HostT]):
             question.exempt += 1
 
         return None
-
-    def _lacking(self, question: Question[ReplyT], reply: ReplyT) -> int:
-        """Return how many answers a reply lacks, where another host may be asked for them."""
-        if question.lacks is None or len(self.servers) == 1:
-            return 0
-        return question.lacks(reply)
 
     def _doubted(self, unusable: UnusableError) -> UnusableError:
         """Doubt the host that gave nothing of use, until `_settle`."""
@@ -593,6 +582,13 @@ class Pool(Generic[HostT]):
         # answering fast, a host without the model would attract questions that another could answer
         lacks_model = len(self.servers) > 1 and isinstance(error, ModelMissingError)
         return lacks_model or is_retryable(error)
+
+
+def _saying_more(first: UnusableError | None, last: UnusableError) -> UnusableError:
+    """Return what says more: a reply, even one without an answer, and not a refusal."""
+    if first is not None and first.reply is not None and last.reply is None:
+        return first
+    return last
 
 
 def _works_but_is_busy(host: Host, error: LLMError, others: int) -> bool:

@@ -190,24 +190,28 @@ class Reasoner(AsksModel, BaseReasoner):
         told = [by_changes(question) for question in questions]
         recording = None if self.record is None else Recording(self.record, told)
         draws = [self._draw(question) for question in told]
-        readable = [
-            question for question, draw in zip(told, draws, strict=True) if draw.fault is None
-        ]
         try:
-            found = iter(await self._find(readable, recording) if readable else ())
+            decisions = await self._decisions(told, draws, recording)
         except BaseException:
             for draw in draws:
                 draw.put_back()
 
             raise
 
-        decisions = [
-            self._decided(question, draw, found) for question, draw in zip(told, draws, strict=True)
-        ]
         if recording is not None:
             decisions = recording.keep(decisions)
 
         return [*map(in_full, decisions, told, questions)]
+
+    async def _decisions(
+        self, questions: Sequence[Question], draws: Sequence[Draw], recording: Recording | None
+    ) -> list[Decision]:
+        """Ask what can be asked, and choose with the numbers that were drawn before."""
+        drawn = list(zip(questions, draws, strict=True))
+        readable = [question for question, draw in drawn if draw.fault is None]
+        found = iter(await self._find(readable, recording) if readable else ())
+
+        return [self._decided(question, draw, found) for question, draw in drawn]
 
     def prompt_hash(self, question: Question) -> str | None:
         """Return the beginning of the SHA-256 of a question's prompt; None if it has none."""

@@ -34,7 +34,7 @@ def test_two_runs_have_a_difference(side_by_side: Report, parse: Callable[[str],
     first, second, difference = (cell.text for cell in rows["agents"])
     assert (first, second, difference) == (str(AGENTS), "16", str(16 - AGENTS))
     assert [cell.text for cell in rows["seed"]] == ["3", "5", ""]
-    assert rows["of these fallbacks"][2].text.endswith(" points")
+    assert rows["share of fallbacks"][2].text.endswith(" points")
     assert float(rows["transitions"][2].attributes["data-value"]) == float(
         rows["transitions"][1].attributes["data-value"]
     ) - float(rows["transitions"][0].attributes["data-value"])

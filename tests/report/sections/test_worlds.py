@@ -84,7 +84,7 @@ def test_hostile_names_do_not_break_the_page(
     ]
     report = make_report(read_log(write_log(events)))
     page = parse(report.html())
-    assert {element.text for element in page.all("b")} <= {"About the logs"}
+    assert {element.text for element in page.all("b")} <= {"Notes"}
     (table,) = page.all("table", id="table-parameters")
     assert "</script><b>" in table.text
     assert report.failures == {}

@@ -40,6 +40,7 @@ class Kinds:
     eventless: bool = True
     dones: bool = True
     targets: bool = True
+    deep_initials: bool = True
 
 
 def make_twins(seed: int, kinds: Kinds) -> Twins:
@@ -76,7 +77,7 @@ def _tree(rng: Random, kinds: Kinds) -> Element:
             while all(child.tag == "final" for child in parent.children):
                 parent.children[0].tag = "state"
             inner = [each for each in _all(parent) if each is not parent]
-            direct = rng.random() < 0.7
+            direct = rng.random() < 0.7 or not kinds.deep_initials
             parent.initial = [rng.choice(parent.children if direct else inner)]
 
     grow(root, 1)
