@@ -119,7 +119,8 @@ class Fit:
 
         Columns are ``measure``, ``statistic``, ``arm``, ``round``, ``value``, ``spread``,
         ``held_out`` and ``source``, as the plan has them; ``mean``, ``low`` and ``high`` (the
-        90 % interval) of what came of the samples that are near enough; and ``within``, whether the value lies there.
+        90 % interval) of what came of the samples that are near enough; and
+        ``within``, whether the value lies there.
         """
         figures, weights = self._figures[self.population.places], self.population.weights
         rows = []

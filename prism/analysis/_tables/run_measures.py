@@ -79,8 +79,9 @@ def run_measures(
         ``virality`` and ``median_place`` (means over those of two posts or more; the latter is when
         the median answer came, as a share of the time from the root to the last answer), and, of
         trees of reshares alone that grow from posts and replies, ``reshare_singletons``,
-        ``reshare_beyond_one_degree`` and ``deepest_reshare`` (Goel, Watts and Goldstein 2012); ``views_per_post`` (of the posts that
-        were opened at least once), ``readers`` (the share of the agents that opened any post),
+        ``reshare_beyond_one_degree`` and ``deepest_reshare`` (Goel, Watts and Goldstein 2012);
+        ``views_per_post`` (of the posts that were opened at least once), ``readers`` (the share of
+        the agents that opened any post),
         ``reach`` and ``largest_reach`` (mean and maximum over the opened cascades of the share of
         the agents that opened a post of it); ``intervals``, ``interval`` (their mean in ticks),
         ``burstiness`` and ``memory`` as in `rhythm`. Then, by name, what the measures of the world
