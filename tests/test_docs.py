@@ -15,6 +15,7 @@ import typer
 from prism import statechart
 from prism.agents import SocialAgent
 from prism.cli._main import app
+from prism.runlog._events import EVENTS
 from tests.kit.pages import blocks_of
 
 ROOT = Path(__file__).parent.parent
@@ -279,6 +280,25 @@ def test_every_file_that_a_guide_names_exists(page: str) -> None:
         place = DOCS.parent / path
         assert place.parent.is_dir(), path
         assert place.exists() != bool(is_new), path
+
+
+def test_the_event_of_the_guide_is_a_new_one() -> None:
+    """The event that a contributor is to add is none that there is already."""
+    text = (DOCS / "contributing.md").read_text(encoding="utf-8")
+    (name,) = re.findall(r'`[A-Z_]+ = "([a-z_]+\.[a-z_]+)"`', text)
+    assert name not in {event.name for event in EVENTS}
+
+
+def test_the_module_in_the_guide_can_be_taken_as_it_is() -> None:
+    """What a contributor copies has nothing to mend, and imports its room's parts, not the room."""
+    text = (DOCS / "contributing.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert "from prism.analysis import" not in block
+    place = re.search(r"new `(prism/[\w/]+\.py)`", text)
+    assert place is not None
+    command = [sys.executable, "-m", "ruff", "check", "--stdin-filename", place[1], "-"]
+    done = subprocess.run(command, cwd=DOCS.parent, input=block, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.slow

@@ -56,14 +56,14 @@ def show(chart: ChartArgument) -> None:
 
     found = chart_from(chart)
     title = f"{found.name}: {len(found.states)} states, {len(found.transitions)} transitions"
-    say(_showable(title))
+    say(title)
     _print_states(found)
     if found.transitions:
         _print_transitions(found)
     else:
         say("No transitions.")
     if found.needs:
-        say(_showable(f"The agent needs these attributes: {', '.join(found.needs)}"))
+        say(f"The agent needs these attributes: {', '.join(found.needs)}")
 
 
 @charts.command()
@@ -112,7 +112,7 @@ def check(
         {"kind": each.kind, "state": state_text(each.state), "message": each.message}
         for each in findings
     ]
-    lines = [_showable(f"{each.kind}: {each}") for each in findings]
+    lines = [f"{each.kind}: {each}" for each in findings]
     print_findings(lines, {"chart": found.name, "findings": listing}, as_json=as_json)
 
 
@@ -153,7 +153,7 @@ def explain(
         pour_json(explanation.to_dict())
     else:
         for line in str(explanation).splitlines():
-            say(_showable(line))
+            say(line)
 
     if explanation.outcome not in _MADE:
         raise typer.Exit(1)
@@ -191,7 +191,7 @@ def fits(
             say(f"missing: {name}")
 
     if not found.needs:
-        name = shown(_showable(found.name))
+        name = shown(found.name)
         note(f"chart {name!r} declares no needs, so only 'state' is checked")
     if lacks:
         raise typer.Exit(1)
@@ -211,7 +211,7 @@ def _print_states(chart: Statechart[Any]) -> None:
         }
         limit = chart.timeouts.get(state)
         notes = ", ".join(name for name, holds in of_kind.items() if holds)
-        return _showable(state_text(state)), notes, "" if limit is None else f"{limit} ticks"
+        return state_text(state), notes, "" if limit is None else f"{limit} ticks"
 
     print_table(map(row, chart.definition.states), "state", "", "time-out after")
 
@@ -226,17 +226,9 @@ def _print_transitions(chart: Statechart[Any]) -> None:
         for place, each in enumerate(own):
             # a source is named once, above all of its transitions
             source = "" if place else state_text(state)
-            cells = (source, label_of(each), state_text(each.target))
-            rows.append(tuple(map(_showable, cells)))
+            rows.append((source, label_of(each), state_text(each.target)))
 
     print_table(rows, "source", "trigger [guard] / action", "target")
-
-
-def _showable(text: str) -> str:
-    """Replace characters that neither XML nor a terminal can show."""
-    from prism.drawing import showable
-
-    return showable(text)
 
 
 # agents

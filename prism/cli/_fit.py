@@ -113,7 +113,8 @@ def _print(done: Fit) -> None:
 
 
 def _target_row(row: dict[str, Any]) -> tuple[str, ...]:
-    which = [row["measure"], row["arm"], row["round"] and f"round {row['round']}"]
+    spread = "sd" if row["statistic"] == "sd" else None
+    which = [row["measure"], spread, row["arm"], row["round"] and f"round {row['round']}"]
     name = ", ".join(str(each) for each in which if each)
     said = ["held out"] if row["held_out"] else []
     said += [] if row["within"] else ["missed"]

@@ -36,12 +36,9 @@ _OPTIONS = {
 }
 """Parameters that are called otherwise on the command line."""
 
-MODEL_PANEL = "Asking a model"
-KEEPING_PANEL = "Keeping the run"
-
 _WORLD: dict[str, Any] = {"rich_help_panel": "A world"}
-_MODEL: dict[str, Any] = {"rich_help_panel": MODEL_PANEL}
-_KEEPING: dict[str, Any] = {"rich_help_panel": KEEPING_PANEL}
+MODEL: dict[str, Any] = {"rich_help_panel": "Asking a model"}
+_KEEPING: dict[str, Any] = {"rich_help_panel": "Keeping the run"}
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON instead of text.")]
 Runs = Annotated[
@@ -204,6 +201,20 @@ class Panel:
         return [] if essential is None else [one for one in options if one.name not in essential]
 
 
+def declared_panel(*declared: type[Any], essential: Collection[str]) -> Panel:
+    """Return a panel of the fields of data classes, which `documented` reads as commands.
+
+    Args:
+        declared: The classes.
+        essential: Names of those that ``--help`` shows.
+    """
+
+    def options() -> tuple[Parameter, ...]:
+        return tuple(each for cls in declared for each in documented(cls).values())
+
+    return Panel(options, essential=essential)
+
+
 @dataclass(frozen=True, slots=True)
 class Keeping:
     """Where a run is kept, what it continues from, and how its results are printed.
@@ -303,7 +314,7 @@ def writer_panel() -> Panel:
             *("writer", Server | None),
             help="Have a model write the texts, instead of templates: ollama or openai, the kind "
             "of its server. It shares servers, limits and budget with the model that decides.",
-            **_MODEL,
+            **MODEL,
         )
         declared = settings_of(WriterSettings).values()
         return (writer, *(_option_of(each, name=f"writer_{each.name}") for each in declared))
@@ -316,7 +327,7 @@ _MODELS = option(
     metavar="FILE",
     help="TOML file with models by archetype, kind, chart or name of agents. Other options "
     "override its defaults.",
-    **_MODEL,
+    **MODEL,
 )
 
 

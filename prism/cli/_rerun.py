@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -57,7 +58,7 @@ def rerun(
 
     prism rerun --resume runs/otherwise
     """
-    from prism.cli._running import begin_or_resume, round_screen
+    from prism.cli._running import begin_or_resume, run_screen
 
     # what experiments need is loaded by their commands alone
     from prism.science import read_change, resume_rerun
@@ -83,7 +84,8 @@ def rerun(
     def resume(folder: Path, screen: RunScreen) -> Rerun:
         return resume_rerun(folder, on_round=screen.round_ended, observer=screen, **more)
 
-    found = begin_or_resume(context, keeping, begin, resume, round_screen(_COMMAND))
+    screen = partial(run_screen, command=f"{_COMMAND} --resume")
+    found = begin_or_resume(context, keeping, begin, resume, screen)
     _print(found, as_json=keeping.as_json)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from inspect import Parameter
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -12,20 +13,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from prism.cli._options import (
-    MODEL_PANEL,
+    MODEL,
     AsJson,
     CheckpointEvery,
     Keeping,
-    Panel,
     Parameters,
     Treatments,
+    declared_panel,
     import_from_here,
     keeping_panel,
     listed,
     model_options,
     model_panel,
     named_values,
-    option,
     option_of,
     settings_from,
     writer_options,
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from prism.worlds import World
 
 Reasoner = Literal["policy", "ollama", "openai"]
-LogForm = Literal["plain", "zstd", "rounds"]
 Given = Mapping[str, Any]
 
 _OUT = (
@@ -48,153 +47,113 @@ _OUT = (
     "It must not hold a run yet. By default, nothing is written."
 )
 
-_OPTIONS = (
-    option(
-        *("agents", str | None),
-        metavar="N|FILE",
-        help="Number of agents to create, or a file of them; 100 by default. For the feed: "
-        "prism's JSON Lines (.jsonl), OASIS Reddit personas (.json) or an OASIS Twitter "
-        "population (.csv). For other worlds: any table with one row per agent (.csv, "
-        ".jsonl, .json).",
-    ),
-    option(
-        *("keep", list[str] | None),
-        metavar="COLUMNS",
-        help="Columns of the agents' file to keep, separated by commas. They become fields that "
-        "the agents' class declares, or else attributes, in the log and for your own code.",
-    ),
-    option(*("rounds", int | None), min=1, help="Number of rounds; by default the world's own."),
-    option(
-        *("ticks", int | None),
-        min=1,
-        help="Number of ticks in a round; by default the world's own.",
-    ),
-    option(
-        *("seed", int, 0), help="Seed of every random number; the same seed gives the same run."
-    ),
-    option(
-        *("columns", bool, False, "--columns"),
-        help="Compile the world's steps and hold its agents in arrays: the same run, for up to "
-        "millions of agents. See prism world check WORLD --columns.",
-    ),
-    option(
-        *("log_agents", int | None),
-        min=1,
-        metavar="N",
-        help="Number of agents to log, a sample drawn by the seed. By default all, or 1000 if "
-        "there are more than 100000. Counts and measures always cover all agents.",
-    ),
-    option(
-        *("log", LogForm | None),
-        help="How to write the log: plain (the default), zstd for events.jsonl.zst, or rounds, "
-        "which leaves out what single agents do (except posts and likes of a feed, which "
-        "resuming needs).",
-    ),
-    option("parameters", Parameters),
-    option("treatments", Treatments),
-    option(
-        *("treatment_file", Path | None, None, "--treatments"),
-        metavar="FILE",
-        help="TOML file of treatments, with a table 'treatment' for each that has its kind and "
-        "round.",
-    ),
-    option(
-        *("parameter_file", Path | None, None, "--parameters"),
-        metavar="FILE",
-        help="File of parameters in TOML (such as reshare_share = 0.2), JSON or YAML. --set "
-        "overrides it.",
-    ),
-    option(
-        *("reasoner", Reasoner, "policy"),
-        help="Who decides: a seeded policy, which needs no model; a model on Ollama; or one on a "
-        "server with OpenAI's API (vLLM, llama.cpp, LM Studio), named by --host.",
-    ),
-    option(
-        *("policy", Path | None),
-        metavar="FILE",
-        help="Decide by a policy that 'prism calibrate' estimated, instead of a model.",
-        rich_help_panel=MODEL_PANEL,
-    ),
-    option(
-        *("dry_run", bool, False, "--dry-run"),
-        help="Ask no model and write nothing. Estimate decisions, tokens and money from a few "
-        "rounds that the policy plays, with the prompts that the model would get.",
-        rich_help_panel=MODEL_PANEL,
-    ),
-)
-_RUN = Panel(
-    lambda: _OPTIONS,
-    essential=("agents", "rounds", "seed", "parameters", "treatments", "reasoner", "dry_run"),
-)
-"""What every run is made of, which both commands take."""
-
 _YAML: dict[str, Any] = {"rich_help_panel": "An agent in YAML"}
 _THINKING: dict[str, Any] = {"rich_help_panel": "A thinking agent"}
 
-_ALONE = (
-    option(
-        *("agent_id", str | None),
-        metavar="NAME",
-        help="Name of the agent in the log, and for an agent in YAML the variable {agent_id}.",
-        **_YAML,
-    ),
-    option(
-        *("context", Path | None),
-        metavar="FILE",
-        help="Initial variables: a mapping in a YAML or JSON file. --set adds others, whose "
-        "values are JSON, or else text.",
-        **_YAML,
-    ),
-    option(
-        *("components", Path | None),
-        metavar="DIR",
-        help="Folder of the components, instead of the one beside the workflow.",
-        **_YAML,
-    ),
-    option(
-        *("action", str | None),
-        metavar="COMMAND",
-        help="Command that carries out each action that a step asks for. It reads the action as "
-        "JSON, with agent_id, turn and step, and writes the result as JSON.",
-        **_YAML,
-    ),
-    option(
-        *("echo_actions", bool, False, "--echo-actions"),
-        help="Use each action as its own result.",
-        **_YAML,
-    ),
-    option(
-        *("workers", int | None),
-        min=1,
-        help="Maximum number of concurrent code steps; 2 by default.",
-        **_YAML,
-    ),
-    option(
-        *("memory", Path | None),
-        metavar="FILE",
-        help="The agent's memory; a missing file is created.",
-        **_THINKING,
-    ),
-    option(
-        *("storage", Literal["json", "sqlite"] | None),
-        help="Kind of a new memory; an existing one must be of this kind.",
-        **_THINKING,
-    ),
-    option(
-        *("goal", str | None),
-        metavar="TEXT",
-        help="Goal of the agent, instead of the configuration's.",
-        **_THINKING,
-    ),
-    option(
-        *("count", str | None),
-        metavar="COUNTER",
-        help="How to count tokens for the limits: estimate (rarely too few), bytes (never too "
-        "few), or package.module:function for your own tokenizer.",
-        **_THINKING,
-    ),
-)
 
+@dataclass
+class _Asked:
+    """What every run is made of, which both commands take.
+
+    Options:
+        agents: Number of agents to create, or a file of them; 100 by default. For the feed: prism's
+            JSON Lines (.jsonl), OASIS Reddit personas (.json) or an OASIS Twitter population
+            (.csv). For other worlds: any table with one row per agent (.csv, .jsonl, .json).
+        keep: Columns of the agents' file to keep, separated by commas. They become fields that the
+            agents' class declares, or else attributes, in the log and for your own code.
+        rounds: Number of rounds; by default the world's own.
+        ticks: Number of ticks in a round; by default the world's own.
+        seed: Seed of every random number; the same seed gives the same run.
+        columns: Compile the world's steps and hold its agents in arrays: the same run, for up to
+            millions of agents. See prism world check WORLD --columns.
+        log_agents: Number of agents to log, a sample drawn by the seed. By default all, or 1000 if
+            there are more than 100000. Counts and measures always cover all agents.
+        log: How to write the log: plain (the default), zstd for events.jsonl.zst, or rounds, which
+            leaves out what single agents do (except posts and likes of a feed, which resuming
+            needs).
+        treatment_file: TOML file of treatments, with a table 'treatment' for each that has its kind
+            and round.
+        parameter_file: File of parameters in TOML (such as reshare_share = 0.2), JSON or YAML.
+            --set overrides it.
+        reasoner: Who decides: a seeded policy, which needs no model; a model on Ollama; or one on a
+            server with OpenAI's API (vLLM, llama.cpp, LM Studio), named by --host.
+        policy: Decide by a policy that 'prism calibrate' estimated, instead of a model.
+        dry_run: Ask no model and write nothing. Estimate decisions, tokens and money from a few
+            rounds that the policy plays, with the prompts that the model would get.
+    """
+
+    agents: Annotated[str | None, typer.Option(metavar="N|FILE")] = None
+    keep: Annotated[list[str] | None, typer.Option(metavar="COLUMNS")] = None
+    rounds: Annotated[int | None, typer.Option(min=1)] = None
+    ticks: Annotated[int | None, typer.Option(min=1)] = None
+    seed: int = 0
+    columns: Annotated[bool, typer.Option("--columns")] = False
+    log_agents: Annotated[int | None, typer.Option(min=1, metavar="N")] = None
+    log: Literal["plain", "zstd", "rounds"] | None = None
+    parameters: Parameters = None
+    treatments: Treatments = None
+    treatment_file: Annotated[Path | None, typer.Option("--treatments", metavar="FILE")] = None
+    parameter_file: Annotated[Path | None, typer.Option("--parameters", metavar="FILE")] = None
+    reasoner: Reasoner = "policy"
+    policy: Annotated[Path | None, typer.Option(metavar="FILE", **MODEL)] = None
+    dry_run: Annotated[bool, typer.Option("--dry-run", **MODEL)] = False
+
+
+@dataclass
+class _Alone:
+    """What is for an agent that is run alone, of either kind.
+
+    Options:
+        agent_id: Name of the agent in the log, and for an agent in YAML the variable {agent_id}.
+    """
+
+    agent_id: Annotated[str | None, typer.Option(metavar="NAME", **_YAML)] = None
+
+
+@dataclass
+class _InYaml:
+    """What is for an agent in YAML.
+
+    Options:
+        context: Initial variables: a mapping in a YAML or JSON file. --set adds others, whose
+            values are JSON, or else text.
+        components: Folder of the components, instead of the one beside the workflow.
+        action: Command that carries out each action that a step asks for. It reads the action as
+            JSON, with agent_id, turn and step, and writes the result as JSON.
+        echo_actions: Use each action as its own result.
+        workers: Maximum number of concurrent code steps; 2 by default.
+    """
+
+    context: Annotated[Path | None, typer.Option(metavar="FILE", **_YAML)] = None
+    components: Annotated[Path | None, typer.Option(metavar="DIR", **_YAML)] = None
+    action: Annotated[str | None, typer.Option(metavar="COMMAND", **_YAML)] = None
+    echo_actions: Annotated[bool, typer.Option("--echo-actions", **_YAML)] = False
+    workers: Annotated[int | None, typer.Option(min=1, **_YAML)] = None
+
+
+@dataclass
+class _Thinking:
+    """What is for a thinking agent.
+
+    Options:
+        memory: The agent's memory; a missing file is created.
+        storage: Kind of a new memory; an existing one must be of this kind.
+        goal: Goal of the agent, instead of the configuration's.
+        count: How to count tokens for the limits: estimate (rarely too few), bytes (never too few),
+            or package.module:function for your own tokenizer.
+    """
+
+    memory: Annotated[Path | None, typer.Option(metavar="FILE", **_THINKING)] = None
+    storage: Annotated[Literal["json", "sqlite"] | None, typer.Option(**_THINKING)] = None
+    goal: Annotated[str | None, typer.Option(metavar="TEXT", **_THINKING)] = None
+    count: Annotated[str | None, typer.Option(metavar="COUNTER", **_THINKING)] = None
+
+
+_RUN = declared_panel(
+    _Asked,
+    essential=("agents", "rounds", "seed", "parameters", "treatments", "reasoner", "dry_run"),
+)
+_ALONE = declared_panel(_Alone, _InYaml, _Thinking, essential=("action", "memory"))
 
 _KEEPING = keeping_panel(_OUT, resume=None, seconds=None)
 
@@ -203,7 +162,7 @@ def run(
     *,
     world: Annotated[str, typer.Argument(metavar="WORLD", show_default=False)],
     asked: Annotated[Given, _RUN],
-    alone: Annotated[Given, Panel(lambda: _ALONE, essential=("action", "memory"))],
+    alone: Annotated[Given, _ALONE],
     model: Annotated[Given, model_panel(without=("server",))],
     writer: Annotated[Given, writer_panel()],
     keeping: Annotated[Keeping, _KEEPING],
@@ -373,7 +332,9 @@ def carry_out_new(
         alone: What is for an agent that is run alone.
         is_watched: Whether to open it in the browser.
     """
-    from prism.cli._running import carried_out, kept_in, naming_options, run_screen, tell
+    from prism.cli._running import kept_in, naming_options, run_screen, tell
+    from prism.runs._folder import RunFolder
+    from prism.runs._running import carry_out
 
     if isinstance(world, str):
         import_from_here()
@@ -391,22 +352,33 @@ def carry_out_new(
         return
 
     folder = kept_in(keeping)
-    if not is_watched:
-        with run_screen(folder, _NAMES) as screen:
-            outcome = carried_out(make(), folder, screen, keeping)
-        tell(outcome, as_json=keeping.as_json)
-        return
-
-    from prism.cli._watch import opening_beside
-
-    with opening_beside(folder) as begin:
+    with _shown_beside(folder, is_watched=is_watched) as begin:
         with run_screen(folder, _NAMES) as screen:
             screen.begins = begin
-            outcome = carried_out(make(), folder, screen, keeping)
+            outcome = carry_out(
+                make(),
+                None if folder is None else RunFolder.for_new(folder),
+                on_round=screen.round_ended,
+                checkpoint_every=keeping.checkpoint_every,
+                observer=screen,
+                told=folder is not None or keeping.as_json,
+            )
         tell(outcome, as_json=keeping.as_json)
 
 
 _NAMES = {"world": "WORLD"}
+
+
+def _shown_beside(
+    folder: Path | None, *, is_watched: bool
+) -> AbstractContextManager[Callable[[], object]]:
+    """Return what shows a run in the browser, if it is asked for."""
+    if not is_watched:
+        return nullcontext(dict)
+
+    from prism.cli._watch import opening_beside
+
+    return opening_beside(folder)
 
 
 def _made(world: str, asked: Given, model: Given, writer: Given, given: Given, alone: Given) -> Any:
@@ -459,7 +431,7 @@ def _agent_in_yaml(file: Path, asked: Given, model: Given, writer: Given, alone:
 
     why = "is not for an agent in YAML: leave it out"
     refuse({**asked, **writer}, why, without=(*_OF_BOTH, "parameters"))
-    refuse(alone, why, without=("agent_id", *(each.name for each in _ALONE if _is(each, _YAML))))
+    refuse(alone, why, without=_options_of(_Alone, _InYaml))
     variables = named_values(asked.get("parameters"))
     return Run(
         file,
@@ -476,8 +448,7 @@ def _thinking_agent(file: Path, asked: Given, model: Given, writer: Given, alone
 
     why = "is not for a thinking agent: leave it out"
     refuse({**asked, **writer}, why, without=_OF_BOTH)
-    own = (each.name for each in _ALONE if _is(each, _THINKING))
-    refuse(alone, why, without=("agent_id", *own))
+    refuse(alone, why, without=_options_of(_Alone, _Thinking))
     if "memory" not in alone:
         raise InputError("no memory is named: add --memory FILE; a missing file is created")
     writes = _model_of(asked, model)
@@ -498,12 +469,8 @@ def _model_of(asked: Given, model: Given) -> Model | None:
     return writer_options({**model, **served})
 
 
-def _is(each: Parameter, panel: Mapping[str, str]) -> bool:
-    """Return whether an option stands in a panel of the help."""
-    return any(
-        getattr(part, "rich_help_panel", None) == panel["rich_help_panel"]
-        for part in each.annotation.__metadata__
-    )
+def _options_of(*declared: type[Any]) -> Iterable[str]:
+    return [each.name for cls in declared for each in fields(cls)]
 
 
 # a number in Python, and not in JSON

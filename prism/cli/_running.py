@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from shlex import quote
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
@@ -18,28 +18,17 @@ from prism.cli._screen import Screen, note, plain, pour_json
 from prism.cli._spent import spent_lines
 from prism.errors import InputError, TooManyFallbacksError, UnreachableError
 from prism.runs import Observer, Outcome
-from prism.runs._folder import RunFolder, is_begun, read_summary
+from prism.runs._folder import is_begun, read_summary
 from prism.runs._runnable import Runnable
-from prism.runs._running import carry_out, telling_warnings
+from prism.runs._running import telling_warnings
 
 _WITH_RESUME = ("resume", "host", "checkpoint_every", "as_json")
 """What may be given beside ``--resume``: it does not make a run another one."""
 
 if TYPE_CHECKING:
     from prism.cli._bar import Bar
-    from prism.worlds import Run
 
 DoneT = TypeVar("DoneT")
-
-
-class RunProgress(AbstractContextManager[Any], Protocol):
-    """A progress bar."""
-
-    def round_ended(self, summary: Any) -> None:
-        """Move on by one round."""
-
-
-MakeProgress = Callable[[Runnable[Any]], RunProgress | None]
 
 
 def bar(*of: Any, **more: Any) -> Bar | None:
@@ -58,17 +47,15 @@ class RunScreen(Observer):
 
     Args:
         stack: Closes the bar.
-        progress: Makes the bar, given the run.
 
     Attributes:
         begins: Called when the run is there to be looked at.
     """
 
-    def __init__(self, stack: ExitStack, progress: MakeProgress) -> None:
+    def __init__(self, stack: ExitStack) -> None:
         self.stack = stack
         self.begins: Callable[[], object] = dict
-        self._make_progress = progress
-        self._progress: RunProgress | None = None
+        self._progress: Any = None
 
     def note(self, message: str) -> None:
         """Print a note."""
@@ -82,7 +69,7 @@ class RunScreen(Observer):
         """Draw the bar, and begin whatever goes beside the run."""
         self.begins()
         # only now: a bar and the messages before the first round would overwrite each other
-        self._progress = self._make_progress(run)
+        self._progress = _progress(run)
         if self._progress is not None:
             self.stack.enter_context(self._progress)
 
@@ -123,8 +110,10 @@ def begin_or_resume(
         InputError: If options contradict each other.
     """
     if keeping.resume is not None:
-        settled = f"--resume takes everything from the {what}'s folder"
-        refuse_given(context, (*_WITH_RESUME, *with_resume), settled)
+        if others := sorted(options_given(context, (*_WITH_RESUME, *with_resume))):
+            settled = f"--resume takes everything from the {what}'s folder"
+            raise InputError(f"{settled}: leave out {', '.join(others)}")
+
         folder = own_folder("--resume", keeping.resume)
         with screen(folder) as shown_on:
             return resume(folder, shown_on)
@@ -153,27 +142,6 @@ def action_of(folder: Path) -> str | None:
     return None if command is None else str(command)
 
 
-def carried_out(
-    run: Run[Any], folder: Path | None, screen: RunScreen, keeping: Keeping
-) -> Outcome[Any]:
-    """Carry out a run, in a folder if one is named.
-
-    Args:
-        run: The run.
-        folder: Where to keep it.
-        screen: Shows it.
-        keeping: How it is kept, and told.
-    """
-    return carry_out(
-        run,
-        None if folder is None else RunFolder.for_new(folder),
-        on_round=screen.round_ended,
-        checkpoint_every=keeping.checkpoint_every,
-        observer=screen,
-        told=folder is not None or keeping.as_json,
-    )
-
-
 _SHOWN = {"WorkflowResults": "_workflow", "CognitiveResults": "_think"}
 """The modules that show runs of an agent alone, by their results."""
 
@@ -197,16 +165,8 @@ def tell(outcome: Outcome[Any], *, as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-def round_screen(command: str) -> Callable[[Path | None], AbstractContextManager[RunScreen]]:
-    """Return a function that shows a run of rounds, given its folder.
-
-    Args:
-        command: What resumes the run, before its folder.
-    """
-    return lambda folder: run_screen(folder, command=f"{command} --resume")
-
-
-def _progress(run: Runnable[Any]) -> RunProgress | None:
+def _progress(run: Runnable[Any]) -> Any:
+    """Return what shows how far a run is, if anything does."""
     world: Any = getattr(run, "world", None)
     if type(world).__name__ == "Turns":
         from prism.cli._workflow import progress
@@ -247,7 +207,7 @@ def run_screen(
         # as of a damaged file that was restored
         warnings.simplefilter("always", RuntimeWarning)
         warnings.showwarning = lambda message, *_, **__: note(str(message))
-        screen = RunScreen(stack, _progress)
+        screen = RunScreen(stack)
         stack.enter_context(hinting_at(folder, command, screen.kept))
         stack.enter_context(naming_options(names))
         # the bar is to be gone when something is said
@@ -320,17 +280,6 @@ def options_given(context: typer.Context, without: Iterable[str] = ()) -> Iterat
     for name, value in context.params.items():
         if name not in without and is_given(context, name):
             yield str(value) if name == "plan" else option_of(name)
-
-
-def refuse_given(context: typer.Context, allowed: Iterable[str], why: str) -> None:
-    """Refuse everything that was given, apart from what is allowed.
-
-    Raises:
-        InputError: If there is anything.
-    """
-    given = sorted(options_given(context, allowed))
-    if given:
-        raise InputError(f"{why}: leave out {', '.join(given)}")
 
 
 def own_folder(name: str, path: Path) -> Path:

@@ -15,9 +15,6 @@ from prism.cognition._replies import AskedAction
 
 ActionOutcome = Literal["done", "missing", "refused", "unusable", "failed"]
 
-PAGING_TYPES = ("page_out", "page_in")
-"""Types of action that a reply may ask for while paging."""
-
 MOST_FOUND = 5
 """Memories that a search shows."""
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Literal
 
-from prism.cognition._actions import PAGING_TYPES
 from prism.cognition._config._config import Config, require_room
+from prism.cognition._config._values import PAGING_ACTIONS
 from prism.cognition._memory._memory import Memory
 from prism.cognition._memory._values import as_tag, to_text
 from prism.cognition._prompts import LEAST, Prompt, Seen, build_prompt
@@ -256,7 +256,7 @@ class Pager:
         """Return why what a model asks for while paging is of no use; None if it is of use."""
         if asked is None:
             return "the reply asks for no action"
-        if asked.type not in PAGING_TYPES:
+        if asked.type not in PAGING_ACTIONS:
             return f"{asked.type!r} is not page_out or page_in"
         if asked.type not in self._config.available_actions:
             return f"{asked.type!r} is not available"

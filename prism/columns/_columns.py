@@ -123,12 +123,6 @@ class Columns:
         numbers: list[Any] = (column if places is None else column[places]).tolist()
         return [options[each] for each in numbers] if options else numbers
 
-    @property
-    def nbytes(self) -> int:
-        """How many bytes the columns of agents take, but for the network."""
-        besides = "neighbours", "offsets", "events", "options", "chances"
-        return sum(each.nbytes for name, each in self._arrays.items() if name not in besides)
-
 
 def number_in(stored: Stored, value: Any, what: str) -> Any:
     """Return the number that stands for a value in a column.

@@ -61,7 +61,6 @@ class ColumnHost(RunHost):
 
     columns: Columns
     rows: Rows
-    keys: Any
 
     def count(self, state: Any) -> int:
         """Return the number of agents in a state."""

@@ -154,24 +154,7 @@ async def try_out(host: Host, cost: Cost) -> str:
     Raises:
         LLMError: If there is no valid answer.
     """
-    return await _tried(host, lambda host: _one_order(host, cost))
-
-
-async def _try_both_orders(host: Host) -> str:
-    """Ask as `try_out`, in two orders of the options, and say what the order changes."""
-    return await _tried(host, _both_orders)
-
-
-async def _tried(host: Host, ask: Callable[[Host], Awaitable[str]]) -> str:
-    try:
-        answer = await ask(host)
-    except ReasonerError as error:
-        raise BadReplyError(
-            f"{host.settings.model} does not choose from the options: {error}; try another model"
-        ) from error
-
-    refused = "".join(f"; it refuses {part}, so prism leaves that out" for part in host.omits)
-    return f"answers {answer}{refused}"
+    return _answers(host, (await _answer_in(host, _OPTIONS, cost)).told)
 
 
 async def try_text(host: Host, cost: Cost) -> str:
@@ -183,21 +166,24 @@ async def try_text(host: Host, cost: Cost) -> str:
     return (await host.chat([{"role": "user", "content": _GREETING}], None, cost)).text
 
 
-async def _one_order(host: Host, cost: Cost) -> str:
-    return (await _answer_in(host, _OPTIONS, cost)).told
-
-
-async def _both_orders(host: Host) -> str:
+async def _try_both_orders(host: Host) -> str:
+    """Ask as `try_out`, in two orders of the options, and say what the order changes."""
     said = await _answer_in(host, _OPTIONS, Cost())
     turned = await _answer_in(host, _OPTIONS[::-1], Cost())
     apart = sum(abs(said.chances[one] - turned.chances[one]) for one in _OPTIONS) / 2
     if not apart:
-        return said.told
+        return _answers(host, said.told)
 
-    return (
+    return _answers(
+        host,
         f"{said.told}; with the options in the other order {turned.told}: the order changes "
-        f"{apart:.0%} of the answer (runs shuffle it, unless --option-order is chart)"
+        f"{apart:.0%} of the answer (runs shuffle it, unless --option-order is chart)",
     )
+
+
+def _answers(host: Host, told: str) -> str:
+    refused = "".join(f"; it refuses {part}, so prism leaves that out" for part in host.omits)
+    return f"answers {told}{refused}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +202,15 @@ class _Answer:
 
 
 async def _answer_in(host: Host, options: Sequence[str], cost: Cost) -> _Answer:
+    try:
+        return await _asked(host, options, cost)
+    except ReasonerError as error:
+        raise BadReplyError(
+            f"{host.settings.model} does not choose from the options: {error}; try another model"
+        ) from error
+
+
+async def _asked(host: Host, options: Sequence[str], cost: Cost) -> _Answer:
     if await host.decides() is not False:
         with suppress(DecisionsUnsupportedError):
             return await _decision(host, options, cost)

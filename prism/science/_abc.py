@@ -12,7 +12,8 @@ the points so far and a seed, so a fit that was stopped draws the same points ag
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from prism.randomness import RandomStream
 from prism.science._arrays import Array, np
@@ -23,6 +24,9 @@ KEPT = 0.5
 
 _WIDENING = 2.0
 """The kernel has twice the covariance of the kept (Beaumont, Cornuet, Marin and Robert 2009)."""
+
+_LEAST_NEW = 0.1
+"""Where fewer of a generation are near enough, it is the last one."""
 
 _EDGE = 1e-6
 _RIDGE = 1e-9
@@ -56,6 +60,67 @@ class Population:
     weights: Array
     distances: Array
     tolerance: float
+
+
+@dataclass(frozen=True)
+class Search:
+    """A search as it stands.
+
+    Args:
+        targets: What the figures are held against.
+        seed: Seed of the fit.
+        samples: Points of the first generation; each later one has half as many.
+        generations: The most generations there may be.
+        points: All points so far, a row each.
+        odds: The density with which each was drawn; 1 for those of the first generation.
+        figures: What came of each, a column a target; NaN for one that failed.
+    """
+
+    targets: Targets
+    seed: int
+    samples: int
+    generations: int
+    points: Array = field(repr=False)
+    odds: Array = field(repr=False)
+    figures: Array = field(repr=False)
+
+    @cached_property
+    def population(self) -> Population:
+        """The points that are kept."""
+        kept = int(self.samples * KEPT)
+        return keep_nearest(self.points, self.odds, self._noisy, self.targets, kept)
+
+    @cached_property
+    def adjusted(self) -> Array:
+        """The kept points as they would be if their figures were the targets."""
+        return adjusted(self.points, self.population, self._noisy, self.targets)
+
+    @property
+    def is_to_grow(self) -> bool:
+        """Whether another generation is to follow."""
+        before = len(self.points)
+        made = 1 + (before - self.samples) // self._growth
+        if made == 1 or made >= self.generations:
+            return made < self.generations
+
+        new = self.population.places >= before - self._growth
+        return bool(new.sum() >= _LEAST_NEW * self._growth)
+
+    def next_points(self) -> tuple[Array, Array]:
+        """Draw the next generation; return its points, and the density of each."""
+        return next_points(self.points, self.population, self._growth, self.seed)
+
+    def quantiles(self, parameter: int, levels: tuple[float, ...]) -> list[float]:
+        """Return quantiles of a parameter, by its place, after the search."""
+        return quantiles(self.adjusted[:, parameter], self.population.weights, levels)
+
+    @property
+    def _growth(self) -> int:
+        return self.samples - int(self.samples * KEPT)
+
+    @cached_property
+    def _noisy(self) -> Array:
+        return with_spread(self.figures, self.targets, self.seed)
 
 
 def first_points(size: int, parameters: int, seed: int) -> Array:

@@ -13,17 +13,7 @@ import polars as pl
 
 from prism.errors import InputError
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
-from prism.science._abc import (
-    KEPT,
-    Population,
-    Targets,
-    adjusted,
-    first_points,
-    keep_nearest,
-    next_points,
-    quantiles,
-    with_spread,
-)
+from prism.science._abc import Population, Search, Targets, first_points, quantiles
 from prism.science._arrays import Array, np
 from prism.science._batch import Batch, Carrying, begin_batch, go_on
 from prism.science._batch import read_batch as _read_batch
@@ -45,17 +35,15 @@ LEVEL = 0.9
 
 _TABLE = "fit"
 _LEAST_SAMPLES = 20
-_LEAST_NEW = 0.1
-"""Where fewer of a generation are near enough, it is the last one."""
-
 _INTERVAL = ((1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2)
 _OF_TARGETS = {
-    **dict.fromkeys(("measure", "arm"), pl.String()),
+    **dict.fromkeys(("measure", "statistic", "arm"), pl.String()),
     "round": pl.Int64(),
     **dict.fromkeys(("value", "spread"), pl.Float64()),
     "held_out": pl.Boolean(),
     "source": pl.String(),
 }
+_UNSAID = {"statistic": "mean", "held_out": False}
 
 
 @dataclass(frozen=True)
@@ -84,7 +72,7 @@ class Fit:
     def is_complete(self) -> bool:
         """Whether all samples have been run, and no generation is to follow."""
         is_over = all(each.status in (COMPLETE, FAILED) for each in self.batch.runs)
-        return is_over and not self._is_to_grow
+        return is_over and not self._search.is_to_grow
 
     def estimates(self) -> pl.DataFrame:
         """Return a row per parameter.
@@ -93,10 +81,10 @@ class Fit:
         ``high`` (the 90 % interval of the posterior), and ``width`` (of the interval, as a share of
         the bounds on their scale).
         """
-        weights, rows = self.population.weights, []
+        rows = []
         for place, name in enumerate(self.parameters):
             least, most, _ = limits_of(self.batch.plan.data["bounds"][name])
-            ends = quantiles(self._adjusted[:, place], weights, _INTERVAL)
+            ends = self._found.quantiles(place, _INTERVAL)
             points = [[end if name == each else 0.5 for each in self.parameters] for end in ends]
             low, median, high = (
                 float(each[name]) for each in values_at(self.batch.plan, self.parameters, points)
@@ -114,7 +102,7 @@ class Fit:
         sample's figures were the targets.
         """
         found = self.population
-        values = values_at(self.batch.plan, self.parameters, self._adjusted.tolist())
+        values = values_at(self.batch.plan, self.parameters, self._found.adjusted.tolist())
         columns = {name: [float(each[name]) for each in values] for name in self.parameters}
 
         return pl.DataFrame(
@@ -129,16 +117,16 @@ class Fit:
     def targets(self) -> pl.DataFrame:
         """Return a row per target, including those held out, with the fit's figures for it.
 
-        Columns are ``measure``, ``arm``, ``round``, ``value``, ``spread``, ``held_out`` and
-        ``source``, as the plan has them; ``mean``, ``low`` and ``high`` (the 90 % interval) of what
-        came of the samples that are near enough; and ``within``, whether the value lies there.
+        Columns are ``measure``, ``statistic``, ``arm``, ``round``, ``value``, ``spread``,
+        ``held_out`` and ``source``, as the plan has them; ``mean``, ``low`` and ``high`` (the
+        90 % interval) of what came of the samples that are near enough; and
+        ``within``, whether the value lies there.
         """
         figures, weights = self._figures[self.population.places], self.population.weights
         rows = []
         for target, values in zip(self.batch.plan.data["target"], figures.T, strict=True):
             low, _, high = quantiles(values, weights, _INTERVAL)
-            told = [target.get(name) for name in _OF_TARGETS if name != "held_out"]
-            told.insert(5, target.get("held_out", False))
+            told = [{**_UNSAID, **target}.get(name) for name in _OF_TARGETS]
             rows.append((*told, float(weights @ values), low, high, low <= target["value"] <= high))
 
         more = {**dict.fromkeys(("mean", "low", "high"), pl.Float64()), "within": pl.Boolean()}
@@ -225,50 +213,46 @@ class Fit:
         written = write_paper(folder, tables, self.methods(), self.batch.plan.data.get("world"))
         return [*written, *self.save_figures("pdf", folder)]
 
-    @cached_property
+    @property
     def population(self) -> Population:
         """The samples that are near enough.
 
         Raises:
             InputError: If fewer than two are there whose runs are complete.
         """
-        points, odds, size = np.array(self.points), np.array(self.odds), int(self.samples * KEPT)
-        found = keep_nearest(points, odds, self._noisy, self._wanted, size)
-        if len(found.places) < 2:
-            problem = f"{len(found.places)} of {len(points)} samples are complete: see tracebacks"
+        return self._found.population
+
+    @property
+    def _found(self) -> Search:
+        kept = len(self._search.population.places)
+        if kept < 2:
+            problem = f"{kept} of {len(self.points)} samples are complete: see tracebacks"
             raise InputError(problem, path=self.batch.folder)
 
-        return found
-
-    @cached_property
-    def _adjusted(self) -> Array:
-        return adjusted(np.array(self.points), self.population, self._noisy, self._wanted)
+        return self._search
 
     @cached_property
     def _figures(self) -> Array:
-        """What came of each sample (rows) for each target (columns): means over seeds, or NaN."""
+        """What came of each sample (rows) for each target (columns): over its seeds, or NaN."""
         targets = self.batch.plan.data["target"]
         return np.array([_column(self.batch, target) for target in targets]).T
 
     @cached_property
-    def _noisy(self) -> Array:
-        """The figures that count, as they would be observed."""
-        fitted = [not each.get("held_out", False) for each in self.batch.plan.data["target"]]
-        return with_spread(self._figures[:, fitted], self._wanted, self.seed)
-
-    @cached_property
-    def _wanted(self) -> Targets:
-        fitted = [each for each in self.batch.plan.data["target"] if not each.get("held_out")]
-        return Targets(*(np.array([each[name] for each in fitted]) for name in ("value", "spread")))
-
-    @property
-    def _is_to_grow(self) -> bool:
-        size, before = self.samples - int(self.samples * KEPT), len(self.points)
-        made = 1 + (before - self.samples) // size
-        if made == 1 or made >= self.generations:
-            return made < self.generations
-
-        return bool((self.population.places >= before - size).sum() >= _LEAST_NEW * size)
+    def _search(self) -> Search:
+        targets = self.batch.plan.data["target"]
+        fitted = [place for place, each in enumerate(targets) if not each.get("held_out")]
+        values, spreads = (
+            np.array([targets[place][name] for place in fitted]) for name in ("value", "spread")
+        )
+        return Search(
+            Targets(values, spreads),
+            self.seed,
+            self.samples,
+            self.generations,
+            np.array(self.points),
+            np.array(self.odds),
+            self._figures[:, fitted],
+        )
 
 
 def fit(
@@ -391,11 +375,10 @@ def _written(batch: Batch) -> Fit:
 def _grown(batch: Batch) -> Mapping[str, Any]:
     """Return what a fit's ``plan.json`` has after one more generation; nothing if it is over."""
     found = _fit_of(batch)
-    if not found._is_to_grow:
+    if not found._found.is_to_grow:
         return {}
 
-    size = found.samples - int(found.samples * KEPT)
-    points, odds = next_points(np.array(found.points), found.population, size, found.seed)
+    points, odds = found._found.next_points()
     told = BatchFolder(batch.folder).read()
     values = values_at(batch.plan, found.parameters, points.tolist())
 
@@ -410,7 +393,7 @@ def _grown(batch: Batch) -> Mapping[str, Any]:
 
 
 def _column(batch: Batch, target: Mapping[str, Any]) -> list[float]:
-    """Return what a target's measure came to in each sample; NaN where a run of it has failed.
+    """Return a target's statistic of its measure in each sample; NaN where a run has failed.
 
     Raises:
         InputError: If no run has such a measure.
@@ -425,7 +408,9 @@ def _column(batch: Batch, target: Mapping[str, Any]) -> list[float]:
         where = batch.folder / PLAN_NAME
         raise InputError(f"is not a measure of the runs; there are {known}", path=where, field=name)
 
-    rows = table.drop_nulls(name).group_by("configuration").agg(pl.len(), pl.col(name).mean())
+    value = pl.col(name)
+    said = value.std() if target.get("statistic") == "sd" else value.mean()
+    rows = table.drop_nulls(name).group_by("configuration").agg(pl.len(), said)
     is_whole = rows["len"] == len(batch.plan.seeds)
     means = dict(rows.filter(is_whole).select("configuration", name).iter_rows())
     samples = [run.configuration.name for run in batch.runs if run.configuration.arm == arm]

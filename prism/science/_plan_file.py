@@ -186,6 +186,10 @@ class Target(Declaration):
     spread: float = Field(
         ge=0, description="Its standard error: how far the true figure may lie from it."
     )
+    statistic: Literal["mean", "sd"] = Field(
+        "mean",
+        description="Of the runs of a sample: their mean, or the standard deviation between them.",
+    )
     arm: Optionally[str] = Field(None, description="The arm that it is a figure of.")
     round: Optionally[Count] = Field(
         None, description="The round that it is a figure of; by default the last."
@@ -333,7 +337,12 @@ def _wrong_bound(name: str, bound: Any) -> Iterator[tuple[Where, str]]:
         yield ("bounds", name, "step"), "is for a linear scale: leave one of them out"
 
 
+_SAME_TARGET = ("measure", "statistic", "arm", "round", "held_out")
+
+
 def _wrong_targets(data: Mapping[str, Any]) -> Iterator[tuple[Where, str]]:
+    seeds = data.get("seeds", 1)
+    has_one_seed = (seeds if isinstance(seeds, int) else len(seeds)) == 1
     arms = [each["name"] for each in data.get("arm", [])]
     seen: set[tuple[Any, ...]] = set()
     for place, each in enumerate(data.get("target", [])):
@@ -342,7 +351,10 @@ def _wrong_targets(data: Mapping[str, Any]) -> Iterator[tuple[Where, str]]:
             yield ("target", place, "arm"), f"must be one of {', '.join(arms)}"
         elif arm is not None and not arms:
             yield ("target", place, "arm"), "names an arm, but the plan has none"
-        if (which := (each["measure"], arm, each.get("round"))) in seen:
+        if each.get("statistic") == "sd" and has_one_seed:
+            yield ("target", place, "statistic"), "needs two seeds or more"
+        which = tuple(each.get(name) for name in _SAME_TARGET)
+        if which in seen:
             yield ("target", place), "is already a target: give it only once"
         seen.add(which)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from prism.social._posts import Post
 from prism.social._publishing import Network
-from prism.worlds._results import Measured, Measuring, fallback_group
+from prism.worlds._results import Measured, Measuring
 
 LARGEST_CASCADES = 5
 _ONLY_IF_ANY = ("fallback_examples", "texts")
@@ -47,17 +47,6 @@ class Activity:
     fallbacks: Counter[str] = field(default_factory=Counter)
     fallback_examples: dict[str, str] = field(default_factory=dict)
     texts: Counter[str] = field(default_factory=Counter)
-
-    def count_fallback(self, reason: str | None, host: str | None) -> None:
-        """Count a decision that took the fallback.
-
-        Args:
-            reason: Why; texts of one kind are counted together, however many there are.
-            host: The server that was asked last, where known.
-        """
-        group, example = fallback_group(reason, host)
-        self.fallbacks[group] += 1
-        self.fallback_examples.setdefault(group, example)
 
     def add(self, other: Activity) -> None:
         """Add another stretch to this one."""

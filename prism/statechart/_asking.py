@@ -1,4 +1,4 @@
-"""Guards and actions that ask which transition they belong to, by naming parameters for it."""
+"""Guards and actions that take the trigger, source or target of their transition as parameters."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _NAMES = ("trigger", "source", "target")
 
 
 def asked_of(signature: inspect.Signature) -> list[str]:
-    """Return what a guard or an action asks for beside agent and context."""
+    """Return the parameters that a guard or an action takes besides agent and context."""
     # its first two parameters are agent and context, whatever they are called
     rest = list(signature.parameters.values())[2:]
     by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
@@ -54,7 +54,7 @@ def asked_of(signature: inspect.Signature) -> list[str]:
 
 
 def told(function: Any, item: Any, source: Any) -> Any:
-    """Return a guard or an action as a function of agent and context alone.
+    """Return a guard or an action as a function of only agent and context.
 
     Args:
         function: What was given; None is returned as it is, as is what asks for nothing.

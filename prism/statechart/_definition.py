@@ -1,4 +1,4 @@
-"""What a chart is, and what must hold before one is built."""
+"""The definition of a chart, and the checks that it must pass."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DEFAULT_NAME = "statechart"
 
 @dataclass(frozen=True, slots=True, init=False, weakref_slot=True)
 class Definition(Generic[StateT]):
-    """What a chart is, apart from running it; a definition that exists is sound.
+    """The definition of a chart, which runs nothing; constructing one checks it.
 
     Definitions are equal if all their fields are; members of two enums are, if their texts are.
 
@@ -140,7 +140,7 @@ class Definition(Generic[StateT]):
         return self.transitions if self.tree is None else self.tree.transitions
 
     def leaves_of(self, state: Any) -> tuple[StateT, ...]:
-        """Return the leaves inside a state, or the leaf itself; none if it is another chart's."""
+        """Return the leaves inside a state, or the leaf itself; none for another chart's state."""
         # by identity, as states of two charts with one text are equal
         if any(state is each for each in self.states):
             return (state,)
@@ -159,7 +159,7 @@ class Definition(Generic[StateT]):
 
 
 def arguments_of(definition: Definition[Any]) -> dict[str, Any]:
-    """Return the arguments that make a definition again, by name: what was written."""
+    """Return the arguments that a definition was made from, by name."""
     names = [field.name for field in fields(definition) if field.name != "tree"]
     arguments = {name: getattr(definition, name) for name in names}
     if definition.tree is not None:
@@ -173,7 +173,7 @@ def _from_arguments(arguments: dict[str, Any]) -> Definition[Any]:
 
 
 def in_definition_order(states: Iterable[Any]) -> tuple[Any, ...]:
-    """Return states in the order of their enum; a set has no order to keep."""
+    """Return states in the order of their enum, since a set has none."""
     given: list[Any] = list(states)
     # states with others inside are in the order in which they are given
     if not all(isinstance(state, Enum) for state in given):
@@ -189,7 +189,7 @@ def in_definition_order(states: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def listed(states: Iterable[StateT]) -> tuple[StateT, ...]:
-    """Return states as a tuple, also a single one."""
+    """Return one state or several as a tuple."""
     # as text it is iterable, too, but not a list of characters
     return (cast("StateT", states),) if isinstance(states, str) else tuple(states)
 

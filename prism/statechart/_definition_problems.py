@@ -1,4 +1,4 @@
-"""What must hold before a flat chart is built, each with its sentence."""
+"""The checks that a flat chart must pass, each with its message."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def tick_problems(state: Any, ticks: Any) -> list[str]:
 def _final_state_problems(
     state: Any, transitions: Sequence[Any], decision_states: Iterable[Any], timeouts: Iterable[Any]
 ) -> list[str]:
-    """List what would have an agent do something in a final state."""
+    """List what would make an agent do something in a final state."""
     text = state_text(state)
     problems = [
         f"transition {number} ({item}) leaves {text!r}, which is a final state: remove it, or take "
@@ -92,7 +92,7 @@ def need_problems(needs: Iterable[Any]) -> list[str]:
 
 
 def state_set_problems(states: Sequence[Any]) -> list[str]:
-    """List what keeps values from being the states of a chart."""
+    """List why values cannot be the states of a chart."""
     if not states:
         return ["a chart needs at least one state"]
 

@@ -101,7 +101,7 @@ def social_feed_chart(
     logger: EventLogger | None = None,
     clock: Callable[[], float] = time,
 ) -> Statechart[AgentState]:
-    """Make the chart of a feed whose agents write of their own accord, too.
+    """Make the chart of a feed whose agents also write unprompted.
 
     It is `social_media_chart` with one event more: by ``has_idea`` an agent at leisure, in IDLE or
     in SCROLLING, begins to compose a post of its own.
@@ -168,7 +168,7 @@ def _recovering() -> list[Transition[AgentState]]:
 
 
 def should_engage(agent: Any, context: Any) -> bool:
-    """Guard: what the event is about concerns the agent enough."""
+    """Guard: the event is relevant enough to the agent."""
     return bool(agent.should_engage(context))
 
 

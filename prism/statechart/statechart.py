@@ -47,7 +47,7 @@ _MOST_DRAWN = 500
 
 
 class Described(Timing[StateT]):
-    """What a chart is, as its definition says it."""
+    """The parts of a chart, read from its definition."""
 
     @property
     def name(self) -> str:
@@ -144,7 +144,7 @@ class Described(Timing[StateT]):
 
 
 class Written(Described[StateT]):
-    """A chart as a document and as a picture, and what it is read from."""
+    """A chart as a document and as a picture, and reading one from a document."""
 
     def to_dict(
         self, *, guards: Functions | None = None, actions: Functions | None = None
@@ -472,7 +472,7 @@ class Statechart(Written[StateT]):
         final_states: Iterable[Enum | str] = (),
         **others: Unpack[Others],
     ) -> Statechart[Any]:
-        """Return a new chart that has more, less or other than this one; this one stays as it is.
+        """Return a copy of this chart with states and transitions added, removed or replaced.
 
         A transition is named by ``(trigger, source, target)``. A state may be a member of any enum
         or text, and None stands for anything: ``("timeout", None, None)`` names all time-outs.
@@ -535,7 +535,7 @@ class Statechart(Written[StateT]):
         return find_flaws(self.definition)
 
     def fits(self, agent: object) -> list[str]:
-        """Return what a class or an agent lacks for this chart: ``state``, and the chart's `needs`.
+        """Return what a class or an agent lacks: ``state``, and what the chart `needs`.
 
         Of a class only its code is known: what it and its bases define, declare as fields, or
         assign in a method to ``self``. An agent is looked at itself; its properties are read.

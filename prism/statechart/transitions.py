@@ -1,4 +1,4 @@
-"""What a chart is made of, `Transition`, and what a history is made of, `StateTransition`."""
+"""`Transition`, a part of a chart, and `StateTransition`, an entry of a history."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ class Transition(Generic[StateT_co]):
             raise DefinitionError(f"transition {self.trigger!r}: " + "; ".join(problems))
 
     def between(self, source: Any, target: Any, guard: Guard | Asking | None) -> Transition[Any]:
-        """Return what this transition is from leaf to leaf; it is sound if this one is."""
+        """Return this transition between two leaves; it needs no new check."""
         made: Transition[Any] = object.__new__(Transition)
         given = (trigger_text(self.trigger), source, target, guard, self.action)
         for name, value in zip(_PLAIN, given, strict=True):
@@ -231,19 +231,19 @@ def as_tuple(value: Any) -> tuple[Any, ...]:
 
 
 def trigger_text(trigger: str | None) -> str:
-    """Return what logs and pictures call a trigger, also that of an eventless transition."""
+    """Return the text of a trigger for logs and pictures; eventless transitions have one, too."""
     return ALWAYS if trigger is None else trigger
 
 
 def source_text(source: Any) -> str:
-    """Return how messages show a source."""
+    """Return a source as messages show it."""
     if isinstance(source, OtherThan):
         return str(source)
     return ", ".join(map(state_text, as_tuple(source)))
 
 
 def target_text(target: Any) -> str:
-    """Return how messages show a target."""
+    """Return a target as messages show it."""
     if target is None:
         return "(no target)"
     return " + ".join(
@@ -312,7 +312,7 @@ def _state_problems(field: str, value: object) -> list[str]:
 
 
 class Edge:
-    """What all records of one transition have in common: ends, trigger and keys of the context.
+    """What all records of a transition share: its ends, its trigger, and the keys of the context.
 
     A record refers to its edge instead of having five fields of its own, which halves its size.
     """
@@ -462,7 +462,7 @@ _IS_GENERATOR = "is a generator, whose body does not run when it is called: leav
 
 
 def callable_problems(kind: str, value: object) -> list[str]:
-    """Return what keeps a value from being a guard or an action; None is fine.
+    """Return why a value cannot be a guard or an action; nothing for None.
 
     Args:
         kind: ``guard`` or ``action``.

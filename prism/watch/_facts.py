@@ -20,9 +20,6 @@ from prism.telemetry.events import DECISION
 from prism.watch._tally import Tally
 from prism.watch._watched import Watched
 
-MOST_READ_WHOLE = 32 << 20
-"""Bytes of a log that is read as a report reads it; of a longer one the counts are shown."""
-
 _HEAD_BYTES = 1 << 20
 _SOURCES = get_args(Source)
 _SPENT = {"calls": "attempts", "input_tokens": "input_tokens", "output_tokens": "output_tokens"}

@@ -95,7 +95,9 @@ class _Pages:
         view = self._runs.views(asked["run"]).of_round(
             _number_in(asked, "round"), asked.get("kind", "")
         )
-        return view.to_json()
+        found = view.to_json()
+        self._runs.watched(asked["run"]).shown()
+        return found
 
     def _agent(self, asked: Mapping[str, str]) -> Any:
         with self._searching:

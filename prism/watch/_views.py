@@ -31,7 +31,6 @@ from prism.runlog._reader import BLOCK_BYTES
 from prism.telemetry.events import DECISION, TRANSITION
 from prism.watch import _looking as looking
 from prism.watch._facts import (
-    MOST_READ_WHOLE,
     blank_facts,
     busiest,
     counted_facts,
@@ -40,7 +39,7 @@ from prism.watch._facts import (
     whole_facts,
 )
 from prism.watch._tally import Tally
-from prism.watch._watched import Watched
+from prism.watch._watched import MOST_READ_WHOLE, Watched
 
 _COUNTED: tuple[Kind, ...] = (
     *(FAULTS, MEASURES, STATES, DECISIONS, COSTS, TREATMENTS, WORLD_EVENTS),

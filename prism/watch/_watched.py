@@ -18,10 +18,14 @@ from prism.runs import RunStatus, run_status
 from prism.watch._tail import Changed, Tail
 from prism.watch._tally import Tally
 
+MOST_READ_WHOLE = 32 << 20
+"""Bytes of a log that is read as a report reads it; of a longer one the counts are shown."""
+
 SECONDS_BETWEEN = 0.25
 """Time from one look at a log to the next."""
 
 _SECONDS_OF_STATUS = 0.5
+_SECONDS_TO_BE_SHOWN = 3.0
 _MOST_NOTES = 20
 _ROUND_ENDED = b'"round.ended"'
 _MOST_LOOKED_BACK = 1 << 32
@@ -53,6 +57,7 @@ class Watched:
         self.version: int = 0
         self._changed = Condition()
         self._stopped = Event()
+        self._shown = Event()
         self._notes: deque[str] = deque(maxlen=_MOST_NOTES)
         self._problem: str | None = None
         self._status_due = 0.0
@@ -73,6 +78,7 @@ class Watched:
     def close(self) -> None:
         """Stop following."""
         self._stopped.set()
+        self._shown.set()
         self._thread.join()
         self.tail.close()
         self.tally.close()
@@ -124,6 +130,10 @@ class Watched:
 
         return [shown_path(note) for note in found]
 
+    def shown(self) -> None:
+        """Note that the last counts are on the page, so that a long log may be read."""
+        self._shown.set()
+
     @contextmanager
     def reading(self) -> Iterator[tuple[Tally, Tail]]:
         """Hold the counts as they are in the block."""
@@ -140,6 +150,9 @@ class Watched:
         self.tally: Tally = tally
 
     def _follow(self) -> None:
+        self._guarded(self._look)
+        if self.tail.size > MOST_READ_WHOLE:
+            self._shown.wait(_SECONDS_TO_BE_SHOWN)
         while not self._stopped.is_set():
             self._guarded(self._look)
             self._guarded(self._read)

@@ -212,8 +212,8 @@ class StepRunner:
         told: _Told = {"target": step.transition_to}
         for left in reversed(range(_most_requests(step))):
             try:
-                ran = await self._workers.run(step.code, variables.context, given, key)
-                variables.context = ran.context
+                context = variables.context
+                variables.context = await self._workers.run(step.code, context, given, key)
                 break
             except CodeError as error:
                 # the limits would stop it again, after as long

@@ -1,4 +1,4 @@
-"""Who is connected with whom: networks of a world's agents."""
+"""Networks of a world's agents."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ class Populated(Protocol[AgentT_co]):
 
 
 class Network(Generic[AgentT]):
-    """Agents and the connections between them, each in the order in which it was made.
+    """Agents and the connections between them, in the order in which they were made.
 
     Args:
         agents: The agents.
-        pairs: Places of connected agents.
+        pairs: Pairs of places of connected agents.
         directed: Whether a connection leads one way only.
 
     Attributes:
         directed: Whether a connection leads one way only.
-        has_changed: Whether connections have come or gone since it was made.
-        width: Agents in a row, if they are on a grid or lattice.
+        has_changed: Whether connections were added or removed since it was made.
+        width: Agents per row, on a grid or lattice.
     """
 
     def __new__(cls, agents: Sequence[AgentT], *_pairs: Any, **_options: Any) -> Self:
-        """Make a network of agents, of the class that they bring if they are columns."""
+        """Make a network of agents, of a class of its own if they are columns."""
         return cast(Self, object.__new__(getattr(agents, "network_class", cls)))
 
     def __init__(
@@ -59,7 +59,7 @@ class Network(Generic[AgentT]):
             self._link(one, other)
 
     def neighbours(self, agent: AgentT) -> AgentSet[AgentT]:
-        """Return the agents that one is connected to."""
+        """Return the agents connected to an agent."""
         return cast(AgentSet[AgentT], cast(Any, agent).neighbours)
 
     def edges(self) -> Iterator[tuple[AgentT, AgentT]]:
@@ -68,7 +68,7 @@ class Network(Generic[AgentT]):
             yield self._agents[one], self._agents[other]
 
     def pairs(self) -> list[Pair]:
-        """Return every connection once, as places of agents."""
+        """Return every connection once, as a pair of places."""
         return [
             (one, other)
             for one, others in enumerate(self._links)
@@ -77,12 +77,12 @@ class Network(Generic[AgentT]):
         ]
 
     def connect(self, one: AgentT, other: AgentT) -> None:
-        """Connect two agents; nothing happens if they are connected."""
+        """Connect two agents, unless they are connected."""
         self._link(_place(one), _place(other))
         self._changed(one, other)
 
     def disconnect(self, one: AgentT, other: AgentT) -> None:
-        """Remove the connection of two agents; nothing happens if they have none."""
+        """Remove the connection of two agents, if there is one."""
         first, second = _place(one), _place(other)
         self._links[first].pop(second, None)
         if not self.directed:
@@ -91,11 +91,11 @@ class Network(Generic[AgentT]):
         self._changed(one, other)
 
     def pictured(self, agents: Sequence[AgentT], *, first: bool) -> dict[str, Any]:
-        """Return where the agents are on a grid, or who is connected, for the log.
+        """Return the places on a grid, or the connections, for the log.
 
         Args:
             agents: The agents.
-            first: Whether nothing has been told yet.
+            first: Whether nothing was logged yet.
         """
         if self.width is not None:
             size = {"width": self.width, "height": len(agents) // self.width}
@@ -107,16 +107,16 @@ class Network(Generic[AgentT]):
         return {"space": "network", **({"edges": self.pairs()} if has_news else {})}
 
     def wire(self) -> None:
-        """Tell every agent its neighbours."""
+        """Set the neighbours of every agent."""
         for agent, others in zip(self._agents, self._links, strict=True):
             self._tell(agent, others)
 
     def snapshot(self) -> list[list[int]] | None:
-        """Return the connections as plain data; None if they are those it was made with."""
+        """Return the connections as plain data, or None if they never changed."""
         return [list(others) for others in self._links] if self.has_changed else None
 
     def restore(self, links: list[list[int]]) -> None:
-        """Make the connections those of a snapshot."""
+        """Restore the connections of a snapshot."""
         self._links = [dict.fromkeys(others) for others in links]
         self.has_changed = True
         self.wire()
@@ -143,11 +143,11 @@ class Network(Generic[AgentT]):
 
 
 def ring(world: Populated[AgentT], neighbours: int) -> Network[AgentT]:
-    """Connect every agent with those next to it, half of them on either side.
+    """Connect every agent with those next to it, half of them on each side.
 
     Args:
         world: The world, in its `World.setup`.
-        neighbours: Neighbours of each agent, an even number below that of the agents.
+        neighbours: Neighbours of each agent, an even number below the number of agents.
 
     Raises:
         FieldValueError: If it is odd, or too large.
@@ -160,7 +160,7 @@ def small_world(world: Populated[AgentT], neighbours: int, rewired: float) -> Ne
 
     Args:
         world: The world, in its `World.setup`.
-        neighbours: Neighbours of each agent in the ring, an even number below that of the agents.
+        neighbours: Neighbours of each agent in the ring, an even number below the number of agents.
         rewired: Probability that a connection leads to a random agent instead, 0 to 1.
 
     Raises:
@@ -183,16 +183,17 @@ def grid(
     diagonal: bool = False,
     wraps: bool = False,
 ) -> Network[AgentT]:
-    """Put agents on a grid, row by row, and connect each with those beside it.
+    """Put agents on a grid, row by row, and connect each with those next to it.
 
     Args:
         world: The world, in its `World.setup`.
         width: Agents in a row; by default the root of their number.
-        diagonal: Whether those at the corners are neighbours, too (Moore's neighbourhood).
-        wraps: Whether the first row and column are beside the last.
+        diagonal: Whether agents at the corners are also neighbours (Moore's neighbourhood).
+        wraps: Whether the first row and column are next to the last.
 
     Raises:
-        FieldValueError: If the last row is not full, or a wrapped row or column is below 3.
+        FieldValueError: If the last row is not full, or there are fewer than 3 rows or columns to
+            wrap.
     """
     return lattice(world, 8 if diagonal else 4, width, wraps=wraps)
 
@@ -200,18 +201,18 @@ def grid(
 def lattice(
     world: Populated[AgentT], degree: int, width: int | None = None, *, wraps: bool = False
 ) -> Network[AgentT]:
-    """Put agents on a lattice, row by row, in which all inside have the same number of neighbours.
+    """Put agents on a lattice, row by row, where all have the same number of neighbours.
 
     Args:
         world: The world, in its `World.setup`.
         degree: Neighbours of each agent: 3 (honeycomb), 4 (squares), 6 (triangles) or 8 (squares
-            with their corners). Those at the edge have fewer.
+            with their corners). Agents at the edge have fewer.
         width: Agents in a row; by default the root of their number.
-        wraps: Whether the first row and column are beside the last, so that there is no edge.
+        wraps: Whether the first row and column are next to the last, so that there is no edge.
 
     Raises:
-        FieldValueError: If there is no such lattice, the last row is not full, or the rows are too
-            few to wrap.
+        FieldValueError: If the lattice does not exist, the last row is not full, or there are too
+            few rows to wrap.
     """
     size = len(world.agents)
     width = isqrt(size) if width is None else width
@@ -225,11 +226,12 @@ def lattice(
 
 
 def random_graph(world: Populated[AgentT], probability: float) -> Network[AgentT]:
-    """Connect each two agents with the same probability (Erdős and Rényi 1959).
+    """Connect every two agents with the same probability (Erdős and Rényi 1959).
 
     Args:
         world: The world, in its `World.setup`.
-        probability: 0 to 1; the mean number of neighbours is this times the number of others.
+        probability: The probability, from 0 to 1. The mean number of neighbours is this times the
+            number of other agents.
 
     Raises:
         FieldValueError: If it is out of its range.
@@ -242,15 +244,16 @@ def random_graph(world: Populated[AgentT], probability: float) -> Network[AgentT
 
 
 def scale_free(world: Populated[AgentT], neighbours: int, exponent: float = 3.0) -> Network[AgentT]:
-    """Connect each agent with some of those before it, rather with the well connected.
+    """Connect each agent with some earlier ones, with a preference for well-connected ones.
 
-    The number of neighbours then follows a power law (Price 1976), by default that of Barabási and
+    The number of neighbours follows a power law (Price 1976), by default that of Barabási and
     Albert (1999).
 
     Args:
         world: The world, in its `World.setup`.
-        neighbours: Connections that each agent makes, at least 1, below the number of agents.
-        exponent: Of the power law, above 2; the smaller, the better connected are a few.
+        neighbours: Connections that each agent makes, from 1 to below the number of agents.
+        exponent: The exponent of the power law, above 2. The smaller it is, the more connections a
+            few agents have.
 
     Raises:
         FieldValueError: If a number is out of its range.
@@ -270,16 +273,15 @@ def scale_free(world: Populated[AgentT], neighbours: int, exponent: float = 3.0)
 
 
 def from_edges(world: Populated[AgentT], edges: Any, *, directed: bool = False) -> Network[AgentT]:
-    """Connect agents as a list says, or a graph of networkx or igraph.
+    """Connect agents as given by a list, or by a graph of networkx or igraph.
 
     Args:
         world: The world, in its `World.setup`.
-        edges: Pairs of agents, of their ids or of their places; or a graph whose nodes are ids or
-            places.
+        edges: Pairs of agents, ids or places, or a graph whose nodes are ids or places.
         directed: Whether a connection leads one way only.
 
     Raises:
-        FieldValueError: If an end is no agent of the world.
+        FieldValueError: If an end is not an agent of the world.
     """
     agents = world.agents
     places: dict[Any, int] = {cast(Any, agent).agent_id: n for n, agent in enumerate(agents)}
@@ -288,7 +290,7 @@ def from_edges(world: Populated[AgentT], edges: Any, *, directed: bool = False) 
 
 
 def pairs_in(edges: Any, places: dict[Any, int], size: int) -> list[Pair]:
-    """Return the connections of a list or a graph, as places of agents."""
+    """Return the connections of a list or a graph as pairs of places."""
     return [
         (_find_place(one, places, size), _find_place(other, places, size))
         for one, other, *_ in _edges_of(edges)
@@ -308,7 +310,7 @@ def _edges_of(edges: Any) -> Iterable[Any]:
 
 
 def _find_place(end: Any, places: dict[Any, int], size: int) -> int:
-    """Return the place of an agent that is named by itself, its id or its place."""
+    """Return the place of an agent, given the agent, its id or its place."""
     place = places.get(getattr(end, "agent_id", end))
     if place is None and isinstance(end, int) and 0 <= end < size:
         place = end
@@ -319,7 +321,7 @@ def _find_place(end: Any, places: dict[Any, int], size: int) -> int:
 
 
 def _pairs_by(function: Callable[..., list[Pair]], world: Populated[Any]) -> Callable[..., Any]:
-    """Return what makes the same connections, and suits the agents better, if there is such."""
+    """Return a faster function that makes the same connections, if the agents have one."""
     twins: Mapping[Any, Callable[..., Any]] = getattr(world.agents, "twins", {})
     return twins.get(function, function)
 
@@ -341,7 +343,7 @@ def _place(agent: Any) -> int:
 
 
 def _require_even(size: int, neighbours: int) -> None:
-    """Refuse a number of neighbours in a ring that cannot be.
+    """Refuse an impossible number of neighbours in a ring.
 
     Raises:
         FieldValueError: If it is odd, or too large.
@@ -354,7 +356,7 @@ def _require_even(size: int, neighbours: int) -> None:
 
 
 def ring_pairs(size: int, neighbours: int) -> list[Pair]:
-    """Return the connections of a ring, those of direct neighbours first.
+    """Return the connections of a ring, beginning with direct neighbours.
 
     Raises:
         FieldValueError: If the number of neighbours is odd, or too large.
@@ -369,13 +371,13 @@ def ring_pairs(size: int, neighbours: int) -> list[Pair]:
 
 
 def small_world_pairs(size: int, links: int, rewired: float, stream: RandomStream) -> list[Pair]:
-    """Return a ring of which some connections are rewired (Watts and Strogatz 1998).
+    """Return a ring with some connections rewired (Watts and Strogatz 1998).
 
     Args:
         size: Number of agents.
-        links: Number of connections; of those to the farthest neighbours some are left out at
-            random, if they are not a multiple of the size.
-        rewired: Probability that one leads to a random agent instead, 0 to 1.
+        links: Number of connections. If it is not a multiple of the size, some connections to the
+            farthest neighbours are left out at random.
+        rewired: Probability that a connection leads to a random agent instead, from 0 to 1.
         stream: Random numbers.
     """
     if not links:
@@ -414,13 +416,13 @@ def _rewired(size: int, pairs: Sequence[Pair], rewired: float, stream: RandomStr
 
 
 def scale_free_pairs(size: int, links: int, exponent: float, stream: RandomStream) -> list[Pair]:
-    """Return a network whose numbers of connections have a power law (Price 1976).
+    """Return a network whose numbers of connections follow a power law (Price 1976).
 
-    Each agent connects to some of those before it: with probability ``1 / (exponent - 1)`` to whom
-    a random earlier connection leads (the copying of Kumar et al. 2000), else to anybody. With m
-    connections each, the share of agents to whom k connections lead falls as
-    ``(k + a) ** -exponent`` with ``a = m * (exponent - 2)``; an exponent of 3 is the network of
-    Barabási and Albert (1999).
+    Each agent connects to some earlier agents: with probability ``1 / (exponent - 1)`` to the end
+    of a random earlier connection (the copying of Kumar et al. 2000), or else to any of them. With
+    m connections each, the share of agents with k incoming connections falls as ``(k + a) **
+    -exponent`` with ``a = m * (exponent - 2)``; an exponent of 3 is the network of Barabási and
+    Albert (1999).
 
     Args:
         size: Number of agents.
@@ -429,7 +431,7 @@ def scale_free_pairs(size: int, links: int, exponent: float, stream: RandomStrea
         stream: Random numbers.
 
     Returns:
-        Pairs, of which the first has made the connection.
+        Pairs, whose first agent made the connection.
     """
     copying = 1 / (exponent - 1)
     pairs: list[Pair] = []
@@ -450,13 +452,13 @@ def scale_free_pairs(size: int, links: int, exponent: float, stream: RandomStrea
 
 
 def random_pairs(size: int, links: int, stream: RandomStream) -> list[Pair]:
-    """Return so many of all pairs, each as likely (Erdős and Rényi 1959)."""
+    """Return a number of pairs, all equally likely (Erdős and Rényi 1959)."""
     numbers = stream.sample(range(size * (size - 1) // 2), links)
     return [_pair_numbered(number) for number in numbers]
 
 
 def _pair_numbered(number: int) -> Pair:
-    """Return a pair by its number among (1, 0), (2, 0), (2, 1), (3, 0) and so on."""
+    """Return the pair with a number among (1, 0), (2, 0), (2, 1), (3, 0) and so on."""
     one = (1 + isqrt(1 + 8 * number)) // 2
     return one, number - one * (one - 1) // 2
 
@@ -471,11 +473,11 @@ def lattice_pairs(width: int, height: int, degree: int, *, wraps: bool) -> list[
     Args:
         width: Places in a row.
         height: Rows.
-        degree: Neighbours of each place inside: 3, 4, 6 or 8.
+        degree: Neighbours of each place that is not at the edge: 3, 4, 6 or 8.
         wraps: Whether the first row and column are beside the last.
 
     Raises:
-        FieldValueError: If there is no such lattice, or it does not wrap in so many rows.
+        FieldValueError: If the lattice does not exist, or cannot wrap with this number of rows.
     """
     if degree not in _STEPS:
         raise FieldValueError(f"degree must be one of {', '.join(map(str, _STEPS))}, got {degree}")

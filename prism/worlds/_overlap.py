@@ -1,9 +1,9 @@
-"""Ticks of a world whose agents go on while others wait for an answer.
+"""Ticks of a world whose agents continue while others wait for an answer.
 
-Until its first ``await`` a step is carried out in the order of the turns, which is the same in all
-ticks of a round. What comes after it is carried out when the answer arrives, while other agents may
-already be in the next tick; so it may change the agent alone whose step it is. No step may look at
-another agent, whose answer may be out. An agent that waits takes no turn before its step has ended.
+Up to its first ``await``, a step runs in the order of the turns, which is the same in all ticks of
+a round. The rest runs when the answer arrives, when other agents may already be in the next tick,
+so it may only change its own agent. No step may look at another agent, which may still wait for its
+answer. An agent that waits takes no turn until its step has ended.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from prism.worlds._world import World
 
 
 class OverlapTicks(Ticks):
-    """Runs the ticks of a world whose agents go on while others wait for an answer.
+    """Runs the ticks of a world whose agents continue while others wait for an answer.
 
     Args:
         world: The world.
         host: Its run.
-        answerers: Who decides and writes.
+        answerers: The reasoner and the writer.
         logger: Where events go.
-        asking: What is done with open questions.
+        asking: Handles open questions.
     """
 
     def __init__(
@@ -71,15 +71,15 @@ class OverlapTicks(Ticks):
 
     @property
     def open_questions(self) -> int:
-        """Number of questions without an answer; other threads may look."""
+        """The number of questions without an answer. Other threads may read it."""
         return self._asking.open_questions
 
     @open_questions.setter
     def open_questions(self, number: int) -> None:
-        """Take the 0 of the beginning; the asking counts itself."""
+        """Accept the initial 0; the asking keeps its own count."""
 
     async def run(self) -> None:
-        """Give every agent its turn, and ask what they ask."""
+        """Give every agent its turn, and ask their questions."""
         asking, host = self._asking, self._host
         try:
             with host.explaining():
@@ -95,10 +95,10 @@ class OverlapTicks(Ticks):
         await asking.end_tick()
 
     async def last_steps(self, step: Callable[[Any, Any], Any]) -> None:
-        """Let every agent take a step at the end of a round, and settle what it asks.
+        """Let every agent take a step at the end of a round, and answer its questions.
 
         Args:
-            step: What each does.
+            step: The step.
         """
         for agent in self._host.agents:
             question = self._step(agent, step)
@@ -110,11 +110,11 @@ class OverlapTicks(Ticks):
         self._host.phase = Phase.ENDING
 
     async def end_round(self) -> None:
-        """Settle every question that is still open."""
+        """Wait for every open question."""
         await self._asking.end_round()
 
     async def close(self) -> None:
-        """Cancel what is still being asked; nothing is left running."""
+        """Cancel all open requests; nothing is left running."""
         await self._asking.close()
         for left in self._running.values():
             left.running.close()
@@ -138,7 +138,7 @@ class OverlapTicks(Ticks):
             await asking.settle_next()
 
     def _in_order_of_places(self) -> Iterable[Any]:
-        """Return those who may have something to do, in their order."""
+        """Return the agents that may have something to do, in their order."""
         host = self._host
         if self._proxied:
             return self._all_in_order()
@@ -149,7 +149,7 @@ class OverlapTicks(Ticks):
         return (each for each in ordered if each._place not in away) if away else ordered
 
     def _all_in_order(self) -> Iterable[Any]:
-        """Return all agents that are there and awake; their order is one for a round."""
+        """Return all agents that are present and awake, in one order per round."""
         host, place_of = self._host, self.roster.place_of
         if self._ordered_for != host.round:
             self._ordered_for = host.round
@@ -162,12 +162,12 @@ class OverlapTicks(Ticks):
         return [each for each in self._ordered if each._place not in away]
 
     def _turn(self, agent: Any) -> Put | None:
-        """Let an agent take its turn; return what it asks, if it does."""
+        """Let an agent take its turn, and return its question, if any."""
         step = self._proxied.get(agent._kind) or self._in_turn.step_of(agent)
         return None if step is None else self._step(agent, step)
 
     def _step(self, agent: Any, step: Any) -> Put | None:
-        """Let an agent take a step; return what it asks, if it does."""
+        """Let an agent take a step, and return its question, if any."""
         host = self._host
         host.phase, host.acting = Phase.STEPPING, agent
         running = step(self._world, agent)
@@ -180,7 +180,7 @@ class OverlapTicks(Ticks):
         return self._asked_next() if self._waiting else None
 
     def _answered(self, question: Put, answer: Answer) -> Put | None:
-        """Let a step continue with its answer; return what it asks next, if anything."""
+        """Let a step continue with its answer, and return its next question, if any."""
         self.counts.add((answer,))
         waiting = self._running.pop(id(question))
         self._busy.discard(id(waiting.owner))
@@ -196,7 +196,7 @@ class OverlapTicks(Ticks):
         return self._asked_next()
 
     def _go_on_with(self, waiting: Waited, answer: Answer) -> None:
-        """Let the step of a proxy go on, whose rest is no code of the user's."""
+        """Continue the step of a proxy, the rest of which is not the user's code."""
         host = self._host
         host.phase, host.acting = Phase.STEPPING, waiting.owner
         try:
@@ -215,7 +215,7 @@ class OverlapTicks(Ticks):
         self._advance(waiting.owner, waiting.running, value)
 
     def _asked_next(self) -> Put | None:
-        """Return what the step that has just gone on asks."""
+        """Return the question of the step that just continued."""
         if not self._waiting:
             return None
 
@@ -250,7 +250,7 @@ def _refuse_message(message: Message, to: Any) -> None:
 
 
 def _guarded(cls: type[Agent]) -> type:
-    """Return a class of the same agents that no step of another agent can look at."""
+    """Return a class of the same agents that refuses access by other agents' steps."""
 
     def guard(name: str) -> property:
         slot = slot_of(cls, name)

@@ -1,4 +1,4 @@
-"""A world's parameters by name: its own, and those that it holds in groups."""
+"""A world's parameters by name: its own and those in groups."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Parameter:
     """A parameter of a world.
 
     Args:
-        field: What is declared of it.
+        field: Its declaration.
         hint: Its type.
-        group: Name of the field that holds the group it is in; None for one of the world's own.
+        group: The field of the group that it belongs to, or None.
     """
 
     field: Field
@@ -44,11 +44,11 @@ class Parameter:
 def parameters_of(cls: Fields) -> dict[str, Parameter]:
     """Return a world's parameters by name.
 
-    A field whose type is a frozen dataclass is a *group*: in its place stand the fields of the
-    dataclass, with ``help``, ``least`` and ``most`` of their metadata.
+    A field whose type is a frozen dataclass is a *group*. The fields of the dataclass take its
+    place, with ``help``, ``least`` and ``most`` from their metadata.
 
     Raises:
-        DefinitionError: If two have one name.
+        DefinitionError: If two have the same name.
     """
     hints = hints_of(cls)
     found: dict[str, Parameter] = {}
@@ -83,12 +83,12 @@ def groups_of(cls: Fields) -> list[str]:
 
 
 def parameters_told(world: Any) -> dict[str, Any]:
-    """Return a world's parameters as a log has them."""
+    """Return a world's parameters as they appear in logs."""
     return identify(parameter_values(world)) or {}
 
 
 def parameter_values(world: Any) -> dict[str, Any]:
-    """Return a world's parameters as they are now, by name."""
+    """Return the current values of a world's parameters by name."""
     cls: Any = type(world)
     return {name: _value(world, name, each.group) for name, each in parameters_of(cls).items()}
 
@@ -96,17 +96,17 @@ def parameter_values(world: Any) -> dict[str, Any]:
 def in_groups(
     cls: Fields, given: Mapping[str, Any], current: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return the values of a world's own fields, with parameters of groups put into these.
+    """Return the values of a world's own fields, with groups assembled from their parameters.
 
     Args:
         cls: The world's class.
-        given: Parameters by name; a group may be given as a whole.
-        current: Groups that are there already; by default those of the class.
+        given: Parameters by name. A group may be given as a whole.
+        current: The present groups. Defaults to those of the class.
 
     Raises:
         TypeError: If there is no such parameter.
-        FieldTypeError: If a parameter of a group is of another type.
-        FieldValueError: If one is out of its range.
+        FieldTypeError: If a parameter of a group has the wrong type.
+        FieldValueError: If one is out of range.
     """
     known, groups = parameters_of(cls), groups_of(cls)
     found: dict[str, Any] = {name: given[name] for name in groups if name in given}
@@ -133,13 +133,13 @@ def in_groups(
 
 
 def read_group(cls: type[Any], values: Mapping[str, Any]) -> Any:
-    """Return a group whose values JSON has held, where a tuple is a list."""
+    """Return a group from JSON, where tuples are lists."""
     hints = hints_of(cls)
     return cls(**{name: read_value(hints[name], value) for name, value in values.items()})
 
 
 def set_parameters(world: Any, given: Mapping[str, Any]) -> None:
-    """Set parameters of a world by name; texts are read as values of their types."""
+    """Set parameters of a world by name. Texts are converted to their types."""
     cls: Any = type(world)
     current = {name: getattr(world, name) for name in groups_of(cls)}
     for name, value in in_groups(cls, parsed_parameters(cls, given), current).items():
@@ -147,11 +147,11 @@ def set_parameters(world: Any, given: Mapping[str, Any]) -> None:
 
 
 def parsed_parameters(cls: Fields, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters whose texts stand for values of other types, as a command line has them.
+    """Convert parameters from texts, such as those of a command line.
 
     Raises:
         TypeError: If there is no such parameter.
-        FieldTypeError: If a text is no such value.
+        FieldTypeError: If a text cannot be converted.
     """
     known, groups = parameters_of(cls), groups_of(cls)
     parsed = {}
@@ -168,10 +168,11 @@ def parsed_parameters(cls: Fields, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_parameter_file(path: Path, cls: Fields) -> Mapping[str, Any]:
-    """Return the parameters in a file: TOML, or JSON or YAML if its name ends so.
+    """Return the parameters in a file: TOML, or JSON or YAML by its suffix.
 
     Raises:
-        InputError: If it cannot be read, or holds what cannot be; lists all by line and key.
+        InputError: If it cannot be read or is invalid; the message lists all problems by line and
+            key.
     """
     # most runs have no such file
     from prism.files._source import Problems, Source
@@ -193,11 +194,11 @@ def read_parameter_file(path: Path, cls: Fields) -> Mapping[str, Any]:
 
 
 def check_group(group: Any) -> None:
-    """Refuse values of a group's fields of another type, out of range, or not among their texts.
+    """Refuse values of a group that have the wrong type, are out of range, or are not an option.
 
     Raises:
-        FieldTypeError: If a value is of another type.
-        FieldValueError: If it is another one than it may be.
+        FieldTypeError: If a value has the wrong type.
+        FieldValueError: If a value is not allowed.
     """
     cls = type(group)
     hints = hints_of(cls)
@@ -211,7 +212,7 @@ def check_group(group: Any) -> None:
 
 
 def unknown_parameter(cls: Fields, name: str) -> str:
-    """Return what is wrong with an unknown parameter."""
+    """Return the error for an unknown parameter."""
     if name in cls.fields:
         return f"{cls.__name__}.{name} is state, not a parameter: set it in setup"
 
@@ -225,7 +226,7 @@ def unknown_parameter(cls: Fields, name: str) -> str:
 
 
 class ParameterView(Mapping[str, Any]):
-    """The parameters of a world, as they are now.
+    """The current parameters of a world, read-only.
 
     Args:
         world: The world.
@@ -239,7 +240,7 @@ class ParameterView(Mapping[str, Any]):
         self._known = {name: each.group for name, each in parameters_of(cls).items()}
 
     def __getitem__(self, name: str) -> Any:
-        """Return a parameter; a KeyError if there is none of the name."""
+        """Return a parameter, or raise a KeyError."""
         return _value(self._world, name, self._known[name])
 
     def __iter__(self) -> Iterator[str]:

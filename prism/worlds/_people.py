@@ -1,4 +1,4 @@
-"""Agents from a table: each row is an agent, and kept columns are its fields or attributes."""
+"""Agents from a table: each row is an agent, and its columns are fields or attributes."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ _NAMES = ("name", "realname")
 
 
 class AgentTable:
-    """A table of agents, a row each: CSV, JSON Lines, or a JSON array of objects.
+    """A table of agents, one per row: CSV, JSON Lines, or a JSON array of objects.
 
-    The column ``agent_id`` (or ``username``) holds their ids, ``name`` (or ``realname``) what they
-    are called. Where the world has several kinds, ``kind`` names the class of each.
+    The column ``agent_id`` (or ``username``) holds their ids, and ``name`` (or ``realname``) their
+    names. If the world has several kinds of agents, ``kind`` names the class of each.
 
     Args:
         path: The file, which ends in ``.csv``, ``.jsonl`` or ``.json``.
-        keep: Columns to keep. One that the agent's class declares as a field becomes its value, as
-            a value of its type; an empty cell leaves the field to its default. ``state`` is the
-            state in which the agent begins. All others become `Agent.attributes`.
+        keep: Columns to keep. A column with the name of a field sets the field, converted to its
+            type, and an empty cell leaves the default. ``state`` is the state in which the agent
+            begins. All other columns become `Agent.attributes`.
 
     Attributes:
         path: The file.
         keep: Columns that are kept.
 
     Raises:
-        InputError: If the file cannot be read, has no such column, or two agents have one id; names
-            file, line and column.
+        InputError: If the file cannot be read, a column is missing, or two agents have the same id;
+            the message names file, line and column.
     """
 
     def __init__(self, path: Path | str, keep: Iterable[str] = ()) -> None:
@@ -63,13 +63,12 @@ class AgentTable:
     def agents_of(self, world: World[Any]) -> list[Any]:
         """Make the agents of a world.
 
-        Where the column ``kind`` says of what class each is, they are made from the table alone;
-        else the world's own `World.populate` makes as many as there are rows, and each takes over
-        what its row says.
+        With a column ``kind``, they are made from the table alone. Otherwise, the world's
+        `World.populate` makes one agent per row, and each takes the values of its row.
 
         Raises:
-            InputError: If there is no such kind, a cell is no value of its field's type, or the
-                world makes more or fewer agents than there are rows.
+            InputError: If a kind is unknown, a cell cannot be converted to its field's type, or the
+                world makes a different number of agents.
         """
         made = self._made(world)
         known = {name for agent in made for name in type(agent).fields}
@@ -138,7 +137,7 @@ def _check_header(path: Path, header: Sequence[str], keep: Sequence[str]) -> Non
 
 
 def _ids(records: Sequence[Record]) -> list[str]:
-    """Return an id for each record; an empty one where the table has none."""
+    """Return the id of each record, empty if it has none."""
     if any("agent_id" in record.fields for record in records):
         ids = UniqueNames("agent_id")
         return [ids.take(record) for record in records]

@@ -1,4 +1,4 @@
-"""What a run is doing, which decides what its agents and its world may do."""
+"""The phases of a run, which decide what its agents and its world may do."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ OVERLAP_RULE = (
 
 
 class Phase(StrEnum):
-    """What a run is doing.
+    """The phase of a run.
 
     Attributes:
-        SETTING_UP: The world is made ready; nobody fires.
-        BEGINNING: A round or a tick begins: its hooks run.
+        SETTING_UP: The world is prepared; no agent may fire.
+        BEGINNING: The hooks for the beginning of a round or a tick run.
         TREATING: A treatment is applied, which may set parameters.
-        STEPPING: Agents take their steps, and may ask.
-        WAITING: Answers are out; no code of the user's runs.
-        GOING_ON: In an overlap world, a step continues with its answer, and changes only its own
+        STEPPING: Agents take their steps, and may ask questions.
+        WAITING: The run waits for answers; none of the user's code runs.
+        GOING_ON: In an overlap world, a step continues with its answer, and may only change its own
             agent.
-        ENDING: A tick or a round ends: its hooks run.
-        LOOKING: A measure or ``until`` looks, and nothing may change.
+        ENDING: The hooks for the end of a tick or a round run.
+        LOOKING: A measure or ``until`` runs, and nothing may change.
     """
 
     SETTING_UP = "setting_up"

@@ -1,4 +1,4 @@
-"""How the agents of a world are to be drawn."""
+"""How to draw the agents of a world."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ MethodT = TypeVar("MethodT", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How an agent is drawn; what is left out is drawn as by default.
+    """How an agent is drawn. Whatever is left out has its default.
 
     Args:
-        colour: A colour as ``#rrggbb``, or a text that stands for a group, which gets a colour of
-            its own; by default the agent's state does.
-        size: How large the agent is beside others: an area of 2 is drawn twice as large as 1.
-        label: What a reader sees who points at it, beside its id and state.
+        colour: A colour as ``#rrggbb``, or the name of a group, which gets a colour of its own.
+            Defaults to the colour of the agent's state.
+        size: The relative area of the agent: 2 is twice as large as 1.
+        label: What a reader who points at it sees, besides its id and state.
 
     Raises:
-        FieldValueError: If the size is no number from 0 on.
+        FieldValueError: If the size is not a number of at least 0.
     """
 
     colour: str | None = None
@@ -42,18 +42,18 @@ class Look:
 def picture(method: MethodT) -> MethodT:
     """Mark a method of a world, ``look(self, agent)``, that returns the `Look` of an agent.
 
-    The report and ``prism watch`` draw it, each agent where it is in the world's space or network.
+    The report and ``prism watch`` draw each agent at its place in the world's space or network.
     """
     setattr(method, PICTURE, True)
     return method
 
 
 def looks(world: Any, name: str, agents: Sequence[Any]) -> dict[str, Any]:
-    """Return what a picture's event says of the looks of agents.
+    """Return the keys of a picture's event for the looks of agents.
 
     Args:
         world: Their world.
-        name: Its method that says how an agent is drawn.
+        name: The method that defines how an agent is drawn.
         agents: The agents.
 
     Raises:

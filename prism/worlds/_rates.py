@@ -1,4 +1,4 @@
-"""Events that happen at rates, in continuous time of which a round is one unit."""
+"""Events that happen at rates, in continuous time whose unit is a round."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from prism.worlds._turns import Roster
 class ByRate:
     """One event after another, each at its own time (Gillespie 1977, the direct method).
 
-    Waiting times are exponential with the sum of all rates, and which event it is has odds in
-    proportion to its rate. As such times have no memory, a tick that ends before the next event
-    changes no law. Rates that are functions are asked after every event, so that they are exact
-    whatever they depend on.
+    Waiting times are exponential with the sum of all rates, and each event is chosen with a
+    probability proportional to its rate. Such times have no memory, so it does not matter that a
+    tick ends before the next event. Rates that are functions are evaluated after every event, so
+    they are exact whatever they depend on.
 
     Args:
-        roster: Where agents are.
-        time_out: What an agent does whose time-out is due.
+        roster: The states of the agents.
+        time_out: The turn of an agent whose time-out is due.
         host: The run.
     """
 
@@ -42,7 +42,7 @@ class ByRate:
         self._sums: dict[int, list[float]] = {}
 
     def batches(self) -> Iterator[Iterable[Any]]:
-        """Yield those who time out, and then whoever something happens to, one after another."""
+        """Yield the agents that time out, then those to which events happen, one by one."""
         host, roster = self._host, self._roster
         roster.end_turns()
         if host.tick == 1:
@@ -60,14 +60,14 @@ class ByRate:
                 yield (self._draw(stream),)
 
     def step_of(self, _agent: Any) -> Step | None:
-        """Return what happens now."""
+        """Return the current event."""
         return self._step
 
     def own_step_of(self, _agent: Any) -> None:
-        """Return None: what happens beside a time-out is drawn."""
+        """Return None, since other events are drawn."""
 
     def _times(self, stream: RandomStream) -> Iterator[float]:
-        """Yield when each event of the tick happens, from 0 to 1."""
+        """Yield the time of each event in the tick, from 0 to 1."""
         part, ticks = 0.0, self._host.ticks_per_round
         while True:
             self._weights = [self._weight(place) for place in range(len(self._channels))]
@@ -82,7 +82,7 @@ class ByRate:
             yield part
 
     def _weight(self, place: int) -> float:
-        """Return the rate at which something happens to any of those to whom it may."""
+        """Return the total rate of an event for all agents to which it can happen."""
         channel = self._channels[place]
         members = channel.kind.members[channel.state]
         if not callable(channel.rate):
@@ -99,7 +99,7 @@ class ByRate:
         return getattr(self._host.world, rate) if isinstance(rate, str) else rate
 
     def _draw(self, stream: RandomStream) -> Any:
-        """Draw what happens, and to whom."""
+        """Draw the event and its agent."""
         place = index_at(stream.random(), self._weights)
         channel = self._channels[place]
         self._step = channel.step

@@ -1,4 +1,4 @@
-"""Agents of charts with regions: who is in which of their states, and what they do there."""
+"""Agents of charts with regions: which states they are in, and what they do there."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ def leaves_in(state: Any) -> frozenset[Any]:
 
 
 class Listing(list[Any]):
-    """Agents in one state of a chart with regions, who are in others as well."""
+    """The agents in one state of a chart with regions, which are in others as well."""
 
     def __init__(self) -> None:
         super().__init__()
         self._places: dict[int, int] = {}
 
     def append(self, agent: Any) -> None:
-        """List an agent."""
+        """Add an agent."""
         self._places[agent._place] = len(self)
         super().append(agent)
 
     def remove(self, agent: Any) -> None:
-        """Put the last agent in the place of one that leaves."""
+        """Remove an agent, and put the last one in its place."""
         place, last = self._places.pop(agent._place), self.pop()
         if last is not agent:
             self[place] = last
@@ -43,13 +43,13 @@ class Listing(list[Any]):
 
 
 class Turn:
-    """What an agent does in a tick that is one of its chart, too: the step of each region.
+    """An agent's turn in a chart with regions: the step of each region.
 
-    A region has one step, that of the innermost state around its leaf, in the order of the chart.
-    One that has moved meanwhile, by the tick or by the step of another region, has none.
+    A region has one step, that of the innermost state around its leaf, in the order of the chart. A
+    region that has already moved in this tick has none.
 
     Args:
-        steps: The steps, each with the leaves for which it is taken.
+        steps: The steps, each with the leaves that it belongs to.
     """
 
     __slots__ = ("_steps",)
@@ -58,7 +58,7 @@ class Turn:
         self._steps = steps
 
     def __call__(self, world: Any, agent: Any, *others: Any) -> Any:
-        """Take one step after the other; return what is to be awaited, if one waits."""
+        """Take one step after the other, and return what to await, if one waits."""
         for number, (leaves, step) in enumerate(self._steps, 1):
             if leaves.isdisjoint(leaves_in(agent._state)):
                 continue
@@ -80,11 +80,11 @@ class Turn:
 
 
 class Turns(dict[Any, Any]):
-    """The turns of a chart with timers or regions, by state; each is put together when needed.
+    """The turns of a chart with timers or regions, by state, made on demand.
 
     Args:
         tree: The chart's states.
-        steps: The steps by state, be it a leaf or around one.
+        steps: The steps by state, either a leaf or one that contains it.
     """
 
     def __init__(self, tree: Hierarchy, steps: Mapping[Any, _Step]) -> None:
@@ -93,7 +93,7 @@ class Turns(dict[Any, Any]):
         self._steps = steps
 
     def get(self, state: Any, default: Any = None) -> Any:
-        """Return what an agent does in a state; the default if it has no step there."""
+        """Return an agent's turn in a state, or the default if it has no step there."""
         if state not in self:
             if len(self) >= MOST_TURNS:
                 self.clear()
@@ -113,8 +113,8 @@ class Turns(dict[Any, Any]):
 
 
 class EveryState(dict[Any, _Step]):
-    """The one step of objects whose chart has regions, whatever their state."""
+    """The same step in every state, for objects whose chart has regions."""
 
     def get(self, state: Any, default: Any = None) -> Any:  # noqa: ARG002
-        """Return it."""
+        """Return the step."""
         return act

@@ -1,4 +1,4 @@
-"""What a run of a world comes to."""
+"""The results of a run."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _EXCEPTION = re.compile(r"[A-Za-z_]\w*(?=: |$)")
 
 
 def fallback_group(reason: str | None, host: str | None) -> tuple[str, str]:
-    """Return under what a decision that took the fallback is counted, and its reason in full.
+    """Return the group in which a fallback is counted, and its full reason.
 
     Args:
-        reason: Why; it begins with the exception, as a `Reasoner`'s reasons do.
-        host: The server that was asked last, where known.
+        reason: Its reason, which begins with the exception, as those of `Reasoner` do.
+        host: The last server that was asked, if known.
     """
     named = None if reason is None else _EXCEPTION.match(reason)
     kind = "other" if named is None else named.group()
@@ -41,19 +41,19 @@ class WorldRound:
 
     Args:
         number: The round, counted from 1.
-        states: Agents in each state at its last tick.
-        measures: What the measures came to, by name; None where there was nothing to measure.
-        agent_ticks: Agents times ticks.
+        states: Agents in each state at the last tick.
+        measures: The values of the measures by name, or None if there was nothing to measure.
+        agent_ticks: The number of agents times the number of ticks.
         transitions: Transitions between states.
-        decisions_asked: Questions put to the reasoner.
-        decisions_answered: Those that it answered itself; the others took the fallback.
-        timeouts: Time-outs by the state that was left.
-        texts: Texts by who wrote them: ``model``, ``cache``, ``replay``, ``template``,
-            ``fallback``, or ``failed`` where there was none.
-        fallbacks: Decisions that took the fallback, by the kind of reason and the server.
-        fallback_examples: The first reason of each of these, in full.
-        stopped: If the run was stopped in this round: at which tick, after how much time in rounds
-            since the beginning, and the reason; None otherwise.
+        decisions_asked: Questions to the reasoner.
+        decisions_answered: Questions that it answered. The others took the fallback.
+        timeouts: Time-outs by the state that they ended.
+        texts: Texts by their source: ``model``, ``cache``, ``replay``, ``template``, ``fallback``,
+            or ``failed`` if there was none.
+        fallbacks: Decisions that took the fallback, by kind of reason and server.
+        fallback_examples: The first full reason of each of these.
+        stopped: If the run was stopped in this round, the tick, the time in rounds since the
+            beginning, and the reason. Otherwise None.
     """
 
     number: int
@@ -94,17 +94,17 @@ class WorldRound:
 
 
 class Measuring:
-    """What the results of every run of a world tell of its rounds."""
+    """The rounds of a run, as series and tables."""
 
     __slots__ = ()
 
     rounds: Any
 
     def series(self, measure: str) -> list[Measured]:
-        """Return what a measure came to in every round.
+        """Return the value of a measure in every round.
 
         Raises:
-            KeyError: If there is no such measure.
+            KeyError: If the measure does not exist.
         """
         return [each.measures[measure] for each in self.rounds]
 
@@ -121,7 +121,7 @@ class Measuring:
 
 @dataclass(frozen=True, slots=True)
 class WorldResults(Measuring):
-    """A whole run.
+    """The results of a whole run.
 
     Args:
         agents: Number of agents.
@@ -133,15 +133,15 @@ class WorldResults(Measuring):
 
     @property
     def stopped(self) -> Mapping[str, Any] | None:
-        """When the run was stopped, and why: round, tick, time in rounds, and reason.
+        """When and why the run was stopped: round, tick, time in rounds, and reason.
 
-        None for a run that went through all its rounds.
+        None if the run completed all its rounds.
         """
         last = self.rounds[-1] if self.rounds else None
         return {"round": last.number, **last.stopped} if last and last.stopped else None
 
     def totals(self) -> dict[str, Any]:
-        """Return the counts of all rounds together, as plain data."""
+        """Return the sums of the counts of all rounds, as plain data."""
         sums = {name: sum(getattr(each, name) for each in self.rounds) for name in _COUNTS}
         timeouts, texts, fallbacks = (
             _added(getattr(each, name) for each in self.rounds)

@@ -117,11 +117,11 @@ class Ending(Protocol[ResultsT_co]):
 class Run(Generic[WorldT_co]):
     """A world, its agents, and everything else that its events depend on.
 
-    `run` carries it out, and `keep` carries it out in a folder. From there, `prism.worlds.resume`
-    continues it, however it was stopped, and `prism.worlds.replay` repeats it.
+    `run` carries it out, and `keep` carries it out and keeps it in a folder, from which
+    `prism.resume` continues a stopped run and `prism.replay` repeats it.
 
-    A run of a world's class is made anew each time it is carried out; one of a world that was made
-    already, or of agents that were, takes these for itself, and can be carried out once.
+    A run of a world's class can be carried out any number of times, and makes a new world each
+    time. A run of an existing world, or of existing agents, can be carried out once.
 
     Args:
         world: The world: its class, an instance with parameters of its own, or where it is found:
@@ -130,52 +130,55 @@ class Run(Generic[WorldT_co]):
             agent (``.json``). These are run alone, as a world with one agent whose rounds are
             turns or cycles. They take further arguments by name, such as ``memory``;
             ``parameters`` are the variables of an agent in YAML.
-        agents: How many agents the world's `World.populate` is to make, a file of them or an
-            `AgentTable`, or the agents themselves; by default what the world's class says.
-        rounds: Number of rounds; by default what the world's class says.
-        ticks: Ticks in a round; by default what the world's class says.
+        agents: The number of agents for `World.populate` to make, a file of agents or an
+            `AgentTable`, or the agents themselves. Defaults to the number that the world's class
+            declares.
+        rounds: Number of rounds. Defaults to that of the world's class.
+        ticks: Ticks in a round. Defaults to those of the world's class.
         seed: Seed of every random number.
         model: The model that decides: a `prism.llm.Model`, the text of one, or a client of another
             library.
-        reasoner: Who decides without a model: an earlier run (`prism.runs.ReplayOptions`), a policy
-            file (`prism.runs.PolicyOptions`), or a reasoner of your own; by default the weights of
-            the decisions do.
-        writer: Who writes the texts that agents ask for: `prism.runs.WriterOptions`, a model, or a
-            writer of your own; by default their templates are taken.
-        treatments: Treatments of the world's class and the rounds at whose beginning they are
-            applied, and ready-made ones: ``["warning@12", SetParameters(20, {"tiring": 0.1})]``.
-        parameters: Parameters of a world's class by name; texts are read as values of their types.
+        reasoner: What decides instead of a model: an earlier run (`prism.runs.ReplayOptions`), a
+            policy file (`prism.runs.PolicyOptions`), or your own reasoner. By default, decisions
+            are drawn by their weights.
+        writer: What writes the texts that agents ask for: `prism.runs.WriterOptions`, a model, or
+            your own writer. By default, their templates are used.
+        treatments: Treatments of the world's class with their rounds, and ready-made ones:
+            ``["warning@12", SetParameters(20, {"tiring": 0.1})]``. Each is applied when its round
+            begins.
+        parameters: Parameters of a world's class by name. Texts are converted to their types.
         keep: Columns of a file of agents to keep, as fields or attributes of the agents.
-        wording: Length and language of the texts of a writer of your own.
-        logger: Where to write the events of a run that is not kept; None means structlog's own
+        wording: Length and language of the texts of your own writer.
+        logger: Where to write the events of a run that is not kept, or None for structlog's own
             logger, once it is configured.
         clock: The run's clock.
-        columns: Whether agents are columns, and their steps compiled: the same run for a million
-            agents, of a world that can be compiled (``prism world check WORLD --columns``).
-        log_agents: How many agents the log covers, a sample that the seed draws; by default all, or
+        columns: Whether agents are stored as columns, with compiled steps. The run is the same, but
+            fast enough for a million agents. Check the world with ``prism world check WORLD
+            --columns``.
+        log_agents: How many agents the log covers, a sample drawn by the seed. By default all, or
             1,000 if there are more than 100,000. Counts and measures cover all agents.
-        log: How the log of a run that is kept is written: ``plain``, compressed with ``zstd`` as
-            ``events.jsonl.zst``, or with ``rounds`` alone, without what single agents do; a feed
-            keeps its posts and votes.
+        log: How the log of a kept run is written: ``plain``, compressed with ``zstd`` as
+            ``events.jsonl.zst``, or with ``rounds`` only, without the events of single agents. A
+            feed keeps its posts and votes.
         agent_id: For a single agent: its name.
         application: For a single agent: what the application provides, which no run keeps. For an
             agent in YAML that is any of ``variables``, ``on_action`` and ``action_seconds``, as
             `prism.workflow.WorkflowAgent` takes them; for a thinking agent ``count``, a counter of
             tokens.
-        context: Of an agent in YAML: a file of variables to begin with, YAML or JSON;
-            ``parameters`` go before them.
-        components: Of an agent in YAML: the folder of its components, instead of its own.
-        action: Of an agent in YAML: a command that carries out each action. It reads one as JSON,
-            and writes its result.
-        echo_actions: Of an agent in YAML: whether each action is its own result.
-        workers: Of an agent in YAML: code steps that may be at work at once in this process; 2 by
-            default.
-        memory: Of a thinking agent: the file of its memory, which the run changes where it is; a
-            missing one is made. A repeated run has a memory of its own.
-        storage: Of a thinking agent: how a new memory is stored, ``"json"`` or ``"sqlite"``; by
-            default whatever the file is, and JSON for a new one.
-        goal: Of a thinking agent: what it is to achieve; the configuration's goal by default.
-        count: Of a thinking agent: who counts tokens, ``estimate``, ``bytes``, or
+        context: For an agent in YAML: a YAML or JSON file of initial variables. ``parameters``
+            override them.
+        components: For an agent in YAML: the folder of its components, if it is another one.
+        action: For an agent in YAML: a command that carries out each action. It reads the action
+            and writes the result, both as JSON.
+        echo_actions: For an agent in YAML: whether each action is its own result.
+        workers: For an agent in YAML: the number of code steps that may run at the same time in
+            this process, 2 by default.
+        memory: For a thinking agent: the file of its memory, which the run changes in place and
+            creates if it is missing. A repeated run has its own memory.
+        storage: For a thinking agent: the format of its memory, ``"json"`` or ``"sqlite"``.
+            Defaults to that of the file, or JSON for a new one.
+        goal: For a thinking agent: its goal. Defaults to that of the configuration.
+        count: For a thinking agent: how tokens are counted, ``estimate``, ``bytes``, or
             ``package.module:function``.
 
     Attributes:
@@ -183,15 +186,15 @@ class Run(Generic[WorldT_co]):
         rounds: Number of rounds.
         ticks: Ticks in a round.
         treatments: The treatments.
-        columns: Whether agents are columns.
-        log_agents: How many agents the log covers, as it was given.
+        columns: Whether agents are stored as columns.
+        log_agents: How many agents the log covers, as given.
         log: How the log is written.
-        reasoner: Who decides, as it was given; a model if one does.
-        writer: Who writes, as it was given.
+        reasoner: What decides, as given, or the model.
+        writer: What writes, as given.
 
     Raises:
-        InputError: If there is no such world, or no run can be what is given.
-        FieldValueError: If a number is out of its range.
+        InputError: If the world does not exist, or the arguments do not fit together.
+        FieldValueError: If a number is out of range.
     """
 
     # type checkers would take what __new__ returns for what a run is
@@ -274,15 +277,15 @@ class Run(Generic[WorldT_co]):
     def run(
         self: Run[Ending[ResultsT]], on_round: Callable[[Any], object] | None = None
     ) -> ResultsT:
-        """Carry it out, in an event loop of its own, and keep nothing.
+        """Carry out the run in an event loop of its own, and keep nothing.
 
         Args:
-            on_round: Called with every round as it ends.
+            on_round: Called with every round when it ends.
 
         Raises:
             DefinitionError: If the class of the world or of an agent cannot work.
             AgentError: If an agent cannot take part.
-            SimulationError: If it has been run before: the agents are not what they were.
+            SimulationError: If it was run before, which has changed the agents.
         """
         try:
             results: ResultsT = carry_out(self, None, on_round=on_round, told=False).results
@@ -293,7 +296,7 @@ class Run(Generic[WorldT_co]):
         return results
 
     async def arun(self, on_round: Callable[[Any], object] | None = None) -> Any:
-        """Carry it out; the async twin of `run`."""
+        """Carry out the run; the async twin of `run`."""
         return await self.prepare(self._logger).arun(on_round)
 
     def keep(
@@ -304,21 +307,24 @@ class Run(Generic[WorldT_co]):
         checkpoint_every: float | None = None,
         observer: Observer | None = None,
     ) -> Outcome[ResultsT]:
-        """Carry it out, and keep it in a folder: its log, what it was, and its results.
+        """Carry out the run, and keep its log, its arguments and its results in a folder.
 
         Args:
-            folder: Where. A folder that holds a run is refused.
-            on_round: Called with every round as it ends, after it has been kept.
-            checkpoint_every: A round that ends so many seconds after the last checkpoint gets one;
-                0 for every round, 10 by default.
-            observer: What to tell about the run; by default it is logged to ``prism.runs``.
+            folder: The folder, which may not hold another run.
+            on_round: Called with every round when it ends, after it was kept.
+            checkpoint_every: Seconds between checkpoints, which are written when a round ends. 0
+                means every round, and 10 is the default.
+            observer: What to notify about the run. By default, it is logged to ``prism.runs``.
+
+        Returns:
+            Its ``results``, which `run` returns, with its ``summary`` and ``folder``.
 
         Raises:
-            InputError: If what was given cannot be kept, such as a reasoner of your own.
-            PrismError: If the run turns out to be impossible. One that fails in its first round
+            InputError: If an argument cannot be kept, such as your own reasoner.
+            PrismError: If the run turns out to be impossible. If it fails in its first round, it
                 leaves no folder.
-            TooManyFallbacksError: If its model failed too often. It can be resumed.
-            OSError: If it cannot be written down. It can be resumed.
+            TooManyFallbacksError: If its model failed too often. The run can be resumed.
+            OSError: If it cannot be written. The run can be resumed.
         """
         kept = RunFolder.for_new(Path(folder))
         return carry_out(
@@ -626,13 +632,13 @@ def resume(
     checkpoint_every: float | None = None,
     observer: Observer | None = None,
 ) -> Outcome[Any] | None:
-    """Go on with a run that was stopped, in whatever way, from its last checkpoint to its end.
+    """Continue a stopped run from its last checkpoint to its end, however it was stopped.
 
-    Its log is the same, to the byte, as that of a run which was never stopped; unless a model
-    decides.
+    Unless a model decides, its log is the same, to the byte, as that of a run that was never
+    stopped.
 
     Args:
-        folder: Where it is kept.
+        folder: The folder of the run.
         hosts: Addresses of its servers with names and passwords, which no run keeps. Those that
             are missing here are taken from the environment variable ``OLLAMA_HOST``.
         model: The client of another library that it asks, which no run keeps, either.
@@ -678,11 +684,11 @@ def replay(
     checkpoint_every: float | None = None,
     observer: Observer | None = None,
 ) -> Outcome[Any]:
-    """Run an earlier run again, with the decisions that its log holds; it writes the same log.
+    """Repeat an earlier run with the decisions in its log, and write the same log.
 
     Args:
         recorded: The folder of the earlier run.
-        folder: Where to keep the new run; nothing is written without one.
+        folder: Where to keep the new run. Without one, nothing is written.
         application: What the application provides for a single agent, which no run keeps.
         on_round: Called with every round as it ends, after it has been kept.
         checkpoint_every: A round that ends so many seconds after the last checkpoint gets one; 0

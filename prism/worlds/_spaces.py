@@ -1,4 +1,4 @@
-"""Where agents are: cells in rows, and a plane in which they have any positions."""
+"""Spaces: cells in rows, and a plane with arbitrary positions."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _DIGITS = 4
 
 
 class Space(Thing, Generic[AgentT]):
-    """Cells in rows, numbered from 0 on, in each of which there is room for one agent.
+    """Cells in rows, numbered from 0, each with room for one agent.
 
-    Make it in a world's `World.setup`, and keep it in a field: ``town: Space[Resident] = state()``.
+    Make it in `World.setup`, and keep it in a field: ``town: Space[Resident] = state()``.
 
     Args:
         width: Cells in a row.
@@ -36,8 +36,8 @@ class Space(Thing, Generic[AgentT]):
         width: Cells in a row.
         height: Rows.
         wraps: Whether the first row and column are beside the last.
-        taken: Who is where, by cell.
-        cells: Where each agent is.
+        taken: The agent in each occupied cell.
+        cells: The cell of each agent.
     """
 
     width: int = 0
@@ -47,14 +47,14 @@ class Space(Thing, Generic[AgentT]):
     cells: dict[AgentT, int] = state(dict)
 
     def free(self) -> list[int]:
-        """Return the cells in which there is nobody."""
+        """Return the empty cells."""
         return [cell for cell in range(self.width * self.height) if cell not in self.taken]
 
     def put(self, agent: AgentT, cell: int) -> None:
-        """Put an agent into a free cell; it leaves the one in which it was.
+        """Put an agent into a free cell. It leaves its previous cell.
 
         Raises:
-            FieldValueError: If there is no such cell, or somebody is in it.
+            FieldValueError: If the cell does not exist, or is occupied.
         """
         if not 0 <= cell < self.width * self.height:
             raise FieldValueError(
@@ -67,12 +67,12 @@ class Space(Thing, Generic[AgentT]):
         self.taken[cell], self.cells[agent] = agent, cell
 
     def remove(self, agent: AgentT) -> None:
-        """Take an agent out of its cell; nothing happens if it is in none."""
+        """Remove an agent from its cell, if it is in one."""
         if agent in self.cells:
             del self.taken[self.cells.pop(agent)]
 
     def beside(self, agent: AgentT) -> AgentSet[AgentT]:
-        """Return who is in the cells around an agent's, corners included, row by row."""
+        """Return the agents in the cells around an agent, including corners, row by row."""
         row, column = divmod(self.cells[agent], self.width)
         around = [(row + down, column + right) for down in (-1, 0, 1) for right in (-1, 0, 1)]
         found: list[Any] = [self._at(*place) for place in around]
@@ -96,16 +96,16 @@ class Space(Thing, Generic[AgentT]):
 
 
 class Plane(Thing, Generic[AgentT]):
-    """A flat space in which agents have any positions, and neighbours within a distance.
+    """A flat space with arbitrary positions, and neighbours within a distance.
 
-    Make it in a world's `World.setup`, and keep it in a field: ``sky: Plane[Bird] = state(Plane)``.
-    Positions are floats, x from 0 to the width and y from 0 to the height.
+    Make it in `World.setup`, and keep it in a field: ``sky: Plane[Bird] = state(Plane)``. Positions
+    are floats, x from 0 to the width and y from 0 to the height.
 
     Args:
         width: Its width.
         height: Its height.
-        reach: The distance within which neighbours are mostly looked for. Others may be, too; those
-            within this one are found without a look at anybody far away.
+        reach: The usual distance within which you look for neighbours. Other distances work, but
+            this one is the fastest.
         wraps: Whether one side is beside the opposite one (a torus).
 
     Attributes:
@@ -113,7 +113,7 @@ class Plane(Thing, Generic[AgentT]):
         height: Its height.
         reach: The distance within which neighbours are mostly looked for.
         wraps: Whether one side is beside the opposite one.
-        positions: Where each agent is; change it by `put`.
+        positions: The position of each agent. Change it with `put`.
     """
 
     __slots__ = ("_cells", "height", "positions", "reach", "width", "wraps")
@@ -128,12 +128,12 @@ class Plane(Thing, Generic[AgentT]):
     positions: dict[AgentT, tuple[float, float]] = state(dict)
 
     def put(self, agent: AgentT, x: float, y: float) -> None:
-        """Put an agent somewhere; it leaves the place at which it was.
+        """Put an agent at a position. It leaves its previous one.
 
-        In a plane that wraps, a position beyond one side is that from the opposite one.
+        In a plane that wraps, a position beyond one side enters from the opposite one.
 
         Raises:
-            FieldValueError: If it is outside of a plane that does not wrap, or no position.
+            FieldValueError: If it is not a position, or outside a plane that does not wrap.
         """
         if self.wraps:
             x, y = _wrapped(x, self.width), _wrapped(y, self.height)
@@ -147,23 +147,23 @@ class Plane(Thing, Generic[AgentT]):
         self._grid().setdefault(self._cell(x, y), {})[agent] = None
 
     def remove(self, agent: AgentT) -> None:
-        """Take an agent out of the plane; nothing happens if it is not there."""
+        """Remove an agent from the plane, if it is there."""
         if agent in self.positions:
             cells = self._grid()
             del cells[self._cell(*self.positions.pop(agent))][agent]
 
     def within(self, agent: AgentT, distance: float) -> AgentSet[AgentT]:
-        """Return the others within a distance, in the order of the population.
+        """Return the other agents within a distance, in the order of the population.
 
         Args:
-            agent: Around whom.
-            distance: How far away they are at most.
+            agent: The agent in the middle.
+            distance: The largest distance.
         """
         found = self.around(*self.positions[agent], distance)
         return AgentSet(other for other in found if other is not agent)
 
     def around(self, x: float, y: float, distance: float) -> AgentSet[AgentT]:
-        """Return those within a distance of a position, in the order of the population."""
+        """Return the agents within a distance of a position, in the order of the population."""
         if self.wraps:
             x, y = _wrapped(x, self.width), _wrapped(y, self.height)
 
@@ -178,11 +178,11 @@ class Plane(Thing, Generic[AgentT]):
         return AgentSet(sorted(near, key=_PLACE))
 
     def distance(self, one: AgentT, other: AgentT) -> float:
-        """Return how far two agents are from each other, on the shortest way."""
+        """Return the shortest distance between two agents."""
         return hypot(*self.towards(one, other))
 
     def towards(self, one: AgentT, other: AgentT) -> tuple[float, float]:
-        """Return how far to the right and down one agent would go to another, on the shortest way.
+        """Return the shortest way from one agent to another, to the right and down.
 
         Either number may be negative.
         """

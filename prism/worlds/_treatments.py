@@ -42,22 +42,22 @@ _NEEDED: Mapping[str, Any] = {"default": ..., "json_schema_extra": {"minProperti
 
 @dataclass(frozen=True, slots=True)
 class Treatment(ABC):
-    """Something that is done to a world at the beginning of a round.
+    """A change to a world at the beginning of a round.
 
-    A class of your own has fields for what it needs, a ``kind`` that names it in files and tables,
-    and `apply`. It is the same treatment for every world that it is given to: what it remembers is
-    lost on resuming, so it changes parameters, state, or the agents.
+    Your own class has fields for its settings, a ``kind`` that names it in files and tables, and a
+    method `apply`. One treatment may be given to several worlds, and whatever it remembers is lost
+    on resuming, so it should only change parameters, state, or the agents.
 
     Args:
         round: The round at whose beginning it is applied, from 1 on.
-        name: What the log calls it; by default its kind.
-        place: Where it was read, for messages: file and line.
+        name: Its name in the log. Defaults to its kind.
+        place: The file and line that it comes from, for messages.
 
     Attributes:
-        kind: What files of treatments call this class.
+        kind: The name of this class in files of treatments.
 
     Raises:
-        InputError: If a field cannot be.
+        InputError: If a field is invalid.
     """
 
     kind: ClassVar[str] = ""
@@ -80,25 +80,25 @@ class Treatment(ABC):
             raise InputError(f"{CONTROL} is the arm without treatment", field="name")
 
     def check(self, world: World[Any]) -> None:  # noqa: B027  (most have nothing to refuse)
-        """Refuse what cannot be done to a world, before its first round.
+        """Refuse a treatment that the world cannot have, before its first round.
 
         Args:
             world: The world, after its ``setup``.
 
         Raises:
-            PrismError: If it cannot.
+            PrismError: If it is refused.
         """
 
     @abstractmethod
     def apply(self, world: World[Any]) -> None:
-        """Do it; every class says how.
+        """Apply the treatment. Every class defines this.
 
         Args:
             world: The world.
         """
 
     def go_on(self, world: World[Any]) -> None:  # noqa: B027  (most do not last)
-        """Go on with what lasts, when a run is resumed that this was applied to already.
+        """Restore lasting effects when a run is resumed after this was applied.
 
         Args:
             world: The world.
@@ -160,20 +160,20 @@ def settings_of(cls: type[Treatment]) -> list[Field[Any]]:
 
 @dataclass(frozen=True, slots=True)
 class SharedTreatment(Treatment):
-    """A treatment of some of the agents, or of what some of them publish.
+    """A treatment of some agents, or of what some of them publish.
 
-    Who is treated is drawn by a number that belongs to (seed, experiment, subject): it shifts no
-    other random number of the run, and is the same in every run of the seed. Treatments of one
-    ``experiment`` are its arms: nobody is in two of them, and who is in none is its control.
+    Who is treated is drawn by (seed, experiment, subject), which shifts no other random number of
+    the run and is the same in every run with this seed. Treatments of one ``experiment`` are its
+    arms: nobody is in two of them, and those in none are its control group.
 
     Args:
         round: The round at whose beginning it is applied, from 1 on.
-        share: The share of those who come into question, above 0 and at most 1.
-        agents: Ids of the agents who come into question; by default all.
-        where: What these agents have: attributes or fields by name, each with a value, or several
-            in a list; ``archetype`` and ``kind`` (of class) among them.
-        experiment: Name of the experiment; by default the treatment's own name.
-        name: Name of the arm, which is what the log calls the treatment; by default its kind.
+        share: The share of the candidates, above 0 and at most 1.
+        agents: Ids of the candidates. Defaults to all agents.
+        where: Conditions on the candidates: attributes or fields by name, each with a value, or
+            several in a list. ``archetype`` and ``kind`` (the class) are allowed.
+        experiment: Name of the experiment. Defaults to the treatment's name.
+        name: Name of the arm, and of the treatment in the log. Defaults to its kind.
     """
 
     share: float = field(default=1.0, kw_only=True, metadata={"declared": {"gt": 0, "le": 1}})
@@ -248,12 +248,12 @@ class SharedTreatment(Treatment):
 
 @dataclass(frozen=True, slots=True)
 class SetParameters(Treatment):
-    """Other parameters from a round on.
+    """Set parameters from a round on.
 
     Args:
         round: The round at whose beginning they change.
-        parameters: Their new values by name; texts are read as values of their types.
-        name: What the log calls it; ``set`` by default.
+        parameters: Their new values by name. Texts are converted to their types.
+        name: Its name in the log, ``set`` by default.
     """
 
     kind: ClassVar[str] = "set"
@@ -430,7 +430,7 @@ def _settings(treatment: Treatment) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class SwitchModel(AgentSettings, SharedTreatment):
-    """Another model, or the same one with other settings, from a round on.
+    """Switch to another model, or other settings, from a round on.
 
     The models of a run share its budget, its file of answers and, on a server that both are asked
     at, its slots; the run tells its costs by model. In a replay nobody is asked, so that nothing is

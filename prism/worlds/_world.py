@@ -1,4 +1,4 @@
-"""A world: what agents share, what each state calls for, and what is measured and treated."""
+"""Worlds: what agents share, what they do in each state, and what is measured and treated."""
 
 from __future__ import annotations
 
@@ -63,36 +63,36 @@ class _Parts:
 
 
 class World(_Parts, Generic[AgentT], metaclass=Fields):
-    """What a simulation runs: agents of one or several kinds, what they share, and how they act.
+    """A simulated world: agents of one or several kinds, what they share, and how they act.
 
-    A class declares parameters as plain fields (``friends: int = 6``), and what changes by
-    `state`. Methods marked with `during` are the steps of agents in a state, those marked with
-    `measure` are measured at the end of every round, and those marked with `treatment` change
-    parameters in the course of a run.
+    A class declares parameters as plain fields (``friends: int = 6``), and values that change with
+    `state`. Methods marked with `during` are the steps of agents in a state, methods marked with
+    `measure` are measured at the end of every round, and methods marked with `treatment` change
+    parameters during a run.
 
     Args:
-        parameters: Parameters by name; the others have their defaults.
+        parameters: Parameters by name. All others have their defaults.
 
     Attributes:
-        rounds: Rounds of a run that does not say how many.
-        ticks: Ticks in a round, of a run that does not say how many.
-        order: In which order agents have their turns: ``"random"``, where each has a place of its
-            own in every tick, keyed by seed, tick and id; or ``"listed"``, that of the population.
+        rounds: The default number of rounds.
+        ticks: The default number of ticks in a round.
+        order: The order of turns: ``"random"``, keyed by seed, tick and id in every tick, or
+            ``"listed"``, that of the population.
         activation: Who has a turn in a tick: ``"all"`` agents; ``"one"``, drawn at random; a
-            ``"pair"``, whose first acts on the second, ``step(self, one, other)``; or whoever
-            something happens to at its ``"rate"``, in continuous time of which a round is one unit.
-        together: Whether all agents of a tick act on what was there when it began.
-        overlap: Whether agents go on while others wait for an answer; for worlds whose steps read
-            no other agent.
-        meanings: What states mean, for a model.
+            ``"pair"``, whose first acts on the second, ``step(self, one, other)``; or those to whom
+            events happen at a ``"rate"``, in continuous time whose unit is a round.
+        together: Whether all agents act on the situation at the beginning of the tick.
+        overlap: Whether agents continue while others wait for an answer. Their steps may not look
+            at other agents.
+        meanings: Descriptions of the states, for a model.
         treatment_classes: Ready-made treatments of this world, besides those of all, which files of
             treatments may name by their kinds.
-        network: Who is connected with whom; set it in `setup`.
+        network: The network of the agents. Set it in `setup`.
 
     Raises:
-        TypeError: If there is no such parameter, or one is missing.
-        FieldTypeError: If a parameter is of another type.
-        FieldValueError: If a parameter is out of its range.
+        TypeError: If a parameter is unknown or missing.
+        FieldTypeError: If a parameter has the wrong type.
+        FieldValueError: If a parameter is out of range.
     """
 
     __slots__ = ()
@@ -174,7 +174,7 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
 
     @property
     def time(self) -> float:
-        """Time since the beginning, in rounds: that of the event, where things happen at rates."""
+        """The time since the beginning, in rounds; that of the event, if events happen at rates."""
         return self._hosted("time").time
 
     @property
@@ -184,12 +184,12 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
 
     @property
     def random(self) -> RandomStream:
-        """Random numbers of the world itself in this round; an agent has its own."""
+        """The random stream of the world itself in this round. Each agent has its own."""
         return self._hosted("random").world_stream()
 
     @property
     def network(self) -> Network[AgentT]:
-        """Who is connected with whom.
+        """The network of the agents.
 
         Raises:
             SimulationError: If none has been set.
@@ -213,28 +213,28 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         network.wire()
 
     def count(self, state: Enum) -> int:
-        """Return how many agents are in a state: ``len(world.agents.where(state=state))``."""
+        """Return the number of agents in a state: ``len(world.agents.where(state=state))``."""
         return self._hosted("count").count(state)
 
     def share(self, state: Enum) -> float:
-        """Return the share of the agents that are in a state, of those whose chart has it."""
+        """Return the share of agents in a state, among those whose chart contains it."""
         able = self._hosted("share").able_to_be_in(state)
         return self.count(state) / able if able else 0.0
 
     def log(self, event: str, **keys: Any) -> None:
-        """Write an event of the world's own, as ``world.<event>``.
+        """Log an event of your own, as ``world.<event>``.
 
         Args:
             event: Its name.
-            keys: What happened. Agents are written by their ids, one called ``agent`` under
-                ``agent_id``.
+            keys: Its data. Agents are written by their ids, and ``agent`` as ``agent_id``.
         """
         self._hosted("log").log(event, keys)
 
     def stop(self, reason: str = "stopped") -> None:
-        """End the run: with this tick, or this event where things happen at rates.
+        """End the run after this tick, or after this event if events happen at rates.
 
-        The round is measured and ends as any other. Log and results say when the run stopped.
+        The round is measured and ends like any other. The log and the results say when the run
+        stopped.
 
         Args:
             reason: Why, for log and results.
@@ -252,19 +252,19 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         *,
         experiment: str | None = None,
     ) -> list[AgentT]:
-        """Return a share of the agents, to treat them; the log says who is in which arm.
+        """Return a share of the agents, to treat them. The log records who is in which arm.
 
-        An agent's draw belongs to (seed, experiment, agent): it is the same whenever it is made,
-        and shifts no other. Arms of one experiment have no agent in common.
+        The draw is keyed by (seed, experiment, agent): it is the same whenever it is made, and
+        shifts no other draw. Arms of one experiment have no agent in common.
 
         Args:
             arm: Name of the treatment.
-            share: The share of the agents, from 0 to 1.
-            agents: Those who come into question; by default all.
-            experiment: Name of the experiment; by default that of the arm.
+            share: The share of the candidates, from 0 to 1.
+            agents: The candidates. Defaults to all agents.
+            experiment: Name of the experiment. Defaults to that of the arm.
 
         Raises:
-            FieldValueError: If the shares of an experiment come to more than 1.
+            FieldValueError: If the shares of an experiment exceed 1.
         """
         assignments = self._hosted("assign").assignments
         by_id = {agent.agent_id: agent for agent in (self.agents if agents is None else agents)}
@@ -275,10 +275,10 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
 
     @property
     def acting(self) -> AgentT:
-        """The agent whose turn it is; for the ``act(world)`` of an object of another class.
+        """The agent whose turn it is, for ``act(world)`` of an object of another class.
 
         Raises:
-            SimulationError: If it is nobody's turn.
+            SimulationError: If no agent has its turn.
         """
         found: AgentT | None = self._hosted("acting").acting
         if found is None:
@@ -289,10 +289,10 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
     # Hooks
 
     def populate(self, agents: int) -> Iterable[AgentT]:
-        """Make the population; by default so many agents of the world's one kind.
+        """Make the population. By default, this makes agents of the world's only kind.
 
         Args:
-            agents: How many the run asks for.
+            agents: The number of agents in the run.
         """
         kinds: Sequence[Any] = kinds_of(type(self))
         if len(kinds) != 1:
@@ -342,7 +342,7 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         raise InputError(problem, field="writer")
 
     def setup(self) -> None:
-        """Prepare the world before the first round; it runs again on resuming."""
+        """Prepare the world before the first round. It runs again on resuming."""
 
     def round_begins(self) -> None:
         """Do what is due at the beginning of a round."""
@@ -357,14 +357,14 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         """Do what is due at the end of a round, after it has been measured."""
 
     def until(self) -> bool:
-        """Return whether the run is to end; asked after every tick, and every event at a rate.
+        """Return whether the run should end. Called after every tick, and every event at a rate.
 
-        In a world that overlaps it is asked after every round.
+        In a world that overlaps, it is called after every round.
         """
         return False
 
     def recall(self, event: Mapping[str, Any]) -> None:
-        """Make ``state(kept=False)`` again from an event of the world's own, on resuming.
+        """Restore ``state(kept=False)`` from one of the world's own events, on resuming.
 
         Args:
             event: A line of the log whose name begins with ``world.``.
@@ -494,12 +494,12 @@ def during(
 
     Args:
         states: The states.
-        rate: How often it happens to each of them, in a world with ``activation = "rate"``: events
-            a round. A number, the name of a field of the world, or a function of world and agent,
-            which is asked anew after every event.
+        rate: In a world with ``activation = "rate"``, the number of events per round for each
+            agent: a number, the name of a field of the world, or a function of world and agent,
+            which is called again after every event.
 
     Raises:
-        DefinitionError: If none is named.
+        DefinitionError: If no state is given.
     """
     if not states or not all(isinstance(each, Enum) for each in states):
         raise DefinitionError("@during needs states: write  @during(Mind.SPREADER)")
@@ -515,10 +515,10 @@ def during(
 def measure(of: MeasuredT) -> MeasuredT:
     """Mark what is measured at the end of every round.
 
-    A method of a world, without arguments, returns a number, or None where there is nothing to
-    measure. A method of an agent is measured of each agent, and so is a field of an agent:
-    ``wealth: float = measure(state(1.0))``. Of at most 500 agents of a kind each value is kept; of
-    more, quantiles in steps of 5 %, and the values of 20.
+    A method of a world, without arguments, returns a number, or None if there is nothing to
+    measure. A method of an agent is measured for each agent, and so is a field: ``wealth: float =
+    measure(state(1.0))``. For up to 500 agents of a kind, each value is kept. For more, quantiles
+    in steps of 5 % and the values of 20 agents are kept.
     """
     if isfunction(of):
         setattr(of, MEASURE, True)
@@ -540,8 +540,8 @@ def treatment(method: Any = None, *, round: int | None = None) -> Any:  # noqa: 
 
     Args:
         method: The method.
-        round: The round at whose beginning it is applied; by default only where the run asks for
-            it, as in ``treatments=["warning@12"]``.
+        round: The round that begins with it. By default, it is only applied if the run asks for it,
+            as in ``treatments=["warning@12"]``.
     """
 
     def mark(method: Any) -> Any:

@@ -9,6 +9,7 @@ from tests.benchmarks.harness import Effort, Table
 
 MODULES = {
     "fire": "tests.benchmarks.fire",
+    "nested": "tests.benchmarks.nested",
     "size": "tests.benchmarks.size",
     "import": "tests.benchmarks.imports",
     "memory": "tests.benchmarks.memory",

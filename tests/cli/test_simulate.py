@@ -96,7 +96,7 @@ def test_every_option_is_part_of_the_run(prism: Prism, monkeypatch: pytest.Monke
         begun.extend((run.to_config(), folder.path, keeping["checkpoint_every"]))
         raise InputError("enough")
 
-    monkeypatch.setattr("prism.cli._running.carry_out", carry_out)
+    monkeypatch.setattr("prism.runs._running.carry_out", carry_out)
     person = {"agent_id": "ann", "interests": ["music"], "age": 3, "trust": 1}
     (prism.folder / "people.jsonl").write_text(json.dumps(person))
     (prism.folder / "posts.jsonl").write_text('{"author_id": "ann", "text": "Look."}')

@@ -94,7 +94,7 @@ def test_every_option_is_part_of_the_run(mine: Prism, monkeypatch: pytest.Monkey
         begun.extend((run.to_config(), folder.path, keeping["checkpoint_every"]))
         raise InputError("enough")
 
-    monkeypatch.setattr("prism.cli._running.carry_out", carry_out)
+    monkeypatch.setattr("prism.runs._running.carry_out", carry_out)
     monkeypatch.chdir(mine.folder)
     line = ("run", "own_mine.py:Mine", "--out", "run")
     given = (

@@ -1,8 +1,10 @@
 // Runs charts by two other libraries: node voters.js charts.json
 //
-// Prints the leaves that are active at the beginning and after each event, or what went wrong.
+// Writes to votes.json the leaves that are active at the beginning and after each event, or what
+// went wrong.
 
-const { readFileSync } = require('fs')
+const { readFileSync, writeFileSync } = require('fs')
+const { Worker, isMainThread, parentPort } = require('worker_threads')
 const scion = require('@scion-scxml/core')
 const xstate = require('xstate')
 
@@ -80,9 +82,38 @@ function attempted(run, chart) {
   }
 }
 
-const charts = JSON.parse(readFileSync(process.argv[2], 'utf8'))
-const votes = charts.map(chart => ({
-  SCION: attempted(bySCION, chart),
-  XState: attempted(byXState, chart)
-}))
-console.log(JSON.stringify(votes))
+const VOTERS = { SCION: bySCION, XState: byXState }
+
+if (!isMainThread) {
+  parentPort.on('message', ([name, chart]) => parentPort.postMessage(attempted(VOTERS[name], chart)))
+} else {
+  vote(JSON.parse(readFileSync(process.argv[2], 'utf8')))
+}
+
+async function vote(charts) {
+  const ask = asker()
+  const votes = []
+  for (const chart of charts) {
+    votes.push({ SCION: await ask('SCION', chart), XState: await ask('XState', chart) })
+  }
+  writeFileSync('votes.json', JSON.stringify(votes))
+  process.exit()
+}
+
+// Returns what asks in another thread: who makes eventless transitions without end is stopped.
+function asker() {
+  let worker = null
+  return (name, chart) => new Promise(resolve => {
+    worker = worker || new Worker(__filename)
+    const timer = setTimeout(() => {
+      worker.terminate()
+      worker = null
+      resolve('does not come to rest')
+    }, 3000)
+    worker.once('message', found => {
+      clearTimeout(timer)
+      resolve(found)
+    })
+    worker.postMessage([name, chart])
+  })
+}

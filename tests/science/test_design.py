@@ -1,6 +1,7 @@
 """Designs: each arm of a batch against its control, in pairs of the same parameters and seed."""
 
 from pathlib import Path
+from shutil import copytree, rmtree
 from typing import Any
 
 import pytest
@@ -137,3 +138,15 @@ def test_what_matters_most_stands_within_80_columns(
     assert heads[:6] == ["setting", "plain", "warned", "difference", "interval", "p"]
     assert max(map(len, lines)) <= 80
     assert "arm x friends" in ran.out
+
+
+@pytest.mark.slow
+def test_runs_that_are_not_complete_are_left_out_with_a_note(done: Batch, tmp_path: Path) -> None:
+    """A batch of which one run is missing is compared without it, and says how many there are."""
+    cut = tmp_path / "cut"
+    copytree(done.folder, cut)
+    rmtree(cut / done.runs[0].name)
+    found = compare(cut)
+    text = f"1 of {len(done.runs)} runs are left out, since they are not complete"
+    assert text in found.notes
+    assert not any("left out, since" in note for note in compare(done.folder).notes)

@@ -1,12 +1,14 @@
 """Fits: what was planted is found, and one that was stopped goes on to the same bytes."""
 
 import random
+import runpy
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from prism import Run
 from prism.errors import InputError
 from prism.science import (
     BatchObserver,
@@ -21,6 +23,11 @@ from tests.kit.dice import tree
 from tests.kit.kept import begin
 
 pytest.importorskip("scipy")
+
+import numpy as np
+import polars as pl
+
+from prism.science._abc import Search, Targets, first_points
 
 ADOPTION = """\
 from enum import StrEnum
@@ -182,12 +189,32 @@ def test_arms_share_their_parameters(tmp_path: Path) -> None:
     assert means["weak"] < means["strong"]
 
 
+@pytest.mark.slow
+def test_a_target_may_be_how_much_runs_differ(tmp_path: Path) -> None:
+    """It is held against the standard deviation between the runs of a sample."""
+    said = {"measure": "adopted", "value": 0.1, "spread": 0.02}
+    plan = adoption(tmp_path, agents=20, target=[said, {**said, "statistic": "sd"}])
+    found = fit(plan, tmp_path / "out", samples=20, generations=1)
+    mean, deviation = found.targets().to_dicts()
+    assert (mean["statistic"], deviation["statistic"]) == ("mean", "sd")
+    values = found.batch.results().group_by("configuration").agg(pl.col("adopted").std())
+    nearest = values.filter(configuration=f"sample-{found.posterior()['sample'][0]:05}")
+    assert deviation["low"] <= nearest["adopted"][0] <= deviation["high"]
+
+
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
         ({"target": [{"measure": "adopted", "value": 1, "spread": -1}]}, "spread"),
         ({"target": [{"measure": "x", "value": 1, "spread": 1, "held_out": True}]}, "needs "),
         ({"target": [{"measure": "x", "arm": "a", "value": 1, "spread": 1}]}, "has none"),
+        (
+            {
+                "seeds": 1,
+                "target": [{"measure": "adopted", "statistic": "sd", "value": 1, "spread": 1}],
+            },
+            "needs two seeds",
+        ),
         ({"bounds": {}}, "needs .bounds."),
         ({"vary": {"push": [0.1, 0.2]}}, "is for batches"),
     ],
@@ -205,18 +232,42 @@ def test_what_cannot_be_fitted_is_refused(
 def test_planted_parameters_lie_in_their_intervals(tmp_path: Path) -> None:
     """Of 100 fits at least 82 hold the parameter; no interval is wider than half of the bounds."""
     dice = random.Random(1)
-    plan = adoption(tmp_path, agents=60)
+    path = tmp_path / "adoption.py"
+    path.write_text(ADOPTION)
+    world = runpy.run_path(str(path))["Adoption"]
     held, widths = 0, []
     for number in range(100):
         pull, first = dice.uniform(0.05, 0.95), 10**6 + 10 * number
-        one = Plan({**plan.data, "target": planted(plan, pull, range(first, first + 3))})
-        found = fit(one, tmp_path / f"{number}", samples=40, generations=4, seed=number, workers=1)
-        (row,) = found.estimates().to_dicts()
-        held += row["low"] <= pull <= row["high"]
-        widths.append(row["width"])
+        values = np.array(came_of(world, pull, range(first, first + 3)))
+        search = searched(world, Targets(values, np.zeros(len(values))), seed=number)
+        low, high = search.quantiles(0, (0.05, 0.95))
+        held += low <= pull <= high
+        widths.append(high - low)
 
     assert held >= 82, held
     assert max(widths) <= 0.5, sorted(widths)[-5:]
+
+
+def searched(world: Any, targets: Targets, *, seed: int) -> Search:
+    """Search as a fit does, with runs in this process, which leave no folders."""
+    points, odds = first_points(40, 1, seed), np.ones(40)
+    figures: list[list[float]] = []
+    while True:
+        for (pull,) in points[len(figures) :]:
+            start = 3 * len(figures)
+            figures.append(came_of(world, pull, range(start, start + 3)))
+        search = Search(targets, seed, 40, 4, points, odds, np.array(figures))
+        if not search.is_to_grow:
+            return search
+
+        more, their_odds = search.next_points()
+        points, odds = np.concatenate([points, more]), np.concatenate([odds, their_odds])
+
+
+def came_of(world: Any, pull: float, seeds: Sequence[int]) -> list[float]:
+    """Return how many have adopted after three and six rounds, on average."""
+    runs = [Run(world(pull=float(pull)), 60, seed=seed).run() for seed in seeds]
+    return [sum(run.series("adopted")[at] for run in runs) / len(runs) for at in (2, 5)]
 
 
 CONTAGION = """\

@@ -8,6 +8,7 @@ pytest.importorskip("polars")
 
 import polars as pl
 
+import prism
 from prism import Run
 from prism.errors import FieldValueError
 from prism.science import Plan, preset_figures, preset_runs
@@ -17,6 +18,7 @@ from prism.social._presets import PRESETS
 CASCADES = Path(__file__).parents[1] / "data" / "twitter_cascades.csv"
 """Users, depth, and when the median share came on the way to the last, of 99 real cascades."""
 
+PLANS = Path(str(prism.__file__)).parent / "science" / "plans"
 FITTED = ["conversation", "participation", "twitter", "browsing", "rumour"]
 
 
@@ -31,6 +33,15 @@ def test_a_preset_is_a_fit_by_its_plan(preset: str) -> None:
     for name, bound in plan["bounds"].items():
         least, most = (bound["least"], bound["most"]) if isinstance(bound, dict) else bound
         assert least < parameters[name] < most
+
+
+def test_a_rumour_has_values_in_the_intervals_of_its_fit() -> None:
+    """What its plan came to ships beside it, for each parameter with bounds."""
+    table = pl.read_csv(PLANS / "rumour.csv")
+    parameters = Feed(preset="rumour").parameters.to_dict()
+    assert set(table["parameter"]) == set(Plan.from_file("rumour").data["bounds"])
+    for name, low, high in table.select("parameter", "low", "high").iter_rows():
+        assert low <= parameters[name] <= high
 
 
 def test_every_preset_says_whether_it_is_calibrated() -> None:

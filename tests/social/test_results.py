@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from prism.agents import SocialAgent
 from prism.social import Activity, Cascade, Draft, Post, RoundSummary
 from prism.social._results import LARGEST_CASCADES, largest_cascades, summarize
+from prism.worlds._results import fallback_group
 from tests.kit.feeds import network_of_agents
 
 COUNTS = (
@@ -125,7 +126,9 @@ def test_fallbacks_are_counted_by_kind_and_host(rounds: list[list[tuple[str, int
     for number, reasons in enumerate(rounds, start=1):
         stretch = Activity()
         for kind, detail, host in reasons:
-            stretch.count_fallback(f"{kind}: request {detail} failed: so", host)
+            group, example = fallback_group(f"{kind}: request {detail} failed: so", host)
+            stretch.fallbacks[group] += 1
+            stretch.fallback_examples.setdefault(group, example)
         summaries.append(RoundSummary(number, {}, stretch))
 
     totals = summarize(network_of_agents([SocialAgent("ann")]), summaries).totals
@@ -151,16 +154,12 @@ def test_fallbacks_are_counted_by_kind_and_host(rounds: list[list[tuple[str, int
 )
 def test_the_kind_is_what_the_reason_names(reason: str | None, group: str) -> None:
     """A reason that begins with the name of an exception is of that kind; others are one kind."""
-    activity = Activity()
-    activity.count_fallback(reason, None)
-    assert activity.fallbacks == {group: 1}
+    assert fallback_group(reason, None)[0] == group
 
 
 def test_an_example_has_a_bound() -> None:
     """An example of a reason is cut where it is long, so that a summary stays one."""
-    activity = Activity()
-    activity.count_fallback("KeyError: " + "x" * 10_000, None)
-    (example,) = activity.fallback_examples.values()
+    _, example = fallback_group("KeyError: " + "x" * 10_000, None)
     assert (len(example), example[-3:]) == (300, "...")
 
 

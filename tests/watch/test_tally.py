@@ -140,3 +140,20 @@ def test_a_damaged_line_is_left_out_and_nothing_else(
     tally, sound = tally_of(path), tally_of(folder / "events.jsonl")
     assert_frame_equal(tally.traffic(), sound.traffic(), check_row_order=False)
     assert tally.ends == sound.ends
+
+
+def test_a_long_log_is_read_once_its_last_counts_are_shown(
+    write_log: Callable[..., Path], make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the page asks first is not held up by the rest of a long log."""
+    monkeypatch.setattr("prism.watch._watched.MOST_READ_WHOLE", 0)
+    ended = {"event": "round.ended", "timestamp": "t", "round": 7, "states": {"x": 1}}
+    path = write_log([make.started(), make.joined("a", "x"), ended])
+    watched = Watched(path, "x")
+    try:
+        assert watched.head()["ended"] == 7
+        assert watched.tail.position == 0
+        watched.shown()
+        wait_until(lambda: watched.tail.position == path.stat().st_size)
+    finally:
+        watched.close()

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("pydantic_monty")
 
 from prism.files._yaml import parse_yaml
-from prism.testing import FakeOllama
+from prism.testing import FakeOllama, ReadingModel
 from prism.workflow import Action, Workflow, WorkflowAgent
 from tests.kit.writers import prompts_of, turns_of, writer_of
 
@@ -89,6 +89,17 @@ async def test_the_specifications_agent() -> None:
     ]
     assert agent.context["idea"] == "a better counter"
     assert agent.context["success_rate"] == 1.0
+
+
+async def test_a_model_that_only_reads_its_prompts_goes_round(connect: Any) -> None:
+    """What it decided lately stands in the prompt, so that it gets to all six states."""
+    with FakeOllama(models=["tiny"], reader=ReadingModel()) as server:
+        agent = WorkflowAgent(
+            Workflow.load(FOLDER / "builder.yaml"), connect(server), variables=HOST,
+            on_action=lambda action: "it worked",
+        )  # fmt: skip
+        states = await walk(agent, 24)
+    assert set(states) == set(SPECIFIED)
 
 
 async def test_it_continues_until_it_ships() -> None:

@@ -38,7 +38,7 @@ MEASURES = (
     *("agents", "agent_ticks", "transitions", "timeouts", "decisions", "fallbacks"),
     *(*_ACTS, "views", "browsing", *_OF_PARTICIPATION),
     *("cascades", "singletons", "beyond_one_degree", "cascade_size", "cascade_depth"),
-    *("largest_cascade", "deepest_cascade", "virality"),
+    *("largest_cascade", "deepest_cascade", "virality", "median_place"),
     *("reshare_singletons", "reshare_beyond_one_degree", "deepest_reshare"),
     *("views_per_post", "readers", "reach", "largest_reach"),
     *("intervals", "interval", "burstiness", "memory"),
@@ -47,6 +47,9 @@ MEASURES = (
 
 PARTS: tuple[Part, ...] = ("posts", "likes", "views", "transitions", "decisions", "measures")
 """What of the log they are measured from."""
+
+_ROOT = pl.coalesce("root_id", "parent_id", "post_id")
+"""The root of the cascade that a post belongs to."""
 
 
 def run_measures(
@@ -73,10 +76,12 @@ def run_measures(
         ``next_9``, ``other_90``, ``top_10`` and ``gini``; ``cascades``, ``singletons`` (the share
         of those of a single post), ``beyond_one_degree`` (the share of those deeper than one step),
         ``cascade_size`` and ``cascade_depth`` (means), ``largest_cascade``, ``deepest_cascade``,
-        ``virality`` (mean over those of two posts or more), and, of trees of reshares alone that
-        grow from posts and replies, ``reshare_singletons``, ``reshare_beyond_one_degree`` and
-        ``deepest_reshare`` (Goel, Watts and Goldstein 2012); ``views_per_post`` (of the posts that
-        were opened at least once), ``readers`` (the share of the agents that opened any post),
+        ``virality`` and ``median_place`` (means over those of two posts or more; the latter is when
+        the median answer came, as a share of the time from the root to the last answer), and, of
+        trees of reshares alone that grow from posts and replies, ``reshare_singletons``,
+        ``reshare_beyond_one_degree`` and ``deepest_reshare`` (Goel, Watts and Goldstein 2012);
+        ``views_per_post`` (of the posts that were opened at least once), ``readers`` (the share of
+        the agents that opened any post),
         ``reach`` and ``largest_reach`` (mean and maximum over the opened cascades of the share of
         the agents that opened a post of it); ``intervals``, ``interval`` (their mean in ticks),
         ``burstiness`` and ``memory`` as in `rhythm`. Then, by name, what the measures of the world
@@ -107,7 +112,7 @@ def measured_of(happened: Happened, runs: int) -> pl.DataFrame:
         runs: Number of the runs, also of those in which nothing happened.
     """
     table = _keys(happened, runs)
-    for part in (_activity, _participation, _cascades, _reshares, _reach, _rhythm):
+    for part in (_activity, _participation, _cascades, _pace, _reshares, _reach, _rhythm):
         table = table.join(part(happened), on=IN_ALL, how="left", nulls_equal=True)
 
     # a round without a single event has none of any kind, too
@@ -179,6 +184,31 @@ def _cascades(happened: Happened) -> pl.DataFrame:
     )
 
 
+def _pace(happened: Happened) -> pl.DataFrame:
+    """Return when the median answer of a cascade came, on the way from its root to the last."""
+    lengths = happened.rounds.select("run", "per_round").unique("run", maintain_order=True)
+    posts = happened.tables["posts"].join(lengths, on="run", how="left", maintain_order="left")
+    # a post from before the first round counts from its beginning, as in `cascades`
+    clock = (pl.col("round") - 1).clip(lower_bound=0) * pl.col("per_round") + pl.col("tick")
+    dated = posts.select("run", "round", "parent_id", "post_id", root_id=_ROOT, clock=clock)
+    begun = dated.filter(pl.col("post_id") == pl.col("root_id")).unique(["run", "root_id"])
+    begun = begun.select("run", "round", "root_id", begun="clock")
+    answers = dated.filter(pl.col("parent_id").is_not_null()).drop("round")
+    after = pl.col("clock") - pl.col("begun")
+    places = (
+        answers.join(begun, on=["run", "root_id"])
+        .group_by("run", "round", "root_id")
+        .agg(place=after.median() / after.max())
+        .filter(pl.col("place").is_not_nan())
+    )
+
+    return (
+        and_in_all(_that_count(places, happened))
+        .group_by(IN_ALL)
+        .agg(median_place=pl.col("place").mean())
+    )
+
+
 def _reshares(happened: Happened) -> pl.DataFrame:
     return _grown(reshare_trees, happened).agg(
         reshare_singletons=(pl.col("size") == 1).mean(),
@@ -189,17 +219,17 @@ def _reshares(happened: Happened) -> pl.DataFrame:
 
 def _grown(shape: Callable[[pl.DataFrame], pl.DataFrame], happened: Happened) -> GroupBy:
     """Return the trees that begin in rounds that count, by round and in all."""
-    found = shape(happened.tables["posts"])
-    if happened.from_round > 1:
-        found = found.filter(pl.col("round") >= happened.from_round)
+    return and_in_all(_that_count(shape(happened.tables["posts"]), happened)).group_by(IN_ALL)
 
-    return and_in_all(found).group_by(IN_ALL)
+
+def _that_count(roots: pl.DataFrame, happened: Happened) -> pl.DataFrame:
+    """Keep what began in the rounds that count: by default also before the first."""
+    is_late = pl.col("round") >= happened.from_round
+    return roots.filter(is_late) if happened.from_round > 1 else roots
 
 
 def _reach(happened: Happened) -> pl.DataFrame:
-    roots = happened.tables["posts"].select(
-        "run", "post_id", root_id=pl.coalesce("root_id", "parent_id", "post_id")
-    )
+    roots = happened.tables["posts"].select("run", "post_id", root_id=_ROOT)
     agents = happened.agents.group_by("run").agg(agents=pl.len())
     views = happened.counting("views").join(roots, on=["run", "post_id"], how="left")
     seen = and_in_all(views.join(agents, on="run"))

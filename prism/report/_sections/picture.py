@@ -108,30 +108,38 @@ def _rows(
     picture: Picture, points: Sequence[Point | None], figures: PageFigures
 ) -> tuple[pl.DataFrame, Mapping[str, str]]:
     """Return a row for each agent that is somewhere, and the colours by what they stand for."""
-    shown = [showable(state or _LEFT)[:MOST_CHARACTERS] for state in picture.states]
-    of_states = figures.state_colours(shown)
-    groups = {each: each for each in picture.colours if each and _HEX.fullmatch(each)}
-    others = sorted({each for each in picture.colours if each and each not in groups})
-    groups |= {each: colour_of(place + 1) for place, each in enumerate(others)}
-    rows: list[dict[str, Any]] = []
-    colours: dict[str, str] = {}
+    shown = [_short(state or _LEFT) for state in picture.states]
+    of_states, of_groups = figures.state_colours(shown), _group_colours(picture.colours)
     told = zip(
         picture.agents, shown, points, picture.colours, picture.sizes, picture.labels, strict=True
     )
+    rows: list[dict[str, Any]] = []
+    colours: dict[str, str] = {}
     for agent, state, point, group, size, label in told:
         if point is None or (state == _LEFT and state not in of_states):
             continue
-        key = state if group is None else showable(group)[:MOST_CHARACTERS]
-        colours[key] = of_states.get(state, GREY) if group is None else groups[group]
-        text = {"agent": agent, "state": state, "label": label}
-        clean = {name: showable(each)[:MOST_CHARACTERS] for name, each in text.items()}
-        rows.append({"x": point[0], "y": point[1], "colour": key, "size": size, **clean})
+        key = state if group is None else _short(group)
+        colours[key] = of_states.get(state, GREY) if group is None else of_groups[group]
+        texts = {"colour": key, "agent": _short(agent), "state": state, "label": _short(label)}
+        rows.append({"x": point[0], "y": point[1], "size": size, **texts})
 
     order = {name: colours[name] for name in [*of_states, *colours] if name in colours}
-    schema = dict.fromkeys(("x", "y", "size"), pl.Float64)
-    texts = dict.fromkeys(("colour", "agent", "state", "label"), pl.String)
+    numbers = dict.fromkeys(("x", "y", "size"), pl.Float64)
+    words = dict.fromkeys(("colour", "agent", "state", "label"), pl.String)
 
-    return pl.DataFrame(rows, {**schema, **texts}), order
+    return pl.DataFrame(rows, {**numbers, **words}), order
+
+
+def _group_colours(groups: Sequence[str | None]) -> Mapping[str, str]:
+    """Return the colours that agents have of their own, and one for the name of each group."""
+    given = {each for each in groups if each is not None}
+    own = {each: each for each in given if _HEX.fullmatch(each)}
+    named = sorted(given.difference(own))
+    return own | {each: colour_of(place) for place, each in enumerate(named, start=1)}
+
+
+def _short(text: str) -> str:
+    return showable(text)[:MOST_CHARACTERS]
 
 
 def _lines(edges: Sequence[tuple[int, int]], points: Sequence[Point | None]) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""What must hold of a call, its agent and its event before anything is chosen.
+"""Checks of a call, its agent and its event before a transition is chosen.
 
 A call that must be a mistake, such as one in the argument order of another engine, gets a TypeError
 that shows the right one. It must not pass for an event that does not apply.
@@ -340,7 +340,7 @@ class Checks(Generic[StateT]):
         raise self._composite(state, subject) or self._unknown_state(subject)
 
     def _composite(self, state: Any, subject: str) -> UnknownStateError | None:
-        """Return the error for a composite as the state of an agent; None if it is none."""
+        """Return the error for a composite as an agent's state; None for any other state."""
         tree = self._definition.tree
         if tree is None or not isinstance(state, str) or state_text(state) not in tree.tree.numbers:
             return None

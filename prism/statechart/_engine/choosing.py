@@ -1,4 +1,4 @@
-"""What an event enables in one agent: the candidates whose guards pass."""
+"""Which transitions an event enables for an agent: the candidates whose guards pass."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Chooser(Checks[StateT]):
         return None
 
     def _as_it_is_now(self, agent: Any, target: Any, asked_in: Any) -> tuple[Any, Any]:
-        """Return an answer's target and the state that it is for, other regions as they are now.
+        """Return an answer's target and its state, with the other regions as they are now.
 
         A question stays open while its own region does not move.
         """
@@ -126,7 +126,7 @@ class Chooser(Checks[StateT]):
     def _opened(
         self, candidates: Iterable[Candidate[StateT]], agent: Any, context: Any
     ) -> Iterator[Candidate[StateT]]:
-        """Yield the candidates that pass, one that stands for several replaced by those."""
+        """Yield the candidates that pass; one that stands for several is replaced by them."""
         for candidate in self._passing(candidates, agent, context):
             edge = candidate[3]
             if edge.plan is not None and edge.plan.is_open:
@@ -139,7 +139,7 @@ class Chooser(Checks[StateT]):
     def _resolved(
         self, candidate: Candidate[StateT], agent: Any, context: Any
     ) -> Candidate[StateT] | None:
-        """Return what a candidate comes to now; None if no guard passes, or by chance."""
+        """Resolve a candidate now; return None if no guard passes, or chance decides against it."""
         edge = candidate[3]
         plan = edge.plan
         if not plan.is_open:
@@ -227,7 +227,7 @@ class Chooser(Checks[StateT]):
             return ()
 
     def _number_of(self, edge: Edge) -> int | tuple[int, ...]:
-        """Return the place of a transition, or of all those written that are made together."""
+        """Return the index of a transition, or the indices of all that are made together."""
         return self._numbers[edge] if edge.plan is None else edge.plan.numbers
 
     @cached_property

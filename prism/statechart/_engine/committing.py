@@ -1,4 +1,4 @@
-"""One transition of one agent: its action, and what it leaves behind."""
+"""Makes one transition of one agent: runs its action and writes the new state."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from prism.telemetry._loggers import somebody_listens
 
 
 class Committing(Chooser[StateT]):
-    """Makes transitions, be they of flat charts."""
+    """Makes the transitions of flat charts."""
 
     _clock: Callable[[], float]
     _has_logger: bool

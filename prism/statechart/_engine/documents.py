@@ -1,4 +1,4 @@
-"""What content of an SCXML document sees and does while an agent makes a step.
+"""The view that the content of an SCXML document has of a step, and what it can do there.
 
 Its guards and actions get an `Event` as context. Through the event's session they ask which states
 are active, raise events, send some that come later, and reach the data, which lie in the agent's
@@ -70,7 +70,7 @@ class Event(dict[str, Any]):
 
 
 class Session:
-    """One step of one agent, with all that follows of itself.
+    """One step of one agent, with all steps that follow without another event.
 
     Args:
         chart: The chart's interpreter.
@@ -117,7 +117,7 @@ class Session:
     def raise_event(
         self, name: str, data: Any = None, kind: str = "internal", sendid: str | None = None
     ) -> None:
-        """Put an event behind those that are to be answered before the agent has settled."""
+        """Queue an internal event, which is processed before the agent has settled."""
         self.raised.append((name, Event(name, data, kind, sendid, self)))
 
     def send(self, name: str, data: Any, sendid: str, ticks: float) -> None:
@@ -133,13 +133,13 @@ class Session:
         waiting.append({"due": due, "event": name, "data": data, "id": sendid})
 
     def cancel(self, sendid: str) -> None:
-        """Drop what was sent with an id and has not come yet."""
+        """Drop the delayed events that were sent with an id."""
         memory = self.memory
         waiting = memory.get("sends", [])
         memory["sends"] = [each for each in waiting if each["id"] != sendid]
 
     def report(self, error: Exception) -> None:
-        """Log a fault that keeps nothing else from being done."""
+        """Log a fault; the rest of the step goes on."""
         state = self.agent.state
         self._chart._reporter.action_failed(error, self.agent, Edge(state, state, "content"))
 
@@ -153,7 +153,7 @@ class Session:
 
 
 def event_of(trigger: Any, context: Any) -> Event:
-    """Return an event that was fired, with its context as data."""
+    """Return a fired event as a document sees it, with its context as data."""
     if isinstance(context, Event):
         return context
     name = None if trigger is EVENTLESS or trigger in _NO_EVENT else trigger
@@ -162,7 +162,7 @@ def event_of(trigger: Any, context: Any) -> Event:
 
 
 def next_due(memory: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Take what was sent and is due first; None if nothing is due."""
+    """Remove and return the event that is due first; None if none is due."""
     waiting: list[dict[str, Any]] = memory.get("sends", [])
     due = [each for each in waiting if each["due"] <= memory.get("ticks", 0)]
     if not due:

@@ -47,7 +47,7 @@ _living: WeakValueDictionary[int, Definition[Any]] = WeakValueDictionary()
 
 
 def living_charts() -> list[Definition[Any]]:
-    """Return the definitions of all charts that there are, in the order in which they were made."""
+    """Return the definitions of all existing charts, in the order in which they were made."""
     # not `values`, which another thread that makes a chart would disturb
     found = (reference() for reference in _living.valuerefs())
     return [definition for definition in found if definition is not None]
@@ -76,7 +76,7 @@ class Interpreter(Running[StateT]):
         self._bind(reporter, clock)
 
     def _bind(self, reporter: Reporter, clock: Callable[[], float]) -> None:
-        """Begin without agents. Everything that changes while they fire is set here."""
+        """Set everything that changes while agents fire; there are no agents yet."""
         self._reporter = reporter
         self._has_logger = reporter.has_logger
         self._clock = clock
@@ -310,9 +310,9 @@ class Interpreter(Running[StateT]):
     def begin(self, agent: Any, context: Any = None) -> StateT:
         """Enter the initial state, as SCXML does: entry actions, outermost first, then settling.
 
-        What the chart remembers of the agent is forgotten. Nothing is recorded but the transitions
-        that follow of themselves. Whoever only sets ``state`` has an agent whose entry actions have
-        not run.
+        What the chart remembered about the agent is forgotten. Only the transitions that
+        follow without an event are recorded. An agent whose ``state`` is merely assigned has run no
+        entry actions.
 
         Args:
             agent: Anything with a writable ``state``.
@@ -330,7 +330,7 @@ class Interpreter(Running[StateT]):
         return self._begin_where_it_is(agent, context)
 
     def _begin_where_it_is(self, agent: Any, context: Any = None) -> StateT:
-        """Enter the state that an agent has been put into, as `begin` enters the initial one."""
+        """Enter the current state of an agent, as `begin` enters the initial one."""
         candidate = self._beginning(agent)
         if candidate is not None:
             self._run(agent, candidate, context)

@@ -37,7 +37,7 @@ Rows = dict[Any, dict[str, tuple[Candidate[StateT], ...]]]
 
 
 class Verdict(NamedTuple):
-    """What came of a guard: it passed, it failed, or it raised an error."""
+    """The result of a guard: it passed, it failed, or it raised an error."""
 
     outcome: GuardOutcome
     error: Exception | None = None

@@ -1,4 +1,4 @@
-"""What a chart remembers of an agent beside its state: ``state_memory``.
+"""What a chart remembers about an agent besides its state: ``state_memory``.
 
 It is a dict of JSON values that only charts with histories or timers use, and None until then::
 
@@ -22,7 +22,7 @@ FIELD = "state_memory"
 
 
 def memory_of(chart: str, agent: Any) -> dict[str, Any]:
-    """Return what a chart remembers of an agent, to read and to change.
+    """Return what a chart remembers about an agent, as a dict that can be changed.
 
     Raises:
         AgentError: If the agent has no room for it.
@@ -60,7 +60,7 @@ def random_of(chart: str, agent: Any) -> Any:
 
 
 def dict_of(memory: Any, chart: str, agent: Any) -> dict[str, Any]:
-    """Return a memory that is a dict, as every one must be."""
+    """Return a memory after checking that it is a dict."""
     if isinstance(memory, dict):
         return memory
     raise AgentError(
@@ -70,7 +70,7 @@ def dict_of(memory: Any, chart: str, agent: Any) -> dict[str, Any]:
 
 
 def histories(memory: Mapping[str, Any], tree: Tree) -> dict[int, tuple[int, ...]]:
-    """Return what histories stand for, in numbers; what the chart does not know is left out."""
+    """Return the leaves that histories stand for, as numbers; unknown states are left out."""
     numbers = tree.numbers
     return {
         numbers[text]: tuple(numbers[leaf] for leaf in leaves)
@@ -80,7 +80,7 @@ def histories(memory: Mapping[str, Any], tree: Tree) -> dict[int, tuple[int, ...
 
 
 def remember(memory: dict[str, Any], plan: Plan) -> None:
-    """Note what a step leaves and enters."""
+    """Remember what a step leaves and enters."""
     if plan.left:
         memory.setdefault("history", {}).update(
             (text, list(leaves)) for text, leaves in plan.left.items()

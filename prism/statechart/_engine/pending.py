@@ -1,4 +1,4 @@
-"""What waits: fires during a transition, and questions that a reasoner has not answered yet.
+"""Fires that wait for a transition to end, and questions that wait for a reasoner.
 
 An agent may have moved before the answer to its question comes.
 """
@@ -145,7 +145,7 @@ def restless(chart: str, agent: Any) -> RunawayError:
 def note_dropped(
     error: BaseException, chart: str, agent: object, queue: Iterable[QueuedFire]
 ) -> None:
-    """Name the fires that are dropped with an exception in a note of it; none, no note."""
+    """Add a note to an exception that names the queued fires it drops, if there are any."""
     waiting = iter(queue)
     named = [str(fire) for fire in islice(waiting, _MOST_NAMED)]
     if not named:

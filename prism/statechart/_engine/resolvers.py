@@ -1,4 +1,4 @@
-"""What only the moment tells: which transitions an event enables in several regions, or by chance.
+"""Choices that only the moment decides: between regions, by chance, and by history.
 
 A candidate whose edge has a `Resolver` is not a transition yet: it asks guards, each once, draws
 where transitions have probabilities, leaves out conflicts, and returns the candidate of what is
@@ -7,7 +7,7 @@ left.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Any
 
@@ -46,13 +46,10 @@ class Resolver:
     """
 
     __slots__ = (
-        "_are_apart",
-        "_by_chance",
         "_by_history",
         "_known",
         "_leaves",
         "_make",
-        "_plain",
         "_planner",
         "edge",
         "groups",
@@ -78,40 +75,26 @@ class Resolver:
         self.groups = tuple(groups)
         self._make = make
         self._known: dict[Any, Any] = {}
-        # what most resolvers need not look at in every fire
         arcs = [arc for group in self.groups for arc in group]
-        self._are_apart = len({arc.number for arc in arcs}) == len(arcs)
-        self._by_chance = any(arc.written.probability for arc in arcs)
+        are_apart = len({arc.number for arc in arcs}) == len(arcs)
         self._by_history = bool(planner.histories(arcs))
         self.edge: Edge = edge
-        self.is_plain: bool = self._are_apart and not (self._by_chance or self._by_history)
-        self._plain: dict[tuple[Arc, ...], Any] = {}
+        self.is_plain: bool = are_apart and not self._by_history and not _by_chance(arcs)
 
     def resolve(self, ask: Ask, draw: Draw, histories: Callable[[], Histories]) -> Any:
         """Return the candidate of the transitions that are enabled now; None if none is."""
-        asked = ask if self._are_apart and not self._by_chance else _once(ask)
-        chosen: dict[int, Arc] = {}
-        for group in self.groups:
-            if self._by_chance:
-                arc = _first(group, asked, draw)
-                if arc is not None:
-                    chosen[arc.number] = arc
-                continue
-
-            for arc in group:
-                if asked(arc):
-                    chosen[arc.number] = arc
-                    break
-
-        return self._candidate(tuple(chosen.values()), histories) if chosen else None
+        asked = _once(ask)
+        found = (_first(group, asked, draw) for group in self.groups)
+        chosen = dict.fromkeys(arc for arc in found if arc is not None)
+        return self._candidate(tuple(chosen), histories) if chosen else None
 
     def chosen(self, arcs: tuple[Arc, ...]) -> Any:
         """Return the candidate of transitions that guards have passed; None if there are none."""
-        found = self._plain.get(arcs)
+        found = self._known.get(arcs)
         if found is None and arcs:
             found = self._candidate(arcs, dict)
-            if len(self._plain) < MOST_OUTCOMES:
-                self._plain[arcs] = found
+            if len(self._known) < 2 * MOST_OUTCOMES:
+                self._known[arcs] = found
 
         return found
 
@@ -160,13 +143,20 @@ def _once(ask: Ask) -> Ask:
     return asked
 
 
+def _by_chance(arcs: Iterable[Arc]) -> bool:
+    return any(arc.written.probability for arc in arcs)
+
+
 def _first(group: Sequence[Arc], ask: Ask, draw: Draw) -> Arc | None:
-    """Return the transition that one leaf takes: the first enabled, or the one that is drawn."""
+    """Return the transition that one leaf takes: the first enabled one, or the one drawn."""
+    if not _by_chance(group):
+        return next(filter(ask, group), None)
+
     for arc in group:
         rivals = [other for other in group if other.source == arc.source]
-        if any(other.written.probability for other in rivals):
+        if _by_chance(rivals):
             passing = [other for other in rivals if ask(other)]
-            if any(other.written.probability for other in passing):
+            if _by_chance(passing):
                 return _drawn(passing, draw())
         if ask(arc):
             return arc
@@ -175,7 +165,7 @@ def _first(group: Sequence[Arc], ask: Ask, draw: Draw) -> Arc | None:
 
 
 def _drawn(arcs: Sequence[Arc], number: float) -> Arc | None:
-    """Return the transition that a number from 0 up to 1 means; the rest goes to the first."""
+    """Return the transition that a number below 1 selects; one without a share gets the rest."""
     total = 0.0
     for arc in arcs:
         total += arc.written.probability or 0.0

@@ -32,7 +32,7 @@ MOST_ROWS = 20_000
 
 
 class Place(NamedTuple):
-    """A state of an agent, as the tree sees it.
+    """An agent's state as numbers of the tree.
 
     Args:
         state: The leaf's member, or the configuration.
@@ -101,7 +101,7 @@ class NestedRows(dict[Any, dict[str, tuple[Candidate[Any], ...]]]):
         return super().__contains__(state) or self._leaves_of(state) is not None
 
     def place(self, state: Any) -> Place:
-        """Return where an agent is.
+        """Return an agent's state as numbers of the tree.
 
         Raises:
             KeyError: If no agent of the chart can be in this state.
@@ -111,16 +111,14 @@ class NestedRows(dict[Any, dict[str, tuple[Candidate[Any], ...]]]):
             leaves = self._leaves_of(state)
             if leaves is None:
                 raise KeyError(state)
-            found = self._keep(leaves)
+            found = self._keep(self._state_of(leaves), leaves)
 
         return found
 
     def at(self, leaves: tuple[int, ...]) -> Any:
         """Return the state of an agent in some leaves: a member, or the one configuration."""
-        members = [self._tree.nodes[number].state for number in leaves]
-        key = members[0] if len(members) == 1 else Configuration(members)
-        found = self._places.get(key)
-        return self._keep(leaves).state if found is None else found.state
+        state = self._state_of(leaves)
+        return (self._places.get(state) or self._keep(state, leaves)).state
 
     def alone(self, state: Any, number: int) -> Candidate[Any] | None:
         """Return the candidate of one written transition; None if its source is not active."""
@@ -198,9 +196,11 @@ class NestedRows(dict[Any, dict[str, tuple[Candidate[Any], ...]]]):
 
         return None, None, state, edge
 
-    def _keep(self, leaves: tuple[int, ...]) -> Place:
+    def _state_of(self, leaves: Iterable[int]) -> Any:
         members = [self._tree.nodes[number].state for number in leaves]
-        state = members[0] if len(members) == 1 else Configuration(members)
+        return members[0] if len(members) == 1 else Configuration(members)
+
+    def _keep(self, state: Any, leaves: tuple[int, ...]) -> Place:
         if len(self._places) >= MOST_ROWS:
             del self._places[next(iter(self._places))]
         place = self._places[state] = Place(state, leaves, self._tree.active(leaves))
@@ -222,7 +222,7 @@ class NestedRows(dict[Any, dict[str, tuple[Candidate[Any], ...]]]):
         return leaves if is_possible and leaves == tuple(sorted(leaves)) else None
 
     def groups(self, leaves: Iterable[int], event: Any = None) -> dict[Any, list[tuple[Arc, ...]]]:
-        """Return what may react, by trigger: for each leaf its own, then what lies around it.
+        """Return what may react, by trigger: the transitions of each leaf, then of those around it.
 
         Args:
             leaves: The active leaves.
@@ -257,7 +257,7 @@ class NestedRows(dict[Any, dict[str, tuple[Candidate[Any], ...]]]):
         return (self._open(place, trigger, different),)
 
     def _matching(self, place: Place, event: Any) -> tuple[Candidate[Any], ...]:
-        """Return the candidate of an event in a chart of a document; none if nothing reacts."""
+        """Return the candidate of an event in a document's chart; none if nothing reacts."""
         groups = self.groups(place.leaves, event).get(event, [])
         return (self._open(place, _shown(event), [*dict.fromkeys(groups)]),) if groups else ()
 
@@ -274,7 +274,7 @@ class NestedRows(dict[Any, dict[str, tuple[Candidate[Any], ...]]]):
     def _open(
         self, place: Place, trigger: str, groups: Sequence[tuple[Arc, ...]]
     ) -> Candidate[Any]:
-        """Return the candidate that stands for whatever the moment will tell."""
+        """Return a candidate that is resolved when its event comes."""
         edge = Edge(place.state, place.state, trigger)
         edge.plan = Resolver(
             self.planner,

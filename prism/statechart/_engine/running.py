@@ -1,4 +1,4 @@
-"""The steps of a chart with composites: what is left and entered, and what follows of itself.
+"""The steps of a chart with composites, and the steps that follow without another event.
 
 After every step eventless transitions are made, then what was raised is answered, until the agent
 has settled (SCXML, appendix D, ``mainEventLoop``). Only then follows what its actions have queued.
@@ -69,7 +69,7 @@ class Running(Committing[StateT]):
         return self._nested.beginning(None if is_initial else agent.state)
 
     def _step(self, agent: Any, candidate: Candidate[StateT], context: Any) -> bool:
-        """Make one step, and all that follows of itself; return False if none is enabled."""
+        """Make one step and those that follow from it; return False if none is enabled."""
         assert self._nested is not None
         if self._nested.new_session is not None:
             session = self._nested.new_session(self, agent)
@@ -109,7 +109,7 @@ class Running(Committing[StateT]):
         raised: deque[tuple[str, Any]],
         session: Session | None = None,
     ) -> None:
-        """Make eventless transitions, and answer what was raised."""
+        """Make eventless transitions, and process the events that were raised."""
         made = 0
         while True:
             following = self._reacting(agent, EVENTLESS, context)
@@ -162,7 +162,7 @@ class Running(Committing[StateT]):
             self._observe_transition("transition", agent, edge, context)
 
     def _call(self, agent: Any, calls: Iterable[Call], edge: Edge, context: Any) -> None:
-        """Run actions, each while its states are active; one that fails keeps no other from it."""
+        """Run actions, each while its states are active; a failing one does not stop the others."""
         instants, key = self._instants, id(agent)
         try:
             for action, active in calls:

@@ -1,11 +1,11 @@
-"""What a tick brings in a chart with limits of composites, `after`, rates or eventless transitions.
+"""Ticks of charts with limits of composites, `after`, rates or eventless transitions.
 
-In one tick come time-outs, then ``after``, both outermost first, then rates, then settling.
+Within a tick, time-outs come first, then ``after`` (both outermost first), rates, and settling.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import expm1, inf, isfinite
 from typing import TYPE_CHECKING, Any
@@ -57,19 +57,13 @@ class Schedule:
 
 
 def schedule_of(hierarchy: Hierarchy | None) -> Schedule | None:
-    """Return what a tick looks at; None if it is the agent's own limit alone, as in flat charts."""
+    """Return what a tick looks at; None in flat charts, where it is only the limit."""
     if hierarchy is None:
         return None
 
     numbers = hierarchy.tree.numbers
-    after: dict[int, list[Arc]] = {}
-    rates: dict[int, list[Arc]] = {}
-    for arc in hierarchy.arcs:
-        if arc.written.after is not None:
-            after.setdefault(arc.source, []).append(arc)
-        if arc.written.rate is not None:
-            rates.setdefault(arc.source, []).append(arc)
-
+    after = _by_source(arc for arc in hierarchy.arcs if arc.written.after is not None)
+    rates = _by_source(arc for arc in hierarchy.arcs if arc.written.rate is not None)
     limits = {numbers[state_text(state)]: ticks for state, ticks in hierarchy.timeouts.items()}
     planner = hierarchy.planner
     sends = hierarchy.is_document
@@ -82,8 +76,15 @@ def schedule_of(hierarchy: Hierarchy | None) -> Schedule | None:
     return schedule if has_timers or schedule.is_eventless else None
 
 
+def _by_source(arcs: Iterable[Arc]) -> dict[int, list[Arc]]:
+    found: dict[int, list[Arc]] = {}
+    for arc in arcs:
+        found.setdefault(arc.source, []).append(arc)
+    return found
+
+
 class Timing(Interpreter[StateT]):
-    """Lets ticks pass."""
+    """Runs the ticks of agents."""
 
     def __init__(
         self,
@@ -110,9 +111,9 @@ class Timing(Interpreter[StateT]):
         object without ``ticks_in_state`` never times out, nor does an agent in a final state or on
         a chart without the trigger ``timeout``.
 
-        In a chart with timers and eventless transitions come time-outs, then ``after``, both
-        outermost first, then rates, each only if its state is still active. Then the agent settles,
-        since guards read what others may have changed.
+        In a chart with timers, time-outs come first, then ``after`` (both outermost first), then
+        rates, each only if its state is still active. Then the agent settles, since guards may read
+        what other agents have changed.
 
         Returns:
             The new state if the tick moved the agent, else None.
@@ -149,7 +150,7 @@ class Timing(Interpreter[StateT]):
     def _times_out(
         self, agent: Any, ticks: int, context: Any, *, by_chance: bool = True
     ) -> StateT | None:
-        """Make what one tick brings; return the new state, or None if nothing was made.
+        """Make the transitions of one tick; return the new state, or None if there were none.
 
         Args:
             agent: The agent.
@@ -177,7 +178,7 @@ class Timing(Interpreter[StateT]):
         return (self._delivered(agent) or made) if schedule.sends else made
 
     def _delivered(self, agent: Any) -> StateT | None:
-        """Bring what a document has sent and is due, in order; return the new state, if any."""
+        """Fire the delayed events of a document that are due; return the new state, if any."""
         from prism.statechart._engine.documents import Event, next_due
 
         made = None
@@ -191,7 +192,7 @@ class Timing(Interpreter[StateT]):
     def _due(
         self, agent: Any, ticks: int, active: list[int], context: Any, *, by_chance: bool
     ) -> Iterator[StateT | None]:
-        """Make what is due, one after the other, each only if its state is still active."""
+        """Make the transitions that are due, each only if its state is still active."""
         schedule = self._schedule
         assert schedule is not None
         if TIMEOUT in self._triggers:

@@ -176,22 +176,25 @@ class Hierarchy:
     @cached_property
     def planner(self) -> Planner:
         """Plans the steps."""
-        numbers = self.tree.numbers
         targets = [target for arc in self.arcs for target in arc.targets]
         targets += [each for node in self.tree.nodes for each in node.initial]
-        is_deep = any(node.children for node in self.tree.nodes[1:])
-        timed = {numbers[state_text(state)] for state in self.timeouts} | {
-            arc.source for arc in self.arcs if arc.written.after is not None
-        }
         return Planner(
             self.tree,
             frozenset(each.composite for each in targets if isinstance(each, HistoryAt)),
-            # without composites, ``ticks_in_state`` says it
-            frozenset(timed if is_deep else ()),
+            self._timed,
             frozenset(arc.source for arc in self.arcs if arc.written.trigger is None),
             self.triggers,
             self.is_document,
         )
+
+    @property
+    def _timed(self) -> frozenset[int]:
+        """The states whose time is kept; without composites ``ticks_in_state`` says it."""
+        if not any(node.children for node in self.tree.nodes[1:]):
+            return frozenset()
+
+        limited = frozenset(self.tree.numbers[state_text(state)] for state in self.timeouts)
+        return limited.union(arc.source for arc in self.arcs if arc.written.after is not None)
 
     @cached_property
     def is_document(self) -> bool:

@@ -1,4 +1,4 @@
-"""What one step does, worked out once: what is left, what is entered, and what is called when."""
+"""The plan of a step, made once: what is exited and entered, and which actions run when."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ class Planner:
         return node.kind == "final" and node.parent == CHART
 
     def done(self, composite: int, active: Collection[int]) -> list[str]:
-        """Return what a final state raises: done is its parent, perhaps the parallel around it."""
+        """Return the ``done`` events of a final state: its parent's, and perhaps a parallel's."""
         if composite == CHART:
             return []
         nodes = self.tree.nodes

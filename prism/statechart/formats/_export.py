@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prism.drawing._diagram import Arrow, Box, Diagram
 from prism.drawing._languages import to_dot, to_mermaid
@@ -16,6 +16,9 @@ from prism.statechart.formats._document import to_data, to_text
 from prism.statechart.formats._scxml import to_scxml
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMING, Transition, trigger_text
+
+if TYPE_CHECKING:
+    from prism.statechart._tree.hierarchy import Hierarchy
 
 _FEWEST_COLLAPSED = 3
 """States that must have a transition in common before their arrows become one."""
@@ -48,57 +51,82 @@ def to_outline(chart: Definition[Any]) -> Diagram:
     if tree is None:
         return to_diagram(chart)
 
-    nodes = tree.tree.nodes
-    texts = list(tree.texts)
-    targets = [target for arc in tree.arcs for target in arc.targets]
-    targets += [each for node in nodes for each in node.initial]
-    marks: dict[HistoryAt, str] = {}
-    for target in targets:
-        if isinstance(target, HistoryAt) and target not in marks:
-            marks[target] = f"{state_text(nodes[target.composite].state)}, history {len(marks) + 1}"
-
-    def name(target: int | HistoryAt) -> str:
-        return marks[target] if isinstance(target, HistoryAt) else texts[target - 1]
-
-    boxes = {
-        texts[node.number - 1]: Box(
-            (
-                *map(name, node.children),
-                *(mark for at, mark in marks.items() if at.composite == node.number),
-            ),
-            () if node.kind == "parallel" else tuple(map(name, node.initial)),
-            node.kind == "parallel",
-        )
-        for node in nodes[1:]
-        if node.children
-    }
-    labels: dict[tuple[str, str], dict[str, None]] = {}
-    for arc in tree.arcs:
-        for target in arc.targets or (arc.source,):
-            leading = labels.setdefault((name(arc.source), name(target)), {})
-            leading[label_of(arc.written)] = None
-    notes = {
-        texts[node.number - 1]: tuple(
-            f"{kind} / {shown_name(action, kind)}"
-            for kind, actions in (("entry", node.entry), ("exit", node.exit))
-            for action in actions
-        )
-        for node in nodes[1:]
-        if node.entry or node.exit
-    }
-
+    outline = _Outline(tree)
     return Diagram(
-        (*texts, *marks.values()),
-        tuple(Arrow(source, target, tuple(found)) for (source, target), found in labels.items()),
-        name(nodes[CHART].initial[0]),
+        (*outline.texts, *outline.marks.values()),
+        outline.arrows(),
+        outline.name(tree.tree.nodes[CHART].initial[0]),
         chart.name,
         frozenset(map(state_text, tree.decision_states)),
         {state_text(state): ticks for state, ticks in tree.timeouts.items()},
         frozenset(map(state_text, tree.final_states)),
-        boxes,
-        notes,
-        {mark: "H*" if at.deep else "H" for at, mark in marks.items()},
+        outline.boxes(),
+        outline.notes(),
+        {mark: "H*" if at.deep else "H" for at, mark in outline.marks.items()},
     )
+
+
+class _Outline:
+    """The parts of the outline of a chart with composites, by the texts of its states.
+
+    Args:
+        tree: The chart's states and transitions.
+
+    Attributes:
+        texts: The states.
+        marks: The names of the histories, each of which has a mark in its composite.
+    """
+
+    def __init__(self, tree: Hierarchy) -> None:
+        self._arcs = tree.arcs
+        self._nodes = tree.tree.nodes[1:]
+        self.texts = tree.texts
+        self.marks: dict[HistoryAt, str] = {}
+        targets = [target for arc in tree.arcs for target in arc.targets]
+        for target in (*targets, *(each for node in tree.tree.nodes for each in node.initial)):
+            if isinstance(target, HistoryAt) and target not in self.marks:
+                number = len(self.marks) + 1
+                self.marks[target] = f"{self.name(target.composite)}, history {number}"
+
+    def name(self, target: int | HistoryAt) -> str:
+        """Return the text of a state, or the name of a history."""
+        return self.marks[target] if isinstance(target, HistoryAt) else self.texts[target - 1]
+
+    def boxes(self) -> dict[str, Box]:
+        """Return what lies inside each composite."""
+        return {
+            self.name(node.number): Box(
+                (
+                    *map(self.name, node.children),
+                    *(mark for at, mark in self.marks.items() if at.composite == node.number),
+                ),
+                () if node.kind == "parallel" else tuple(map(self.name, node.initial)),
+                node.kind == "parallel",
+            )
+            for node in self._nodes
+            if node.children
+        }
+
+    def arrows(self) -> tuple[Arrow, ...]:
+        """Return the transitions as written, those between the same states as one arrow."""
+        labels: dict[tuple[str, str], dict[str, None]] = {}
+        for arc in self._arcs:
+            for target in arc.targets or (arc.source,):
+                leading = labels.setdefault((self.name(arc.source), self.name(target)), {})
+                leading[label_of(arc.written)] = None
+
+        return tuple(Arrow(*ends, tuple(found)) for ends, found in labels.items())
+
+    def notes(self) -> dict[str, tuple[str, ...]]:
+        """Return the entry and exit actions of each state that has some."""
+        return {
+            self.name(node.number): (
+                *(f"entry / {shown_name(action, 'entry')}" for action in node.entry),
+                *(f"exit / {shown_name(action, 'exit')}" for action in node.exit),
+            )
+            for node in self._nodes
+            if node.entry or node.exit
+        }
 
 
 def _arrows(

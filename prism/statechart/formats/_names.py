@@ -57,6 +57,20 @@ def name_of(function: object, given: Functions | None) -> str | None:
     return next(found, None) or own_name(function)
 
 
+def looked_up(functions: Functions, name: str | None) -> Callable[[Any, Any], object] | None:
+    """Return the function with a name; None if there is none, or no name."""
+    try:
+        return None if name is None else functions[name]
+    except KeyError:
+        return None
+
+
+def unknown(kind: str, name: str, known: Functions) -> str:
+    """Return what is wrong with a name that no function has."""
+    listing = joined([*map(brief, known)], ", ") or "none"
+    return f"unknown {kind} {brief(name)}; known are {listing}: pass it in {kind}s="
+
+
 def joined(items: Sequence[str], separator: str = "; ", beyond: int = 0) -> str:
     """Return several texts, and so many beyond them, as one; of very many only the first."""
     more = len(items) - _MOST_LISTED + beyond

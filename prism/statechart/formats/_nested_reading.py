@@ -15,7 +15,7 @@ from prism.files._declarations import AnyText, Declaration, WholeNumber, shaped
 from prism.files._source import Problems, Source, Where
 from prism.statechart._definition import Definition
 from prism.statechart._nesting import In, State
-from prism.statechart.formats._names import Functions
+from prism.statechart.formats._names import Functions, looked_up, unknown
 from prism.statechart.states import state_enum, state_text
 from prism.statechart.transitions import ANY_STATE, History, Transition
 
@@ -163,9 +163,7 @@ class _Reader:
                 yield where, f"names {brief(text)}, which is not among the states"
         for where, kind, text in self._functions_named():
             if self._function(kind, text) is None:
-                listing = ", ".join(map(brief, self._functions[kind])) or "none"
-                message = f"unknown {kind} {brief(text)}; known are {listing}: pass it in {kind}s="
-                yield where, message
+                yield where, unknown(kind, text, self._functions[kind])
 
     def _named(self) -> Iterator[tuple[Where, str]]:
         document = self._document
@@ -197,10 +195,7 @@ class _Reader:
                     yield ("transitions", number, key), kind, found
 
     def _function(self, kind: str, name: str | None) -> Any:
-        try:
-            return None if name is None else self._functions[kind][name]
-        except KeyError:
-            return None
+        return looked_up(self._functions[kind], name)
 
     # What it says
 

@@ -6,7 +6,7 @@ pydantic reads it, so this module is imported only where a chart is read.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from enum import Enum
 from reprlib import repr as brief
 from typing import Annotated, Any
@@ -18,7 +18,7 @@ from prism.files._declarations import AnyText, Declaration, WholeNumber, keys_at
 from prism.files._source import Problem, Problems, Source, Where
 from prism.statechart._definition import Definition
 from prism.statechart.formats._document import SCHEMA_VERSION
-from prism.statechart.formats._names import Functions, joined
+from prism.statechart.formats._names import Functions, joined, looked_up, unknown
 from prism.statechart.formats._nested_document import NESTED_VERSION
 from prism.statechart.formats._nested_reading import read_nested
 from prism.statechart.states import state_enum, state_text
@@ -183,10 +183,8 @@ def _about_functions(
     for number, item in enumerate(_moves(data)):
         for kind, known in functions.items():
             name = item.get(kind)
-            if isinstance(name, str) and _looked_up(known, name) is None:
-                listing = ", ".join(map(brief, known)) or "none"
-                message = f"unknown {kind} {brief(name)}; known are {listing}: pass it in {kind}s="
-                yield ("transitions", number, kind), message
+            if isinstance(name, str) and looked_up(known, name) is None:
+                yield ("transitions", number, kind), unknown(kind, name, known)
 
 
 def _states_named(data: Mapping[Any, Any]) -> Iterable[tuple[Where, str]]:
@@ -219,13 +217,6 @@ def _moves(data: Mapping[Any, Any]) -> list[dict[Any, Any]]:
     return [item if isinstance(item, dict) else {} for item in _list(data, "transitions")]
 
 
-def _looked_up(functions: Functions, name: str) -> Callable[[Any, Any], object] | None:
-    try:
-        return functions[name]
-    except KeyError:
-        return None
-
-
 def _told(problem: Problem) -> str:
     place = ", ".join(filter(None, (f"line {problem.line}" if problem.line else "", problem.key)))
     return f"{place}: {problem.message}" if place else problem.message
@@ -242,7 +233,7 @@ def _definition(
     def transition(item: TransitionDocument) -> Transition[Any]:
         source = members.get(item.source, ANY_STATE)
         guard, action = (
-            None if name is None else _looked_up(functions[kind], name)
+            looked_up(functions[kind], name)
             for kind, name in (("guard", item.guard), ("action", item.action))
         )
         return Transition(item.trigger, source, members[item.target], guard, action)

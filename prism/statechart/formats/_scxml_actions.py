@@ -55,7 +55,7 @@ class Problems:
 
 
 class ContentReader:
-    """Reads content; what is wrong goes among the problems.
+    """Reads content, and collects the problems.
 
     Args:
         model: What all content has in common; with the data once they are declared.

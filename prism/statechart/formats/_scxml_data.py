@@ -59,7 +59,7 @@ class ContentError(ExpressionError):
 
 
 def seconds_of(delay: str) -> float | None:
-    """Return a duration such as ``1.5s`` in seconds; None if it is none (CSS 2, 4.3.11)."""
+    """Return a duration such as ``1.5s`` in seconds; None for any other text (CSS 2, 4.3.11)."""
     found = _DELAY.fullmatch(delay.strip())
     return float(found[1]) * _SECONDS[found[2]] if found else None
 
@@ -92,7 +92,7 @@ class Value:
 
 
 class Datum(NamedTuple):
-    """A variable that a document declares: its name, and what it is at first."""
+    """A variable that a document declares: its name and its first value."""
 
     name: str
     value: Value | None = None
@@ -162,7 +162,7 @@ class Model:
         return f"#_scxml_{self.session_id(agent)}"
 
     def start(self, session: Session) -> None:
-        """Give the variables their first values, once."""
+        """Set the variables to their first values, once."""
         memory = session.memory
         if "data" in memory:
             return
@@ -171,7 +171,7 @@ class Model:
         self.bind(self.first, session)
 
     def bind(self, data: Iterable[Datum], session: Session) -> None:
-        """Give some variables their first values; what fails is an event for the document."""
+        """Set some variables to their first values; a failure is an event for the document."""
         for datum in data:
             try:
                 found = datum.literal
@@ -301,7 +301,7 @@ class Condition(DocumentPart):
         return self.test.source
 
     def __call__(self, agent: Any, context: Any) -> bool:
-        """Return whether it holds; one that fails is an event for the document, too."""
+        """Return whether it holds; a failure is an event for the document, too."""
         event = event_of(None, context)
         try:
             return bool(self.model.value(self.test, event, agent))

@@ -1,4 +1,4 @@
-"""What SCXML documents of prism's call things, and how they begin."""
+"""Names in the SCXML documents that prism writes, and how these begin."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from prism.statechart._tree.numbers import CHART
 from prism.statechart.formats._names import Functions, name_of
 from prism.statechart.formats._scxml_names import attribute, head, scxml_guards, scxml_name
 from prism.statechart.states import state_text
-from prism.statechart.transitions import History, Transition, as_tuple, is_any_state
+from prism.statechart.transitions import TIMING, History, Transition, as_tuple, is_any_state
 
 
 def nested_scxml(
@@ -52,23 +52,20 @@ class _Writer:
         self._collect()
 
     def _collect(self) -> None:
-        tree = self._tree.tree
-        targets = [each for item in self._tree.transitions for each in _targets(item)]
-        for state in with_insides(self._tree.states):
+        tree = self._tree
+        targets = [each for item in tree.transitions for each in _targets(item)]
+        for state in with_insides(tree.states):
             targets += state.initial if isinstance(state, State) else ()
         for target in targets:
             if isinstance(target, History) and target not in self._histories:
                 number = len(self._histories) + 1
                 self._histories[target] = f"{_id(target.state)}.history.{number}"
 
-        for place, item in enumerate(self._tree.transitions):
-            sources = (
-                [tree.nodes[number].state for number in tree.nodes[CHART].children]
-                if is_any_state(item.source)
-                else [item.source]
-            )
+        top = tuple(tree.tree.nodes[number].state for number in tree.tree.nodes[CHART].children)
+        for place, item in enumerate(tree.transitions):
+            sources = top if is_any_state(item.source) else (item.source,)
             for source in sources:
-                if source not in self._tree.final_states:
+                if source not in tree.final_states:
                     self._leaving.setdefault(state_text(source), []).append((place, item))
 
     def lines(self) -> Iterator[str]:
@@ -168,16 +165,7 @@ class _Writer:
         return scxml_name(name_of(action, self._actions) or "action")
 
     def _transition(self, place: int, item: Transition[Any], member: Any) -> str:
-        found = ""
-        if item.trigger is not None:
-            events = [_event(item.trigger)]
-            events += [_timer(place, member)] if item.after is not None else []
-            found += attribute("event", " ".join(events))
-        if isinstance(item.guard, In):
-            found += attribute("cond", f"In('{_id(item.guard.state)}')")
-        elif item.guard is not None:
-            field = next(name for name, guard in self._fields.items() if guard == item.guard)
-            found += attribute("cond", f"_event.data.{field}")
+        found = self._event(place, item, member) + self._condition(item.guard)
         if item.target is not None:
             found += attribute("target", self._places(_targets(item)))
         if item.internal:
@@ -186,17 +174,31 @@ class _Writer:
             found += attribute("prism:action", self._action(item.action))
         if is_any_state(item.source):
             found += ' prism:source="*"'
-        for name in ("after", "rate", "probability"):
+        for name in TIMING:
             value = getattr(item, name)
             if value is not None:
-                shown = (
-                    scxml_name(name_of(value, self._guards) or "rate")
-                    if callable(value)
-                    else repr(value)
-                )
-                found += attribute(f"prism:{name}", shown)
+                found += attribute(f"prism:{name}", self._number(value))
 
         return found + f' prism:place="{place}"'
+
+    def _event(self, place: int, item: Transition[Any], member: Any) -> str:
+        if item.trigger is None:
+            return ""
+        timer = f" {_timer(place, member)}" if item.after is not None else ""
+        return attribute("event", _event(item.trigger) + timer)
+
+    def _condition(self, guard: Any) -> str:
+        if guard is None:
+            return ""
+        if isinstance(guard, In):
+            return attribute("cond", f"In('{_id(guard.state)}')")
+        field = next(name for name, known in self._fields.items() if known == guard)
+        return attribute("cond", f"_event.data.{field}")
+
+    def _number(self, value: Any) -> str:
+        if callable(value):
+            return scxml_name(name_of(value, self._guards) or "rate")
+        return repr(value)
 
 
 def _targets(item: Transition[Any]) -> tuple[Any, ...]:

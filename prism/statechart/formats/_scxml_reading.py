@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
 from prism.errors import DefinitionError
 from prism.statechart._definition import DEFAULT_NAME, Definition
 from prism.statechart._nesting import (
+    DONE,
     DocumentHistory,
     DocumentState,
     EventDescriptor,
     In,
     State,
 )
-from prism.statechart.formats._names import Functions, joined
+from prism.statechart.formats._names import Functions, joined, looked_up, unknown
 from prism.statechart.formats._scxml_actions import ContentReader, Problems
 from prism.statechart.formats._scxml_content import Done, LateStart, Start
 from prism.statechart.formats._scxml_data import (
@@ -119,7 +120,6 @@ class _Reader:
         self._places: dict[int, _Place] = {}
         self._histories: dict[str, tuple[_Place, Element]] = {}
         self._members: dict[str, Any] = {}
-        self._after: dict[str, Any] = {}
         self._made: list[tuple[int, Transition[Any]]] = []
         self._top: list[_Place] = []
         self._require_root()
@@ -216,7 +216,7 @@ class _Reader:
     # Reading
 
     def read(self) -> None:
-        """Read everything; what is wrong goes among the problems."""
+        """Read everything, and collect the problems."""
         self._require_known_children()
         self._content.declare(self._root)
         if self._problems.found:
@@ -357,7 +357,7 @@ class _Reader:
         return EventDescriptor(" ".join(events))
 
     def _is_internal(self, place: _Place, targets: Sequence[Any] | None) -> bool:
-        """Return whether a transition stays in its composite; else it is an external one."""
+        """Return whether a transition stays in its composite; any other is external."""
         if not targets or place.element.tag != "state" or not place.inside:
             return False
         inside = {each.text for each in _all_inside(place)}
@@ -407,37 +407,38 @@ class _Reader:
         return [each for each in found if each is not None]
 
     def _named(self, known: Functions, kind: str, name: str, element: Element) -> Any:
-        try:
-            return known[name]
-        except KeyError:
-            listing = joined([*map(repr, known)], ", ") or "none"
-            self._problems.add(
-                element, f"unknown {kind} {name!r}; known are {listing}: pass it in {kind}s="
-            )
-            return None
+        found = looked_up(known, name)
+        if found is None:
+            self._problems.add(element, unknown(kind, name, known))
+        return found
 
     # The chart
 
     def _simplify(self) -> None:
         """Take descriptors for plain triggers where nothing else is particular to documents."""
-        triggers = [item.trigger for _, item in self._made if item.trigger is not None]
-        parts = [item.guard for _, item in self._made] + [item.action for _, item in self._made]
-        parts += [each for state in self._tree for each in _functions_of(state)]
-        is_plain = (
-            not any(isinstance(each, DocumentPart) and type(each) is not Done for each in parts)
-            and not self._content.has_data
-            and not any(isinstance(each, Done) and each.payload for each in parts)
-            and (self._is_own or _are_plain(triggers))
-        )
-        if is_plain:
+        if self._is_plain():
             self._tree = [_without_done(state) for state in self._tree]
             self._made = [(place, _plainly(item)) for place, item in self._made]
         else:
             model = self._content.model
             self._tree = [_started(state, Start(model)) for state in self._tree]
 
+    def _is_plain(self) -> bool:
+        """Return whether the document says nothing that a chart written in Python could not."""
+        items = [item for _, item in self._made]
+        parts = [part for item in items for part in (item.guard, item.action)]
+        parts += [each for state in self._tree for each in _functions_of(state)]
+        of_document = [each for each in parts if isinstance(each, DocumentPart)]
+        if self._content.has_data or any(
+            not isinstance(each, Done) or each.payload for each in of_document
+        ):
+            return False
+
+        triggers = [item.trigger for item in items if item.trigger is not None]
+        return self._is_own or _are_plain(triggers)
+
     def definition(self) -> Definition[Any]:
-        """Return the chart; nothing is wrong with the document."""
+        """Return the chart of a document without problems."""
         root, own = self._root.attributes, self._root.own
         initial = (
             self._targets(self._root, root["initial"])
@@ -469,12 +470,8 @@ class _Reader:
 
 def done_text(event: str) -> str:
     """Return the trigger that prism has written as an event's name."""
-    prefix = "done.state."
-    return (
-        prefix + scxml_text(event.removeprefix(prefix))
-        if event.startswith(prefix)
-        else (scxml_text(event))
-    )
+    prefix = DONE if event.startswith(DONE) else ""
+    return prefix + scxml_text(event.removeprefix(prefix))
 
 
 def _all_inside(place: _Place) -> Iterator[_Place]:
@@ -499,19 +496,7 @@ def _are_plain(triggers: Sequence[str]) -> bool:
 
 
 def _plainly(item: Transition[Any]) -> Transition[Any]:
-    if item.trigger is None:
-        return item
-    return Transition(
-        str(item.trigger),
-        item.source,
-        item.target,
-        item.guard,
-        item.action,
-        internal=item.internal,
-        after=item.after,
-        rate=item.rate,
-        probability=item.probability,
-    )
+    return item if item.trigger is None else replace(item, trigger=str(item.trigger))
 
 
 def _without_done(state: Any) -> Any:
@@ -521,19 +506,10 @@ def _without_done(state: Any) -> Any:
     states = tuple(map(_without_done, state.states))
     if not states and not entry and not state.exit:
         return state.state
-    return _changed(state, states=states, entry=entry)
+    return replace(state, states=states, entry=entry)
 
 
 def _started(state: Any, start: Callable[[Any, Any], object]) -> Any:
     if not isinstance(state, State):
         return State(state, entry=start)
-    return _changed(state, entry=(start, *state.entry))
-
-
-def _changed(state: State[Any], **changes: Any) -> State[Any]:
-    """Return a state with other attributes, whose constructor takes them in another form."""
-    made = object.__new__(type(state))
-    names = ["state", "states", "initial", "parallel", "entry", "exit"]
-    for name in [*names, *(["start"] if isinstance(state, DocumentState) else [])]:
-        object.__setattr__(made, name, changes.get(name, getattr(state, name)))
-    return made
+    return replace(state, entry=(start, *state.entry))

@@ -1,4 +1,4 @@
-"""Why an event would move an agent, or would not."""
+"""Why an event would or would not move an agent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why an event would move an agent of a chart with composites, or would not."""
+"""Why an event would or would not move an agent of a chart with composites."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ class Explanation:
     is_final: bool = False
 
     def __str__(self) -> str:
-        """Return the block: who and where, a line for each candidate, and what would come of it."""
+        """Return the block: who and where, a line for each candidate, and the outcome."""
         return "\n".join(self._lines())
 
     def to_dict(self) -> dict[str, Any]:

@@ -131,7 +131,7 @@ def _without_timeout(chart: Definition[Any]) -> list[Finding]:
 
 
 def missing(agent: object, needs: Iterable[str]) -> list[str]:
-    """Return the names that a class, or an agent, does not have.
+    """Return the names that a class or an agent lacks.
 
     Of a class only its code is known: what it and its bases define, declare as fields, or assign in
     a method to ``self``.

@@ -34,7 +34,7 @@ from prism.statechart.reasoner._model_client import (
     has,
     parameters,
 )
-from prism.statechart.reasoner._prompts import MOST_DECISION_BYTES, Kind, Request, answer_schema
+from prism.statechart.reasoner._prompts import Kind, Request, answer_schema
 from prism.statechart.reasoner._recording import AnswerStore, PromptRecord, ReplyCache
 from prism.statechart.reasoner._replies import parse_reasoner_response, read_probabilities
 from prism.statechart.reasoner._spending import (
@@ -92,11 +92,6 @@ class TextRequest:
     schema: dict[str, Any] | None
     lacks: Callable[[TextReply], int]
     variation: int = 0
-
-    @property
-    def size(self) -> int:
-        """No server refuses a prompt by its length: what a model cannot read it cuts off."""
-        return 0
 
 
 class AnyModel(Protocol):
@@ -286,11 +281,6 @@ class AsksModel:
         cost.model = self._model
         if self.record is not None:
             cost.trail = []
-
-        if request.size > MOST_DECISION_BYTES:
-            raise ReasonerError(
-                f"not asked: {request.size} bytes, of {MOST_DECISION_BYTES} that a request may have"
-            )
 
         most = cost.allowance.most_attempts
         allowance = cost.allowance = Allowance(self.budget, self._timeout, most)

@@ -409,9 +409,7 @@ class Pool(Generic[HostT]):
             question.go_to((host,))
             return 0.0
 
-        # a reply, even one without an answer, says more than a refusal
-        is_refusal = unusable.reply is None
-        raise first if is_refusal and first is not None and first.reply is not None else unusable
+        raise _saying_more(first, unusable)
 
     def _others(self, question: Question[ReplyT], host: Host) -> Hosts:
         """Return the other hosts that can be asked, if possible those that were of use lately."""
@@ -584,6 +582,13 @@ class Pool(Generic[HostT]):
         # answering fast, a host without the model would attract questions that another could answer
         lacks_model = len(self.servers) > 1 and isinstance(error, ModelMissingError)
         return lacks_model or is_retryable(error)
+
+
+def _saying_more(first: UnusableError | None, last: UnusableError) -> UnusableError:
+    """Return what says more: a reply, even one without an answer, and not a refusal."""
+    if first is not None and first.reply is not None and last.reply is None:
+        return first
+    return last
 
 
 def _works_but_is_busy(host: Host, error: LLMError, others: int) -> bool:

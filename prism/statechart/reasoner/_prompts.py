@@ -490,7 +490,6 @@ class Request:
         place: Position of the question among all that were asked with it.
         text: The prompt of a chat, or what the decision is about.
         choice: The question in the wire format of decision models; None in chat.
-        size: Bytes that a decision request takes.
         fault: What keeps it from being asked, such as a post that cannot be read.
         asks_reason: Whether a chat asks for a reason beside the choice.
         rotation: How many of the options go from the beginning of the list to its end where the
@@ -505,7 +504,6 @@ class Request:
     place: int
     text: str
     choice: Mapping[str, Any] | None = None
-    size: int = 0
     fault: Exception | None = None
     asks_reason: bool = False
     rotation: int | None = None
@@ -546,15 +544,29 @@ def requests_for(
 
 
 def _request(kind: Kind, question: Question, place: int, settings: PromptSettings) -> Request:
-    if kind == "chat":
-        text, asks = chat_prompt(question, settings), settings.asks_reason
+    text, choice = _as_asked(kind, question, settings)
+    if choice is None:
+        asks = settings.asks_reason
         return Request(kind, question, place, text, asks_reason=asks, hash=hash_of(text))
 
-    choice, about = decision_question(question, settings), decision_state(question, settings)
     # json.dumps escapes non-ASCII text, which takes more bytes than UTF-8
-    size = len(json.dumps([about, choice]))
+    size, most, fault = len(json.dumps([text, choice])), MOST_DECISION_BYTES, None
+    if size > most:
+        fault = ReasonerError(f"not asked: {size} bytes, of {most} that a request may have")
+
     same = prompt_hash(question, settings)
-    return Request(kind, question, place, about, choice, size, hash=same)
+    return Request(kind, question, place, text, choice, fault, hash=same)
+
+
+def _as_asked(
+    kind: Kind, question: Question, settings: PromptSettings
+) -> tuple[str, dict[str, Any] | None]:
+    """Return the text and the choice of a question's request; a chat has no choice."""
+    if kind == "chat":
+        return chat_prompt(question, settings), None
+
+    choice = decision_question(question, settings)
+    return decision_state(question, settings), choice
 
 
 def prompt_hash(question: Question, settings: PromptSettings) -> str | None:
@@ -585,9 +597,9 @@ def shuffled(request: Request, settings: PromptSettings, seed: int) -> Request:
         return told
 
     turned = replace(request.question, options=told.offered())
-    asked = _request(request.kind, turned, request.place, settings)
+    text, choice = _as_asked(request.kind, turned, settings)
 
-    return replace(told, text=asked.text, choice=asked.choice)
+    return replace(told, text=text, choice=choice)
 
 
 def rotation_of(question: Question, seed: int, prompt_hash: str | None) -> int:

@@ -122,7 +122,7 @@ class Reading:
         """Return how much the prompt speaks for an option."""
         stems = _stems(f"{option.name} {option.means}")
         shared = len(set(stems) & set(_stems(self._rest)))
-        repeated = len(re.findall(rf"\b{re.escape(option.name)}\b", self._rest))
+        repeated = len(re.findall(rf"\b{re.escape(option.name)}\b", self._rest, re.I))
 
         # "Continue browsing without engaging" is no way to engage: the first word counts
         kind = next((stem for stem in stems if stem in _ACTS or stem in _RESTS), "")
@@ -178,8 +178,13 @@ class Reading:
 
     def _among(self, values: Sequence[Any]) -> Any:
         """Return the value that the prompt speaks for; the first if it tells of none of them."""
-        offered = [option for option in self.options if option.answer in values]
-        return max(offered, key=self.speaks_for).answer if offered else values[0]
+        offered = {
+            value: option
+            for option in self.options
+            for value in values
+            if value == option.answer or str(value).casefold() == option.name.casefold()
+        }
+        return max(offered, key=lambda value: self.speaks_for(offered[value]), default=values[0])
 
     def _number(self, schema: Mapping[str, Any]) -> float:
         least, most = schema.get("minimum", 0), schema.get("maximum", 100)

@@ -201,7 +201,6 @@ class _Scan:
         self.stored: set[str] = set()
         self.modules: set[str] = set()
         self.texts: set[tuple[int, int]] = set()
-        self.is_empty = not tree.body
 
         nodes: list[Any] = [tree]
         while nodes:

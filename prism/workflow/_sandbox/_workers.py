@@ -48,21 +48,6 @@ _MOST_KNOWN = 1000
 _STEPS_PER_SESSION = 200
 """A session is renewed after so many steps; it counts some of what they did for all its life."""
 
-_MAX_PRINTED = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """What a code step left behind.
-
-    Args:
-        context: The context after the step.
-        printed: What it printed, the first 1,000 characters.
-    """
-
-    context: dict[str, Any]
-    printed: str
-
 
 @dataclass(eq=False, slots=True)
 class _Session:
@@ -71,12 +56,6 @@ class _Session:
     runner: Any
     pid: int | None
     steps: int = 0
-    printed: str = ""
-
-    def hear(self, _stream: str, text: str) -> None:
-        # a program can print without end: what is beyond the bound is dropped as it comes
-        if len(self.printed) < _MAX_PRINTED:
-            self.printed = (self.printed + text)[:_MAX_PRINTED]
 
     def close(self) -> None:
         # the worker of a session that was ended by a signal has nothing left to be closed
@@ -131,7 +110,7 @@ class _Job:
     is_last: bool
     number: int
     step: _Step = field(compare=False)
-    future: Future[tuple[str, str]] = field(compare=False)
+    future: Future[str] = field(compare=False)
 
 
 class _Crew:
@@ -159,7 +138,7 @@ class _Crew:
         self._pool.__enter__()
         finalize(self, _dismiss, self.owner, self.threads, self._idle, self._pool)
 
-    def put(self, step: _Step, code: str) -> Future[tuple[str, str]]:
+    def put(self, step: _Step, code: str) -> Future[str]:
         """Have a step run as soon as a thread is free.
 
         Code that has hit its limits twice waits behind all other code.
@@ -188,7 +167,7 @@ class _Crew:
         except BaseException as error:
             job.future.set_exception(error)
 
-    def _run(self, step: _Step) -> tuple[str, str]:
+    def _run(self, step: _Step) -> str:
         """Run a step in a worker, and again in a fresh one if that is in doubt."""
         monty = require_monty()
         try:
@@ -203,26 +182,24 @@ class _Crew:
         # step can do must not depend on who came before it
         return self._fed(step, fresh=True)
 
-    def _fed(self, step: _Step, *, fresh: bool) -> tuple[str, str]:
+    def _fed(self, step: _Step, *, fresh: bool) -> str:
         session = (None if fresh else self._rested()) or self._opened()
         session.steps += 1
-        session.printed = ""
         try:
             with step.at_work(session.pid):
-                text = session.runner.feed_run(
-                    step.source, inputs=step.inputs, print_callback=session.hear
+                text: str = session.runner.feed_run(
+                    step.source, inputs=step.inputs, print_callback=_drop
                 )
         except BaseException:
             session.close()
             raise
 
-        printed = session.printed
         if session.steps < _STEPS_PER_SESSION:
             self._idle.append(session)
         else:
             session.close()
 
-        return text, printed
+        return text
 
     def _rested(self) -> _Session | None:
         try:
@@ -245,6 +222,10 @@ class _Crew:
         runner.__enter__()
 
         return _Session(runner, runner.worker_pid)
+
+
+def _drop(_stream: str, _text: str) -> None:
+    """Drop what a program prints, as it comes: it can print without end."""
 
 
 def _dismiss(owner: int, threads: ThreadPoolExecutor, idle: list[_Session], pool: Any) -> None:
@@ -272,8 +253,8 @@ class Workers:
 
     async def run(
         self, program: Program, context: Mapping[str, Any], given: Mapping[str, Any], key: str
-    ) -> Ran:
-        """Run a step's code on a copy of the context.
+    ) -> dict[str, Any]:
+        """Run a step's code on a copy of the context, and return the context after it.
 
         Args:
             program: The code.
@@ -290,7 +271,7 @@ class Workers:
         step = _Step(source, {"context": dict(context), "given": dict(given)})
         crew = self._ours()
         try:
-            text, printed = await _end_of(crew.put(step, program.code))
+            text = await _end_of(crew.put(step, program.code))
         except asyncio.CancelledError:
             step.cancel()
             raise
@@ -300,7 +281,7 @@ class Workers:
                 crew.hit_limit(program.code)
             raise failure from None
 
-        return Ran(_merged(context, given, text), printed)
+        return _merged(context, given, text)
 
     def _ours(self) -> _Crew:
         # runs in several threads share one crew; a fork must not talk to its parent's workers
@@ -311,7 +292,7 @@ class Workers:
             return self._crew
 
 
-async def _end_of(step: Future[tuple[str, str]]) -> tuple[str, str]:
+async def _end_of(step: Future[str]) -> str:
     """Wait for a step that a thread runs, and return what it left behind."""
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[None] = loop.create_future()

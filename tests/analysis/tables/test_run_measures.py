@@ -1,6 +1,7 @@
 """A run as one row of numbers."""
 
 from pathlib import Path
+from statistics import mean, median
 from typing import Any
 
 import polars as pl
@@ -64,6 +65,23 @@ def test_trees_of_reshares_grow_from_posts_and_replies(
     deep = sum(height > 1 for height in heights)
     assert row["reshare_beyond_one_degree"] == pytest.approx(deep / len(heights))
     assert row["deepest_reshare"] == max(heights)
+
+
+def test_the_pace_of_cascades_is_that_of_their_median_answers(
+    folder: Path, events: list[dict[str, Any]]
+) -> None:
+    """For each cascade: the median answer's time since the root, as a share of the last one's."""
+    length = read_log(folder).runs[0].ticks_per_round
+    clocks: dict[str, list[int]] = {}
+    for each in events:
+        if each["event"] == "post.published":
+            clock = max(each["round"] - 1, 0) * length + each["tick"]
+            clocks.setdefault(each["root_id"] or each["post_id"], []).append(clock)
+    after = [[one - begun for one in answers] for begun, *answers in clocks.values() if answers]
+    places = [median(each) / max(each) for each in after if max(each)]
+
+    (row,) = run_measures(read_log(folder)).iter_rows(named=True)
+    assert row["median_place"] == pytest.approx(mean(places))
 
 
 @pytest.mark.slow

@@ -65,12 +65,14 @@ def test_no_questions_make_no_request() -> None:
 
 @pytest.mark.parametrize("text", ["x" * 50_000, "\N{GRINNING FACE}" * 900, '"' * 3_000, "x"])
 @pytest.mark.parametrize("personality", ["", "dry " * 8_000])
-def test_the_size_of_a_request_is_what_is_sent(text: str, personality: str) -> None:
-    """No request is larger on the wire than it says, but for what stands in each."""
+def test_a_decision_that_no_server_takes_is_not_asked(text: str, personality: str) -> None:
+    """No request that is put is larger on the wire than allowed, but for what stands in each."""
     agent = SimpleNamespace(agent_id="a1", personality=personality)
     (request,) = decisions([ask(agent, text)])
-    assert len(sent(request)) <= request.size + 100
-    assert (request.size > MOST_DECISION_BYTES) == (len(text) + len(personality) > 60_000)
+    is_too_large = len(text) + len(personality) > 60_000
+    assert (len(sent(request)) <= MOST_DECISION_BYTES + 100) == (not is_too_large)
+    told = f"bytes, of {MOST_DECISION_BYTES} that a request may have"
+    assert (told in str(request.fault)) == is_too_large
 
 
 class Unreadable:

@@ -110,6 +110,13 @@ def test_a_schema_is_filled_from_the_prompt() -> None:
     }
 
 
+def test_names_in_a_schema_are_those_of_lettered_options() -> None:
+    """A schema may list names of options that the prompt offers by letters, in capitals."""
+    lately = "Your last decisions: continue, continue, continue"
+    prompt = f"{lately}\n\nA) CONTINUE - keep working\nB) SHIP - move on\n"
+    assert Reading(prompt).fill({"enum": ["continue", "ship"]}) == "ship"
+
+
 def test_the_key_of_an_answer_is_read_from_its_example() -> None:
     """Where a prompt shows the JSON it wants, the answer has that key."""
     assert Reading('Reply so:\n{"next_state": "<one>"}').key_of_answer == "next_state"
