@@ -142,6 +142,7 @@ class Pager:
         """Return what every prompt shows of a memory, with nothing that may be wanted besides."""
         return Seen(
             working=memory.working,
+            outdated=memory.outdated,
             thoughts=memory.thoughts if self._config.thinking_log.enable else {},
             stored=memory.stored_count,
             last_action=memory.last_action,

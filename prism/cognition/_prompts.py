@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from prism.cognition._memory._values import to_text
@@ -58,6 +59,8 @@ _UNFIT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
 _MOST_REASON = 300
 _MOST_TAGS = 10
+_OLDER = ' status="older than in storage"'
+_NO_MORE: Mapping[str, str] = MappingProxyType({})
 """What is told of the last action, in characters of its reason, and tags that have moved."""
 
 
@@ -97,6 +100,7 @@ class Seen:
         found: Memories that the last action found, by tag.
         last_action: The last action and its result.
         news: What the agent has been told, oldest first.
+        outdated: Tags of working memory under which storage has a newer value.
     """
 
     working: Mapping[str, Any] = field(default_factory=dict)
@@ -106,6 +110,7 @@ class Seen:
     found: Mapping[str, Any] = field(default_factory=dict)
     last_action: Mapping[str, Any] | None = None
     news: Sequence[str] = ()
+    outdated: Sequence[str] = ()
 
 
 LEAST = Seen(stored=10**9)
@@ -166,7 +171,8 @@ def build_prompt(
 
 def memory_sections(seen: Seen) -> Iterator[str]:
     """Yield what a prompt shows of a memory, part by part; empty for what there is not."""
-    yield _section("working_memory", _elements("memory", "tag", seen.working))
+    older = dict.fromkeys(seen.outdated, _OLDER)
+    yield _section("working_memory", _elements("memory", "tag", seen.working, older))
     yield _section("thinking_log", _elements("thought", "key", seen.thoughts))
     news = (f"<new>{_escaped(each)}</new>" for each in seen.news)
     yield _section("news", news) if seen.news else ""
@@ -284,9 +290,12 @@ def _section(name: str, lines: Iterable[str]) -> str:
     return "\n".join([f"<{name}>", *lines, f"</{name}>"])
 
 
-def _elements(name: str, attribute: str, values: Mapping[str, Any]) -> Iterator[str]:
+def _elements(
+    name: str, attribute: str, values: Mapping[str, Any], more: Mapping[str, str] = _NO_MORE
+) -> Iterator[str]:
     for key, value in values.items():
-        yield f'<{name} {attribute}="{_quoted(key)}">{_escaped(to_text(value))}</{name}>'
+        start = f'{name} {attribute}="{_quoted(key)}"{more.get(key, "")}'
+        yield f"<{start}>{_escaped(to_text(value))}</{name}>"
 
 
 def _quoted(text: str) -> str:

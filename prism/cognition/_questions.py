@@ -57,7 +57,7 @@ async def ask_memory(
 def _prompt(memory: Memory, question: str, config: Config, count: TokenCounter) -> str:
     """Return the prompt: best matches first to come, and the oldest thoughts first to go."""
     found = {match.tag: match.value for match in memory.search(question, _MOST_FOUND)}
-    seen = Seen(memory.working, memory.thoughts, memory.stored_count)
+    seen = Seen(memory.working, memory.thoughts, memory.stored_count, outdated=memory.outdated)
     order = [("found", tag) for tag in reversed(found)]
     order += [("thoughts", key) for key in memory.thoughts]
     order += [("working", tag) for tag in memory.least_recently_used()]

@@ -227,6 +227,11 @@ class Memory:
         return self._storage.next_revision(self._contents, self._steps)
 
     @property
+    def outdated(self) -> Sequence[str]:
+        """Tags of working memory under which a newer value has been saved to storage."""
+        return tuple(self._contents.outdated)
+
+    @property
     def stored_count(self) -> int:
         """How many memories are in storage."""
         return len(self._storage)

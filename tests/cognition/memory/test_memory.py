@@ -50,13 +50,15 @@ def test_add_and_remove(memory: Memory) -> None:
 
 
 def test_save_and_load(memory: Memory) -> None:
-    """Saving leaves working memory as it is, and loading leaves storage as it is."""
+    """Saving leaves working memory as it is, as an older value, and loading renews it."""
     memory.add("plot", "a letter")
     assert memory.save("plot")
+    assert memory.outdated == ()
     assert memory.working["plot"] == memory.stored("plot") == "a letter"
     assert memory.save("plot", "a map")
-    assert memory.working["plot"] == "a letter"
+    assert (memory.working["plot"], memory.outdated) == ("a letter", ("plot",))
     assert memory.load("plot")
+    assert memory.outdated == ()
     assert memory.working["plot"] == memory.stored("plot") == "a map"
 
 
