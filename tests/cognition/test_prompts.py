@@ -30,7 +30,9 @@ def text_of(
     thoughts: Mapping[str, str] | None = None,
     **more: Any,
 ) -> str:
-    about = {name: more.pop(name) for name in ("named", "stored", "news", "outdated") if name in more}
+    about = {
+        name: more.pop(name) for name in ("named", "stored", "news", "outdated") if name in more
+    }
     return build_prompt(CONFIG, state, Seen(working or {}, thoughts or {}, **about), **more).text
 
 
