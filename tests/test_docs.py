@@ -289,6 +289,7 @@ def test_the_event_of_the_guide_is_a_new_one() -> None:
     assert name not in {event.name for event in EVENTS}
 
 
+@pytest.mark.slow  # ruff comes with the extra dev alone
 def test_the_module_in_the_guide_can_be_taken_as_it_is() -> None:
     """What a contributor copies has nothing to mend, and imports its room's parts, not the room."""
     text = (DOCS / "contributing.md").read_text(encoding="utf-8")
