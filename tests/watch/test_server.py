@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter
@@ -201,6 +202,18 @@ def test_agents_behind_a_state_and_an_arrow_are_as_many_as_shown(
         found = ask(client, "/agents", round=2, source=source, target=target)
         assert sum(each["times"] for each in found["agents"]) == len(own)
         assert {each["agent"] for each in found["agents"]} == set(own)
+
+
+def test_who_entered_a_state_most_often_comes_first(
+    client: httpx.Client, events: list[dict[str, Any]]
+) -> None:
+    """Entries of a whole run are counted by agent, the most first, and joins are none."""
+    moves = [each for each in events if each["event"] == "statechart.transition"]
+    for state in {each["to_state"] for each in moves}:
+        own = Counter(each["agent_id"] for each in moves if each["to_state"] == state)
+        found = ask(client, "/agents", entered=state)["agents"]
+        assert {each["agent"]: each["times"] for each in found} == own
+        assert found[0]["times"] == max(own.values())
 
 
 def test_an_agent_is_found_and_its_story_told(client: httpx.Client) -> None:
