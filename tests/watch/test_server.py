@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -222,6 +223,8 @@ def test_an_agent_is_found_and_its_story_told(client: httpx.Client) -> None:
     assert found["agents"][0]["agent"] == "agent_0007"
     view = ask(client, "/agent", agent="agent_0007")
     assert {"way", "asked", "story"} <= {each["anchor"] for each in view["sections"]}
+    (asked,) = (each["html"] for each in view["sections"] if each["anchor"] == "asked")
+    assert re.search(r"<p>About</p><pre>post_id post_\d+", asked)
     missing = client.get("/agent", params={"run": "real", "agent": "nobody"})
     assert (missing.status_code, "no agent 'nobody'" in missing.json()["problem"]) == (400, True)
 
