@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dis
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from inspect import isclass, isfunction, unwrap
 from types import FunctionType
@@ -14,6 +14,7 @@ from prism.errors import AgentError
 from prism.statechart._definition import TIMEOUT, Definition
 from prism.statechart._engine.memory import FIELD
 from prism.statechart._identity import name_or_address
+from prism.statechart.inspection._outline import Outline
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Transition
 
@@ -41,28 +42,6 @@ class Finding:
     def __str__(self) -> str:
         """Return the message."""
         return self.message
-
-
-@dataclass(frozen=True, slots=True)
-class Outline:
-    """What is looked at in a chart.
-
-    Args:
-        initial: The states in which agents begin.
-        left: States that have a way out.
-        timed: States that an agent leaves in time, without an event.
-        limited: States for which the chart sets a limit.
-        final: Final states.
-        shadowed: Transitions that can never fire, each after its source and before the transition
-            that always comes first.
-    """
-
-    initial: Set[Any]
-    left: Set[Any]
-    timed: Set[Any]
-    limited: Set[Any]
-    final: Set[Any]
-    shadowed: Sequence[tuple[Any, Transition[Any], Transition[Any]]]
 
 
 def find_flaws(chart: Definition[Any]) -> list[Finding]:

@@ -12,7 +12,7 @@ from typing import Any
 from prism.statechart._definition import TIMEOUT
 from prism.statechart._tree.hierarchy import Hierarchy
 from prism.statechart._tree.numbers import Arc
-from prism.statechart.inspection._lint import Outline
+from prism.statechart.inspection._outline import Outline
 from prism.statechart.transitions import TIMING, Transition
 
 
