@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from functools import cache
 from linecache import getline
 from pathlib import Path
 from traceback import walk_tb
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any
 
 from prism.errors import PrismError
@@ -82,6 +83,19 @@ def place_of(error: BaseException) -> Place | None:
     """Return the innermost line of a user's code that prism had called; None if there is none."""
     called = _called(error)
     return _place(called[-1]) if called else None
+
+
+def calling_place() -> Place | None:
+    """Return the line of a user's code that has called prism; None if there is none."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        code = frame.f_code
+        if not (_is_prisms(code.co_filename) or _is_installed(code.co_filename)):
+            text = getline(code.co_filename, frame.f_lineno, frame.f_globals).strip()
+            return Place(code.co_filename, frame.f_lineno, code.co_qualname, text)
+        frame = frame.f_back
+
+    return None
 
 
 def entry_of(error: BaseException) -> Place | None:

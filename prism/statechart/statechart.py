@@ -528,7 +528,8 @@ class Statechart(Written[StateT]):
         Reported are states that cannot be reached, states with no way out, transitions shadowed by
         an earlier unguarded one (outside decision states), and states that no ``timeout`` leaves,
         unless it is the initial one without a limit in ``timeouts``. A final state needs neither a
-        way out nor a time-out.
+        way out nor a time-out. In a chart with composites, what is made by ``after``, by a rate or
+        without an event counts as a time-out, and a chart without any needs none.
         """
         from prism.statechart.inspection._lint import find_flaws
 
@@ -537,6 +538,8 @@ class Statechart(Written[StateT]):
     def fits(self, agent: object) -> list[str]:
         """Return what a class or an agent lacks: ``state``, and what the chart `needs`.
 
+        A chart that remembers histories or times needs ``state_memory``, too, which `adopt` adds.
+
         Of a class only its code is known: what it and its bases define, declare as fields, or
         assign in a method to ``self``. An agent is looked at itself; its properties are read.
 
@@ -544,11 +547,11 @@ class Statechart(Written[StateT]):
             agent: A class, or an agent.
 
         Returns:
-            The missing names, in the order of ``needs``; an empty list if it fits.
+            The missing names, those of ``needs`` in their order; an empty list if it fits.
         """
-        from prism.statechart.inspection._lint import missing
+        from prism.statechart.inspection._lint import missing, needed
 
-        return missing(agent, ("state", *self.needs))
+        return missing(agent, needed(self._definition))
 
     def explain(self, agent: Any, trigger: str, context: Any = None) -> Explanation:
         """Explain what an event would do to an agent; nothing is changed and nothing is logged.

@@ -162,15 +162,15 @@ class _Rehearsal:
         """Run them, and return what was found."""
         is_ordered = self._cls.order == "listed" and not self._cls.together
         self._run(_FIRST, _SECOND, _RESUMED, *[_BACKWARDS] * (not is_ordered))
-        notes: Any = self._read(_FIRST, "notes") or ([], [])
+        notes: Any = self._read(_FIRST, "notes") or ([], [], [])
         self._calls: Sequence[Sequence[str]] = notes[0]
         self._changed: Sequence[str] = notes[1]
         if error := self._read(_FIRST, "error"):
             return [self._of_failure(error)]
 
-        found: list[Finding] = []
+        found = [Finding(each) for each in notes[2]]
         if by_process := self._difference(_SECOND):
-            found = self._of_process(by_process)
+            found += self._of_process(by_process)
         # a call that answers otherwise in each process does so after a resume, too
         if not by_process or self._changed or not self._calls:
             found += self._of_resume()

@@ -11,6 +11,7 @@ the last; a resumed one makes each round in a process that has not seen the othe
 from __future__ import annotations
 
 import ast
+import logging
 import multiprocessing
 import random
 import re
@@ -30,7 +31,7 @@ from prism.errors import SimulationError
 from prism.runlog import RunLog
 from prism.runs._lent import NobodyWriter
 from prism.statechart import Statechart
-from prism.telemetry._loggers import LateLogger
+from prism.telemetry._loggers import LOGGER_NAME, LateLogger
 from prism.telemetry.events import ROUND_ENDED
 from prism.worlds._addresses import code_of
 from prism.worlds._loop import Loop
@@ -77,6 +78,7 @@ class Rehearsal:
         place = self.options.place
         self.files = {str(file) for file in code_of(self.options.world_class, place).values()}
         self.calls: dict[Note, None] = {}
+        self.warnings: list[str] = []
         self.round, self.told = -1, 0
 
     def run(self) -> None:
@@ -84,7 +86,8 @@ class Rehearsal:
         if self.way == "resumed":
             self.resumed()
             return
-        with watching(self.files if self.way == "first" else ()) as self.calls:
+        watched = self.files if self.way == "first" else ()
+        with watching(watched) as self.calls, hearing() as self.warnings:
             attempt(self, 1, self.last)
 
     def resumed(self) -> None:
@@ -137,7 +140,7 @@ class Rehearsal:
             finally:
                 after = self._outside().items()
                 changed = [name for name, text in after if before.get(name) != text]
-                self._write("notes", [list(self.calls), changed])
+                self._write("notes", [list(self.calls), changed, self.warnings])
 
     def _outside(self) -> dict[str, str]:
         loaded = list(sys.modules.values())
@@ -236,6 +239,20 @@ def watching(files: Collection[str]) -> Iterator[dict[Note, None]]:
         yield notes
     finally:
         sys.setprofile(None)
+
+
+@contextmanager
+def hearing() -> Iterator[list[str]]:
+    """Note what a programmer is warned of, such as a trigger that no transition has."""
+    said: list[str] = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
+    logger = logging.getLogger(LOGGER_NAME)
+    logger.addHandler(handler)
+    try:
+        yield said
+    finally:
+        logger.removeHandler(handler)
 
 
 def _named(module: str | None, owner: Any, name: str) -> str:

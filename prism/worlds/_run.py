@@ -118,7 +118,7 @@ class Run(Generic[WorldT_co]):
     """A world, its agents, and everything else that its events depend on.
 
     `run` carries it out, and `keep` carries it out and keeps it in a folder, from which
-    `prism.resume` continues a stopped run and `prism.replay` repeats it.
+    ``prism.resume`` continues a stopped run and ``prism.replay`` repeats it.
 
     A run of a world's class can be carried out any number of times, and makes a new world each
     time. A run of an existing world, or of existing agents, can be carried out once.

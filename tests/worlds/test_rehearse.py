@@ -96,6 +96,13 @@ def test_a_definition_that_is_refused_is_found_by_its_line(tmp_path: Path) -> No
     assert re.match(r".*planted\.py:\d+, in Planted: transition None: needs a trigger", found)
 
 
+def test_a_trigger_that_no_transition_has_is_found_by_its_line(tmp_path: Path) -> None:
+    """A misspelled event would change nothing for a whole run; the rehearsal says where it is."""
+    (found,) = findings(tmp_path, step='person.fire("stirrs")')
+    assert "no transition has the trigger 'stirrs'; did you mean 'stirs'? (" in found
+    assert "STEP, in Planted.step)" in found
+
+
 @pytest.mark.slow
 def test_several_faults_are_named_at_once(tmp_path: Path) -> None:
     """An order, a global and a class attribute are told apart, with round, place and mend."""

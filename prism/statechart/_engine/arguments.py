@@ -309,7 +309,12 @@ class Checks(Generic[StateT]):
         if trigger in found or len(found) >= MOST_UNKNOWN_TRIGGERS:
             return
 
+        # loaded only for a message
+        from prism._faults import calling_place
+
         found.add(trigger)
+        if (place := calling_place()) is not None:
+            problem += f" ({place})"
         is_last = len(found) == MOST_UNKNOWN_TRIGGERS
         warn_standard(problem + (" (further ones are not reported)" if is_last else ""))
 

@@ -12,7 +12,9 @@ from typing import Any, Literal
 
 from prism.errors import AgentError
 from prism.statechart._definition import TIMEOUT, Definition
+from prism.statechart._engine.memory import FIELD
 from prism.statechart._identity import name_or_address
+from prism.statechart.inspection._outline import Outline
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Transition
 
@@ -44,16 +46,52 @@ class Finding:
 
 def find_flaws(chart: Definition[Any]) -> list[Finding]:
     """Return everything that is probably wrong with a chart: see `Statechart.check`."""
+    if chart.tree is None:
+        outline = _flat_outline(chart)
+    else:
+        # loaded only where there are composites: flat charts need none of it
+        from prism.statechart.inspection._lint_nested import nested_outline
+
+        outline = nested_outline(chart.tree)
+
     return [
-        *_unreachable(chart),
-        *_without_way_out(chart),
-        *_shadowed(chart),
-        *_without_timeout(chart),
+        *_unreachable(chart, outline),
+        *_without_way_out(chart, outline),
+        *_shadowed(outline),
+        *_without_timeout(chart, outline),
     ]
 
 
-def _unreachable(chart: Definition[Any]) -> list[Finding]:
-    reached, frontier = {chart.initial}, [chart.initial]
+def _flat_outline(chart: Definition[Any]) -> Outline:
+    leaving = [item for item in chart.transitions if item.source != item.target]
+    return Outline(
+        {chart.initial},
+        {item.source for item in leaving},
+        {item.source for item in leaving if item.trigger == TIMEOUT},
+        chart.timeouts.keys(),
+        chart.final_states,
+        [*_shadowed_in(chart)],
+    )
+
+
+def _shadowed_in(
+    chart: Definition[Any],
+) -> Iterator[tuple[Any, Transition[Any], Transition[Any]]]:
+    unguarded: dict[tuple[Any, str], Transition[Any]] = {}
+    for item in chart.transitions:
+        if item.source in chart.decision_states:
+            # a reasoner may choose any of them
+            continue
+
+        earlier = unguarded.get((item.source, item.trigger))
+        if earlier is not None:
+            yield item.source, item, earlier
+        elif item.guard is None:
+            unguarded[item.source, item.trigger] = item
+
+
+def _unreachable(chart: Definition[Any], outline: Outline) -> list[Finding]:
+    reached, frontier = {*outline.initial}, [*outline.initial]
     while frontier:
         state = frontier.pop()
         found = {item.target for item in chart.transitions if item.source == state} - reached
@@ -72,8 +110,7 @@ def _unreachable(chart: Definition[Any]) -> list[Finding]:
     ]
 
 
-def _without_way_out(chart: Definition[Any]) -> list[Finding]:
-    left = {item.source for item in chart.transitions if item.source != item.target}
+def _without_way_out(chart: Definition[Any], outline: Outline) -> list[Finding]:
     return [
         Finding(
             "no_way_out",
@@ -82,41 +119,24 @@ def _without_way_out(chart: Definition[Any]) -> list[Finding]:
             "make it a final state",
         )
         for state in chart.states
-        if state not in left | chart.final_states
+        if state not in outline.left | outline.final
     ]
 
 
-def _shadowed(chart: Definition[Any]) -> list[Finding]:
-    findings = []
-    unguarded: dict[tuple[Any, str], Transition[Any]] = {}
-    for item in chart.transitions:
-        if item.source in chart.decision_states:
-            # a reasoner may choose any of them
-            continue
-
-        earlier = unguarded.get((item.source, item.trigger))
-        if earlier is not None:
-            findings.append(
-                Finding(
-                    "shadowed",
-                    item.source,
-                    f"transition {item} can never fire: {earlier} comes earlier and has no guard; "
-                    + ("put it first" if item.guard is not None else _IF_UNGUARDED),
-                    item,
-                )
-            )
-        elif item.guard is None:
-            unguarded[item.source, item.trigger] = item
-
-    return findings
+def _shadowed(outline: Outline) -> list[Finding]:
+    return [
+        Finding(
+            "shadowed",
+            source,
+            f"transition {item} can never fire: {earlier} comes earlier and has no guard; "
+            + ("put it first" if item.guard is not None else _IF_UNGUARDED),
+            item,
+        )
+        for source, item, earlier in outline.shadowed
+    ]
 
 
-def _without_timeout(chart: Definition[Any]) -> list[Finding]:
-    timed = {
-        item.source
-        for item in chart.transitions
-        if item.trigger == TIMEOUT and item.source != item.target
-    }
+def _without_timeout(chart: Definition[Any], outline: Outline) -> list[Finding]:
     return [
         Finding(
             "no_timeout",
@@ -125,9 +145,15 @@ def _without_timeout(chart: Definition[Any]) -> list[Finding]:
             "stuck in it: add one with the state to recover to",
         )
         for state in chart.states
-        if state not in timed | chart.final_states
-        and (state != chart.initial or state in chart.timeouts)
+        if state not in outline.timed | outline.final
+        and (state not in outline.initial or state in outline.limited)
     ]
+
+
+def needed(chart: Definition[Any]) -> tuple[str, ...]:
+    """Return the names of what a chart needs of an agent: what is declared, and its own fields."""
+    remembers = chart.tree is not None and chart.tree.remembers
+    return ("state", *([FIELD] if remembers else []), *chart.needs)
 
 
 def missing(agent: object, needs: Iterable[str]) -> list[str]:
@@ -158,7 +184,7 @@ def require_fit(agents: Iterable[object], chart: Definition[Any], more: Iterable
     Raises:
         AgentError: If one does; names the first of each class, and everything that it lacks.
     """
-    needs = ("state", *chart.needs, *more)
+    needs = (*needed(chart), *more)
     found: dict[tuple[type, tuple[str, ...]], list[object]] = {}
     for agent in agents:
         lacks = tuple(missing(agent, needs))

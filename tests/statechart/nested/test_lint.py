@@ -1,0 +1,197 @@
+"""Probable mistakes that a lint finds in charts with composites, and what their agents lack."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from prism.errors import AgentError
+from prism.statechart import History, State, Statechart, Transition, done
+from prism.statechart.inspection._lint import require_fit
+from tests.statechart.nested.phone import BASE, USED, Day, Owner, Phone, day, phone, whole_phone
+
+PLAIN = [Phone.POCKET, USED]
+BREAKS = Transition("breaks", "*", Phone.BROKEN)
+
+
+def found(chart: Statechart[Any]) -> set[tuple[str, Any]]:
+    return {(each.kind, each.state) for each in chart.check()}
+
+
+def whole(*more: Transition[Phone], **options: Any) -> Statechart[Phone]:
+    """Return a chart in which nothing is wrong, with further transitions."""
+    return phone(
+        Transition("resumes", Phone.POCKET, History(Phone.ENGAGING)),
+        Transition(done(Phone.ENGAGING), Phone.ENGAGING, Phone.POCKET),
+        *more,
+        **{"states": PLAIN, "final_states": [Phone.SENT], **options},
+    )
+
+
+@pytest.mark.parametrize(
+    "chart",
+    [
+        whole(),
+        whole(Transition("resumes fully", Phone.POCKET, History(Phone.ENGAGING, deep=True))),
+        whole(Transition("bores", Phone.READING, Phone.POCKET, after=5)),
+        whole(
+            Transition("bores", Phone.READING, Phone.POCKET, after=5),
+            Transition("bores", Phone.READING, Phone.REPLYING, after=3),
+            Transition("bores", Phone.READING, Phone.REPLYING, rate=0.5),
+        ),
+        whole(
+            Transition("looks", Phone.POCKET, Phone.READING, probability=0.4),
+            Transition("looks", Phone.POCKET, Phone.REPLYING, probability=0.6),
+        ),
+        whole(Transition("timeout", Phone.ENGAGING, Phone.POCKET)),
+        whole(Transition("writes", Phone.ENGAGING, Phone.REPLYING)),
+        whole(BREAKS, states=[*PLAIN, Phone.BROKEN], final_states=[Phone.SENT, Phone.BROKEN]),
+        day(),
+        # whoever is tired leaves that only with everything else
+        day(Transition("drops", Day.IDLE, Day.ASLEEP)),
+    ],
+)
+def test_nothing_is_found_in_a_sound_chart(chart: Statechart[Any]) -> None:
+    """Histories, final states inside, times, chances and regions are no mistakes."""
+    assert chart.check() == []
+
+
+def test_a_region_is_left_together_with_the_others() -> None:
+    """A transition of one region that leaves all of them is a way out of every region."""
+    moves = [each for each in day().definition.written if each.trigger != "sleeps"]
+
+    def flaws(*more: Transition[Day]) -> set[tuple[str, Any]]:
+        states = day().definition.tree
+        assert states is not None
+        return found(Statechart(states.states, [*moves, *more], Day.ASLEEP))
+
+    assert flaws() == {("no_way_out", Day.WRITING), ("no_way_out", Day.TIRED)}
+    assert flaws(Transition("sleeps", Day.WRITING, Day.ASLEEP)) == set()
+
+
+def test_agents_that_begin_in_regions_reach_them() -> None:
+    """All leaves of an initial configuration are reached, and wait for an event without end."""
+    awake = day().definition.tree
+    assert awake is not None
+    moves = [*day().definition.written, Transition("timeout", Day.FEED, Day.IDLE)]
+    chart = Statechart(awake.states, moves, Day.AWAKE)
+    assert found(chart) == {("no_timeout", each) for each in (Day.ASLEEP, Day.WRITING, Day.TIRED)}
+
+
+def test_a_transition_as_written_is_reported_once() -> None:
+    """A second transition to a composite is shadowed as a whole; one to a history is, too."""
+    again = [
+        Transition("opens", Phone.POCKET, Phone.REPLYING),
+        Transition("opens", Phone.POCKET, History(Phone.ENGAGING)),
+        Transition("rings", Phone.ENGAGING, Phone.POCKET, lambda agent, context: True),
+    ]
+    flaws = whole(*again).check()
+    assert [(each.kind, each.transition) for each in flaws] == [
+        ("shadowed", each) for each in again
+    ]
+    assert "pocket --opens--> engaging.H can never fire: pocket --opens--> engaging" in str(
+        flaws[1]
+    )
+    assert whole(*again, decision_states=[Phone.POCKET, Phone.READING]).check() == []
+
+
+def test_a_wildcard_is_shadowed_where_no_state_is_left_for_it() -> None:
+    """A wildcard may come after the transition of one state, but not after those of all."""
+    ends = {"states": [*PLAIN, Phone.BROKEN], "final_states": [Phone.SENT, Phone.BROKEN]}
+    one, other = (
+        Transition("breaks", each, Phone.BROKEN) for each in (Phone.POCKET, Phone.ENGAGING)
+    )
+    assert whole(one, BREAKS, **ends).check() == []
+    (flaw,) = whole(one, other, BREAKS, **ends).check()
+    assert (flaw.kind, flaw.transition) == ("shadowed", BREAKS)
+
+
+def test_time_outs_are_asked_of_all_states_of_a_chart_that_has_some() -> None:
+    """What needs no event from outside is as good as a time-out; a limit around counts inside."""
+    timeout = Transition("timeout", Phone.READING, Phone.POCKET)
+    assert found(whole(timeout)) == {("no_timeout", Phone.REPLYING)}
+    for more in (
+        Transition("bores", Phone.REPLYING, Phone.POCKET, after=5),
+        Transition("bores", Phone.REPLYING, Phone.POCKET, rate=0.1),
+        Transition(None, Phone.REPLYING, Phone.POCKET, lambda agent, context: False),
+    ):
+        assert found(whole(timeout, more)) == set()
+
+    for limits, expected in (({Phone.POCKET: 3}, False), ({Phone.ENGAGING: 3}, True)):
+        begins_inside = Statechart(PLAIN, BASE, Phone.READING, timeouts=limits)
+        assert (("no_timeout", Phone.READING) in found(begins_inside)) is expected
+
+
+def test_a_state_inside_may_be_unreachable_or_without_way_out() -> None:
+    """States inside composites are checked like others."""
+    chart = Statechart(
+        [Phone.POCKET, State(Phone.ENGAGING, [Phone.READING, Phone.REPLYING, Phone.SENT])],
+        [BASE[0], BASE[2]],
+        initial=Phone.POCKET,
+        final_states=[Phone.SENT],
+    )
+    assert found(chart) == {
+        ("unreachable", Phone.REPLYING),
+        ("unreachable", Phone.SENT),
+        ("no_way_out", Phone.READING),
+    }
+
+
+class Bare:
+    """An agent with nothing but a state."""
+
+    def __init__(self) -> None:
+        self.state = Phone.POCKET
+
+
+class Roomy(Bare):
+    """An agent with room for what charts remember."""
+
+    state_memory: Any = None
+
+
+def test_a_chart_that_remembers_needs_room_for_it() -> None:
+    """``fits`` lists the memory that histories and times take, just where firing asks for it."""
+    remembering = [
+        whole_phone(),
+        phone(Transition("bores", Phone.ENGAGING, Phone.POCKET, after=5)),
+        phone(timeouts={Phone.ENGAGING: 5}),
+    ]
+    for chart in remembering:
+        assert chart.fits(Bare) == chart.fits(Bare()) == ["state_memory"]
+        assert chart.fits(Roomy) == chart.fits(Roomy()) == chart.fits(Owner) == []
+        assert chart.fits(chart.adopt(SimpleNamespace())) == []
+
+    for chart in (phone(), phone(Transition("bores", Phone.READING, Phone.POCKET, rate=0.5))):
+        assert chart.fits(Bare) == []
+
+    agent = SimpleNamespace(state=Phone.READING, notes=[])
+    with pytest.raises(AgentError, match="state_memory"):
+        whole_phone().fire(agent, "rings")
+    with pytest.raises(AgentError, match=r"SimpleNamespace .* lacks state_memory"):
+        require_fit([agent], whole_phone().definition)
+
+
+class Mood(StrEnum):
+    """A chart without composites."""
+
+    CALM = "calm"
+    ANGRY = "angry"
+
+
+def test_times_without_composites_need_no_room() -> None:
+    """Without composites the ticks in a state say when ``after`` has passed."""
+    chart = Statechart(
+        Mood,
+        [
+            Transition("bumped", Mood.CALM, Mood.ANGRY),
+            Transition("rests", Mood.ANGRY, Mood.CALM, after=3),
+        ],
+        Mood.CALM,
+        needs=["patience"],
+    )
+    assert chart.check() == []
+    assert chart.fits(Bare) == ["patience"]
