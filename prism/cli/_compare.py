@@ -11,7 +11,7 @@ from prism.cli._options import FigureKind, OutFile, TableFile
 from prism.cli._output import missing_runs_first
 from prism.cli._report import Figures, check_figures, check_page, save_figures, write_page
 from prism.cli._screen import Screen, note, say, table_of
-from prism.cli._table_output import MOST_ROWS, TableFormat, choose_format, write
+from prism.cli._table_output import MOST_ROWS, TableFormat, choose_format, interval_text, write
 from prism.errors import InputError
 
 if TYPE_CHECKING:
@@ -164,12 +164,11 @@ def _write_table(found: Comparison, chosen: TableFormat, out: Path | None) -> No
 
 
 def _interval() -> pl.Expr:
-    """Return an interval as one column, as short as its numbers allow."""
+    """Return an interval as one column, with as many digits as the difference beside it."""
     import polars as pl
 
-    return pl.struct("low", "high").map_elements(
-        lambda row: "" if row["low"] is None else f"{row['low']:.2g} to {row['high']:.2g}",
-        return_dtype=pl.String,
+    return pl.struct("low", "high", "difference").map_elements(
+        lambda row: "" if row["low"] is None else interval_text(**row), return_dtype=pl.String
     )
 
 
@@ -215,5 +214,6 @@ def _hint(found: Comparison, tested: int) -> str:
     )
     text += f"difference ({found.confidence:.0%} bootstrap)"
     rest = len(found.differences) - tested
+    rows = "1 row" if rest == 1 else f"{rest} rows"
 
-    return f"{text}; --format csv has more columns, and {rest} rows without a test"
+    return f"{text}; --format csv has more columns" + f", and {rows} without a test" * (rest > 0)

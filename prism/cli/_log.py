@@ -53,6 +53,7 @@ class LogTable:
             and the options that returns them; by default all. What another function has made is
             drawn as a whole.
         drawn: Makes what is drawn of the table and the options, with a line below it.
+        below: How to read the drawn table.
         as_format: The option that chooses a format.
         other_formats: Functions that write the logs in formats which no other table has.
     """
@@ -66,6 +67,7 @@ class LogTable:
     instead: Mapping[str, str] = field(default_factory=dict)
     shown: str | Callable[[Any, Given], Sequence[str]] = ""
     drawn: Callable[[pl.DataFrame, Given], tuple[pl.DataFrame, str | None]] | None = None
+    below: str = ""
     as_format: Any = TableFile
     other_formats: Mapping[str, Callable[[RunLogs], bytes]] = field(default_factory=dict)
 
@@ -112,7 +114,8 @@ class LogTable:
                     list_decisions(run, given["agent_id"], None, as_json=False)
                 return
 
-        write(table, chosen, out, shown or table.collect_schema().names(), hint, reads=runs)
+        columns = shown or table.collect_schema().names()
+        write(table, chosen, out, columns, hint, below=self.below, reads=runs)
 
     def _made(self, runs: list[Path], given: Given) -> tuple[Any, bool]:
         """Return the table, and whether another function than the usual one has made it."""
@@ -182,6 +185,8 @@ TABLES = (
         "Count each transition, with its probability among those that leave the same state.",
         made_by="transition_counts",
         options=(_DEPTH,),
+        below="The probability is among transitions that leave the state; decisions to stay are in "
+        "prism log decisions.",
     ),
     LogTable(
         "dwell",

@@ -36,6 +36,7 @@ _WIDTH_IN_FILE = 160
 _LEAST_TEXT = 16
 _BETWEEN_COLUMNS = 2
 _DIGITS = 3
+_LEAST_WIDTH = 1e-9
 _BETWEEN_ITEMS = ", "
 
 # The signs that begin a formula, also in full width, after blanks that a spreadsheet skips.
@@ -81,6 +82,7 @@ def write(
     hint: str | None = None,
     total: int | None = None,
     *,
+    below: str = "",
     reads: Sequence[Path] = (),
 ) -> None:
     """Write a table.
@@ -92,6 +94,7 @@ def write(
         shown: Columns to draw, if the table has them.
         hint: Line below a drawn table; by default it says what is left out.
         total: Number of all rows, if the table has only the first of them.
+        below: How to read a drawn table, on lines of its own below all others.
         reads: The files that the table is made from.
 
     Raises:
@@ -99,7 +102,7 @@ def write(
         OSError: If it cannot be written to its end.
     """
     if as_format is TableFormat.TABLE:
-        _draw(table, out, reads, shown, hint, total)
+        _draw(table, out, reads, shown, hint, total, below)
         return
 
     with opened_output(out, reads) as file:
@@ -207,6 +210,7 @@ def _draw(
     shown: Sequence[str],
     hint: str | None,
     total: int | None,
+    below: str,
 ) -> None:
     """Draw the first rows on a terminal, or all rows in a file, in as many columns as fit."""
     frame = table.lazy().head(MOST_ROWS + 1).collect() if out is None else table.lazy().collect()
@@ -218,6 +222,8 @@ def _draw(
         total = total or getattr(table, "height", None)
         if left_out := hint or _left_out(frame, rows.height, len(columns), total):
             screen.print(Text(left_out))
+        if below:
+            screen.print(Text(below))
 
 
 class _Column:
@@ -303,7 +309,36 @@ def _cell(value: Any) -> str:
 
 def _significant(value: float) -> str:
     """Return a number with three significant digits."""
+    return _with_places(value, _places(value))
+
+
+def interval_text(low: float, high: float, difference: float | None) -> str:
+    """Return an interval beside what lies in it: no coarser than that, nor than its own width.
+
+    Args:
+        low: Its lower end.
+        high: Its upper end.
+        difference: What is drawn beside it, with three significant digits.
+    """
+    ends = (low, high)
+    width = high - low
+    # ends that only rounding tells apart are one number
+    is_point = not width > max(map(abs, ends)) * _LEAST_WIDTH
+    drawn = [difference or 0.0, *(ends if is_point else (width,))]
+    places = max(map(_places, drawn))
+
+    return " to ".join(_with_places(end, places) for end in ends)
+
+
+def _places(value: float) -> int:
+    """Return the decimal places of three significant digits; negative left of the point."""
+    return _DIGITS - 1 - floor(log10(abs(value))) if value and isfinite(value) else 0
+
+
+def _with_places(value: float, places: int) -> str:
+    """Return a number with so many decimal places, and an exponent only if they are many."""
     if not value or not isfinite(value):
         return f"{value:g}"
-    places = _DIGITS - 1 - floor(log10(abs(value)))
-    return f"{value:.{_DIGITS - 1}e}" if places > 2 * _DIGITS else f"{value:,.{max(places, 0)}f}"
+    if places > 2 * _DIGITS:
+        return f"{value:.{max(places + floor(log10(abs(value))), 0)}e}"
+    return f"{value:z,.{max(places, 0)}f}"

@@ -68,7 +68,7 @@ def tour(
         say(line)
     screen.print("\n[bold]What to try next[/bold]\n")
     for line, why in _next_lines(out, figure):
-        screen.print(plain(f"  {line:<50}  {why}"), soft_wrap=True)
+        screen.print(plain(f"  {line:<61}  {why}"), soft_wrap=True)
 
 
 def _events(folder: Path) -> list[Event]:
@@ -169,9 +169,10 @@ def _of(event: Event, agent: str) -> bool:
 
 
 def _next_lines(out: Path, figure: Path) -> Iterator[tuple[str, str]]:
+    fewer = f"prism run rumour --agents {_AGENTS} --set friends=4 --out runs/four"
     unwarned = quote(str(out / _FOLDERS["no warning"]))
     yield f"open {quote(str(figure))}", "the chart with its traffic, beside all curves"
     yield f"prism log decision {unwarned}", "every decision, with its chances"
     yield "prism world show rumour", "what this world consists of"
-    yield "prism run rumour --set friends=4 --out runs/four", "the same with fewer friends"
+    yield fewer, "the same with fewer friends"
     yield "prism world list", "other worlds to run"

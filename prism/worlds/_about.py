@@ -11,7 +11,7 @@ from prism.statechart import Statechart
 from prism.statechart.states import state_text
 from prism.worlds._agent import Agent
 from prism.worlds._fields import MISSING, Field, hints_of, shown_value, words_of_type
-from prism.worlds._kinds import parts_of
+from prism.worlds._kinds import chart_name, parts_of
 from prism.worlds._parameters import groups_of, parameters_of
 from prism.worlds._world import World, kinds_of
 
@@ -100,7 +100,7 @@ def _kind(kind: type[Agent]) -> dict[str, Any]:
     return {
         "kind": kind.__name__,
         "doc": _doc(kind),
-        "chart": _chart(chart) if isinstance(chart, Statechart) else None,
+        "chart": _chart(chart, chart_name(kind)) if isinstance(chart, Statechart) else None,
         "fields": [
             _field(field, hints.get(name))
             for name, field in fields.items()
@@ -109,10 +109,10 @@ def _kind(kind: type[Agent]) -> dict[str, Any]:
     }
 
 
-def _chart(chart: Statechart[Any]) -> dict[str, Any]:
+def _chart(chart: Statechart[Any], name: str) -> dict[str, Any]:
     definition = chart.definition
     return {
-        "name": chart.name,
+        "name": name,
         "states": _texts(definition.states),
         "initial": state_text(definition.initial),
         "decision_states": _texts(definition.decision_states),

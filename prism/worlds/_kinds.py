@@ -281,7 +281,7 @@ def _kind(
     *,
     by_rate: bool,
 ) -> Kind:
-    chart = cls.chart.bound(_chart_name(cls), logger, clock)
+    chart = cls.chart.bound(chart_name(cls), logger, clock)
     steps = {} if by_rate else _timed_steps(cls, _by_leaf(cls, steps))
     kind = Kind(cls, chart, steps, _limits_of(cls))
     if by_rate:
@@ -509,10 +509,10 @@ def chart_of(cls: type[Agent]) -> Statechart[Any]:
     """
     refuse_all(_kind_problems(cls))
 
-    return cls.chart.bound(_chart_name(cls), None, time)
+    return cls.chart.bound(chart_name(cls), None, time)
 
 
-def _chart_name(cls: type[Agent]) -> str:
+def chart_name(cls: type[Agent]) -> str:
     """Return the name of a kind's chart, by default that of the kind."""
     name = cls.chart.definition.name
     return cls.__name__.lower() if name == DEFAULT_NAME else name

@@ -108,6 +108,13 @@ def test_drawn_states_are_those_at_the_ends_of_rounds(run: Path, log: Prism) -> 
 
 
 @pytest.mark.slow
+def test_drawn_transitions_say_what_their_probability_is_of(run: Path, log: Prism) -> None:
+    """Decisions to stay are no transitions; the drawn table says so, for people."""
+    drawn = " ".join(log("transitions", run).out.split())
+    assert "among transitions that leave the state; decisions to stay are in prism log" in drawn
+    assert "leave the state" not in log("transitions", run, "--format", "csv").out
+
+
 def test_states_are_drawn_by_tick_or_time(run: Path, log: Prism) -> None:
     """One round is drawn by tick, a log without rounds by time, both together in a long table."""
     events = [json.loads(line) for line in (run / "events.jsonl").read_bytes().splitlines()]

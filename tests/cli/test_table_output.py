@@ -2,12 +2,13 @@
 
 import json
 from datetime import UTC, datetime
+from math import inf
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from prism.cli._table_output import TableFormat, choose_format, write
+from prism.cli._table_output import TableFormat, choose_format, interval_text, write
 
 TABLE = pl.DataFrame(
     {
@@ -75,3 +76,33 @@ def test_columns_without_room_are_left_out(
     out = capsys.readouterr().out
     assert "of 5 columns" in out
     assert "when" not in out
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "difference", "drawn"),
+    [
+        (470.21, 512.83, 495.0, "470.2 to 512.8"),
+        (494.96, 495.04, 495.0, "494.9600 to 495.0400"),
+        (0.2, 1.4, 0.8, "0.200 to 1.400"),
+        (-1e-4, 1.2, 0.61, "0.000 to 1.200"),
+        (1_234_000.0, 1_301_000.0, 1_260_000.0, "1,234,000 to 1,301,000"),
+        (1.23e-9, 4.56e-9, 3e-9, "1.23e-09 to 4.56e-09"),
+        (0.3, 0.1 + 0.2, 0.3, "0.300 to 0.300"),
+        (0.0, 0.0, 0.0, "0 to 0"),
+        (1.0, inf, None, "1.00 to inf"),
+    ],
+)
+def test_an_interval_is_as_fine_as_what_lies_in_it(
+    low: float, high: float, difference: float | None, drawn: str
+) -> None:
+    """Its ends have three digits of its width, and no fewer places than the difference."""
+    assert interval_text(low, high, difference) == drawn
+
+
+def test_how_to_read_a_table_stands_below_what_it_leaves_out(tmp_path: Path) -> None:
+    """Neither line takes the other's place; programs get the rows alone."""
+    for as_format in (TableFormat.TABLE, TableFormat.CSV):
+        write(TABLE, as_format, tmp_path / as_format, ["name"], below="Read it so.")
+    *_, left_out, how = (tmp_path / "table").read_text().splitlines()
+    assert (left_out, how) == ("1 of 5 columns; all with --format csv", "Read it so.")
+    assert "Read it so." not in (tmp_path / "csv").read_text()

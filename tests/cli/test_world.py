@@ -77,6 +77,34 @@ class Own(World[Agent]):
     assert [each["made"] for each in about["state"]] == ["list", "a function"]
 
 
+def test_a_chart_is_shown_by_its_name_in_the_log(prism: Prism) -> None:
+    """One without a name of its own is called after its kind."""
+    code = """
+from enum import StrEnum
+
+from prism.statechart import Statechart, Transition
+from prism.worlds import Agent, World
+
+
+class Mood(StrEnum):
+    CALM = "calm"
+    CROSS = "cross"
+
+
+class Household(Agent):
+    chart = Statechart(Mood, [Transition("irks", Mood.CALM, Mood.CROSS)], Mood.CALM)
+
+
+class Town(World[Household]):
+    pass
+"""
+    (prism.folder / "own_town.py").write_text(code)
+    shown = prism("world", "show", "own_town.py").out
+    assert "  chart household, beginning in calm" in shown.splitlines()
+    assert prism("run", "own_town.py", "--agents", 1, "--rounds", 1, "--out", "town").status == 0
+    assert '"chart":"household"' in (prism.folder / "town" / "events.jsonl").read_text()
+
+
 def test_a_world_is_shown_as_data(prism: Prism) -> None:
     """``--json`` has all of it for programs."""
     about: dict[str, object] = prism("world", "show", "market", "--json").rows  # type: ignore[assignment]

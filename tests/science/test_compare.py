@@ -218,6 +218,15 @@ def test_the_command_writes_table_page_and_figures(prism: Prism, runs: Path) -> 
     assert [path.name for path in (prism.folder / "f").iterdir()] == ["rounds-1.svg"]
 
 
+def test_the_hint_below_the_table_counts_no_rows_that_are_none(prism: Prism, runs: Path) -> None:
+    """Rows without a test are told only where there are some; ends of intervals are numbers."""
+    few = [runs / name for name in BOTH]
+    drawn = " ".join(prism("compare", *few, "--measure", "decisions").out.split())
+    assert "has more columns" in drawn
+    assert "without a test" not in drawn
+    assert not re.search(r"\de[+-]\d+ to", drawn)
+
+
 def test_the_command_writes_data(prism: Prism, runs: Path) -> None:
     """Other formats have all columns."""
     few = [runs / name / "seed-0" for name in BOTH]
