@@ -273,7 +273,8 @@ def _print_transitions(chart: Statechart[Any]) -> None:
     tree, written = chart.definition.tree, chart.definition.written
     # of a wildcard and of a state, one of which may have the other's text
     of_source: dict[tuple[bool, str], list[Transition[Any]]] = {
-        (False, text): [] for text in map(state_text, tree.texts if tree else chart.states)
+        (False, text): []
+        for text in map(state_text, tree.texts if tree else chart.definition.states)
     }
     for each in written:
         key = is_any_state(each.source), state_text(each.source)

@@ -87,6 +87,20 @@ def test_show_prints_states_and_transitions(charts: Prism) -> None:
     assert max(map(len, ran.out.splitlines())) <= 80
 
 
+def test_show_prints_a_flat_chart_in_the_order_of_its_states(charts: Prism) -> None:
+    """States and sources stand in the order of the definition."""
+    lines = [" ".join(line.split()) for line in charts("show", "doors.json").out.splitlines()]
+    assert [line for line in lines if line.strip("─ ")] == [
+        "doors: 2 states, 2 transitions",
+        "state time-out after",
+        "open 3 ticks",
+        "shut initial",
+        "source trigger [guard] / action target",
+        "open timeout shut",
+        "shut push [is_strong] / creak open",
+    ]
+
+
 NESTED = """
 from enum import StrEnum
 
