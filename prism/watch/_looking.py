@@ -120,6 +120,18 @@ def agents_between(
     return counts.most_common()
 
 
+def agents_entering(watched: Watched, state: str) -> Sequence[tuple[str, int]]:
+    """Return the agents that entered a state in the whole run, and how often each did."""
+    counts: Counter[str] = Counter()
+    for frame in _moves(watched, 0, None):
+        entered = frame.drop_nulls("from_state").group_by("agent_id", "to_state").len()
+        for agent, target, count in entered.iter_rows():
+            if showable(target) == state:
+                counts[agent] += count
+
+    return counts.most_common()
+
+
 def agents_with(
     watched: Watched, number: int | None, column: str, value: str
 ) -> Sequence[tuple[str, int]]:

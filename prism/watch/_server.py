@@ -112,6 +112,8 @@ class _Pages:
                 found = looking.agents_between(watched, number, asked["source"], asked["target"])
             elif column is not None:
                 found = looking.agents_with(watched, number, _COLUMNS[column], asked[column])
+            elif "entered" in asked:
+                found = looking.agents_entering(watched, asked["entered"])
             elif "state" in asked:
                 tick = _number_in(asked, "tick")
                 found = _once(looking.agents_in(watched, number, asked["state"], tick))

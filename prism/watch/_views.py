@@ -28,6 +28,7 @@ from prism.report._sections.thinking import ACTIONS, SIZES, THOUGHTS
 from prism.report._sections.turns import CALLS, REFUSED, TURNS
 from prism.report._sections.worlds import MEASURES, TREATMENTS, WORLD_EVENTS
 from prism.runlog._reader import BLOCK_BYTES
+from prism.runlog._words import in_words
 from prism.telemetry.events import DECISION, TRANSITION
 from prism.watch import _looking as looking
 from prism.watch._facts import (
@@ -346,7 +347,9 @@ def _decision(asked: Recorded) -> Markup:
         what = f"a text for {event.get('key')}"
     title = f"{_when(event)}: {what} ({event.get('source')})"
 
-    texts = dict(texts_of(asked))
+    about = event.get("context")
+    texts = {"About": in_words(about)} if isinstance(about, dict) and about else {}
+    texts |= dict(texts_of(asked))
     for name in ("said", "text"):
         if isinstance(event.get(name), str):
             texts.setdefault(name.capitalize(), event[name])

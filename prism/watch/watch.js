@@ -5,7 +5,7 @@
   const kindsOfEvents = get("kinds");
   const counted = (count) => Number(count).toLocaleString("en");
   const isPlayed = typeof worldPlayed !== "undefined";
-  const PANEL = ["agent", "state", "tick", "source", "target", "words", "chosen", "by", "event"];
+  const PANEL = ["agent", "state", "tick", "entered", "source", "target", "words", "chosen", "by", "event"];
   const KEYS = ["run", "round", "kind", ...PANEL];
   const SECONDS_OF_LIST = 2;
   const LEAST_PAUSE = 1000;
@@ -297,7 +297,7 @@
     return item;
   };
 
-  const showNames = ({ agents, found }) => {
+  const showNames = ({ agents, found }, where) => {
     const words = document.createElement("p");
     words.className = "soft";
     words.textContent = found > agents.length ? `The first ${counted(agents.length)} of ${counted(found)}` : `${counted(found)} agent${found === 1 ? "" : "s"}`;
@@ -305,12 +305,19 @@
     list.className = "names";
     list.append(...agents.map(agentButton));
     get("panel-body").replaceChildren(words, list);
+    if (where === null) return;
+    const more = document.createElement("button");
+    more.type = "button";
+    more.textContent = `Who entered ${where} most often, in the whole run`;
+    more.addEventListener("click", () => go({ ...nothing, entered: where }));
+    list.before(more);
   };
 
   const panelTitle = (now, number) => {
     const when = number === null ? "" : `, round ${counted(number)}`;
     if (now.has("agent")) return now.get("agent");
     if (now.has("state")) return `Agents in ${now.get("state")}${when}${now.has("tick") ? `, tick ${now.get("tick")}` : ""}`;
+    if (now.has("entered")) return `Agents that entered ${now.get("entered")}, whole run`;
     if (now.has("chosen")) return `Agents that chose ${now.get("chosen")}${when}`;
     if (now.has("by")) return `Agents answered by ${now.get("by")}${when}`;
     if (now.has("event")) return `Agents with the event ${now.get("event")}${when}`;
@@ -344,7 +351,7 @@
         await showSections(get("panel-body"), "agent", view);
       } else {
         const query = Object.fromEntries(PANEL.filter((name) => now.has(name)).map((name) => [name, now.get(name)]));
-        showNames(await ask("/agents", { run: state.run, round: number ?? "", ...query }));
+        showNames(await ask("/agents", { run: state.run, round: number ?? "", ...query }), now.get("state"));
       }
     } catch (error) {
       waiting.textContent = error.message;

@@ -130,6 +130,13 @@ def test_from_a_state_to_an_agent_and_back(browser: Any, shown: Show, folder: Pa
     """
     browser.run(chosen)
     browser.wait("document.querySelector('#panel .names button')")
+    browser.run("document.querySelector('#panel-body > button').click()")
+    browser.wait("/whole run/.test(document.getElementById('panel-title').textContent)")
+    browser.wait("document.querySelector('#panel .names button')")
+    assert "entered=" in browser.run("return location.hash")
+    browser.run("history.back()")
+    browser.wait("/round/.test(document.getElementById('panel-title').textContent)")
+    browser.wait("document.querySelector('#panel .names button')")
     browser.run("document.querySelector('#panel .names button').click()")
     browser.wait("document.getElementById('agent-story')")
     browser.run("history.back()")

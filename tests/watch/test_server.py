@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter
@@ -203,12 +205,26 @@ def test_agents_behind_a_state_and_an_arrow_are_as_many_as_shown(
         assert {each["agent"] for each in found["agents"]} == set(own)
 
 
+def test_who_entered_a_state_most_often_comes_first(
+    client: httpx.Client, events: list[dict[str, Any]]
+) -> None:
+    """Entries of a whole run are counted by agent, the most first, and joins are none."""
+    moves = [each for each in events if each["event"] == "statechart.transition"]
+    for state in {each["to_state"] for each in moves}:
+        own = Counter(each["agent_id"] for each in moves if each["to_state"] == state)
+        found = ask(client, "/agents", entered=state)["agents"]
+        assert {each["agent"]: each["times"] for each in found} == own
+        assert found[0]["times"] == max(own.values())
+
+
 def test_an_agent_is_found_and_its_story_told(client: httpx.Client) -> None:
     """An agent is found and its story told."""
     found = ask(client, "/agents", words="agent_0007")
     assert found["agents"][0]["agent"] == "agent_0007"
     view = ask(client, "/agent", agent="agent_0007")
     assert {"way", "asked", "story"} <= {each["anchor"] for each in view["sections"]}
+    (asked,) = (each["html"] for each in view["sections"] if each["anchor"] == "asked")
+    assert re.search(r"<p>About</p><pre>post_id post_\d+", asked)
     missing = client.get("/agent", params={"run": "real", "agent": "nobody"})
     assert (missing.status_code, "no agent 'nobody'" in missing.json()["problem"]) == (400, True)
 
