@@ -344,6 +344,7 @@ def _runs_beside(path: Path) -> str:
         more = len(names) - len(nearest)
         if nearest:
             listed = ", ".join(nearest) + (f" and {more} more" if more else "")
-            return f"; the runs in {path.parent} are {listed}"
+            where = "here" if path.parent == Path() else f"in {path.parent}"
+            return f"; the runs {where} are {listed}"
 
     return ""
