@@ -11,7 +11,7 @@ from functools import cache
 from linecache import getline
 from pathlib import Path
 from traceback import walk_tb
-from types import FrameType, TracebackType
+from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 from prism.errors import PrismError
@@ -77,6 +77,22 @@ def place_of_method(cls: type, name: str) -> str:
     """Return file and line of a method, the file as it is seen from here."""
     code = getattr(cls, name).__code__
     return str(Place(code.co_filename, code.co_firstlineno, code.co_qualname, ""))
+
+
+def place_in(code: CodeType, instruction: int) -> Place | None:
+    """Return the line of an instruction of a user's code; None if the code is prism's own.
+
+    Args:
+        code: The code.
+        instruction: Where in its bytes the instruction is, as a frame has it.
+    """
+    if _is_prisms(code.co_filename):
+        return None
+
+    lines = (line for begin, end, line in code.co_lines() if begin <= instruction < end)
+    line = next(lines, None) or code.co_firstlineno
+
+    return Place(code.co_filename, line, code.co_qualname, getline(code.co_filename, line).strip())
 
 
 def place_of(error: BaseException) -> Place | None:

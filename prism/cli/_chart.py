@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from enum import Enum
 
     from prism.agents import SocialAgent
-    from prism.statechart import Statechart
+    from prism.statechart import Statechart, Transition
+    from prism.statechart._tree.hierarchy import Hierarchy
+    from prism.statechart._tree.numbers import Node
 
 _MADE = ("moves", "stays")
 """Outcomes in which a transition is made; a loop stays in its state."""
@@ -55,10 +57,15 @@ def show(chart: ChartArgument) -> None:
     from prism.cli._chart_argument import chart_from
 
     found = chart_from(chart)
-    title = f"{found.name}: {len(found.states)} states, {len(found.transitions)} transitions"
+    tree, written = found.definition.tree, found.definition.written
+    states = found.states if tree is None else tree.texts
+    title = f"{found.name}: {len(states)} states, {len(written)} transitions"
     say(title)
-    _print_states(found)
-    if found.transitions:
+    if tree is None:
+        _print_states(found)
+    else:
+        _print_tree(tree)
+    if written:
         _print_transitions(found)
     else:
         say("No transitions.")
@@ -105,7 +112,7 @@ def check(
     findings = found.check()
     if all(each.trigger != "timeout" for each in found.transitions) and not found.timeouts:
         findings = [each for each in findings if each.kind != "no_timeout"]
-        if not as_json:
+        if not as_json and not _moves_by_itself(found):
             note("the chart has no time-outs: an agent stays in a state until an event moves it")
 
     listing = [
@@ -114,6 +121,14 @@ def check(
     ]
     lines = [f"{each.kind}: {each}" for each in findings]
     print_findings(lines, {"chart": found.name, "findings": listing}, as_json=as_json)
+
+
+def _moves_by_itself(chart: Statechart[Any]) -> bool:
+    """Return whether agents of a chart without time-outs leave a state without an event."""
+    return any(
+        each.trigger is None or each.after is not None or each.rate is not None
+        for each in chart.definition.written
+    )
 
 
 @charts.command()
@@ -167,8 +182,9 @@ def fits(
 ) -> None:
     """List what a chart needs and a class or agent lacks, one name on each line.
 
-    Every chart needs a state, and its guards and actions need what the chart declares. A class is
-    judged by its code, an agent by the attributes that it has.
+    Every chart needs a state, one that remembers histories or times state_memory, and its guards
+    and actions need what the chart declares. A class is judged by its code, an agent by the
+    attributes that it has.
 
     The exit status is 0 if nothing is missing, 1 if something is, and 2 if the input is wrong.
 
@@ -192,7 +208,9 @@ def fits(
 
     if not found.needs:
         name = shown(found.name)
-        note(f"chart {name!r} declares no needs, so only 'state' is checked")
+        tree = found.definition.tree
+        own = "'state' and 'state_memory' are" if tree and tree.remembers else "'state' is"
+        note(f"chart {name!r} declares no needs, so only {own} checked")
     if lacks:
         raise typer.Exit(1)
 
@@ -216,17 +234,59 @@ def _print_states(chart: Statechart[Any]) -> None:
     print_table(map(row, chart.definition.states), "state", "", "time-out after")
 
 
-def _print_transitions(chart: Statechart[Any]) -> None:
-    from prism.statechart.formats._export import label_of
+def _print_tree(tree: Hierarchy) -> None:
+    """Print states with what lies inside them, indented."""
+    from prism.statechart._identity import shown_name
     from prism.statechart.states import state_text
 
+    nodes = tree.tree.nodes
+    begun = {each for node in nodes if node.kind != "parallel" for each in node.initial}
+
+    def row(node: Node) -> tuple[str, str, str]:
+        notes = {
+            "initial": node.number in begun,
+            "parallel": node.kind == "parallel",
+            "decision": node.state in tree.decision_states,
+            "final": node.state in tree.final_states,
+        }
+        actions = [
+            *(f"entry / {shown_name(action, 'entry')}" for action in node.entry),
+            *(f"exit / {shown_name(action, 'exit')}" for action in node.exit),
+        ]
+        depth = len([*tree.tree.ancestors(node.number)]) - 1
+        limit = tree.timeouts.get(node.state)
+        return (
+            "  " * depth + state_text(node.state),
+            ", ".join([*(name for name, holds in notes.items() if holds), *actions]),
+            "" if limit is None else f"{limit} ticks",
+        )
+
+    print_table(map(row, nodes[1:]), "state", "", "time-out after")
+
+
+def _print_transitions(chart: Statechart[Any]) -> None:
+    """Print transitions as they were written, those of one source together."""
+    from prism.statechart.formats._export import label_of
+    from prism.statechart.states import state_text
+    from prism.statechart.transitions import is_any_state, target_text
+
+    tree, written = chart.definition.tree, chart.definition.written
+    # of a wildcard and of a state, one of which may have the other's text
+    of_source: dict[tuple[bool, str], list[Transition[Any]]] = {
+        (False, text): []
+        for text in map(state_text, tree.texts if tree else chart.definition.states)
+    }
+    for each in written:
+        key = is_any_state(each.source), state_text(each.source)
+        of_source.setdefault(key, []).append(each)
+
     rows = []
-    for state in chart.definition.states:
-        own = [each for each in chart.transitions if each.source == state]
+    for (_, text), own in of_source.items():
         for place, each in enumerate(own):
             # a source is named once, above all of its transitions
-            source = "" if place else state_text(state)
-            rows.append((source, label_of(each), state_text(each.target)))
+            source = "" if place else text
+            label = label_of(each) + (" (internal)" if each.internal else "")
+            rows.append((source, label, target_text(each.target)))
 
     print_table(rows, "source", "trigger [guard] / action", "target")
 

@@ -309,7 +309,7 @@ def _cell(value: Any) -> str:
 
 def _significant(value: float) -> str:
     """Return a number with three significant digits."""
-    return _with_places(value, _places(value))
+    return _with_places(value, _places(value)) if value else f"{value:g}"
 
 
 def interval_text(low: float, high: float, difference: float | None) -> str:
@@ -337,7 +337,7 @@ def _places(value: float) -> int:
 
 def _with_places(value: float, places: int) -> str:
     """Return a number with so many decimal places, and an exponent only if they are many."""
-    if not value or not isfinite(value):
+    if not isfinite(value) or (not value and places > 2 * _DIGITS):
         return f"{value:g}"
     if places > 2 * _DIGITS:
         return f"{value:.{max(places + floor(log10(abs(value))), 0)}e}"

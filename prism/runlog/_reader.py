@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from io import FileIO, RawIOBase
@@ -30,6 +31,7 @@ TOO_LONG = f"is longer than {BLOCK_BYTES:,} bytes and is left out"
 _GZIP_MAGIC, _ZSTD_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _GZIP_WINDOW = 31
 _PACKED_BYTES = 64 << 10
+_MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,4 +327,24 @@ def _block(buffer: bytearray, start: int, end: int, line: int) -> Block:
 
 
 def _unreadable(path: Path, error: OSError) -> InputError:
+    """Return why a run cannot be read; where there is none, with the runs beside it."""
+    if isinstance(error, FileNotFoundError):
+        return InputError(f"there is no such file or folder{_runs_beside(path)}", path=path)
     return InputError(f"cannot be read: {error.strerror}", path=path)
+
+
+def _runs_beside(path: Path) -> str:
+    """Return the end of a message: the runs of the same folder whose names are most like it."""
+    # loaded only for a message
+    from difflib import get_close_matches
+
+    with suppress(OSError):
+        names = sorted(each.name for each in path.parent.iterdir() if log_in(each).is_file())
+        nearest = get_close_matches(path.name, names, n=_MOST_NAMED, cutoff=0)
+        more = len(names) - len(nearest)
+        if nearest:
+            listed = ", ".join(nearest) + (f" and {more} more" if more else "")
+            where = "here" if path.parent == Path() else f"in {path.parent}"
+            return f"; the runs {where} are {listed}"
+
+    return ""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from operator import attrgetter
-from types import MappingProxyType
+from types import CodeType, MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, overload
 
 from prism.errors import AgentError, DefinitionError, SimulationError
@@ -588,12 +589,14 @@ class Waited:
         was_late: Whether another question of the same agent went before it.
         is_open: Whether it is a question that is asked in this wave.
         answer: What was chosen or written, or what the step goes on with if nothing was asked.
+        called_at: The code that called the method of the agent, and where in its instructions.
     """
 
-    __slots__ = ("agent", "answer", "is_open", "owner", "running", "was_late")
+    __slots__ = ("agent", "answer", "called_at", "is_open", "owner", "running", "was_late")
 
     agent: Any
     answer: Any
+    called_at: tuple[CodeType, int]
     is_open: bool
     owner: Any
     running: Coroutine[Any, Any, Any]
@@ -608,6 +611,9 @@ class Waited:
     def put(self) -> Any:
         """Return what somebody is to answer; None if there is nothing to ask."""
 
+
+_TO_CALLER = 3
+"""Calls between `_begin_waiting` and who called the method of the agent."""
 
 WAITING: Any = object()
 """In place of an agent's last transition, where it makes none before it has its answer."""
@@ -755,3 +761,5 @@ def _begin_waiting(waiting: Waited, doing: str, instead: str) -> None:
         )
 
     host.unawaited = waiting
+    caller = sys._getframe(_TO_CALLER)
+    waiting.called_at = caller.f_code, caller.f_lasti

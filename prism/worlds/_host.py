@@ -27,6 +27,7 @@ from prism.runlog import ReplayReasoner, SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
 from prism.runlog._writer import Moment
 from prism.statechart import Configuration, PolicyReasoner, Question, Wording
+from prism.statechart._engine.arguments import did_you_mean
 from prism.statechart._identity import given_name, identify
 from prism.statechart.reasoner._attributes import in_words
 from prism.statechart.reasoner._recollection import transition_in_words
@@ -767,7 +768,9 @@ def _weights_by_option(asked: Asked, options: Sequence[Any]) -> Mapping[Any, flo
             continue
         if key not in counts and not _is_state(kind, key):
             raise FieldValueError(
-                f"{_weights_of(asked)} must be by states of its chart, got {key!r}"
+                f"{_weights_of(asked)} must be by states of its chart, of which the options are "
+                f"{_listed(options)}, got {key!r}"
+                + did_you_mean(key, list(map(state_text, kind.definition.states)))
             )
         if not (isinstance(weight, (int, float)) and 0 <= weight < inf):
             raise FieldValueError(
@@ -782,10 +785,15 @@ def _weights_by_option(asked: Asked, options: Sequence[Any]) -> Mapping[Any, flo
         weights = {**weights, **of_options}
 
     if not any(map(weights.get, options)):
-        listed = ", ".join(map(state_text, options))
-        raise FieldValueError(f"{_weights_of(asked)} must be above 0 for at least one of {listed}")
+        raise FieldValueError(
+            f"{_weights_of(asked)} must be above 0 for at least one of {_listed(options)}"
+        )
 
     return weights
+
+
+def _listed(options: Sequence[Any]) -> str:
+    return ", ".join(map(state_text, options))
 
 
 def _is_state(kind: Kind, key: Any) -> bool:

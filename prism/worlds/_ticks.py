@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, cast
 
+from prism._faults import place_in
 from prism.errors import SimulationError
 from prism.statechart import Decision, PolicyReasoner, Written
 from prism.statechart._definition import TIMEOUT
@@ -407,9 +408,11 @@ class Ticks:
         call = "receive()" if isinstance(left, Receiving) else "write(...)"
         if isinstance(left, Asked):
             call = f"decide({left.trigger!r}, ...)"
+        place = place_in(*left.called_at)
+        where = "" if place is None else f"{place}: "
         raise SimulationError(
-            f"agent {left.agent.agent_id!r}: {call} was not awaited, so that nothing came of it: "
-            "write  await  before it, in a step that is  async def"
+            f"{where}agent {left.agent.agent_id!r}: {call} was not awaited, so that nothing came "
+            "of it: write  await  before it, in a step that is  async def"
         )
 
 

@@ -87,6 +87,139 @@ def test_show_prints_states_and_transitions(charts: Prism) -> None:
     assert max(map(len, ran.out.splitlines())) <= 80
 
 
+def test_show_prints_a_flat_chart_in_the_order_of_its_states(charts: Prism) -> None:
+    """States and sources stand in the order of the definition."""
+    lines = [" ".join(line.split()) for line in charts("show", "doors.json").out.splitlines()]
+    assert [line for line in lines if line.strip("─ ")] == [
+        "doors: 2 states, 2 transitions",
+        "state time-out after",
+        "open 3 ticks",
+        "shut initial",
+        "source trigger [guard] / action target",
+        "open timeout shut",
+        "shut push [is_strong] / creak open",
+    ]
+
+
+NESTED = """
+from enum import StrEnum
+
+from prism.statechart import History, State, Statechart, Transition, done
+
+
+class S(StrEnum):
+    POCKET = "pocket"
+    ENGAGING = "engaging"
+    READING = "reading"
+    REPLYING = "replying"
+    SENT = "sent"
+    BROKEN = "broken"
+
+
+def unlock(agent, context):
+    pass
+
+
+moves = [
+    Transition("opens", S.POCKET, S.ENGAGING),
+    Transition("writes", S.READING, S.REPLYING),
+    Transition("sends", S.REPLYING, S.SENT),
+    Transition(done(S.ENGAGING), S.ENGAGING, S.POCKET),
+    Transition("resumes", S.POCKET, History(S.ENGAGING)),
+    Transition("rings", S.ENGAGING, S.READING, internal=True),
+    Transition("breaks", "*", S.BROKEN),
+]
+inside = State(S.ENGAGING, [S.READING, S.REPLYING, S.SENT], entry=unlock)
+
+
+def made(*more, **options):
+    ends = [S.SENT, S.BROKEN]
+    states = [S.POCKET, inside, S.BROKEN]
+    return Statechart(states, [*moves, *more], S.POCKET, name="phone", final_states=ends, **options)
+
+
+chart = made()
+timed = made(
+    Transition("bores", S.READING, S.POCKET, after=5),
+    Transition("looks", S.POCKET, S.READING, rate=0.25),
+    Transition("drops", S.POCKET, S.BROKEN, probability=0.5),
+    timeouts={S.ENGAGING: 9},
+)
+aged = made(Transition("bores", S.READING, S.POCKET, after=5))
+rated = made(Transition("looks", S.POCKET, S.READING, rate=0.25))
+eventless = made(Transition(None, S.READING, S.POCKET, guard=lambda agent, context: False))
+parts = [State(S.POCKET, [S.READING]), State(S.SENT, [S.REPLYING])]
+body = State(S.ENGAGING, parts, parallel=True)
+regions = Statechart([body], [], S.ENGAGING, name="regions", decision_states=[S.ENGAGING])
+
+
+class Bare:
+    state = S.POCKET
+"""
+
+
+def test_show_prints_a_nested_chart_as_it_is_written(charts: Prism) -> None:
+    """``show`` indents states inside others, and prints each transition once, as written."""
+    (charts.folder / "phone.py").write_text(NESTED, encoding="utf-8")
+    ran = charts("show", "phone:timed")
+    assert (ran.status, ran.err) == (0, "")
+    lines = [line.removeprefix(" ").rstrip() for line in ran.out.splitlines()]
+    assert [line for line in lines if line.strip("─")] == [
+        "phone: 6 states, 10 transitions",
+        "state                       time-out after",
+        "pocket      initial",
+        "engaging    entry / unlock  9 ticks",
+        "  reading   initial",
+        "  replying",
+        "  sent      final",
+        "broken      final",
+        "source    trigger [guard] / action  target",
+        "pocket    opens                     engaging",
+        "          resumes                   engaging.H",
+        "          looks (rate 0.25)         reading",
+        "          drops (probability 0.5)   broken",
+        "engaging  done.state.engaging       pocket",
+        "          rings (internal)          reading",
+        "reading   writes                    replying",
+        "          bores (after 5)           pocket",
+        "replying  sends                     sent",
+        "*         breaks                    broken",
+    ]
+
+
+def test_show_marks_regions(charts: Prism) -> None:
+    """``show`` marks what is parallel, and the state in which each region begins."""
+    (charts.folder / "phone.py").write_text(NESTED, encoding="utf-8")
+    lines = [" ".join(line.split()) for line in charts("show", "phone:regions").out.splitlines()]
+    assert [line for line in lines if line.strip("─ ")] == [
+        "regions: 5 states, 0 transitions",
+        "state time-out after",
+        "engaging initial, parallel, decision",
+        "pocket",
+        "reading initial",
+        "sent",
+        "replying initial",
+        "No transitions.",
+    ]
+
+
+@pytest.mark.parametrize("name", ["chart", "aged", "rated", "eventless"])
+def test_check_of_a_nested_chart_says_what_is_true(name: str, charts: Prism) -> None:
+    """A sound nested chart has no findings; that only events move agents is said if it is so."""
+    (charts.folder / "phone.py").write_text(NESTED, encoding="utf-8")
+    ran = charts("check", f"phone:{name}")
+    assert (ran.status, ran.out) == (0, "")
+    assert ("until an event moves it" in ran.err) is (name == "chart")
+
+
+def test_fits_says_that_the_memory_is_checked(charts: Prism) -> None:
+    """``fits`` lists the memory that a history takes, and says that it has looked for it."""
+    (charts.folder / "phone.py").write_text(NESTED, encoding="utf-8")
+    ran = charts("fits", "phone:chart", "phone:Bare")
+    assert (ran.status, ran.out) == (1, "missing: state_memory\n")
+    assert "only 'state' and 'state_memory' are checked" in ran.err
+
+
 def test_show_prints_no_control_characters(charts: Prism) -> None:
     """Control characters and markup are printed as plain text or blanks."""
     states = ["\x1b[31mred", "[bold]x[/bold]", "a\nb"]

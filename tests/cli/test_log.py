@@ -272,7 +272,7 @@ def test_notes_go_to_stderr_one_line_each(run: Path, log: Prism) -> None:
     [
         (b"", "is empty: nothing has been written to it"),
         (b'{"event":"app"}\n', "contains no events of prism"),
-        (None, "No such"),
+        (None, "no such file or folder"),
     ],
 )
 @pytest.mark.parametrize("table", ["states", "events"])
@@ -429,4 +429,4 @@ def test_a_run_that_does_not_exist_is_named_before_a_missing_extra(command: tupl
     blocked = "import sys; sys.modules['polars'] = None; from prism.cli import main; main()"
     words = [sys.executable, "-c", blocked, *command, "nope"]
     done = processes.run(words, capture_output=True, text=True)
-    assert done.stderr == "prism: nope: cannot be read: No such file or directory\n"
+    assert done.stderr == "prism: nope: there is no such file or folder\n"

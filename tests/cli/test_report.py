@@ -109,7 +109,7 @@ def test_notes_go_to_stderr_and_the_page_to_stdout(prism: Prism, run: Path, sour
     assert "2 runs side by side" in ran.out
     lines = source.count(b"\n")
     assert ran.err.splitlines() == [
-        "prism: nowhere: cannot be read: No such file or directory",
+        "prism: nowhere: there is no such file or folder; the runs here are first",
         f"prism: second.jsonl, line {lines:,}: is cut off and is left out",
         "prism: second.jsonl: second has not ended: it is still running, or was stopped",
         f"figures: {len(list((prism.folder / 'figures').iterdir()))} figures",
@@ -119,7 +119,7 @@ def test_notes_go_to_stderr_and_the_page_to_stdout(prism: Prism, run: Path, sour
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["nowhere"], "nowhere: cannot be read: No such file or directory"),
+        (["nowhere"], "nowhere: there is no such file or folder"),
         (["first", "first/events.jsonl"], "events.jsonl: is given more than once"),
         (
             ["first", "-o", "nowhere/page.html"],

@@ -122,7 +122,7 @@ def test_runs_below_a_folder_are_listed(prism: Prism) -> None:
     [
         ((), ".: is not a run, and holds none"),
         (("empty",), "empty: is not a run, and holds none"),
-        (("nowhere",), "nowhere: cannot be read: No such file or directory"),
+        (("nowhere",), "nowhere: there is no such file or folder"),
     ],
 )
 def test_no_run_is_one_line(given: tuple[str, ...], said: str, prism: Prism) -> None:

@@ -106,12 +106,29 @@ def test_log_of_a_folder_is_found(tmp_path: Path) -> None:
 
 def test_a_missing_log_is_refused(tmp_path: Path) -> None:
     """A missing file, or a folder without a log, is refused by name."""
-    with pytest.raises(InputError, match=r"nowhere: cannot be read: No such file"):
+    with pytest.raises(InputError, match=r"nowhere: there is no such file"):
         locate_log(tmp_path / "nowhere")
     with pytest.raises(
         InputError, match=r"holds no events\.jsonl, plain, \.zst or \.gz: give the folder of a run"
     ):
         locate_log(tmp_path)
+
+
+def test_the_runs_beside_a_missing_one_are_named(tmp_path: Path) -> None:
+    """At most three, the most similar first; what is no run is not named, and no more is none."""
+    parent = tmp_path / "runs"
+    with pytest.raises(InputError, match=r"there is no such file or folder$"):
+        locate_log(parent / "warned")
+    for name in ("notes", "plain", "warmed", "beta", "gamma"):
+        (parent / name).mkdir(parents=True)
+    for name in ("plain", "warmed"):
+        (parent / name / "events.jsonl").touch()
+    with pytest.raises(InputError, match=r"runs/warned: .*; the runs in .*runs are warmed, plain$"):
+        locate_log(parent / "warned")
+    for name in ("beta", "gamma"):
+        (parent / name / "events.jsonl.gz").touch()
+    with pytest.raises(InputError, match=r"are warmed, \w+, \w+ and 1 more$"):
+        locate_log(parent / "warned")
 
 
 def test_an_unreadable_file_is_refused(tmp_path: Path) -> None:

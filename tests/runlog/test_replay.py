@@ -418,7 +418,7 @@ def test_an_empty_log_is_refused(write: Callable[..., Path]) -> None:
 
 @pytest.mark.parametrize(
     ("name", "problem"),
-    [("gone.jsonl", "cannot be read: No such file"), ("", "holds no events.jsonl")],
+    [("gone.jsonl", "there is no such file"), ("", "holds no events.jsonl")],
 )
 def test_a_missing_log_is_refused(name: str, problem: str, tmp_path: Path) -> None:
     """A missing log, or a folder without one, raises an error that names it."""

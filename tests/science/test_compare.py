@@ -239,7 +239,7 @@ def test_the_command_writes_data(prism: Prism, runs: Path) -> None:
     ("arguments", "said"),
     [
         (["plain"], "is only one group of runs"),
-        (["plain", "nowhere"], "nowhere: cannot be read"),
+        (["plain", "nowhere"], "nowhere: there is no such file or folder"),
         (["plain", "plain/seed-0"], "is given more than once"),
         (["plain/seed-0", "warned/seed-0", "--measure", "much"], "unknown measure; the runs have"),
         (["plain", "warned", "--page", "-"], "--page needs a file"),

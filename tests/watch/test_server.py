@@ -363,7 +363,7 @@ def test_what_is_no_run_is_told(tmp_path: Path) -> None:
     """What is no run is told."""
     with pytest.raises(InputError, match="not a run"):
         watch(tmp_path)
-    with pytest.raises(InputError, match="No such file"):
+    with pytest.raises(InputError, match="no such file or folder"):
         watch(tmp_path / "nowhere")
 
 

@@ -166,6 +166,7 @@ MISTAKES: dict[str, Callable[["Wrong", Any], Awaitable[Any]]] = {
     "sets a state": lambda _, lamp: at_once(lambda: setattr(lamp, "state", Light.ON)),
     "never ends": lambda _, lamp: endless(lamp),
     "weighs strangers": lambda _, lamp: lamp.decide("pressed", weights={Medley: 1}),
+    "misspells": lambda _, lamp: lamp.decide("pressed", weights={"brokn": 1}),
     "weighs nothing": lambda _, lamp: lamp.decide("pressed", weights={Light.OFF: 1}),
     "weighs less than nothing": lambda _, lamp: lamp.decide("pressed", weights={Light.ON: -1}),
     "begins again": lambda _, lamp: at_once(lambda: lamp.begin_in(Light.ON)),
@@ -203,7 +204,8 @@ class Wrong(Room):
         ("writes a constant", AttributeError, "Lamp has no field 'watts', and what is not"),
         ("sets a state", AttributeError, "it changes by fire and decide, in setup by begin_in"),
         ("never ends", SimulationError, "still waits after 50 answers"),
-        ("weighs strangers", ValueError, "must be by states of its chart"),
+        ("weighs strangers", ValueError, "must be by states of its chart, .* known are off, on"),
+        ("misspells", ValueError, "options are on, broken, got 'brokn'; did you mean 'broken'"),
         ("weighs nothing", ValueError, "above 0 for at least one of on, broken"),
         ("weighs less than nothing", ValueError, "must be numbers, 0 or more, got -1 for 'on'"),
         ("begins again", SimulationError, "begin_in belongs in setup"),
@@ -263,6 +265,19 @@ def test_a_plain_step_returns_nothing_and_waits_for_nothing(mode: str, problem: 
     """A plain step that returns a value, or decides, is refused."""
     with pytest.raises(SimulationError, match=problem):
         Run(Plain(mode=mode), 1).run()
+
+
+def test_a_forgotten_await_is_reported_with_its_line() -> None:
+    """The line is that of the call, in plain steps and in coroutines."""
+    for world, code, call in (
+        (Plain(mode="decides"), Plain.step.__code__, 'lamp.decide("pressed")'),
+        (Wrong(mode="forgets the second await"), forgetful.__code__, "lamp.receive()"),
+    ):
+        with pytest.raises(SimulationError) as raised:
+            Run(world, 1).run()
+        lines = Path(code.co_filename).read_text().splitlines()
+        line = next(each for each, text in enumerate(lines, 1) if text.strip() == call)
+        assert f"test_ticks.py:{line}, in {code.co_qualname}: agent 'lamp_1'" in str(raised.value)
 
 
 def test_decisions_belong_into_steps() -> None:

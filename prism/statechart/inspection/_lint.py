@@ -8,15 +8,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from inspect import isclass, isfunction, unwrap
 from types import FunctionType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from prism.errors import AgentError
 from prism.statechart._definition import TIMEOUT, Definition
 from prism.statechart._engine.memory import FIELD
 from prism.statechart._identity import name_or_address
-from prism.statechart.inspection._outline import Outline
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Transition
+
+if TYPE_CHECKING:
+    from prism.statechart.inspection._outline import Outline
 
 FindingKind = Literal["unreachable", "no_way_out", "shadowed", "no_timeout"]
 
@@ -63,6 +65,9 @@ def find_flaws(chart: Definition[Any]) -> list[Finding]:
 
 
 def _flat_outline(chart: Definition[Any]) -> Outline:
+    # only who checks a chart loads it
+    from prism.statechart.inspection._outline import Outline
+
     leaving = [item for item in chart.transitions if item.source != item.target]
     return Outline(
         {chart.initial},

@@ -112,7 +112,7 @@ def test_missing_log_does_not_prevent_reading_others(
     logs = read_log(path.parent / "nowhere", path)
     assert kinds(logs.notes) == ["unreadable"]
     assert transition_counts(logs).select("run", "count").rows() == [(path.parent.name, 1)]
-    with pytest.raises(InputError, match="nowhere: cannot be read: No such file"):
+    with pytest.raises(InputError, match="nowhere: there is no such file"):
         read_log(path.parent / "nowhere", path.parent / "nowhere either")
 
 
