@@ -337,6 +337,9 @@ class Reasoner(AsksModel, BaseReasoner):
     def _known(self, request: Request, identity: str, recording: Recording | None) -> Found | None:
         """Return the answer to a request that need not be put: it cannot be, or it was before."""
         if request.fault is not None:
+            # what was too long to be sent is what one wants to read
+            if recording is not None and request.text:
+                recording.unsent(request)
             return self._without_asking(request.question, request.fault)
         if self._replies is None:
             return None

@@ -64,6 +64,10 @@ class Recording:
         """Note a reply that an earlier run has stored."""
         self._asked[id(request.question)] = {**_asked(request, reply), "attempts": []}
 
+    def unsent(self, request: Request) -> None:
+        """Note a request that cannot be sent."""
+        self._asked[id(request.question)] = {**_asked(request, None), "attempts": []}
+
     def answered(self, request: Request, outcome: Outcome[Reply]) -> None:
         """Note the result of a request; its attempts stand with the first decision it served."""
         place = id(request.question)

@@ -335,3 +335,14 @@ def test_a_store_that_raises_is_reported_once_and_used_no_more(
     assert capture.entries == [
         {"event": "reasoner.cache_failed", "log_level": "warning", "error": "OSError: disk full"}
     ]
+
+
+async def test_what_is_too_long_to_be_sent_is_recorded(server: FakeOllama, kept: Kept) -> None:
+    """The question of a decision that no request can hold is in the record, with no attempt."""
+    question = Question(ask().agent, S.EVALUATING, "decides", OPTIONS, "x" * 70_000)
+    reasoner = Reasoner(OllamaPool([server.host], "nimble"), mode="decision", record=kept)
+    (decision,) = await reasoner.decide_many([question])
+    (record,) = kept
+    assert decision.source == record["source"] == "fallback"
+    assert "x" * 70_000 in json.dumps(record["choice"])
+    assert (record["reply"], record["attempts"], server.questions) == (None, [], [])
