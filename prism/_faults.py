@@ -92,7 +92,7 @@ def place_in(code: CodeType, instruction: int) -> Place | None:
     lines = (line for begin, end, line in code.co_lines() if begin <= instruction < end)
     line = next(lines, None) or code.co_firstlineno
 
-    return Place(code.co_filename, line, code.co_qualname, getline(code.co_filename, line).strip())
+    return _at(code, line)
 
 
 def place_of(error: BaseException) -> Place | None:
@@ -105,10 +105,8 @@ def calling_place() -> Place | None:
     """Return the line of a user's code that has called prism; None if there is none."""
     frame: FrameType | None = sys._getframe()
     while frame is not None:
-        code = frame.f_code
-        if not (_is_prisms(code.co_filename) or _is_installed(code.co_filename)):
-            text = getline(code.co_filename, frame.f_lineno, frame.f_globals).strip()
-            return Place(code.co_filename, frame.f_lineno, code.co_qualname, text)
+        if _is_users(frame.f_code.co_filename):
+            return _at(frame.f_code, frame.f_lineno, frame.f_globals)
         frame = frame.f_back
 
     return None
@@ -151,9 +149,7 @@ def _called(error: BaseException) -> list[TracebackType]:
     first = next((place for place, file in enumerate(files) if _is_prisms(file)), len(files))
 
     return [
-        each
-        for each, file in zip(frames[first:], files[first:], strict=True)
-        if not (_is_prisms(file) or _is_installed(file))
+        each for each, file in zip(frames[first:], files[first:], strict=True) if _is_users(file)
     ]
 
 
@@ -165,10 +161,16 @@ def _frames(traceback: TracebackType | None) -> Iterator[TracebackType]:
 
 def _place(traceback: TracebackType) -> Place:
     frame, line = next(walk_tb(traceback))
-    code = frame.f_code
-    text = getline(code.co_filename, line, frame.f_globals).strip()
+    return _at(frame.f_code, line, frame.f_globals)
 
+
+def _at(code: CodeType, line: int, names: dict[str, Any] | None = None) -> Place:
+    text = getline(code.co_filename, line, names).strip()
     return Place(code.co_filename, line, code.co_qualname, text)
+
+
+def _is_users(file: str) -> bool:
+    return not (_is_prisms(file) or _is_installed(file))
 
 
 @cache
