@@ -63,7 +63,7 @@ class BatchFolder:
         return (self.path / PLAN_NAME).exists()
 
     def require_free(self) -> None:
-        """Refuse a folder that is no folder, or is not empty.
+        """Refuse what is not a folder, and a folder that is not empty.
 
         Raises:
             InputError: If another batch or run has it, or it holds anything else.

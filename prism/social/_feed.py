@@ -633,7 +633,9 @@ class Feed(FeedSteps):
         if now.posts_per_tick and not self._playing.has_ideas:
             changed.append("posts_per_tick")
         if changed:
-            raise FieldValueError(f"{changed[0]} cannot change during a run, which was made by it")
+            raise FieldValueError(
+                f"{changed[0]} cannot change during a run: it is read only at the start"
+            )
 
         self._playing.parameters = now
         if now.posts_per_tick != before.posts_per_tick:
