@@ -262,9 +262,12 @@ def test_a_budget_outlives_the_processes_that_spend_it(tmp_path: Path) -> None:
 
     # the server of test processes may be among them
     others = set(processes_below())
+    # several questions that are under way see the same count: each death is asked for once
+    due = [15, 30]
 
     def choose(asked: Asked) -> str:
-        if server.asked in (15, 30):
+        if due and server.asked >= due[0]:
+            due.pop(0)
             os.kill(min(set(processes_below()) - others), signal.SIGKILL)
         return asked.options[0]
 
@@ -272,6 +275,7 @@ def test_a_budget_outlives_the_processes_that_spend_it(tmp_path: Path) -> None:
         found = batch(limited(server, 60), tmp_path / "out", workers=2)
 
     assert found.is_complete
+    assert not due
     assert found.spent["calls"] == 60
     # of each killed process four questions may have been taken and not been put
     assert 52 <= server.asked <= 60
