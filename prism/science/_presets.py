@@ -60,8 +60,10 @@ def preset_figures(
         rounds: Number of rounds; by default that of its plan.
 
     Returns:
-        A row a figure: ``measure``, ``published``, ``spread``, ``source``, ``held_out``, then
-        ``mean``, ``least`` and ``most`` over the seeds, and ``distance`` (of the mean, in spreads).
+        A row for each target: ``measure``, ``statistic`` (the ``mean`` of the seeds, or their
+        standard deviation ``sd``), ``published``, ``spread``, ``source`` and ``held_out``; then
+        ``found`` (the statistic of these runs; null for the ``sd`` of a single run), ``least`` and
+        ``most`` (of the runs), and ``distance`` (of what was found, in spreads).
 
     Raises:
         FieldValueError: If no plan of that name fits a preset.
@@ -94,17 +96,19 @@ def _measured(preset: str, agents: int, rounds: int, seed: int) -> pl.DataFrame:
 
 def _held(measured: pl.DataFrame, target: Mapping[str, Any]) -> dict[str, Any]:
     values = measured[target["measure"]].drop_nulls()
-    mean = None if values.is_empty() else float(values.mean())
+    statistic = target.get("statistic", "mean")
+    found = values.std() if statistic == "sd" else values.mean()
     value, spread = target["value"], target["spread"]
 
     return {
         "measure": target["measure"],
+        "statistic": statistic,
         "published": float(value),
         "spread": float(spread),
         "source": target.get("source"),
         "held_out": bool(target.get("held_out", False)),
-        "mean": mean,
+        "found": found,
         "least": values.min(),
         "most": values.max(),
-        "distance": None if mean is None else abs(mean - value) / spread,
+        "distance": None if found is None else abs(found - value) / spread,
     }

@@ -200,6 +200,8 @@ def _pace(happened: Happened) -> pl.DataFrame:
         .group_by("run", "round", "root_id")
         .agg(place=after.median() / after.max())
         .filter(pl.col("place").is_not_nan())
+        # a mean of floats depends on their order
+        .sort("run", "root_id")
     )
 
     return (
