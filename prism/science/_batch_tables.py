@@ -46,11 +46,12 @@ def round_rows(
     head: Mapping[str, Any], parameters: Mapping[str, Any], results: Mapping[str, Any]
 ) -> Iterator[Row]:
     """Yield a row for each round of one run; see `run_row`."""
+    own = _flat(parameters)
     for each in results.get("rounds", ()):
         counts = {name: value for name, value in each.items() if name not in ("round", "measures")}
         yield _joined(
             {**head, "round": each["round"]},
-            ("parameter", _flat(parameters)),
+            ("parameter", own),
             ("total", _flat(counts)),
             ("measure", each.get("measures", {})),
         )
@@ -69,10 +70,9 @@ def table_of(rows: Sequence[Row]) -> pl.DataFrame:
     first = min(map(named.index, states), default=0)
     others = [name for name in named if name not in states]
     columns = [*others[:first], *states, *others[first:]]
-    absent = dict.fromkeys(states, 0)
-    filled = [{name: row.get(name, absent.get(name)) for name in columns} for row in rows]
+    table = pl.DataFrame(rows, infer_schema_length=None, strict=False)
 
-    return pl.DataFrame(filled, infer_schema_length=None, strict=False)
+    return table.select(columns).with_columns(pl.col(states).fill_null(0))
 
 
 def write_tables(folder: Path, tables: Mapping[str, pl.DataFrame]) -> None:
@@ -102,7 +102,7 @@ def _flat(values: Mapping[str, Any], before: str = "") -> Row:
     """Return numbers and texts alone: what is in a group has its name before it."""
     found: Row = {}
     for name, value in values.items():
-        if isinstance(value, Mapping):
+        if isinstance(value, dict):
             found |= _flat(value, f"{before}{name}.")
         elif isinstance(value, list):
             found[f"{before}{name}"] = json.dumps(value)
