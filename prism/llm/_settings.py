@@ -524,8 +524,8 @@ class WriterSettings:
 
     model: str | None = setting(
         "model",
-        "Model that writes, if other than --model.",
-        option="--writer-model",
+        "Model that writes, if other than the one that decides.",
+        is_option=False,
     )
     max_length: int = setting(
         "request",
