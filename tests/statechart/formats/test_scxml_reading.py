@@ -431,7 +431,6 @@ def test_what_is_not_xml_names_its_line() -> None:
     ("descriptor", "told"),
     [
         ("", "the event is empty"),
-        (" ", "the event is empty"),
         *(
             (wrong, f"'{wrong}' describes no event")
             for wrong in ("err*", "*.error", "a.*.b", "a..b", ".a", "**", ".")
