@@ -76,6 +76,28 @@ class Chooser(Checks[StateT]):
             self._discard(agent, trigger, state, target, "moved" if has_moved else "not_enabled")
         return None
 
+    def _unguarded_to(
+        self, agent: Any, trigger: str, target: Any, asked_in: Any
+    ) -> Candidate[StateT] | None:
+        """Return the candidate for an answer if it is plain that there is no other; else None.
+
+        This is the usual case of `_first_enabled`, without its calls.
+        """
+        try:
+            state = agent.state
+            candidates = self._rows[state][trigger]
+        except (AttributeError, KeyError, TypeError):
+            return None
+
+        if self._nested is not None or not (asked_in is None or asked_in is state):
+            return None
+
+        for candidate in candidates:
+            if candidate[2] == target:
+                is_plain = candidate[0] is None and candidate[3].from_state is state
+                return candidate if is_plain else None
+        return None
+
     def _as_it_is_now(self, agent: Any, target: Any, asked_in: Any) -> tuple[Any, Any]:
         """Return an answer's target and its state, with the other regions as they are now.
 
