@@ -327,8 +327,7 @@ class Ticks:
             each.is_open = True
             if each.was_late:
                 self._host.acting = each.owner
-                has_moved = last_record(each.agent) is not each.since
-                each.answer = None if has_moved else self._host.settle(each)
+                each.answer = None if _has_moved(each) else self._host.settle(each)
                 each.is_open = each.answer is each
 
             if each.is_open:
@@ -361,7 +360,7 @@ class Ticks:
     def _apply(self, asked: Asked, chosen: Any) -> Any:
         """Carry out an answer; return the state now, or None if the agent has moved."""
         agent = asked.agent
-        if asked.since is not WAITING and last_record(agent) is not asked.since:
+        if asked.since is not WAITING and _has_moved(asked):
             self._discard(asked, chosen)
             return None
 
@@ -417,6 +416,16 @@ class Ticks:
             f"{where}agent {left.agent.agent_id!r}: {call} was not awaited, so that nothing came "
             "of it: write  await  before it, in a step that is  async def"
         )
+
+
+def _has_moved(asked: Asked) -> bool:
+    """Return whether an agent has moved since it was asked, even if it has come back."""
+    agent = asked.agent
+    if last_record(agent) is asked.since:
+        return False
+
+    chart, history = agent._chart, agent._state_history
+    return bool(chart._has_moved(agent, asked.state, asked.trigger, history, asked.since))
 
 
 class Elsewhere:

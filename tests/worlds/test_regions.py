@@ -18,6 +18,7 @@ from prism.statechart import (
     Transition,
     agents_in_state,
 )
+from prism.testing import ScriptedReasoner
 from prism.worlds import Agent, World, during, from_edges, measure, ring, state
 from tests.kit.days import STEPS, TREE, Day, person
 from tests.kit.worlds import run_in, run_logged
@@ -132,6 +133,52 @@ def test_a_step_that_waits_lets_the_next_region_wait(together: bool) -> None:
         assert {*map(config, agents)} == {"work+writing"}
         return
     assert [agent.said for agent in agents] == [["work+pocket", "work+writing"]] * 3
+
+
+@pytest.mark.parametrize("choice", [Day.POCKET, Day.FEED])
+@pytest.mark.parametrize(
+    ("together", "meanwhile", "holds"),
+    [
+        (False, ("leaves",), True),
+        (True, ("leaves",), True),
+        (False, ("leaves", "opens", "shuts"), False),
+    ],
+)
+def test_an_answer_holds_while_its_own_region_does_not_move(
+    choice: Day, together: bool, meanwhile: tuple[str, ...], holds: bool, tmp_path: Path
+) -> None:
+    """Another agent moves another region while the answer, be it to stay, is on its way."""
+    kind = person(
+        Transition("looks", Day.POCKET, Day.POCKET, action=lambda agent, _: told(agent, "stays")),
+        Transition("looks", Day.POCKET, Day.FEED, action=lambda agent, _: told(agent, "looks")),
+        Transition("shuts", Day.FEED, Day.POCKET),
+        decision_states=[Day.POCKET],
+    )
+
+    class House(World[Any]):
+        rounds = 1
+
+        def setup(self) -> None:
+            self.agents[1].begin_in(Day.ASLEEP)
+
+        @during(Day.POCKET)
+        async def look(self, agent: Any) -> None:
+            await agent.decide("looks")
+
+        @during(Day.ASLEEP)
+        def meddle(self, agent: Any) -> None:
+            for trigger in meanwhile:
+                self.agents[0].fire(trigger)
+
+    House.together = together  # type: ignore[misc]
+    agents = [kind() for _ in range(2)]
+    option = kind.chart.state_of(f"home+{choice}")
+    done = run_logged(tmp_path, House(), agents, reasoner=ScriptedReasoner([option]))
+    reasons = [each["reason"] for each in done.events("statechart.answer_discarded")]
+    at = choice if holds else Day.POCKET
+    said = ["stays" if choice is Day.POCKET else "looks"] if holds else []
+    assert (config(agents[0]), agents[0].said) == (f"work+{at}", said)
+    assert reasons == ([] if holds else ["moved"])
 
 
 def test_a_decision_that_nobody_awaits_is_an_error_in_every_region() -> None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from prism.statechart._engine.arguments import Checks
 from prism.statechart._engine.machine import PASSED, Candidate, distinct, evaluate
 from prism.statechart._engine.memory import histories, memory_of, random_of
-from prism.statechart._engine.pending import Answer
+from prism.statechart._engine.pending import Answer, has_moved
 from prism.statechart._engine.writing import Discarded, Reporter
-from prism.statechart._nesting import Configuration
+from prism.statechart._nesting import Configuration, leaf_texts
 from prism.statechart.transitions import Edge, StateT
 from prism.telemetry._instrument import GuardEvaluated, engine_hooks, observe
 
@@ -60,20 +60,15 @@ class Chooser(Checks[StateT]):
         if answer is None:
             return next(self._passing(candidates, agent, context), None)
 
-        target, asked_in, is_quiet = answer
-        state = agent.state if asked_in is None else asked_in
-        if self._nested is not None:
-            candidates = tuple(self._opened(candidates, agent, context))
-            target, state = self._as_it_is_now(agent, target, state)
-        has_moved = state != agent.state
-        leading = [] if has_moved else [item for item in candidates if item[2] == target]
-        if leading and leading[0][0] is None:
-            return leading[0]
-        for candidate in self._passing(leading, agent, context):
-            return candidate
+        state = agent.state if answer.asked_in is None else answer.asked_in
+        reason: Discarded = "moved"
+        if not self._is_overtaken(agent, trigger, state):
+            reason = "not_enabled"
+            for candidate in self._carrying_out(answer, candidates, agent, trigger, context):
+                return candidate
 
-        if not is_quiet:
-            self._discard(agent, trigger, state, target, "moved" if has_moved else "not_enabled")
+        if not answer.is_quiet:
+            self._discard(agent, trigger, state, answer.target, reason)
         return None
 
     def _unguarded_to(
@@ -98,23 +93,55 @@ class Chooser(Checks[StateT]):
                 return candidate if is_plain else None
         return None
 
-    def _as_it_is_now(self, agent: Any, target: Any, asked_in: Any) -> tuple[Any, Any]:
-        """Return an answer's target and its state, with the other regions as they are now.
-
-        A question stays open while its own region does not move.
-        """
+    def _is_overtaken(self, agent: Any, trigger: str, asked_in: Any) -> bool:
+        """Return whether an agent is no longer where it was asked about an event."""
         now = agent.state
-        if not all(isinstance(each, Configuration) for each in (target, asked_in, now)):
-            return target, asked_in
+        return asked_in != now and not self._leaves_asked(asked_in, trigger) <= {*leaf_texts(now)}
 
-        left, entered = {*asked_in.leaves} - {*target.leaves}, {*target.leaves} - {*asked_in.leaves}
-        if not left or not left.issubset(now.leaves):
-            return target, asked_in
+    def _has_moved(
+        self, agent: Any, asked_in: Any, trigger: str, history: Sequence[Any], record: Any
+    ) -> bool:
+        """Return whether an agent has moved since it was asked: see `has_moved`."""
+        about = self._leaves_asked(asked_in, trigger)
+        return has_moved(agent.state, asked_in, history, record, about)
 
-        assert self._nested is not None
-        there = ({*now.leaves} - left) | entered
-        found = Configuration(each for each in self._definition.states if each in there)
-        return (found, now) if found in self._nested else (target, asked_in)
+    def _leaves_asked(self, state: Any, trigger: str) -> Set[str]:
+        """Return the texts of the leaves that an answer about an event depends on."""
+        if self._nested is None or state not in self._nested:
+            return {*leaf_texts(state)}
+        return self._nested.leaves_asked(state, trigger)
+
+    def _carrying_out(
+        self,
+        answer: Answer,
+        candidates: Iterable[Candidate[StateT]],
+        agent: Any,
+        trigger: str,
+        context: Any,
+    ) -> Iterator[Candidate[StateT]]:
+        """Yield the transitions that carry out an answer and are enabled now."""
+        target, asked_in, _, chosen = answer
+        if self._nested is None:
+            meant = [each for each in candidates if each[2] == target]
+            meant = meant if chosen is None else [chosen]
+            yield from self._passing(meant, agent, context)
+            return
+
+        numbers = None if chosen is None else {chosen[3].plan.numbers}
+        if asked_in not in (None, agent.state):
+            # other regions have moved, so the same transitions lead to another target now
+            about = self._nested.leaves_asked(asked_in, trigger)
+            candidates = [self._nested.about(agent.state, trigger, about)]
+            then = self._nested.about(asked_in, trigger, about)[3].plan
+            numbers = numbers or {
+                each[3].plan.numbers
+                for each in then.possible(partial(self._histories, agent))
+                if each[2] == target
+            }
+
+        for each in self._opened(candidates, agent, context):
+            if each[2] == target if numbers is None else each[3].plan.numbers in numbers:
+                yield each
 
     def _decides(self, state: Any) -> bool:
         """Return whether a reasoner chooses in a state, or in one of its leaves."""
@@ -122,14 +149,6 @@ class Chooser(Checks[StateT]):
         return state in deciding or (
             isinstance(state, Configuration) and not deciding.isdisjoint(state.leaves)
         )
-
-    def _still_passes(
-        self, agent: Any, trigger: str, candidate: Candidate[StateT], context: Any
-    ) -> bool:
-        """Return whether a candidate that was enabled when a reasoner was asked still is."""
-        if self._nested is None:
-            return next(self._passing([candidate], agent, context), None) is not None
-        return any(each[2] == candidate[2] for each in self._enabled(agent, trigger, context))
 
     def _discard(
         self, agent: Any, trigger: str, state: Any, target: Any, reason: Discarded

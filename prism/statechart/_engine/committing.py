@@ -9,7 +9,7 @@ from prism.errors import AgentError
 from prism.statechart._engine.arguments import require_own_state_type
 from prism.statechart._engine.choosing import Chooser
 from prism.statechart._engine.machine import Candidate
-from prism.statechart._engine.pending import OpenQuestions
+from prism.statechart._engine.pending import OpenQuestions, close_overtaken
 from prism.statechart._engine.writing import Writer, writer_of, writes_quietly
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Edge, StateT, shared_edge
@@ -47,7 +47,7 @@ class Committing(Chooser[StateT]):
             # as `_commit`, without its call
             dwell = write(agent, edge, self._clock(), context)
             if self._questions:
-                self._questions.pop(id(agent), None)
+                close_overtaken(self._questions, agent, edge)
             if self._has_logger or somebody_listens():
                 self._reporter.moved(agent, edge, dwell, context)
 
@@ -57,7 +57,7 @@ class Committing(Chooser[StateT]):
     def _commit(self, agent: Any, edge: Edge, write: Writer, context: Any) -> None:
         dwell = write(agent, edge, self._clock(), context)
         if self._questions:
-            self._questions.pop(id(agent), None)
+            close_overtaken(self._questions, agent, edge)
         if self._has_logger or somebody_listens():
             self._reporter.moved(agent, edge, dwell, context)
 

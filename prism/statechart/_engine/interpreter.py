@@ -27,6 +27,7 @@ from prism.statechart._engine.pending import (
     OpenQuestions,
     QueuedFire,
     ask,
+    close_overtaken,
     note_dropped,
     runaway,
 )
@@ -189,7 +190,7 @@ class Interpreter(Running[StateT]):
             return self._run(agent, candidate, context)
 
         if self._questions:
-            self._questions.pop(id(agent), None)
+            close_overtaken(self._questions, agent, edge)
 
         dwell = write(agent, edge, self._clock(), context)
         if self._has_logger or somebody_listens():
@@ -213,7 +214,8 @@ class Interpreter(Running[StateT]):
         them. Everywhere else, and inside an action, where nothing can wait for an answer, this is
         exactly `fire`. When the answer arrives, the guard of the chosen transition is evaluated
         again. If it fails now, or the agent has moved, even if it came back, the answer is
-        discarded and logged. A cancelled call leaves the agent as it was.
+        discarded and logged. In a chart with regions an answer is about the regions that react to
+        the event: it holds though others have moved. A cancelled call leaves the agent as it was.
 
         The decision is announced as ``reasoner.decision``, by the reasoner or in its place.
 
@@ -242,26 +244,24 @@ class Interpreter(Running[StateT]):
         if len(options) == 1:
             return self._run(agent, candidates[0], context)
 
-        chosen, has_stayed = await ask(
+        chosen, has_moved = await ask(
             reasoner,
             agent,
             trigger,
             options,
             context,
+            about=self._leaves_asked(state, trigger),
             chart=self.definition,
             questions=self._questions,
             reporter=self._reporter,
         )
-        if not has_stayed:
+        if has_moved:
             self._reporter.discarded(agent, trigger, state, chosen, "moved")
             return None
 
-        candidate = leading_to(chosen, candidates)
-        if not self._still_passes(agent, trigger, candidate, context):
-            self._reporter.discarded(agent, trigger, state, chosen, "not_enabled")
-            return None
-
-        return self._run(agent, candidate, context)
+        answer = Answer(chosen, state, transition=leading_to(chosen, candidates))
+        candidate = self._first_enabled(agent, trigger, context, answer)
+        return None if candidate is None else self._run(agent, candidate, context)
 
     def fire_to(
         self,
@@ -284,7 +284,8 @@ class Interpreter(Running[StateT]):
             target: The target that was chosen.
             context: What the event is about.
             asked_in: State in which the agent was asked; if it is in another one now, the answer no
-                longer applies.
+                longer applies. In a chart with regions, those that do not react to the event do not
+                count.
             quiet: Log no discarded answer: the caller reports the result itself.
 
         Returns:

@@ -5,15 +5,18 @@ An agent may have moved before the answer to its question comes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import islice
+from collections.abc import Iterable, Sequence, Set
+from itertools import islice, takewhile
 from typing import Any, NamedTuple, Protocol
 
 from prism.errors import RunawayError
 from prism.statechart._definition import Definition
+from prism.statechart._engine.machine import Candidate
 from prism.statechart._engine.writing import Reporter
 from prism.statechart._identity import awaiting_announcement, name_or_address
+from prism.statechart._nesting import Configuration, leaf_texts
 from prism.statechart.states import state_text
+from prism.statechart.transitions import Edge, StateTransition
 
 
 class Decider(Protocol):
@@ -29,8 +32,8 @@ class Decider(Protocol):
         """Choose one of the options."""
 
 
-OpenQuestions = dict[int, set[object]]
-"""Questions of a chart without an answer, by the agent's address; an agent that moves drops its."""
+OpenQuestions = dict[int, dict[object, Set[str]]]
+"""A chart's open questions, by the agent's address, each with the leaves that it is about."""
 
 
 async def ask(
@@ -40,11 +43,12 @@ async def ask(
     options: list[Any],
     context: Any,
     *,
+    about: Set[str],
     chart: Definition[Any],
     questions: OpenQuestions,
     reporter: Reporter,
 ) -> tuple[Any, bool]:
-    """Return a reasoner's choice, and whether the agent has stayed where it was meanwhile.
+    """Return a reasoner's choice, and whether the agent has moved meanwhile.
 
     Args:
         reasoner: Who chooses.
@@ -52,12 +56,14 @@ async def ask(
         trigger: Name of the event.
         options: The targets to choose from.
         context: What the event is about.
+        about: The texts of the leaves that the choice is about.
         chart: The chart's definition.
         questions: Its open questions, which this one is added to meanwhile.
         reporter: Where to announce the decision, if nobody else announces it.
     """
-    state, last_record, question = agent.state, _last_record(agent), object()
-    questions.setdefault(id(agent), set()).add(question)
+    state, question = agent.state, object()
+    record = next(reversed(_history_of(agent)), None)
+    questions.setdefault(id(agent), {})[question] = about
 
     try:
         with awaiting_announcement(agent, trigger, chart) as announced:
@@ -67,21 +73,56 @@ async def ask(
         if not announced.already and chosen in options:
             reporter.decided(agent, state, trigger, options, chosen, context)
 
-        # three signs, since another chart may have moved the agent, which shows only in its
-        # state or its history, and an agent without a history may have come back
+        # two signs, since another chart may have moved the agent, which shows only in its state or
+        # its history, and an agent without a history may have come back
         is_open = question in questions.get(id(agent), ())
-        has_stayed = agent.state == state and _last_record(agent) is last_record
-
-        return chosen, is_open and has_stayed
+        return chosen, not is_open or has_moved(
+            agent.state, state, _history_of(agent), record, about
+        )
     finally:
-        others = questions.pop(id(agent), set()) - {question}
+        others = questions.pop(id(agent), {})
+        others.pop(question, None)
         if others:
             questions[id(agent)] = others
 
 
-def _last_record(agent: Any) -> Any:
-    history = getattr(agent, "state_history", None)
-    return history[-1] if history else None
+def close_overtaken(questions: OpenQuestions, agent: Any, edge: Edge) -> None:
+    """Close an agent's questions about leaves that a transition leaves or enters."""
+    asked = questions.get(id(agent), {})
+    for question in [each for each, about in asked.items() if _touches(edge, about)]:
+        del asked[question]
+
+
+def has_moved(
+    state: Any, asked_in: Any, history: Sequence[Any], record: Any, about: Set[str]
+) -> bool:
+    """Return whether an agent has moved since it was asked, even if it has come back.
+
+    In a chart with regions only the leaves count that the question is about.
+
+    Args:
+        state: Its state now.
+        asked_in: Its state when it was asked.
+        history: Its history now.
+        record: The last entry of its history when it was asked; None if there was none.
+        about: The texts of the leaves that the question is about.
+    """
+    if not about <= {*leaf_texts(state)}:
+        return True
+
+    later = takewhile(lambda entry: entry is not record, reversed(history))
+    if not isinstance(asked_in, Configuration):
+        return any(True for _ in later)
+    return any(_touches(entry, about) for entry in later if isinstance(entry, StateTransition))
+
+
+def _touches(edge: Edge | StateTransition, about: Set[str]) -> bool:
+    changed = {*leaf_texts(edge.from_state)} ^ {*leaf_texts(edge.to_state)}
+    return not about.isdisjoint(changed)
+
+
+def _history_of(agent: Any) -> Sequence[Any]:
+    return getattr(agent, "state_history", None) or ()
 
 
 MOST_QUEUED_FIRES = 1000
@@ -97,11 +138,13 @@ class Answer(NamedTuple):
         target: The target that was chosen.
         asked_in: State in which the agent was asked; None for the one that it is in.
         is_quiet: Whether the caller says itself that it no longer applied.
+        transition: The transition that was chosen; None for any that leads to the target.
     """
 
     target: Any
     asked_in: Any
     is_quiet: bool = False
+    transition: Candidate[Any] | None = None
 
 
 class QueuedFire(NamedTuple):

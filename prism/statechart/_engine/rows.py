@@ -6,10 +6,10 @@ are candidates of its row, behind its own. Rows are made when they are first use
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from enum import Enum
 from functools import partial
-from itertools import islice, product
+from itertools import chain, islice, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prism.statechart._engine.machine import EVENTLESS, Candidate
@@ -147,6 +147,32 @@ class NestedRows(dict[Any, dict[str, tuple[Candidate[Any], ...]]]):
             edge.leaves = None
 
         return None, None, edge.to_state, edge
+
+    def leaves_asked(self, state: Any, trigger: str) -> frozenset[str]:
+        """Return the texts of the leaves that a choice among an event's transitions depends on.
+
+        Those are the leaves that react. What reacts around several of them counts only where
+        nothing inside does.
+        """
+        tree, leaves = self._tree, self.place(state).leaves
+        around: list[int] = []
+        own: list[int] = []
+        for leaf in leaves:
+            for arc in chain.from_iterable(self.groups((leaf,), trigger).get(trigger, ())):
+                inside = sum(
+                    each == arc.source or tree.is_inside(each, arc.source) for each in leaves
+                )
+                (own if inside == 1 else around).append(leaf)
+
+        return frozenset(state_text(tree.nodes[each].state) for each in own or around or leaves)
+
+    def about(self, state: Any, trigger: str, texts: Set[str]) -> Candidate[Any]:
+        """Return the candidate, an open one, of an event to which only some leaves react."""
+        place = self.place(state)
+        leaves = [
+            each for each in place.leaves if state_text(self._tree.nodes[each].state) in texts
+        ]
+        return self._open(place, trigger, self.groups(leaves, trigger).get(trigger, []))
 
     def outcomes(self, state: Any, trigger: str) -> Iterator[Candidate[Any]]:
         """Yield the candidates of a state, guards and memory ignored, none of them open."""

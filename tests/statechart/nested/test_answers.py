@@ -1,0 +1,178 @@
+"""Answers of reasoners in charts with regions: each holds while its own region does not move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from prism.statechart import In, Statechart, Transition
+from tests.statechart.nested.phone import AWAKE, Day, Sleeper, note
+
+ASKED_IN = "feed+fresh"
+
+Meanwhile = Callable[[Statechart[Any], Any], object]
+
+
+class Chooser:
+    """A reasoner that chooses a state by its text, after something has happened."""
+
+    def __init__(self, choice: str, meanwhile: Callable[[], object]) -> None:
+        self.choice, self.meanwhile = choice, meanwhile
+
+    async def decide(
+        self, agent: Any, state: Any, trigger: str, options: list[Any], context: Any = None
+    ) -> Any:
+        """Choose."""
+        self.meanwhile()
+        return next(option for option in options if option == self.choice)
+
+
+def chart_of(*more: Transition[Any], **options: Any) -> Statechart[Any]:
+    """Return a chart in which the feed decides, and the body tires and rests."""
+    steps = [
+        Transition("thinks", Day.FEED, Day.FEED, action=note("reads on")),
+        Transition("thinks", Day.FEED, Day.WRITING, action=note("writes")),
+        *more,
+        Transition("closes", Day.FEED, Day.IDLE),
+        Transition("opens", Day.IDLE, Day.FEED),
+        Transition("tires", Day.FRESH, Day.TIRED),
+        Transition("rests", Day.TIRED, Day.FRESH),
+    ]
+    arguments = {"decision_states": [Day.FEED], "initial": (Day.FEED, Day.FRESH), **options}
+    return Statechart([AWAKE, Day.ASLEEP], steps, **arguments)
+
+
+def bare() -> Any:
+    """Return an agent without a history."""
+    return SimpleNamespace(agent_id="a1", notes=[])
+
+
+def fires(*triggers: str) -> Meanwhile:
+    """Return what fires events one after the other."""
+    return lambda chart, agent: [chart.fire(agent, trigger) for trigger in triggers]
+
+
+async def asked(
+    chart: Statechart[Any], agent: Any, choice: str, meanwhile: Meanwhile, way: str
+) -> Any:
+    """Let an agent be asked, and something happen before the answer is carried out."""
+    state = chart.begin(agent)
+    assert state == ASKED_IN
+    if way == "afire":
+        chooser = Chooser(choice, lambda: meanwhile(chart, agent))
+        return await chart.afire(agent, "thinks", reasoner=chooser)
+
+    (option,) = (each for each in chart.enabled_targets(agent, "thinks") if each == choice)
+    meanwhile(chart, agent)
+    return chart.fire_to(agent, "thinks", option, asked_in=state)
+
+
+def discarded(events: list[Any]) -> list[str]:
+    """Return why answers were discarded."""
+    return [each["reason"] for each in events if each["event"] == "statechart.answer_discarded"]
+
+
+@pytest.mark.parametrize("way", ["afire", "fire_to"])
+@pytest.mark.parametrize("made", [Sleeper, bare])
+@pytest.mark.parametrize(
+    ("choice", "end", "note"),
+    [
+        (ASKED_IN, "feed+tired", "reads on@feed+tired"),
+        ("writing+fresh", "writing+tired", "writes@feed+tired"),
+    ],
+)
+async def test_an_answer_holds_though_another_region_has_moved(
+    way: str, made: Callable[[], Any], choice: str, end: str, note: str, events: list[Any]
+) -> None:
+    """Whether it leads elsewhere or stays: its own region is where it was."""
+    agent = made()
+    assert await asked(chart_of(), agent, choice, fires("tires"), way) == end
+    assert (agent.state, agent.notes, discarded(events)) == (end, [note], [])
+
+
+@pytest.mark.parametrize("made", [Sleeper, bare])
+@pytest.mark.parametrize("choice", [ASKED_IN, "writing+fresh"])
+async def test_an_answer_is_discarded_once_its_own_region_has_moved(
+    made: Callable[[], Any], choice: str, events: list[Any]
+) -> None:
+    """Even if the region is back where it was, and another one has moved as well."""
+    agent = made()
+    meanwhile = fires("tires", "closes", "opens")
+    assert await asked(chart_of(), agent, choice, meanwhile, "afire") is None
+    assert (agent.state, agent.notes, discarded(events)) == ("feed+tired", [], ["moved"])
+
+
+@pytest.mark.parametrize("way", ["afire", "fire_to"])
+async def test_a_region_that_is_elsewhere_takes_no_answer(way: str, events: list[Any]) -> None:
+    """Nor one that has been left with everything around it."""
+    sleeps = Transition("sleeps", Day.AWAKE, Day.ASLEEP)
+    for meanwhile in (fires("closes"), fires("tires", "sleeps")):
+        chart = chart_of(sleeps)
+        assert await asked(chart, Sleeper(), ASKED_IN, meanwhile, way) is None
+    assert discarded(events) == ["moved", "moved"]
+
+
+@pytest.mark.parametrize(
+    ("triggers", "reasons"), [(("tires", "rests"), []), (("closes", "opens"), ["moved"])]
+)
+async def test_another_chart_that_moves_the_region_there_and_back_is_noticed(
+    triggers: tuple[str, ...], reasons: list[str], events: list[Any]
+) -> None:
+    """The agent's history tells it; moves of other regions in it do not count."""
+    other = chart_of()
+    await asked(
+        chart_of(), Sleeper(), ASKED_IN, lambda _, agent: fires(*triggers)(other, agent), "afire"
+    )
+    assert discarded(events) == reasons
+
+
+@pytest.mark.parametrize("way", ["afire", "fire_to"])
+async def test_guards_are_asked_again_where_other_regions_are_now(
+    way: str, events: list[Any]
+) -> None:
+    """A guard that depends on another region's state fails if that has moved."""
+    chart = chart_of(Transition("thinks", Day.FEED, Day.IDLE, guard=In(Day.FRESH)))
+    assert await asked(chart, Sleeper(), "idle+fresh", fires("tires"), way) is None
+    assert discarded(events) == ["not_enabled"]
+
+
+@pytest.mark.parametrize("way", ["afire", "fire_to"])
+async def test_an_answer_about_two_regions_needs_both(way: str, events: list[Any]) -> None:
+    """Where both react to the event, the answer is discarded if either has moved."""
+    chart = chart_of(Transition("thinks", Day.FRESH, Day.TIRED))
+    assert await asked(chart, Sleeper(), "writing+tired", fires("tires"), way) is None
+    assert discarded(events) == ["moved"]
+
+
+@pytest.mark.parametrize("way", ["afire", "fire_to"])
+async def test_a_region_that_was_not_asked_stays_out_of_an_answer(way: str) -> None:
+    """Though the state that it has moved to reacts to the event, too."""
+    chart = chart_of(Transition("thinks", Day.TIRED, Day.FRESH))
+    assert await asked(chart, Sleeper(), "writing+fresh", fires("tires"), way) == "writing+tired"
+
+
+@pytest.mark.parametrize("way", ["afire", "fire_to"])
+async def test_an_answer_may_leave_all_regions(way: str) -> None:
+    """A transition of what lies around the regions is one of the options of a leaf."""
+    chart = chart_of(Transition("thinks", Day.AWAKE, Day.ASLEEP))
+    assert await asked(chart, Sleeper(), "asleep", fires("tires"), way) is Day.ASLEEP
+
+
+@pytest.mark.parametrize(("meanwhile", "reasons"), [((), []), (("tires",), ["moved"])])
+async def test_a_choice_of_what_lies_around_the_regions_depends_on_all(
+    meanwhile: tuple[str, ...], reasons: list[str], events: list[Any]
+) -> None:
+    """Where no leaf reacts of its own, whatever moves inside overtakes the answer."""
+    steps = [
+        Transition("thinks", Day.AWAKE, Day.AWAKE),
+        Transition("thinks", Day.AWAKE, Day.ASLEEP),
+        Transition("tires", Day.FRESH, Day.TIRED),
+    ]
+    chart = Statechart(
+        [AWAKE, Day.ASLEEP], steps, initial=(Day.FEED, Day.FRESH), decision_states=[Day.AWAKE]
+    )
+    await asked(chart, Sleeper(), "asleep", fires(*meanwhile), "afire")
+    assert discarded(events) == reasons
