@@ -66,19 +66,28 @@ class AgentStreams:
         return self._nameless[key][0]
 
 
+SEEDS = 2**31
+"""How many seeds are drawn from: servers keep them in 32 bits."""
+
+
 @dataclass(frozen=True, slots=True)
 class Draw:
     """The random number that a question takes before it is put.
 
     Args:
         stream: Where the number was taken; None if nothing will be drawn.
-        taken: The number, with which an option is drawn.
+        taken: The number, with which an option is drawn, or the model samples its answer.
         fault: What keeps the question from being put.
     """
 
     stream: RandomStream | None = None
     taken: Taken = (0, 0.0)
     fault: Exception | None = None
+
+    @property
+    def variation(self) -> int:
+        """The number as one to add to a seed."""
+        return int(self.taken[1] * SEEDS)
 
     def put_back(self) -> None:
         """Leave the stream as if the question had not been put."""
