@@ -150,14 +150,7 @@ class PolicyReasoner(BaseReasoner):
 
     def probabilities(self, question: Question) -> list[float]:
         """Return the probability of every option, in the options' order; they sum to one."""
-        if question.weights is not None:
-            given = [question.weights.get(option, 0.0) for option in question.options]
-            in_all = sum(given)
-            return [weight / in_all for weight in given]
-
-        utilities = self._utilities(question)
-        highest = max(utilities)
-        weights = [exp((utility - highest) / self._temperature) for utility in utilities]
+        weights = self._weights(question)
         total = sum(weights)
         return [weight / total for weight in weights]
 
@@ -173,9 +166,9 @@ class PolicyReasoner(BaseReasoner):
         is_told = is_heard(given)
         chosen = []
         for question in asked:
-            chances = self.probabilities(question)
+            weights = self._weights(question)
             stream = self._streams.of(question.agent)
-            chosen.append(question.options[stream.weighted_index(chances)])
+            chosen.append(question.options[stream.weighted_index(weights)])
             if is_told:
                 announce(
                     given,
@@ -186,7 +179,7 @@ class PolicyReasoner(BaseReasoner):
                     chosen=chosen[-1],
                     source="policy",
                     context=question.context,
-                    how={"reason": None, "probabilities": _rounded(question, chances)},
+                    how={"reason": None, "probabilities": _rounded(question, weights)},
                 )
 
         return chosen
@@ -200,6 +193,16 @@ class PolicyReasoner(BaseReasoner):
         chosen = question.options[stream.weighted_index(chances)]
 
         return Decision(chosen, "policy", probabilities=_rounded(question, chances))
+
+    def _weights(self, question: Question) -> list[float]:
+        """Return what the probabilities of the options are proportional to."""
+        given = question.weights
+        if given is not None:
+            return [given.get(option, 0.0) for option in question.options]
+
+        utilities = self._utilities(question)
+        highest = max(utilities)
+        return [exp((utility - highest) / self._temperature) for utility in utilities]
 
     def _utilities(self, question: Question) -> list[float]:
         agent = question.agent
@@ -221,8 +224,10 @@ class PolicyReasoner(BaseReasoner):
         ]
 
 
-def _rounded(question: Any, chances: Sequence[float]) -> dict[str, float]:
+def _rounded(question: Any, weights: Sequence[float]) -> dict[str, float]:
+    """Return the probabilities that a log tells, which are proportional to weights."""
+    total = sum(weights)
     return {
-        state_text(option): round(chance, 6)
-        for option, chance in zip(question.options, chances, strict=True)
+        state_text(option): round(weight / total, 6)
+        for option, weight in zip(question.options, weights, strict=True)
     }
