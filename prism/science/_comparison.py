@@ -274,7 +274,7 @@ class Comparison:
             f"Differences of means have {self.confidence:.0%} bootstrap intervals (BCa, "
             "Efron 1987, level expanded after Hesterberg 2015), with Student's or Welch's beside "
             "them.",
-            f"Tests were {' and '.join(tests) or 'none'}. The p-values of {tested} tests were "
+            f"Tests: {' and '.join(tests) or 'none'}. The p-values of {tested} tests were "
             "corrected by Holm's method (1979).",
         ]
         if self._has_model:

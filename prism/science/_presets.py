@@ -1,4 +1,4 @@
-"""How near a preset of the feed comes to the figures that its plan fits it to, and leaves out."""
+"""How close a preset of the feed comes to the targets of its plan, those held out included."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def preset_runs(
 
     Args:
         preset: Its name.
-        seeds: The seeds, or how many, from 0 on.
+        seeds: The seeds, or their number, counted from 0.
         agents: Number of agents; by default that of its plan.
         rounds: Number of rounds; by default that of its plan.
 
     Returns:
-        A row a seed: ``seed``, then the measures of `prism.analysis.run_measures`.
+        A row per seed: ``seed``, then the measures of `prism.analysis.run_measures`.
 
     Raises:
-        FieldValueError: If no plan of that name fits a preset.
+        FieldValueError: If no plan fits a preset of that name.
         MissingExtraError: If polars is not installed, which the extra ``science`` brings.
     """
     plan = _plan_of(preset)
@@ -51,11 +51,11 @@ def preset_figures(
     agents: int | None = None,
     rounds: int | None = None,
 ) -> pl.DataFrame:
-    """Hold a preset of the feed against the targets of its plan, those that were held out too.
+    """Compare a preset of the feed with the targets of its plan, those held out included.
 
     Args:
         preset: Its name.
-        seeds: The seeds, or how many, from 0 on.
+        seeds: The seeds, or their number, counted from 0.
         agents: Number of agents; by default that of its plan.
         rounds: Number of rounds; by default that of its plan.
 
@@ -66,7 +66,7 @@ def preset_figures(
         ``most`` (of the runs), and ``distance`` (of what was found, in spreads).
 
     Raises:
-        FieldValueError: If no plan of that name fits a preset.
+        FieldValueError: If no plan fits a preset of that name.
         MissingExtraError: If polars is not installed, which the extra ``science`` brings.
     """
     measured = preset_runs(preset, seeds, agents, rounds)
